@@ -1,0 +1,1 @@
+//! Generators, fixtures and simple reference models for tests.

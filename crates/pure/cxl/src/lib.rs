@@ -1,0 +1,1 @@
+//! Waist: CXL transactions and flits.

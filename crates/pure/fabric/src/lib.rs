@@ -1,0 +1,1 @@
+//! Links, switches and remote memory.

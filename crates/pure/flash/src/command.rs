@@ -1,0 +1,63 @@
+//! Commands to a die.
+
+/// Which bit of a multi-level cell a page holds; decides read and program time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// Least significant bit: fastest. Also every page of a block in single-level mode.
+    Lsb,
+    /// Centre significant bit.
+    Csb,
+    /// Most significant bit: slowest.
+    Msb,
+}
+
+impl PageKind {
+    /// The kind of page `row` of a block in three-level mode. Source: [A] sheet xbof §9.4.
+    #[inline]
+    pub const fn of_row(row: u32) -> Self {
+        match row % 3 {
+            0 => Self::Lsb,
+            1 => Self::Csb,
+            _ => Self::Msb,
+        }
+    }
+}
+
+/// What a die is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandKind {
+    /// Sense pages and bring them over the bus.
+    Read,
+    /// Take pages over the bus and program them.
+    Program,
+    /// Erase one block on each plane.
+    Erase,
+}
+
+/// Whom a die serves first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Somebody waits for it.
+    Foreground,
+    /// Housekeeping.
+    Background,
+}
+
+/// One (multi-plane) command to one die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashCommand {
+    /// What to do.
+    pub kind: CommandKind,
+    /// Die number, channels first: `die % channels` is the channel.
+    pub die: u16,
+    /// Planes taking part: a page operation each.
+    pub planes: u8,
+    /// Timing class of the pages; ignored by `Erase`.
+    pub page: PageKind,
+    /// Whom the die serves first.
+    pub priority: Priority,
+    /// Bytes over the channel bus.
+    pub bus_bytes: u32,
+    /// The issuer's own number, handed back on completion.
+    pub tag: u64,
+}

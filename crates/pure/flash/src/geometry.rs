@@ -1,0 +1,268 @@
+//! How a drive's flash is divided, and how slots are numbered.
+
+use flashyard_units::Bytes;
+
+/// Size of the mapping unit in bytes: one logical block of a translation layer. Source: [P] xbof §2.1.
+pub const SLOT_BYTES: u32 = 4096;
+
+/// A physical slot number; `Slot::NONE` means nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u32);
+
+impl Slot {
+    /// No slot.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// Slot number `number`.
+    #[inline]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether this is a place at all.
+    #[inline]
+    pub const fn is_some(self) -> bool {
+        self.0 != u32::MAX
+    }
+}
+
+/// The division of a drive's flash. All counts are above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Channels (buses).
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of each die.
+    pub planes_per_die: u32,
+    /// Blocks of each plane.
+    pub blocks_per_plane: u32,
+    /// Pages of each block.
+    pub pages_per_block: u32,
+    /// Bytes of a page, a multiple of 4096.
+    pub page_bytes: u32,
+}
+
+/// Why a geometry cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GeometryError {
+    /// A count is zero.
+    #[error("{0} is zero, give at least 1")]
+    Zero(&'static str),
+    /// The page is not made of mapping units.
+    #[error("page_bytes is {0}, give a multiple of {SLOT_BYTES}")]
+    PageSize(u32),
+    /// A die row is wider than a machine word of valid bits.
+    #[error("a die row (page size x planes) has {0} slots of 4 KiB, at most 64 are possible")]
+    DieRow(u64),
+    /// Too large for 32-bit slot numbers, 8-bit planes or 16-bit dies.
+    #[error("the geometry has {slots} slots of 4 KiB, {dies} dies and {planes} planes a die; at most 4294967294, 65535 and 255 are possible")]
+    TooLarge {
+        /// Slots asked for.
+        slots: u64,
+        /// Dies asked for.
+        dies: u64,
+        /// Planes a die asked for.
+        planes: u32,
+    },
+}
+
+impl Geometry {
+    /// Checks counts and sizes.
+    pub fn validate(&self) -> Result<(), GeometryError> {
+        for (name, value) in [
+            ("channels", self.channels),
+            ("dies_per_channel", self.dies_per_channel),
+            ("planes_per_die", self.planes_per_die),
+            ("blocks_per_plane", self.blocks_per_plane),
+            ("pages_per_block", self.pages_per_block),
+        ] {
+            if value == 0 {
+                return Err(GeometryError::Zero(name));
+            }
+        }
+        if self.page_bytes == 0 || self.page_bytes % SLOT_BYTES != 0 {
+            return Err(GeometryError::PageSize(self.page_bytes));
+        }
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
+        let row_slots = u64::from(self.planes_per_die) * u64::from(self.page_bytes / SLOT_BYTES);
+        if row_slots > 64 {
+            return Err(GeometryError::DieRow(row_slots));
+        }
+        let counts = [self.planes_per_die, self.blocks_per_plane, self.pages_per_block, self.page_bytes / SLOT_BYTES];
+        let slots = counts.iter().try_fold(dies, |product, &count| product.checked_mul(u64::from(count)));
+        match slots {
+            Some(slots) if slots < u64::from(u32::MAX) && dies <= 65_535 && self.planes_per_die <= 255 => Ok(()),
+            slots => {
+                Err(GeometryError::TooLarge { slots: slots.unwrap_or(u64::MAX), dies, planes: self.planes_per_die })
+            }
+        }
+    }
+
+    /// Dies of the drive.
+    pub const fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Physical pages of the drive.
+    pub const fn pages(&self) -> u64 {
+        self.dies() as u64 * self.planes_per_die as u64 * self.blocks_per_plane as u64 * self.pages_per_block as u64
+    }
+
+    /// Raw capacity.
+    pub const fn raw_bytes(&self) -> Bytes {
+        Bytes::new(self.pages() * self.page_bytes as u64)
+    }
+}
+
+/// Slot arithmetic of a geometry, with one superblock made of one block of every plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Slots of one flash page.
+    pub slots_per_page: u32,
+    /// Slots of one die row: one page of every plane of a die.
+    pub slots_per_die_row: u32,
+    /// Dies of the drive.
+    pub dies: u32,
+    /// Die rows of a superblock.
+    pub die_rows_per_superblock: u32,
+    /// Slots of a superblock.
+    pub slots_per_superblock: u32,
+    /// Superblocks of the drive.
+    pub superblocks: u32,
+    page_shift: Divisor,
+    row_shift: Divisor,
+    die_shift: Divisor,
+    superblock_shift: Divisor,
+    superblock_rows_shift: Divisor,
+}
+
+impl Layout {
+    /// The layout of a geometry that was validated.
+    pub fn new(geometry: &Geometry) -> Self {
+        let slots_per_page = geometry.page_bytes / SLOT_BYTES;
+        let slots_per_die_row = slots_per_page * geometry.planes_per_die;
+        let dies = geometry.dies();
+        let die_rows_per_superblock = dies * geometry.pages_per_block;
+        let slots_per_superblock = die_rows_per_superblock * slots_per_die_row;
+        Self {
+            slots_per_page,
+            slots_per_die_row,
+            dies,
+            die_rows_per_superblock,
+            slots_per_superblock,
+            superblocks: geometry.blocks_per_plane,
+            page_shift: Divisor::new(slots_per_page),
+            row_shift: Divisor::new(slots_per_die_row),
+            die_shift: Divisor::new(dies),
+            superblock_shift: Divisor::new(slots_per_superblock),
+            superblock_rows_shift: Divisor::new(die_rows_per_superblock),
+        }
+    }
+
+    /// The superblock of `slot` and the slot's index in it.
+    #[inline]
+    pub fn split(&self, slot: Slot) -> (u32, u32) {
+        let superblock = self.superblock_shift.quotient(slot.get());
+        (superblock, slot.get() - superblock * self.slots_per_superblock)
+    }
+
+    /// The slot at `index` of `superblock`.
+    #[inline]
+    pub fn slot(&self, superblock: u32, index: u32) -> Slot {
+        Slot::new(superblock * self.slots_per_superblock + index)
+    }
+
+    /// The die row, counted over the whole drive, that holds `slot`.
+    #[inline]
+    pub fn die_row(&self, slot: Slot) -> u32 {
+        self.row_shift.quotient(slot.get())
+    }
+
+    /// The flash page, counted over the whole drive, that holds `slot`.
+    #[inline]
+    pub fn page(&self, slot: Slot) -> u32 {
+        self.page_shift.quotient(slot.get())
+    }
+
+    /// The superblock of a die row counted over the whole drive, and the die row's index in it.
+    #[inline]
+    pub fn split_die_row(&self, number: u32) -> (u32, u32) {
+        let superblock = self.superblock_rows_shift.quotient(number);
+        (superblock, number - superblock * self.die_rows_per_superblock)
+    }
+
+    /// Die and page row inside the block of die row `index` of a superblock.
+    #[inline]
+    pub fn die_and_row(&self, index: u32) -> (u16, u32) {
+        let row = self.die_shift.quotient(index);
+        ((index - row * self.dies) as u16, row)
+    }
+}
+
+/// Division by a number that is fixed at start and usually a power of two.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    value: u32,
+    shift: Option<u8>,
+}
+
+impl Divisor {
+    fn new(value: u32) -> Self {
+        Self { value, shift: value.is_power_of_two().then(|| value.trailing_zeros() as u8) }
+    }
+
+    #[inline]
+    fn quotient(self, dividend: u32) -> u32 {
+        match self.shift {
+            Some(shift) => dividend >> shift,
+            None => dividend / self.value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE_1: Geometry = Geometry {
+        channels: 8,
+        dies_per_channel: 8,
+        planes_per_die: 4,
+        blocks_per_plane: 1024,
+        pages_per_block: 1024,
+        page_bytes: 16_384,
+    };
+
+    #[test]
+    fn the_drive_of_table_1_holds_two_to_the_forty_second_bytes() {
+        assert_eq!(TABLE_1.validate(), Ok(()));
+        assert_eq!(TABLE_1.raw_bytes(), Bytes::new(1 << 42));
+    }
+
+    #[test]
+    fn consecutive_slots_fill_a_die_row_then_go_to_the_next_channel() {
+        let layout = Layout::new(&TABLE_1);
+        assert_eq!(layout.slots_per_die_row, 16);
+        assert_eq!(layout.split(Slot::new((1 << 20) + 17)), (1, 17));
+        assert_eq!(layout.die_and_row(1), (1, 0));
+        assert_eq!(layout.die_and_row(64), (0, 1));
+        assert_eq!(layout.page(Slot::new(7)), 1);
+    }
+
+    #[test]
+    fn impossible_geometries_are_named() {
+        assert_eq!(Geometry { channels: 0, ..TABLE_1 }.validate(), Err(GeometryError::Zero("channels")));
+        assert_eq!(Geometry { page_bytes: 5000, ..TABLE_1 }.validate(), Err(GeometryError::PageSize(5000)));
+        assert!(matches!(
+            Geometry { blocks_per_plane: 8192, ..TABLE_1 }.validate(),
+            Err(GeometryError::TooLarge { .. })
+        ));
+    }
+}

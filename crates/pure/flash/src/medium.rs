@@ -1,0 +1,57 @@
+//! The contract between those who issue flash commands and those who carry them out.
+
+use crate::{CommandKind, FlashCommand};
+
+/// Where flash commands go. Two kinds of implementation: a timed one behind a drive, where a command
+/// completes later, and a counting one, where it has completed on return.
+pub trait Medium {
+    /// Takes a command. `Acceptance::Done` when it has completed already.
+    fn accept(&mut self, command: FlashCommand) -> Acceptance;
+
+    /// What was done so far.
+    fn counters(&self) -> &MediumCounters;
+}
+
+/// Whether a medium is finished with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acceptance {
+    /// It is; nothing more will be heard of it.
+    Done,
+    /// It is not; the completion carries the command's tag.
+    Pending,
+}
+
+/// What every medium counts. One page operation is a page read, a page program or a block erase;
+/// a multi-plane command counts one for each plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediumCounters {
+    /// Pages sensed, without retries.
+    pub page_reads: u64,
+    /// Pages programmed.
+    pub page_programs: u64,
+    /// Blocks erased.
+    pub block_erases: u64,
+    /// Extra senses because a page could not be corrected at first.
+    pub read_retries: u64,
+    /// Bytes over the channel buses.
+    pub bus_bytes: u64,
+}
+
+impl MediumCounters {
+    /// Page operations of all kinds.
+    pub const fn page_operations(&self) -> u64 {
+        self.page_reads + self.page_programs + self.block_erases
+    }
+
+    /// Adds one command.
+    #[inline]
+    pub fn count(&mut self, command: &FlashCommand) {
+        let planes = u64::from(command.planes);
+        match command.kind {
+            CommandKind::Read => self.page_reads += planes,
+            CommandKind::Program => self.page_programs += planes,
+            CommandKind::Erase => self.block_erases += planes,
+        }
+        self.bus_bytes += u64::from(command.bus_bytes);
+    }
+}

@@ -1,0 +1,129 @@
+//! Ageing without time: the same layer driven against a medium that completes at once.
+
+use crate::ftl::{DieRow, Ftl, Stream};
+use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
+
+impl Ftl {
+    /// Writes one logical slot, reclaiming as needed, on a medium that completes every command at once.
+    ///
+    /// Panics when the medium leaves a command pending or when nothing can be reclaimed.
+    #[inline]
+    pub fn age_write(&mut self, logical: u32, stamp: u64, medium: &mut impl Medium) {
+        if self.needs_superblock(Stream::Host) {
+            while self.reclaim_needed() {
+                self.reclaim_one(medium);
+            }
+        }
+        if let Some(row) = self.append(Stream::Host, logical, stamp).row {
+            self.program_at_once(row, medium);
+        }
+    }
+
+    /// Empties and erases one victim.
+    fn reclaim_one(&mut self, medium: &mut impl Medium) {
+        while let Some(read) = self.reclaim_next_read(true) {
+            let command = self.read_command(read.first, read.span, Priority::Background, 0);
+            medium.accept(command);
+            self.reclaim_row_read(read.number, |ftl, row| ftl.program_at_once(row, medium));
+        }
+        let emptied = self.reclaim_take_emptied().expect("spare space leaves something to reclaim");
+        for die in 0..self.layout.dies {
+            medium.accept(self.erase_command(die as u16, 0));
+        }
+        self.reclaim_erased(emptied);
+    }
+
+    /// The erase of one die's share of a superblock; `tag` is the caller's.
+    pub fn erase_command(&self, die: u16, tag: u64) -> FlashCommand {
+        FlashCommand {
+            kind: CommandKind::Erase,
+            die,
+            planes: self.planes(),
+            page: PageKind::Lsb,
+            priority: Priority::Background,
+            bus_bytes: 0,
+            tag,
+        }
+    }
+
+    #[inline]
+    fn program_at_once(&mut self, row: DieRow, medium: &mut impl Medium) {
+        medium.accept(self.program_command(row, Priority::Background, 0));
+        self.row_programmed(row.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FtlConfig, VictimPolicy};
+    use flashyard_flash::{Acceptance, Geometry, MediumCounters};
+    use flashyard_kernel::Rng;
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct Counting(MediumCounters);
+
+    impl Medium for Counting {
+        fn accept(&mut self, command: FlashCommand) -> Acceptance {
+            self.0.count(&command);
+            Acceptance::Done
+        }
+
+        fn counters(&self) -> &MediumCounters {
+            &self.0
+        }
+    }
+
+    fn small(policy: VictimPolicy, slc: u32) -> (Geometry, FtlConfig) {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 24,
+            pages_per_block: 6,
+            page_bytes: 8192,
+        };
+        let config = FtlConfig {
+            logical_slots: 24 * 96 * 6 / 10,
+            filled_slots: 700,
+            victim: policy,
+            reclaim_below: 2,
+            coalesce: true,
+            slc_superblocks: slc,
+            stamps: true,
+        };
+        (geometry, config)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn every_slot_reads_back_what_was_last_written(seed: u64, cost_benefit: bool, slc in 0_u32..3) {
+            let policy = if cost_benefit { VictimPolicy::CostBenefit } else { VictimPolicy::Greedy };
+            let (geometry, config) = small(policy, slc);
+            let mut ftl = Ftl::new(&geometry, config).expect("the small drive fits");
+            let mut medium = Counting::default();
+            let mut oracle: Vec<Option<u64>> = (0..config.logical_slots).map(|l| (l < 700).then_some(0)).collect();
+            let mut rng = Rng::named(seed, "test");
+            for step in 1..20_000_u64 {
+                let logical = rng.below(u64::from(config.logical_slots)) as u32;
+                if rng.below(20) == 0 {
+                    ftl.trim(logical);
+                    oracle[logical as usize] = None;
+                } else {
+                    ftl.age_write(logical, step, &mut medium);
+                    oracle[logical as usize] = Some(step);
+                }
+            }
+            ftl.check();
+            for (logical, expected) in oracle.iter().enumerate() {
+                let slot = ftl.lookup(logical as u32);
+                prop_assert_eq!(slot.is_some().then(|| ftl.stamp(slot)), *expected, "slot {}", logical);
+            }
+            let counters = ftl.counters();
+            let rows = (counters.host_slots + counters.moved_slots) / 4;
+            prop_assert!(medium.counters().page_programs.abs_diff(2 * rows) <= 4);
+        }
+    }
+}

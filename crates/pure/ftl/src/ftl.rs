@@ -1,0 +1,397 @@
+//! The translation layer of one drive.
+
+use crate::blocks::{Blocks, RowSet, State};
+use crate::config::{FtlConfig, FtlConfigError};
+use crate::gc::Reclaim;
+use crate::map::SparseTable;
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, PageKind, Priority, Slot};
+
+/// Who appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Data from the host.
+    Host,
+    /// Valid data moved by reclaim.
+    Moved,
+}
+
+/// A die row that has just become full and is to be programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DieRow {
+    /// The die row, counted over the whole drive.
+    pub number: u32,
+    /// The die that holds it.
+    pub die: u16,
+    /// Timing class of its pages.
+    pub page: PageKind,
+}
+
+/// The outcome of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Where the data went.
+    pub slot: Slot,
+    /// The die row that this filled.
+    pub row: Option<DieRow>,
+}
+
+/// What the layer did, in slots of 4 KiB unless named otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Appended for the host.
+    pub host_slots: u64,
+    /// Appended by reclaim.
+    pub moved_slots: u64,
+    /// Padding.
+    pub padded_slots: u64,
+    /// Slots deallocated by the host.
+    pub trimmed_slots: u64,
+    /// Superblocks erased.
+    pub erased_superblocks: u64,
+}
+
+impl FtlCounters {
+    /// Slots written to flash (data and padding) for each slot the host wrote; 1 before the first.
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_slots == 0 {
+            return 1.0;
+        }
+        (self.host_slots + self.moved_slots + self.padded_slots) as f64 / self.host_slots as f64
+    }
+
+    /// The same without padding: what reclaim alone adds.
+    pub fn reclaim_amplification(&self) -> f64 {
+        if self.host_slots == 0 { 1.0 } else { (self.host_slots + self.moved_slots) as f64 / self.host_slots as f64 }
+    }
+
+    /// What was done since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            host_slots: self.host_slots - before.host_slots,
+            moved_slots: self.moved_slots - before.moved_slots,
+            padded_slots: self.padded_slots - before.padded_slots,
+            trimmed_slots: self.trimmed_slots - before.trimmed_slots,
+            erased_superblocks: self.erased_superblocks - before.erased_superblocks,
+        }
+    }
+}
+
+/// A write frontier: the superblock being filled and how far.
+#[derive(Clone, Copy)]
+struct Frontier {
+    superblock: u32,
+    next: u32,
+    limit: u32,
+}
+
+/// The translation layer of one drive.
+pub struct Ftl {
+    pub(crate) config: FtlConfig,
+    pub(crate) layout: Layout,
+    planes: u8,
+    page_bytes: u32,
+    pub(crate) map: SparseTable,
+    pub(crate) blocks: Blocks,
+    frontiers: [Option<Frontier>; 2],
+    pub(crate) reclaim: Reclaim,
+    single_level_in_use: u32,
+    stamps: Option<Vec<u64>>,
+    pub(crate) counters: FtlCounters,
+}
+
+impl Ftl {
+    /// A layer over erased or sequentially filled flash.
+    ///
+    /// Errors: when geometry and configuration do not fit together.
+    pub fn new(geometry: &Geometry, config: FtlConfig) -> Result<Self, FtlConfigError> {
+        config.validate(geometry)?;
+        let layout = Layout::new(geometry);
+        let raw = layout.superblocks * layout.slots_per_superblock;
+        Ok(Self {
+            config,
+            layout,
+            planes: geometry.planes_per_die as u8,
+            page_bytes: geometry.page_bytes,
+            map: SparseTable::new(config.logical_slots, config.filled_slots),
+            blocks: Blocks::new(layout, config.filled_slots),
+            frontiers: [None, None],
+            reclaim: Reclaim::default(),
+            single_level_in_use: 0,
+            stamps: config.stamps.then(|| vec![0; raw as usize]),
+            counters: FtlCounters::default(),
+        })
+    }
+
+    /// The layer's parameters.
+    pub fn config(&self) -> &FtlConfig {
+        &self.config
+    }
+
+    /// Slot arithmetic of the drive.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &FtlCounters {
+        &self.counters
+    }
+
+    /// Where logical slot `logical` lives; `Slot::NONE` when it was never written or was deallocated.
+    /// Panics beyond the exported slots.
+    #[inline]
+    pub fn lookup(&self, logical: u32) -> Slot {
+        self.map.get(logical)
+    }
+
+    /// The payload stamp at `slot`; zero without stamps and for data written before the run.
+    #[inline]
+    pub fn stamp(&self, slot: Slot) -> u64 {
+        self.stamps.as_ref().map_or(0, |stamps| stamps[slot.get() as usize])
+    }
+
+    /// Whether the data of `slot` is on flash, and not only in the write buffer.
+    #[inline]
+    pub fn is_programmed(&self, slot: Slot) -> bool {
+        let (number, index) = self.layout.split(slot);
+        match &self.blocks.all[number as usize].unprogrammed {
+            None => true,
+            Some(rows) => {
+                let row = index / self.layout.slots_per_die_row;
+                rows.words[row as usize / 64] >> (row % 64) & 1 == 0
+            }
+        }
+    }
+
+    /// Host slots that can be appended before the host must wait for reclaim.
+    #[inline]
+    pub fn host_room(&self) -> u64 {
+        let open = self.frontiers[Stream::Host as usize].map_or(0, |frontier| frontier.limit - frontier.next);
+        // One erased superblock is kept for moved data, or reclaim could not start.
+        let whole = (self.blocks.erased.len() as u64).saturating_sub(1);
+        let size = if self.config.slc_superblocks > 0 { self.single_level_limit() } else { self.superblock_limit() };
+        u64::from(open) + whole * u64::from(size)
+    }
+
+    /// Appends one slot of `logical` with its payload stamp, and points the map at it.
+    ///
+    /// The caller has checked [`Ftl::host_room`] for the host stream. Panics when no superblock is left:
+    /// the room was not checked.
+    #[inline]
+    pub fn append(&mut self, stream: Stream, logical: u32, stamp: u64) -> Appended {
+        let appended = self.place(stream, logical, stamp);
+        let old = self.map.replace(logical, appended.slot);
+        if old.is_some() {
+            self.blocks.invalidate(old);
+        }
+        appended
+    }
+
+    /// Pads the stream's frontier up to the next multiple of `unit` slots (a flash page, or a die row).
+    /// Returns the die row that this filled.
+    #[inline]
+    pub fn pad(&mut self, stream: Stream, unit: u32) -> Option<DieRow> {
+        let mut frontier = self.frontiers[stream as usize]?;
+        let mut filled = None;
+        while frontier.next % unit != 0 {
+            let slot = self.layout.slot(frontier.superblock, frontier.next);
+            self.blocks.pad(slot);
+            self.counters.padded_slots += 1;
+            filled = self.advance(stream, &mut frontier).or(filled);
+        }
+        filled
+    }
+
+    /// Slots the stream's frontier would pad to reach a multiple of `unit`.
+    #[inline]
+    pub fn padding_to(&self, stream: Stream, unit: u32) -> u32 {
+        self.frontiers[stream as usize].map_or(0, |frontier| frontier.next.next_multiple_of(unit) - frontier.next)
+    }
+
+    /// Deallocates a logical slot.
+    #[inline]
+    pub fn trim(&mut self, logical: u32) {
+        let old = self.map.get(logical);
+        if old.is_some() {
+            self.map.replace(logical, Slot::NONE);
+            self.blocks.invalidate(old);
+            self.counters.trimmed_slots += 1;
+        }
+    }
+
+    /// Records that the program of die row `number` has completed.
+    #[inline]
+    pub fn row_programmed(&mut self, number: u32) {
+        let (superblock, row) = self.layout.split_die_row(number);
+        let state = &mut self.blocks.all[superblock as usize];
+        let rows = state.unprogrammed.as_mut().expect("a row is programmed once");
+        rows.words[row as usize / 64] &= !(1 << (row % 64));
+        rows.missing -= 1;
+        if rows.missing == 0 {
+            state.unprogrammed = None;
+        }
+    }
+
+    /// The program command for a full die row; `tag` is the caller's.
+    #[inline]
+    pub fn program_command(&self, row: DieRow, priority: Priority, tag: u64) -> FlashCommand {
+        FlashCommand {
+            kind: CommandKind::Program,
+            die: row.die,
+            planes: self.planes,
+            page: row.page,
+            priority,
+            bus_bytes: self.page_bytes * u32::from(self.planes),
+            tag,
+        }
+    }
+
+    /// The read command for slots `first..first + count`, which lie in one die row, bringing whole pages.
+    #[inline]
+    pub fn read_command(&self, first: Slot, count: u32, priority: Priority, tag: u64) -> FlashCommand {
+        let (superblock, index) = self.layout.split_die_row(self.layout.die_row(first));
+        let (die, row) = self.layout.die_and_row(index);
+        let pages = self.layout.page(Slot::new(first.get() + count - 1)) - self.layout.page(first) + 1;
+        let page = self.page_kind(superblock, row);
+        FlashCommand {
+            kind: CommandKind::Read,
+            die,
+            planes: pages as u8,
+            page,
+            priority,
+            bus_bytes: pages * self.page_bytes,
+            tag,
+        }
+    }
+
+    /// Bytes of memory behind map, reverse map and superblocks.
+    pub fn resident_bytes(&self) -> u64 {
+        self.map.resident_bytes() + self.blocks.resident_bytes()
+    }
+
+    /// Erases of each superblock.
+    pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.blocks.all.iter().map(|superblock| superblock.erases)
+    }
+
+    /// Checks the invariants of the crate page over all of the drive. For tests: it costs a full scan.
+    pub fn check(&self) {
+        for logical in 0..self.config.logical_slots {
+            let slot = self.map.get(logical);
+            if slot.is_some() {
+                assert!(self.blocks.is_valid(slot), "logical slot {logical} maps to invalid {slot:?}");
+                assert_eq!(self.blocks.reverse.get(slot.get()).get(), logical, "{slot:?} has the wrong owner");
+            }
+        }
+        let mapped = (0..self.config.logical_slots).filter(|&logical| self.map.get(logical).is_some()).count();
+        let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
+        assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
+        let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
+        assert_eq!(erased, self.blocks.erased.len(), "the erased list and the states differ");
+    }
+
+    /// Whether the stream's next append must open a superblock.
+    #[inline]
+    pub(crate) fn needs_superblock(&self, stream: Stream) -> bool {
+        self.frontiers[stream as usize].is_none()
+    }
+
+    /// Planes of each die.
+    pub(crate) fn planes(&self) -> u8 {
+        self.planes
+    }
+
+    /// Takes the next slot of the stream for `logical` without touching the map.
+    #[inline]
+    pub(crate) fn place(&mut self, stream: Stream, logical: u32, stamp: u64) -> Appended {
+        let mut frontier = match self.frontiers[stream as usize] {
+            Some(frontier) => frontier,
+            None => self.open_frontier(stream),
+        };
+        let slot = self.layout.slot(frontier.superblock, frontier.next);
+        self.blocks.fill(frontier.superblock, slot, logical);
+        if let Some(stamps) = &mut self.stamps {
+            stamps[slot.get() as usize] = stamp;
+        }
+        match stream {
+            Stream::Host => self.counters.host_slots += 1,
+            Stream::Moved => self.counters.moved_slots += 1,
+        }
+        let row = self.advance(stream, &mut frontier);
+        Appended { slot, row }
+    }
+
+    /// Steps the frontier by one slot; returns the die row that this filled.
+    #[inline]
+    fn advance(&mut self, stream: Stream, frontier: &mut Frontier) -> Option<DieRow> {
+        frontier.next += 1;
+        let per_row = self.layout.slots_per_die_row;
+        let row = (frontier.next % per_row == 0).then(|| {
+            let index = frontier.next / per_row - 1;
+            let (die, row) = self.layout.die_and_row(index);
+            let number = frontier.superblock * self.layout.die_rows_per_superblock + index;
+            DieRow { number, die, page: self.page_kind(frontier.superblock, row) }
+        });
+        if frontier.next == frontier.limit {
+            let at = self.counters.host_slots + self.counters.moved_slots;
+            self.blocks.close(frontier.superblock, at);
+            self.frontiers[stream as usize] = None;
+        } else {
+            self.frontiers[stream as usize] = Some(*frontier);
+        }
+        row
+    }
+
+    #[cold]
+    fn open_frontier(&mut self, stream: Stream) -> Frontier {
+        let single_level = stream == Stream::Host && self.single_level_in_use < self.config.slc_superblocks;
+        let superblock = self.blocks.open(single_level).expect("room was checked before appending");
+        self.single_level_in_use += u32::from(single_level);
+        let limit = if single_level { self.single_level_limit() } else { self.superblock_limit() };
+        let rows = limit / self.layout.slots_per_die_row;
+        let mut words = vec![u64::MAX; rows.div_ceil(64) as usize];
+        if rows % 64 != 0 {
+            *words.last_mut().expect("there is a row") = u64::MAX >> (64 - rows % 64);
+        }
+        self.blocks.all[superblock as usize].unprogrammed = Some(Box::new(RowSet { words, missing: rows }));
+        Frontier { superblock, next: 0, limit }
+    }
+
+    /// Called when a superblock has been erased and is ready again.
+    pub(crate) fn note_erased(&mut self, superblock: u32) {
+        let state = &mut self.blocks.all[superblock as usize];
+        if std::mem::replace(&mut state.single_level, false) {
+            self.single_level_in_use -= 1;
+        }
+        self.blocks.erased(superblock);
+        self.counters.erased_superblocks += 1;
+    }
+
+    /// Slots written in a superblock before it is closed.
+    pub(crate) fn written_slots(&self, superblock: u32) -> u32 {
+        if self.blocks.all[superblock as usize].single_level {
+            self.single_level_limit()
+        } else {
+            self.superblock_limit()
+        }
+    }
+
+    /// Superblocks that hold single-level data or are being filled with it.
+    pub fn single_level_in_use(&self) -> u32 {
+        self.single_level_in_use
+    }
+
+    fn superblock_limit(&self) -> u32 {
+        self.layout.slots_per_superblock
+    }
+
+    fn single_level_limit(&self) -> u32 {
+        let rows = (self.layout.die_rows_per_superblock / 3).max(self.layout.dies);
+        rows / self.layout.dies * self.layout.dies * self.layout.slots_per_die_row
+    }
+
+    #[inline]
+    fn page_kind(&self, superblock: u32, row: u32) -> PageKind {
+        if self.blocks.all[superblock as usize].single_level { PageKind::Lsb } else { PageKind::of_row(row) }
+    }
+}

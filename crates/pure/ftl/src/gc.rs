@@ -1,0 +1,149 @@
+//! Reclaim: choose a victim, read its valid die rows, append them to the moved frontier, erase it.
+//!
+//! The caller paces it: it asks for reads as its flash allows, hands each back when it has completed, and
+//! erases when told. Nothing here waits.
+
+use crate::blocks::State;
+use crate::config::VictimPolicy;
+use crate::ftl::{DieRow, Ftl, Stream};
+use flashyard_flash::Slot;
+
+/// A die row with data to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowRead {
+    /// The die row, counted over the whole drive.
+    pub number: u32,
+    /// First slot to read.
+    pub first: Slot,
+    /// Slots from the first to the last valid one.
+    pub span: u32,
+}
+
+/// Progress on the present victim.
+#[derive(Default)]
+pub(crate) struct Reclaim {
+    victim: Option<u32>,
+    next_row: u32,
+    rows: u32,
+    outstanding: u32,
+    erasing: u32,
+}
+
+impl Ftl {
+    /// Whether erased superblocks have become scarce.
+    #[inline]
+    pub fn reclaim_needed(&self) -> bool {
+        self.blocks.erased.len() as u32 + self.reclaim.erasing <= self.config.reclaim_below
+    }
+
+    /// Whether a victim is being emptied.
+    #[inline]
+    pub fn reclaiming(&self) -> bool {
+        self.reclaim.victim.is_some()
+    }
+
+    /// The next die row to read for reclaim, when there is work: `wanted` asks for a new victim, which is
+    /// chosen when `reclaim_needed` or when the single-level cache is to be folded.
+    ///
+    /// `None` while reads of the victim are outstanding and none is left to issue, or when every closed
+    /// superblock is fully valid.
+    pub fn reclaim_next_read(&mut self, wanted: bool) -> Option<RowRead> {
+        if self.reclaim.victim.is_none() {
+            if !wanted {
+                return None;
+            }
+            let victim = self.choose_victim()?;
+            self.condemn(victim);
+        }
+        let victim = self.reclaim.victim.expect("a victim was just chosen");
+        let per_row = self.layout.slots_per_die_row;
+        while self.reclaim.next_row < self.reclaim.rows {
+            let index = self.reclaim.next_row;
+            self.reclaim.next_row += 1;
+            let base = victim * self.layout.slots_per_superblock + index * per_row;
+            let mask = self.blocks.valid_mask(base, per_row);
+            if mask != 0 {
+                self.reclaim.outstanding += 1;
+                let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
+                let number = victim * self.layout.die_rows_per_superblock + index;
+                return Some(RowRead { number, first: Slot::new(base + low), span: high - low + 1 });
+            }
+        }
+        None
+    }
+
+    /// Moves what is still valid of a die row that was read; `filled` hears of every die row to program.
+    pub fn reclaim_row_read(&mut self, number: u32, mut filled: impl FnMut(&mut Self, DieRow)) {
+        let per_row = self.layout.slots_per_die_row;
+        let base = number * per_row;
+        let mut mask = self.blocks.valid_mask(base, per_row);
+        while mask != 0 {
+            let slot = Slot::new(base + mask.trailing_zeros());
+            mask &= mask - 1;
+            let logical = self.blocks.reverse.get(slot.get()).get();
+            let stamp = self.stamp(slot);
+            if let Some(row) = self.append(Stream::Moved, logical, stamp).row {
+                filled(self, row);
+            }
+        }
+        self.reclaim.outstanding -= 1;
+    }
+
+    /// The superblock to erase, once its last valid slot has moved. The caller erases it on every die and
+    /// then calls [`Ftl::reclaim_erased`].
+    pub fn reclaim_take_emptied(&mut self) -> Option<u32> {
+        let victim = self.reclaim.victim?;
+        let reclaim = &mut self.reclaim;
+        if reclaim.next_row < reclaim.rows || reclaim.outstanding > 0 {
+            return None;
+        }
+        reclaim.victim = None;
+        reclaim.erasing += 1;
+        Some(victim)
+    }
+
+    /// Records that `superblock` has been erased on all dies.
+    pub fn reclaim_erased(&mut self, superblock: u32) {
+        self.reclaim.erasing -= 1;
+        self.note_erased(superblock);
+    }
+
+    /// Starts emptying `victim`.
+    pub(crate) fn condemn(&mut self, victim: u32) {
+        self.blocks.condemn(victim);
+        self.reclaim.victim = Some(victim);
+        self.reclaim.next_row = 0;
+        self.reclaim.rows = self.written_slots(victim) / self.layout.slots_per_die_row;
+    }
+
+    /// The policy's choice among closed superblocks whose programs have all completed.
+    fn choose_victim(&mut self) -> Option<u32> {
+        let victim = match self.config.victim {
+            VictimPolicy::Greedy => self.blocks.victims.least(),
+            VictimPolicy::CostBenefit => self.cost_benefit_victim(),
+        }?;
+        let valid = self.blocks.all[victim as usize].valid;
+        let programmed = self.blocks.all[victim as usize].unprogrammed.is_none();
+        // A full single-level superblock is worth emptying too: its data fits a third of an ordinary one.
+        (programmed && valid < self.layout.slots_per_superblock).then_some(victim)
+    }
+
+    /// The greatest (1 - u) age / 2u over closed superblocks; ties go to the lowest number.
+    /// Source: [X] Rosenblum and Ousterhout, log-structured file systems.
+    fn cost_benefit_victim(&self) -> Option<u32> {
+        let now = self.counters.host_slots + self.counters.moved_slots;
+        let mut best: Option<(u32, f64)> = None;
+        for (number, superblock) in self.blocks.all.iter().enumerate() {
+            if superblock.state != State::Closed || superblock.unprogrammed.is_some() {
+                continue;
+            }
+            let share = f64::from(superblock.valid) / f64::from(self.layout.slots_per_superblock);
+            let age = (now - superblock.closed_at) as f64;
+            let score = if share == 0.0 { f64::INFINITY } else { (1.0 - share) * age / (2.0 * share) };
+            if share < 1.0 && best.is_none_or(|(_, most)| score > most) {
+                best = Some((number as u32, score));
+            }
+        }
+        best.map(|(number, _)| number)
+    }
+}

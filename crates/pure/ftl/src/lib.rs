@@ -1,0 +1,39 @@
+//! The flash translation layer: where each logical slot lives, where the next write goes, what is
+//! reclaimed next, and which part of the map is in memory.
+//!
+//! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
+//! planes, separate frontiers for host data and for moved data, an optional single-level-cell cache that is folded
+//! by reclaim, greedy and cost-benefit victims, deallocation, padding, a mapping cache of translation
+//! pages with a local and an offsite part, preconditioning without timing, and payload stamps.
+//!
+//! The path of a write: `Ftl::append` takes the next slot of the host frontier, points the map at it and
+//! invalidates the old slot; when a die row is full the caller programs it. Until
+//! `Ftl::row_programmed` the row's data is in the write buffer and is read from there.
+//!
+//! What it does not model: power loss (metadata is always there), bad blocks and wear levelling (both
+//! come with ageing), absorption of overwrites inside the write buffer.
+//!
+//! Invariants: a mapped logical slot has exactly one valid physical slot, and that slot's reverse entry
+//! names it; a superblock's valid count is the number of its valid bits; no slot is written twice
+//! between erases; the erased count plus the open, closed and erasing superblocks is all of them.
+//!
+//! Everything is sparse: a drive that was only filled sequentially costs no memory for its map.
+
+mod age;
+mod bits;
+mod blocks;
+mod cache;
+mod config;
+mod ftl;
+mod gc;
+mod map;
+mod victim;
+
+pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
+pub use config::{FtlConfig, FtlConfigError, VictimPolicy};
+pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
+pub use gc::RowRead;
+pub use map::SparseTable;
+
+/// Logical slots covered by one translation page: 4 KiB of 4-byte entries. Source: [A] xbof §3.6.
+pub const SLOTS_PER_TRANSLATION_PAGE: u32 = 1024;

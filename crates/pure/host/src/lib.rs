@@ -1,0 +1,1 @@
+//! Host processor pool, driver costs and request feeding.

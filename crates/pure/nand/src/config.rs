@@ -1,0 +1,101 @@
+//! Times, rates and currents of the flash.
+
+use flashyard_flash::{Geometry, GeometryError, PageKind};
+use flashyard_units::{ByteRate, Picojoules, SimSpan, Watts};
+
+/// Program time as incremental step pulse programming: pulses of one length, more of them for the bits
+/// that need finer thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IsppModel {
+    /// One pulse and its verify.
+    pub pulse: SimSpan,
+    /// Pulses for LSB, CSB and MSB pages.
+    pub pulses: [u32; 3],
+}
+
+impl IsppModel {
+    /// Time to program a page of `kind`.
+    #[inline]
+    pub fn program_time(&self, kind: PageKind) -> SimSpan {
+        self.pulse * u64::from(self.pulses[kind as usize])
+    }
+}
+
+/// Supply voltage and currents of one die.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Currents {
+    /// Supply in volts.
+    pub volts: f64,
+    /// Array busy with a read, program or erase, in milliamperes.
+    pub active_ma: f64,
+    /// Selected but only waiting for, or using, the bus, in milliamperes.
+    pub bus_idle_ma: f64,
+    /// Standby, in milliamperes.
+    pub standby_ma: f64,
+}
+
+impl Currents {
+    /// Energy of one or more dies: `array` and `bus` are die-time spent in those states, `total` is all
+    /// die-time; the rest of it is standby.
+    pub fn energy(&self, array: SimSpan, bus: SimSpan, total: SimSpan) -> Picojoules {
+        let watts = |milliamperes: f64| Watts::new(self.volts * milliamperes / 1e3);
+        let standby = SimSpan::from_ps(total.as_ps().saturating_sub(array.as_ps() + bus.as_ps()));
+        watts(self.active_ma).over(array) + watts(self.bus_idle_ma).over(bus) + watts(self.standby_ma).over(standby)
+    }
+}
+
+/// Everything a medium needs to know.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NandConfig {
+    /// How the flash is divided.
+    pub geometry: Geometry,
+    /// Sensing time of LSB, CSB and MSB pages.
+    pub read: [SimSpan; 3],
+    /// Program time.
+    pub program: IsppModel,
+    /// Erase time.
+    pub erase: SimSpan,
+    /// Rate of one channel bus.
+    pub channel: ByteRate,
+    /// Reads that may pass a waiting program or erase before it gets its turn.
+    pub starvation_bound: u32,
+    /// Raw bit error rate of a page read for the first time; zero for media that never fail.
+    pub raw_bit_error_rate: f64,
+    /// Raw bit error rate up to which the code corrects a page.
+    pub correctable_bit_error_rate: f64,
+    /// Currents for energy.
+    pub currents: Currents,
+}
+
+/// Why a medium cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NandConfigError {
+    /// The geometry is impossible.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// An error rate is not a rate.
+    #[error("{name} is {value}, give a rate from 0 to 0.5")]
+    Rate {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+    },
+}
+
+impl NandConfig {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), NandConfigError> {
+        self.geometry.validate()?;
+        let rates = [
+            ("raw_bit_error_rate", self.raw_bit_error_rate),
+            ("correctable_bit_error_rate", self.correctable_bit_error_rate),
+        ];
+        for (name, value) in rates {
+            if !(0.0..=0.5).contains(&value) {
+                return Err(NandConfigError::Rate { name, value });
+            }
+        }
+        Ok(())
+    }
+}

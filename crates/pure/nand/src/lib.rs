@@ -1,0 +1,26 @@
+//! Flash media: dies behind channel buses, timed; and a counting medium that takes no time.
+//!
+//! What it models: sensing, program and erase times by page kind (program time from ISPP pulses), die
+//! occupancy, bus transfers in both directions, multi-plane commands, read-over-program priority with a
+//! starvation bound, read retry drawn from an error model, energy from busy time and currents.
+//!
+//! The path of a read: `submit` queues it at its die; an idle die senses (`ArrayDone`), asks for the bus
+//! (`BusDone`) and reports. A program takes the bus first, then the array. The die is held from the
+//! start of a command to its end: there is no cache register.
+//!
+//! What it does not model: command and address cycles on the bus, suspend and resume, die-level power
+//! limits. Payload is not here: a slot's data lives with the translation layer.
+//!
+//! Invariants: a die runs one command at a time, a bus one transfer; every command submitted is
+//! reported exactly once.
+
+mod config;
+mod counting;
+mod error_model;
+mod intrusive;
+mod timed;
+
+pub use config::{Currents, IsppModel, NandConfig, NandConfigError};
+pub use counting::CountingMedium;
+pub use error_model::ErrorModel;
+pub use timed::{NandDone, NandEvent, TimedNand};

@@ -1,0 +1,348 @@
+//! The timed medium: dies and channel buses as servers with queues.
+
+use crate::intrusive::{Fifo, NIL};
+use crate::{ErrorModel, NandConfig};
+use flashyard_flash::{Acceptance, CommandKind, FlashCommand, Medium, MediumCounters, Priority};
+use flashyard_kernel::{Machine, Outbox, Rng};
+use flashyard_units::{Picojoules, SimSpan, SimTime};
+
+/// What the medium tells itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NandEvent {
+    /// The array of `die` has finished sensing, programming or erasing.
+    ArrayDone {
+        /// Which die.
+        die: u16,
+    },
+    /// The bus of `channel` has finished a transfer.
+    BusDone {
+        /// Which channel.
+        channel: u16,
+    },
+}
+
+/// What the medium tells its owner: one command has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NandDone {
+    /// What it was.
+    pub kind: CommandKind,
+    /// The issuer's number.
+    pub tag: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Queued {
+    command: FlashCommand,
+    next: u32,
+}
+
+#[derive(Clone)]
+struct Die {
+    /// Foreground reads, then background reads, then programs and erases.
+    reads: Fifo,
+    background_reads: Fifo,
+    programs: Fifo,
+    /// Reads served while a program waited.
+    passed: u32,
+    /// Slab index of the command in progress.
+    active: u32,
+    since: SimTime,
+    /// Link in the channel's bus queue.
+    next_on_bus: u32,
+}
+
+#[derive(Clone)]
+struct Channel {
+    /// Dies with sensed data, then dies that want data.
+    outgoing: Fifo,
+    incoming: Fifo,
+    passed: u32,
+    /// Die whose transfer is running.
+    active: u32,
+    busy: SimSpan,
+}
+
+/// Dies and buses under virtual time.
+pub struct TimedNand {
+    config: NandConfig,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    slab: Vec<Queued>,
+    free: Vec<u32>,
+    errors: ErrorModel,
+    counters: MediumCounters,
+    array_busy: SimSpan,
+    held: SimSpan,
+    pending: u32,
+    /// Dies with commands from [`Medium::accept`] that nobody has looked at yet.
+    inbox: Vec<u32>,
+}
+
+impl TimedNand {
+    /// A medium of idle dies. `config` must have been validated.
+    pub fn new(config: NandConfig, seed: u64) -> Self {
+        let die = Die {
+            reads: Fifo::default(),
+            background_reads: Fifo::default(),
+            programs: Fifo::default(),
+            passed: 0,
+            active: NIL,
+            since: SimTime::ZERO,
+            next_on_bus: NIL,
+        };
+        let channel = Channel {
+            outgoing: Fifo::default(),
+            incoming: Fifo::default(),
+            passed: 0,
+            active: NIL,
+            busy: SimSpan::ZERO,
+        };
+        Self {
+            dies: vec![die; config.geometry.dies() as usize],
+            channels: vec![channel; config.geometry.channels as usize],
+            slab: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            errors: ErrorModel::new(&config, Rng::named(seed, "nand.errors")),
+            counters: MediumCounters::default(),
+            array_busy: SimSpan::ZERO,
+            held: SimSpan::ZERO,
+            pending: 0,
+            inbox: Vec::with_capacity(64),
+            config,
+        }
+    }
+
+    /// Queues `command` at its die and starts it when the die is idle.
+    #[inline]
+    pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let index = self.enqueue(command);
+        let die = self.slab[index as usize].command.die;
+        if self.dies[die as usize].active == NIL {
+            self.start_next(now, die, out);
+        }
+    }
+
+    /// Starts what [`Medium::accept`] queued since the last call.
+    pub fn kick(&mut self, now: SimTime, out: &mut impl Outbox<NandEvent, NandDone>) {
+        while let Some(die) = self.inbox.pop() {
+            if self.dies[die as usize].active == NIL {
+                self.start_next(now, die as u16, out);
+            }
+        }
+    }
+
+    /// Commands accepted and not yet reported.
+    pub fn pending(&self) -> u32 {
+        self.pending
+    }
+
+    /// The medium's parameters.
+    pub fn config(&self) -> &NandConfig {
+        &self.config
+    }
+
+    /// Array time summed over dies, without bus time; commands in progress count once they end.
+    pub fn array_busy(&self) -> SimSpan {
+        self.array_busy
+    }
+
+    /// Time dies were held by commands, summed over dies: array, waiting for the bus, and transfer.
+    pub fn held(&self) -> SimSpan {
+        self.held
+    }
+
+    /// Transfer time summed over channels.
+    pub fn bus_busy(&self) -> SimSpan {
+        self.channels.iter().map(|channel| channel.busy).sum()
+    }
+
+    /// The busier of two figures over `span`: mean bus occupancy and mean die occupancy (array and
+    /// transfer). Source: [A] xbof §8.2; `*_before` are readings at the start of the span.
+    pub fn busy_share(&self, span: SimSpan, bus_before: SimSpan, held_before: SimSpan) -> f64 {
+        let bus = self.bus_busy() - bus_before;
+        let held = self.held - held_before;
+        let bus_share = bus.ratio_of(span * self.channels.len() as u64);
+        let die_share = held.ratio_of(span * self.dies.len() as u64);
+        bus_share.max(die_share)
+    }
+
+    /// Energy of all dies over `span` from the start of the world.
+    pub fn energy(&self, span: SimSpan) -> Picojoules {
+        let bus = SimSpan::from_ps(self.held.as_ps().saturating_sub(self.array_busy.as_ps()));
+        self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, command: FlashCommand) -> u32 {
+        self.counters.count(&command);
+        self.pending += 1;
+        let queued = Queued { command, next: NIL };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slab[index as usize] = queued;
+                index
+            }
+            None => {
+                self.slab.push(queued);
+                (self.slab.len() - 1) as u32
+            }
+        };
+        let die = &mut self.dies[command.die as usize];
+        let queue = match (command.kind, command.priority) {
+            (CommandKind::Read, Priority::Foreground) => &mut die.reads,
+            (CommandKind::Read, Priority::Background) => &mut die.background_reads,
+            _ => &mut die.programs,
+        };
+        queue.push(&mut self.slab, index, |queued| &mut queued.next);
+        index
+    }
+
+    /// Lets an idle die take its next command: reads first, unless programs have waited for
+    /// `starvation_bound` reads already. Background reads stand between.
+    #[inline]
+    fn start_next(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let die = &mut self.dies[die_number as usize];
+        debug_assert_eq!(die.active, NIL, "a die runs one command at a time");
+        let waiting = !die.programs.is_empty() || !die.background_reads.is_empty();
+        let starved = waiting && die.passed >= self.config.starvation_bound;
+        let mut next = None;
+        if !starved {
+            next = die.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            if next.is_some() && waiting {
+                die.passed += 1;
+            }
+        }
+        if next.is_none() {
+            next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
+            if next.is_none() {
+                next = die.background_reads.pop(&mut self.slab, |queued| &mut queued.next);
+            }
+            die.passed = 0;
+        }
+        if next.is_none() {
+            next = die.reads.pop(&mut self.slab, |queued| &mut queued.next);
+        }
+        let Some(index) = next else { return };
+        die.active = index;
+        die.since = now;
+        let command = self.slab[index as usize].command;
+        match command.kind {
+            CommandKind::Read => {
+                let retries = self.errors.retries();
+                self.counters.read_retries += u64::from(retries) * u64::from(command.planes);
+                let sense = self.config.read[command.page as usize] * u64::from(1 + retries);
+                self.array_busy += sense;
+                out.at(now + sense, NandEvent::ArrayDone { die: die_number });
+            }
+            CommandKind::Program => self.want_bus(now, die_number, false, out),
+            CommandKind::Erase => {
+                self.array_busy += self.config.erase;
+                out.at(now + self.config.erase, NandEvent::ArrayDone { die: die_number });
+            }
+        }
+    }
+
+    #[inline]
+    fn want_bus(
+        &mut self,
+        now: SimTime,
+        die_number: u16,
+        outgoing: bool,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        let channel_number = u32::from(die_number) % self.config.geometry.channels;
+        let channel = &mut self.channels[channel_number as usize];
+        let queue = if outgoing { &mut channel.outgoing } else { &mut channel.incoming };
+        queue.push(&mut self.dies, u32::from(die_number), |die| &mut die.next_on_bus);
+        if channel.active == NIL {
+            self.start_transfer(now, channel_number as u16, out);
+        }
+    }
+
+    /// Gives an idle bus to the next die: read data first, with the same starvation bound as the dies.
+    #[inline]
+    fn start_transfer(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let channel = &mut self.channels[channel_number as usize];
+        let waiting = !channel.incoming.is_empty();
+        let mut next = None;
+        if !(waiting && channel.passed >= self.config.starvation_bound) {
+            next = channel.outgoing.pop(&mut self.dies, |die| &mut die.next_on_bus);
+            channel.passed += u32::from(waiting);
+        }
+        if next.is_none() {
+            next = channel.incoming.pop(&mut self.dies, |die| &mut die.next_on_bus);
+            channel.passed = 0;
+        }
+        let Some(die) = next else { return };
+        channel.active = die;
+        let command = &self.slab[self.dies[die as usize].active as usize].command;
+        let span = self.config.channel.span_of(u64::from(command.bus_bytes));
+        channel.busy += span;
+        out.at(now + span, NandEvent::BusDone { channel: channel_number });
+    }
+
+    #[inline]
+    fn array_done(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let index = self.dies[die as usize].active;
+        match self.slab[index as usize].command.kind {
+            CommandKind::Read => self.want_bus(now, die, true, out),
+            CommandKind::Program | CommandKind::Erase => self.finish(now, die, out),
+        }
+    }
+
+    #[inline]
+    fn bus_done(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let channel = &mut self.channels[channel_number as usize];
+        let die = std::mem::replace(&mut channel.active, NIL) as u16;
+        let command = self.slab[self.dies[die as usize].active as usize].command;
+        if command.kind == CommandKind::Read {
+            self.finish(now, die, out);
+        } else {
+            let program = self.config.program.program_time(command.page);
+            self.array_busy += program;
+            out.at(now + program, NandEvent::ArrayDone { die });
+        }
+        if self.channels[channel_number as usize].active == NIL {
+            self.start_transfer(now, channel_number, out);
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let die = &mut self.dies[die_number as usize];
+        let index = std::mem::replace(&mut die.active, NIL);
+        self.held += now.since(die.since);
+        let command = &self.slab[index as usize].command;
+        out.emit(NandDone { kind: command.kind, tag: command.tag });
+        self.free.push(index);
+        self.pending -= 1;
+        self.start_next(now, die_number, out);
+    }
+}
+
+impl Machine for TimedNand {
+    type Event = NandEvent;
+    type Effect = NandDone;
+
+    #[inline]
+    fn handle(&mut self, now: SimTime, event: NandEvent, out: &mut impl Outbox<NandEvent, NandDone>) {
+        match event {
+            NandEvent::ArrayDone { die } => self.array_done(now, die, out),
+            NandEvent::BusDone { channel } => self.bus_done(now, channel, out),
+        }
+    }
+}
+
+impl Medium for TimedNand {
+    /// Queues the command; it starts at the next [`TimedNand::kick`].
+    #[inline]
+    fn accept(&mut self, command: FlashCommand) -> Acceptance {
+        self.enqueue(command);
+        self.inbox.push(u32::from(command.die));
+        Acceptance::Pending
+    }
+
+    fn counters(&self) -> &MediumCounters {
+        &self.counters
+    }
+}

@@ -1,0 +1,1 @@
+//! Waist: NVMe submission and completion vocabulary.

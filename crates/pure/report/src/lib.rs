@@ -1,0 +1,1 @@
+//! Result schema, expectations, tables and cost.

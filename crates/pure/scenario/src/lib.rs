@@ -1,0 +1,1 @@
+//! From a description in TOML to a running world.

@@ -1,0 +1,1 @@
+//! One drive: compute-end and data-end joined.

@@ -1,0 +1,1 @@
+//! Counters, histograms, busy-time meters and series.

@@ -1,0 +1,1 @@
+//! Mechanisms of published systems, one module each.

@@ -1,0 +1,1 @@
+//! Synthetic generators and replay of trace records.
