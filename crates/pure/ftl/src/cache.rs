@@ -193,6 +193,20 @@ impl MappingCache {
         }
     }
 
+    /// Sets how many pages the drive's own memory holds, when part of it is lent. Pages that no longer
+    /// fit leave through `evicted`.
+    pub fn set_local_capacity(&mut self, capacity: u32, mut evicted: impl FnMut(Evicted)) {
+        if self.is_complete() {
+            return;
+        }
+        self.lists[0].capacity = capacity.max(1);
+        while self.lists[0].len > self.lists[0].capacity {
+            if let Some(out) = self.settle() {
+                evicted(out);
+            }
+        }
+    }
+
     /// Sets how many pages borrowed memory holds. Pages that no longer fit leave through `evicted`.
     pub fn set_offsite_capacity(&mut self, capacity: u32, mut evicted: impl FnMut(Evicted)) {
         self.lists[1].capacity = capacity;

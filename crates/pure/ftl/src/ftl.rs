@@ -173,6 +173,13 @@ impl Ftl {
         u64::from(open) + whole * u64::from(size)
     }
 
+    /// Slots that reclaim can append with the superblocks erased now.
+    #[inline]
+    pub fn moved_room(&self) -> u64 {
+        let open = self.frontiers[Stream::Moved as usize].map_or(0, |frontier| frontier.limit - frontier.next);
+        u64::from(open) + self.blocks.erased.len() as u64 * u64::from(self.superblock_limit())
+    }
+
     /// Appends one slot of `logical` with its payload stamp, and points the map at it.
     ///
     /// The caller has checked [`Ftl::host_room`] for the host stream. Panics when no superblock is left:

@@ -1,1 +1,10 @@
-//! Host processor pool, driver costs and request feeding.
+//! The host in front of the drives: cores as a pool.
+//!
+//! What it models: commands cost processor time; cores are interchangeable and serve in order of arrival.
+//! What it does not model: which core a thread is on, interrupts one by one, caches.
+//!
+//! Invariant: a core runs one piece of work at a time; a piece starts on the core that is free first.
+
+mod pool;
+
+pub use pool::ProcessorPool;

@@ -15,7 +15,7 @@ mod queue;
 mod random;
 mod runner;
 
-pub use machine::{Machine, Nested, Outbox, Schedule};
+pub use machine::{Machine, Nested, Outbox, Schedule, Wrap};
 pub use queue::EventQueue;
 pub use random::Rng;
 pub use runner::{FreeRun, Pace, Runner, Wake};

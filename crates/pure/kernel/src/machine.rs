@@ -28,16 +28,33 @@ pub trait Outbox<Event, Effect>: Schedule<Event> {
 
 /// The outbox that a parent gives a child: timers are wrapped into the parent's events, effects land in
 /// a buffer that the parent reads in the same step.
-pub struct Nested<'a, Parent, Wrap, Effect> {
+pub struct Nested<'a, Parent, W, Effect> {
     parent: &'a mut Parent,
-    wrap: Wrap,
+    wrap: W,
     effects: &'a mut Vec<Effect>,
 }
 
-impl<'a, Parent, Wrap, Effect> Nested<'a, Parent, Wrap, Effect> {
+impl<'a, Parent, W, Effect> Nested<'a, Parent, W, Effect> {
     /// An outbox that schedules through `parent` after `wrap`, and collects into `effects`.
-    pub fn new(parent: &'a mut Parent, wrap: Wrap, effects: &'a mut Vec<Effect>) -> Self {
+    pub fn new(parent: &'a mut Parent, wrap: W, effects: &'a mut Vec<Effect>) -> Self {
         Self { parent, wrap, effects }
+    }
+}
+
+/// How a parent names a child's event among its own. Any function of the event will do.
+pub trait Wrap<Child> {
+    /// The parent's event type.
+    type Parent;
+    /// The child's event as the parent's.
+    fn wrap(&self, child: Child) -> Self::Parent;
+}
+
+impl<Child, Parent, F: Fn(Child) -> Parent> Wrap<Child> for F {
+    type Parent = Parent;
+
+    #[inline]
+    fn wrap(&self, child: Child) -> Parent {
+        self(child)
     }
 }
 
@@ -48,21 +65,21 @@ impl<E: Copy> Schedule<E> for EventQueue<E> {
     }
 }
 
-impl<Event, Effect, ParentEvent, Parent, Wrap> Schedule<Event> for Nested<'_, Parent, Wrap, Effect>
+impl<Event, Effect, Parent, W> Schedule<Event> for Nested<'_, Parent, W, Effect>
 where
-    Parent: Schedule<ParentEvent>,
-    Wrap: Fn(Event) -> ParentEvent,
+    W: Wrap<Event>,
+    Parent: Schedule<W::Parent>,
 {
     #[inline]
     fn at(&mut self, when: SimTime, event: Event) {
-        self.parent.at(when, (self.wrap)(event));
+        self.parent.at(when, self.wrap.wrap(event));
     }
 }
 
-impl<Event, Effect, ParentEvent, Parent, Wrap> Outbox<Event, Effect> for Nested<'_, Parent, Wrap, Effect>
+impl<Event, Effect, Parent, W> Outbox<Event, Effect> for Nested<'_, Parent, W, Effect>
 where
-    Parent: Schedule<ParentEvent>,
-    Wrap: Fn(Event) -> ParentEvent,
+    W: Wrap<Event>,
+    Parent: Schedule<W::Parent>,
 {
     #[inline]
     fn emit(&mut self, effect: Effect) {

@@ -156,14 +156,9 @@ impl TimedNand {
         self.channels.iter().map(|channel| channel.busy).sum()
     }
 
-    /// The busier of two figures over `span`: mean bus occupancy and mean die occupancy (array and
-    /// transfer). Source: [A] xbof §8.2; `*_before` are readings at the start of the span.
-    pub fn busy_share(&self, span: SimSpan, bus_before: SimSpan, held_before: SimSpan) -> f64 {
-        let bus = self.bus_busy() - bus_before;
-        let held = self.held - held_before;
-        let bus_share = bus.ratio_of(span * self.channels.len() as u64);
-        let die_share = held.ratio_of(span * self.dies.len() as u64);
-        bus_share.max(die_share)
+    /// Time dies worked, summed over dies: array and their own transfers, without waiting for the bus.
+    pub fn die_busy(&self) -> SimSpan {
+        self.array_busy + self.bus_busy()
     }
 
     /// Energy of all dies over `span` from the start of the world.

@@ -1,1 +1,27 @@
-//! One drive: compute-end and data-end joined.
+//! One drive: a compute-end (cores and submission queues) and a data-end (mapping cache, translation
+//! layer, write buffer, DMA, flash).
+//!
+//! The two ends are separate on purpose: a design places the same firmware on the drive's own cores, on
+//! the host's, or on a peer's, and hands the result to the data-end that owns the flash.
+//!
+//! The path of a read: `ComputeEnd::enqueue` → a core (`CoreDone`) → `DriveEffect::FirmwareDone` → the owner
+//! calls `DataEnd::execute` → mapping lookup (a miss reads a translation page) → multi-plane flash reads → DMA to
+//! the host → `DriveEffect::Completed`. A write waits for room in the write buffer, takes the DMA in, is
+//! appended and acknowledged; its die row is programmed once full.
+//!
+//! What it does not model: PCIe doorbells and interrupts one by one (the host's latency stands for them),
+//! read-modify-write of partly written slots, firmware time of reclaim, RAIN parity.
+//!
+//! Invariants: every executed command completes exactly once; the write buffer never exceeds its size;
+//! acknowledged data is readable from buffer or flash at every moment.
+
+mod compute;
+mod config;
+mod data;
+mod drive;
+mod reclaim;
+
+pub use compute::{ComputeEnd, Job};
+pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
+pub use data::{CommandSpec, DataCounters, DataEnd, Operation};
+pub use drive::{Drive, DriveEffect, DriveEvent};

@@ -1,1 +1,11 @@
-//! Mechanisms of published systems, one module each.
+//! Mechanisms of published systems, one module each, and the machines they run in.
+//!
+//! - [`jbof`]: twelve drives behind one host, and the seven designs as placements of the same firmware.
+//! - [`xbof`]: descriptors, triggers, load balance, harvesting of processors and mapping memory.
+//! - [`vh`]: virtual drives that spread writes over idle peers and copy them back.
+//!
+//! A design never copies a mechanism: it decides where firmware runs and which policies are on.
+
+pub mod jbof;
+pub mod vh;
+pub mod xbof;

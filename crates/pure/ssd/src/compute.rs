@@ -1,0 +1,179 @@
+//! The compute-end: firmware jobs on cores, taken from submission queues by weighted round robin.
+
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// Firmware work for one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The owner's number for the command.
+    pub tag: u32,
+    /// Time the core is busy.
+    pub busy: SimSpan,
+    /// Time the core waits on top of that.
+    pub stall: SimSpan,
+}
+
+/// Cores and the queues that feed them.
+///
+/// Queue 0 is the data-end agent's: it has strict priority, since flash and DMA wait for it. Queues 1
+/// and up are submission queues with weights.
+pub struct ComputeEnd {
+    queues: Vec<Queue>,
+    running: Vec<u32>,
+    idle: u32,
+    cursor: usize,
+    credit: u32,
+    waiting: u32,
+    busy: SimSpan,
+    window: SimSpan,
+    jobs: u64,
+}
+
+struct Queue {
+    jobs: VecDeque<Job>,
+    weight: u32,
+}
+
+/// A job that has just started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub(crate) core: u8,
+    pub(crate) ends: SimTime,
+}
+
+impl ComputeEnd {
+    /// `cores` idle cores (1 to 32) and submission queues with these weights.
+    pub fn new(cores: u32, weights: &[u32]) -> Self {
+        assert!((1..=32).contains(&cores), "a compute-end has 1 to 32 cores");
+        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight };
+        Self {
+            queues: std::iter::once(0).chain(weights.iter().copied()).map(queue).collect(),
+            running: vec![0; cores as usize],
+            idle: if cores == 32 { u32::MAX } else { (1 << cores) - 1 },
+            cursor: 1,
+            credit: weights.first().copied().unwrap_or(1),
+            waiting: 0,
+            busy: SimSpan::ZERO,
+            window: SimSpan::ZERO,
+            jobs: 0,
+        }
+    }
+
+    /// The number of cores.
+    pub fn cores(&self) -> u32 {
+        self.running.len() as u32
+    }
+
+    /// Busy time of all cores: the demand of every job started so far.
+    pub fn busy(&self) -> SimSpan {
+        self.busy
+    }
+
+    /// Jobs started so far.
+    pub fn jobs(&self) -> u64 {
+        self.jobs
+    }
+
+    /// Jobs waiting for a core.
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// The busy share of all cores since the last call, `span` ago.
+    pub fn take_window(&mut self, span: SimSpan) -> f64 {
+        let busy = self.busy - self.window;
+        self.window = self.busy;
+        busy.ratio_of(span * u64::from(self.cores())).min(1.0)
+    }
+
+    /// Queues a job.
+    #[inline]
+    pub fn enqueue(&mut self, queue: usize, job: Job) {
+        self.queues[queue].jobs.push_back(job);
+        self.waiting += 1;
+    }
+
+    /// The tag of the job on `core`, which becomes idle.
+    #[inline]
+    pub(crate) fn finish(&mut self, core: u8) -> u32 {
+        self.idle |= 1 << core;
+        self.running[core as usize]
+    }
+
+    /// Starts the next job when a core is idle and one waits.
+    #[inline]
+    pub(crate) fn start_next(&mut self, now: SimTime) -> Option<Started> {
+        if self.idle == 0 || self.waiting == 0 {
+            return None;
+        }
+        let queue = self.next_queue();
+        let job = self.queues[queue].jobs.pop_front().expect("the chosen queue has a job");
+        self.waiting -= 1;
+        let core = self.idle.trailing_zeros() as u8;
+        self.idle &= self.idle - 1;
+        self.running[core as usize] = job.tag;
+        self.busy += job.busy;
+        self.jobs += 1;
+        Some(Started { core, ends: now + job.busy + job.stall })
+    }
+
+    /// The agent's queue first; then the queue under the cursor until its weight is used up.
+    #[inline]
+    fn next_queue(&mut self) -> usize {
+        if !self.queues[0].jobs.is_empty() {
+            return 0;
+        }
+        loop {
+            if self.credit > 0 && !self.queues[self.cursor].jobs.is_empty() {
+                self.credit -= 1;
+                return self.cursor;
+            }
+            self.cursor = if self.cursor + 1 < self.queues.len() { self.cursor + 1 } else { 1 };
+            self.credit = self.queues[self.cursor].weight;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(tag: u32) -> Job {
+        Job { tag, busy: SimSpan::from_us(1), stall: SimSpan::ZERO }
+    }
+
+    #[test]
+    fn backlogged_queues_share_the_cores_by_weight() {
+        let mut compute = ComputeEnd::new(1, &[2, 1]);
+        for _ in 0..300 {
+            compute.enqueue(1, job(1));
+            compute.enqueue(2, job(2));
+        }
+        let mut served = [0; 3];
+        for _ in 0..300 {
+            let started = compute.start_next(SimTime::ZERO).expect("the core is idle and jobs wait");
+            served[compute.finish(started.core) as usize] += 1;
+        }
+        assert_eq!(served, [0, 200, 100]);
+    }
+
+    #[test]
+    fn the_agent_goes_first() {
+        let mut compute = ComputeEnd::new(1, &[1]);
+        compute.enqueue(1, job(1));
+        compute.enqueue(0, job(9));
+        let started = compute.start_next(SimTime::ZERO).expect("a core is idle");
+        assert_eq!(compute.finish(started.core), 9);
+    }
+
+    #[test]
+    fn no_more_jobs_run_than_there_are_cores() {
+        let mut compute = ComputeEnd::new(2, &[1]);
+        (0..3).for_each(|tag| compute.enqueue(1, job(tag)));
+        assert!(compute.start_next(SimTime::ZERO).is_some());
+        assert!(compute.start_next(SimTime::ZERO).is_some());
+        assert!(compute.start_next(SimTime::ZERO).is_none());
+        assert_eq!(compute.waiting(), 1);
+    }
+}

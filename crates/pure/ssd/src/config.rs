@@ -1,0 +1,100 @@
+//! Parameters of a drive.
+
+use flashyard_ftl::{FtlConfig, FtlConfigError};
+use flashyard_nand::{NandConfig, NandConfigError};
+use flashyard_units::{ByteRate, Hertz, SimSpan};
+
+/// What a command costs in firmware: a cycles and b cycles for each 4 KiB slice, and a stall for each
+/// mapping entry read from DRAM. Source: [D] xbof §8.1, §8.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirmwareCost {
+    /// Cycles a command, whatever its size.
+    pub cycles_per_command: u64,
+    /// Cycles a slice of 4 KiB.
+    pub cycles_per_slice: u64,
+    /// Time a core waits for the mapping entry of each slice. A waiting core is occupied but not busy:
+    /// the performance counters count executed cycles.
+    pub stall_per_slice: SimSpan,
+}
+
+impl FirmwareCost {
+    /// Executed cycles of a command of `slices`.
+    #[inline]
+    pub const fn cycles(&self, slices: u64) -> u64 {
+        self.cycles_per_command + self.cycles_per_slice * slices
+    }
+}
+
+/// Parameters of one drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveConfig {
+    /// The flash.
+    pub nand: NandConfig,
+    /// The translation layer.
+    pub ftl: FtlConfig,
+    /// Controller cores, 1 to 32.
+    pub cores: u32,
+    /// Their clock.
+    pub core_clock: Hertz,
+    /// What a command costs them.
+    pub firmware: FirmwareCost,
+    /// DMA rate towards the host.
+    pub read_rate: ByteRate,
+    /// DMA rate from the host.
+    pub write_rate: ByteRate,
+    /// Write buffer in slots of 4 KiB.
+    pub buffer_slots: u32,
+    /// Translation pages held in the drive's own memory; all of them when at least as many as there are.
+    pub mapping_cache_pages: u32,
+    /// Bytes over the channel bus for one translation page.
+    pub translation_page_bytes: u32,
+    /// Time to reach a translation page in a peer's memory.
+    pub offsite_access: SimSpan,
+    /// Reclaim reads in flight at most.
+    pub reclaim_reads: u32,
+    /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
+    pub power_loss_protection: bool,
+}
+
+/// Why a drive cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DriveConfigError {
+    /// The flash cannot be.
+    #[error(transparent)]
+    Nand(#[from] NandConfigError),
+    /// The translation layer cannot be.
+    #[error(transparent)]
+    Ftl(#[from] FtlConfigError),
+    /// A number outside its range.
+    #[error("{name} is {value}, give {least} to {most}")]
+    Range {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least possible.
+        least: u64,
+        /// The most possible.
+        most: u64,
+    },
+}
+
+impl DriveConfig {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), DriveConfigError> {
+        self.nand.validate()?;
+        self.ftl.validate(&self.nand.geometry)?;
+        let row = u64::from(self.nand.geometry.planes_per_die) * u64::from(self.nand.geometry.page_bytes / 4096);
+        let ranges = [
+            ("cores", u64::from(self.cores), 1, 32),
+            ("buffer_slots", u64::from(self.buffer_slots), 2 * row, u64::from(u32::MAX)),
+            ("reclaim_reads", u64::from(self.reclaim_reads), 1, 65_536),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(DriveConfigError::Range { name, value, least, most });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,623 @@
+//! The data-end: mapping lookups, flash operations, write buffer and DMA of one drive.
+
+use crate::config::{DriveConfig, DriveConfigError};
+use crate::drive::{DriveEffect, DriveEvent};
+use crate::reclaim::ReclaimPump;
+use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority, SLOT_BYTES, Slot};
+use flashyard_ftl::{DieRow, Evicted, Ftl, MappingCache, Residence, SLOTS_PER_TRANSLATION_PAGE, Stream};
+use flashyard_kernel::{Machine, Nested, Outbox};
+use flashyard_nand::{NandDone, NandEvent, TimedNand};
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Flash to host.
+    Read,
+    /// Host to write buffer to flash.
+    Write,
+    /// Deallocate.
+    Trim,
+    /// Make durable.
+    Flush,
+}
+
+/// One command for the data-end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The owner's number, handed back on completion.
+    pub tag: u32,
+    /// What to do.
+    pub operation: Operation,
+    /// First logical slot.
+    pub first: u32,
+    /// Number of slots; zero only for a flush.
+    pub count: u32,
+    /// Payload stamp of every slot written.
+    pub stamp: u64,
+}
+
+/// What the data-end did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataCounters {
+    /// Commands executed.
+    pub executed: u64,
+    /// Commands completed.
+    pub completed: u64,
+    /// Bytes to the host.
+    pub read_bytes: u64,
+    /// Bytes from the host.
+    pub write_bytes: u64,
+    /// Translation pages read from flash.
+    pub translation_reads: u64,
+    /// Flash pages of translation pages programmed.
+    pub translation_programs: u64,
+    /// Slots read from the write buffer.
+    pub buffer_hits: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Active {
+    spec: CommandSpec,
+    /// Flash commands that have not reported yet.
+    remaining: u32,
+    /// When the last DMA reserved so far ends.
+    dma_end: SimTime,
+    /// Next translation page to look up.
+    page: u32,
+}
+
+/// A translation page on its way from flash.
+struct Load {
+    page: u32,
+    waiters: VecDeque<u32>,
+}
+
+/// What a flash command's tag says: a kind in the upper four bits, two numbers below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// Host read: command, slots.
+    Read(u32, u32),
+    /// Translation page read: page.
+    Load(u32),
+    /// Host die row programmed.
+    HostRow(u32),
+    /// Moved die row programmed.
+    MovedRow(u32),
+    /// Translation pages programmed.
+    Store,
+    /// Die row read for reclaim.
+    Reclaim(u32),
+    /// One die of a superblock erased.
+    Erase(u32),
+}
+
+impl Tag {
+    #[inline]
+    pub(crate) fn pack(self) -> u64 {
+        let (kind, high, low) = match self {
+            Self::Read(command, slots) => (0, slots, command),
+            Self::Load(page) => (1, 0, page),
+            Self::HostRow(row) => (2, 0, row),
+            Self::MovedRow(row) => (3, 0, row),
+            Self::Store => (4, 0, 0),
+            Self::Reclaim(row) => (5, 0, row),
+            Self::Erase(superblock) => (6, 0, superblock),
+        };
+        kind << 60 | u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[inline]
+    pub(crate) fn unpack(tag: u64) -> Self {
+        let low = tag as u32;
+        match tag >> 60 {
+            0 => Self::Read(low, (tag >> 32) as u32 & 0xFFF_FFFF),
+            1 => Self::Load(low),
+            2 => Self::HostRow(low),
+            3 => Self::MovedRow(low),
+            4 => Self::Store,
+            5 => Self::Reclaim(low),
+            _ => Self::Erase(low),
+        }
+    }
+}
+
+/// The data-end of one drive.
+pub struct DataEnd {
+    pub(crate) config: DriveConfig,
+    /// The translation layer.
+    pub ftl: Ftl,
+    /// The part of the map that is in memory.
+    pub cache: MappingCache,
+    /// The flash.
+    pub nand: TimedNand,
+    pub(crate) pump: ReclaimPump,
+    active: Vec<Active>,
+    free: Vec<u32>,
+    loads: Vec<Load>,
+    spare_waiters: Vec<VecDeque<u32>>,
+    pending_store: u32,
+    next_store_die: u32,
+    buffer_used: u32,
+    promised_slots: u64,
+    write_waiters: VecDeque<u32>,
+    flush_waiters: VecDeque<u32>,
+    programs_outstanding: u32,
+    read_dma_free: SimTime,
+    write_dma_free: SimTime,
+    nand_effects: Vec<NandDone>,
+    pub(crate) rows: Vec<DieRow>,
+    counters: DataCounters,
+    /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
+    stamps_read: Vec<(u32, u32, u64)>,
+}
+
+impl DataEnd {
+    /// A data-end over preconditioned flash.
+    ///
+    /// Errors: a parameter outside its range.
+    pub fn new(config: DriveConfig, seed: u64) -> Result<Self, DriveConfigError> {
+        config.validate()?;
+        let ftl = Ftl::new(&config.nand.geometry, config.ftl)?;
+        let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
+        Ok(Self {
+            ftl,
+            cache: MappingCache::new(pages, config.mapping_cache_pages),
+            nand: TimedNand::new(config.nand, seed),
+            pump: ReclaimPump::default(),
+            active: Vec::with_capacity(256),
+            free: Vec::with_capacity(256),
+            loads: Vec::new(),
+            spare_waiters: Vec::new(),
+            pending_store: 0,
+            next_store_die: 0,
+            buffer_used: 0,
+            promised_slots: 0,
+            write_waiters: VecDeque::new(),
+            flush_waiters: VecDeque::new(),
+            programs_outstanding: 0,
+            read_dma_free: SimTime::ZERO,
+            write_dma_free: SimTime::ZERO,
+            nand_effects: Vec::with_capacity(16),
+            rows: Vec::new(),
+            counters: DataCounters::default(),
+            stamps_read: Vec::new(),
+            config,
+        })
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &DataCounters {
+        &self.counters
+    }
+
+    /// Write buffer slots in use.
+    pub fn buffer_used(&self) -> u32 {
+        self.buffer_used
+    }
+
+    /// Takes the stamps read since the last call: (command tag, logical slot, stamp). Empty without stamps.
+    pub fn take_stamps_read(&mut self) -> Vec<(u32, u32, u64)> {
+        std::mem::take(&mut self.stamps_read)
+    }
+
+    /// Carries out a command whose firmware work is done. Panics beyond the exported slots: the owner
+    /// has checked the range.
+    #[inline]
+    pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        assert!(
+            u64::from(spec.first) + u64::from(spec.count) <= u64::from(self.config.ftl.logical_slots),
+            "command for slots {} + {} of {}",
+            spec.first,
+            spec.count,
+            self.config.ftl.logical_slots
+        );
+        self.counters.executed += 1;
+        let page = spec.first / SLOTS_PER_TRANSLATION_PAGE;
+        let active = Active { spec, remaining: 0, dma_end: now, page };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.active[index as usize] = active;
+                index
+            }
+            None => {
+                self.active.push(active);
+                (self.active.len() - 1) as u32
+            }
+        };
+        if spec.operation == Operation::Flush {
+            self.flush(now, index, out);
+        } else {
+            self.look_up(now, index, out);
+        }
+    }
+
+    /// Sets how many translation pages the drive keeps in its own memory and in borrowed memory; dirty
+    /// pages that no longer fit are written to flash. `warm` fills borrowed memory at once.
+    pub fn set_mapping_memory(
+        &mut self,
+        now: SimTime,
+        local_pages: u32,
+        offsite_pages: u32,
+        warm: bool,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let mut gone = Vec::new();
+        self.cache.set_offsite_capacity(offsite_pages, |evicted| gone.push(evicted));
+        self.cache.set_local_capacity(local_pages, |evicted| gone.push(evicted));
+        if warm {
+            self.cache.warm_offsite();
+        }
+        for evicted in gone {
+            self.write_back(now, evicted, out);
+        }
+    }
+
+    /// Handles the data-end's own events.
+    #[inline]
+    pub(crate) fn nand_event(
+        &mut self,
+        now: SimTime,
+        event: NandEvent,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let mut effects = std::mem::take(&mut self.nand_effects);
+        self.nand.handle(now, event, &mut Nested::new(out, DriveEvent::Nand, &mut effects));
+        for done in effects.drain(..) {
+            self.flash_done(now, Tag::unpack(done.tag), out);
+        }
+        self.nand_effects = effects;
+    }
+
+    /// The DMA of a read has ended, or a command's remote mapping access has.
+    #[inline]
+    pub(crate) fn command_due(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.complete(index, out);
+    }
+
+    /// Looks up the command's translation pages from its present one on; goes on to the data once all
+    /// are there.
+    #[inline]
+    pub(crate) fn look_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let Active { spec, page: first, .. } = self.active[index as usize];
+        if self.cache.is_complete() {
+            self.cache.access(first, false);
+            return self.start_data(now, index, out);
+        }
+        let last = (spec.first + spec.count - 1) / SLOTS_PER_TRANSLATION_PAGE;
+        let mut remote = SimSpan::ZERO;
+        for page in first..=last {
+            self.active[index as usize].page = page + 1;
+            if let Some(load) = self.loads.iter_mut().find(|load| load.page == page) {
+                self.cache.access(page, spec.operation != Operation::Read);
+                load.waiters.push_back(index);
+                return;
+            }
+            let access = self.cache.access(page, spec.operation != Operation::Read);
+            if let Some(evicted) = access.evicted {
+                self.write_back(now, evicted, out);
+            }
+            match access.found {
+                Residence::Local => {}
+                Residence::Offsite => remote += self.config.offsite_access,
+                Residence::Flash => return self.load(now, page, index, out),
+            }
+        }
+        if remote > SimSpan::ZERO {
+            out.at(now + remote, DriveEvent::Mapped { command: index });
+        } else {
+            self.start_data(now, index, out);
+        }
+    }
+
+    /// Reads a translation page from flash on behalf of a command.
+    fn load(&mut self, now: SimTime, page: u32, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let mut waiters = self.spare_waiters.pop().unwrap_or_default();
+        waiters.push_back(index);
+        self.loads.push(Load { page, waiters });
+        self.counters.translation_reads += 1;
+        // Translation pages are spread over the dies by their number and kept in the fastest mode:
+        // the published penalty of a miss fits no slower one ([D] xbof §8.7).
+        let command = FlashCommand {
+            kind: CommandKind::Read,
+            die: (page.wrapping_mul(2_654_435_761) % self.ftl.layout().dies) as u16,
+            planes: 1,
+            page: PageKind::Lsb,
+            priority: Priority::Foreground,
+            bus_bytes: self.config.translation_page_bytes,
+            tag: Tag::Load(page).pack(),
+        };
+        self.issue(now, command, out);
+    }
+
+    /// Notes an evicted translation page; four dirty ones share a flash page ([A] xbof §9.3).
+    fn write_back(&mut self, now: SimTime, evicted: Evicted, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if !evicted.dirty {
+            return;
+        }
+        self.pending_store += 1;
+        if self.pending_store < self.ftl.layout().slots_per_page {
+            return;
+        }
+        self.pending_store = 0;
+        self.next_store_die = (self.next_store_die + 1) % self.ftl.layout().dies;
+        self.counters.translation_programs += 1;
+        let command = FlashCommand {
+            kind: CommandKind::Program,
+            die: self.next_store_die as u16,
+            planes: 1,
+            page: PageKind::Lsb,
+            priority: Priority::Background,
+            bus_bytes: self.config.nand.geometry.page_bytes,
+            tag: Tag::Store.pack(),
+        };
+        self.issue(now, command, out);
+    }
+
+    #[inline]
+    pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        match self.active[index as usize].spec.operation {
+            Operation::Read => self.start_read(now, index, out),
+            Operation::Write => self.start_write(now, index, out),
+            Operation::Trim => {
+                let spec = self.active[index as usize].spec;
+                (spec.first..spec.first + spec.count).for_each(|logical| self.ftl.trim(logical));
+                self.complete(index, out);
+            }
+            Operation::Flush => unreachable!("a flush touches no data"),
+        }
+    }
+
+    /// Issues the flash reads of a command: runs of slots in one die row become one multi-plane read.
+    #[inline]
+    fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let spec = self.active[index as usize].spec;
+        let mut group: Option<(Slot, Slot, u32)> = None;
+        let mut at_hand = 0;
+        for logical in spec.first..spec.first + spec.count {
+            let slot = self.ftl.lookup(logical);
+            if self.config.ftl.stamps {
+                let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
+                self.stamps_read.push((spec.tag, logical, stamp));
+            }
+            if !slot.is_some() {
+                at_hand += 1;
+                continue;
+            }
+            if !self.ftl.is_programmed(slot) {
+                self.counters.buffer_hits += 1;
+                at_hand += 1;
+                continue;
+            }
+            group = match group {
+                Some((first, last, slots)) if self.joins(last, slot) => Some((first, slot, slots + 1)),
+                Some((first, last, slots)) => {
+                    self.read_group(now, index, first, last, slots, out);
+                    Some((slot, slot, 1))
+                }
+                None => Some((slot, slot, 1)),
+            };
+        }
+        if let Some((first, last, slots)) = group {
+            self.read_group(now, index, first, last, slots, out);
+        }
+        if at_hand > 0 {
+            self.reserve_read_dma(now, index, at_hand);
+        }
+        if self.active[index as usize].remaining == 0 {
+            self.finish_read(index, out);
+        }
+    }
+
+    /// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
+    #[inline]
+    fn joins(&self, last: Slot, slot: Slot) -> bool {
+        let layout = self.ftl.layout();
+        slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
+    }
+
+    #[inline]
+    fn read_group(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        first: Slot,
+        last: Slot,
+        slots: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        self.active[index as usize].remaining += 1;
+        let tag = Tag::Read(index, slots).pack();
+        let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
+        self.issue(now, command, out);
+    }
+
+    #[inline]
+    fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
+        let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
+        let starts = now.max(self.read_dma_free);
+        let ends = starts + self.config.read_rate.span_of(bytes);
+        self.read_dma_free = ends;
+        self.counters.read_bytes += bytes;
+        let active = &mut self.active[index as usize];
+        active.dma_end = active.dma_end.max(ends);
+    }
+
+    #[inline]
+    fn finish_read(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        out.at(self.active[index as usize].dma_end, DriveEvent::Due { command: index });
+    }
+
+    /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
+    #[inline]
+    fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.write_waiters.is_empty() && self.has_room(index) {
+            self.admit_write(now, index, out);
+        } else {
+            self.write_waiters.push_back(index);
+            self.pump_reclaim(now, out);
+        }
+    }
+
+    /// Buffer slots that a write takes: whole flash pages when commands do not share them.
+    #[inline]
+    fn footprint(&self, count: u32) -> u32 {
+        if self.config.ftl.coalesce { count } else { count.next_multiple_of(self.ftl.layout().slots_per_page) }
+    }
+
+    #[inline]
+    fn has_room(&self, index: u32) -> bool {
+        let slots = self.footprint(self.active[index as usize].spec.count);
+        // A command larger than half the buffer streams through: it waits for half of it only.
+        let wanted = slots.min(self.config.buffer_slots / 2);
+        let buffer = self.buffer_used + wanted <= self.config.buffer_slots;
+        buffer && self.ftl.host_room() >= self.promised_slots + u64::from(slots)
+    }
+
+    fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let count = self.active[index as usize].spec.count;
+        let slots = self.footprint(count);
+        self.buffer_used += slots;
+        self.promised_slots += u64::from(slots);
+        let starts = now.max(self.write_dma_free);
+        let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
+        self.write_dma_free = ends;
+        out.at(ends, DriveEvent::Buffered { command: index });
+    }
+
+    /// A write's data is in the buffer: append it, program the die rows it fills, acknowledge it.
+    #[inline]
+    pub(crate) fn buffered(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let spec = self.active[index as usize].spec;
+        self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
+        self.promised_slots -= u64::from(self.footprint(spec.count));
+        for logical in spec.first..spec.first + spec.count {
+            if let Some(row) = self.ftl.append(Stream::Host, logical, spec.stamp).row {
+                self.program(now, row, Stream::Host, out);
+            }
+        }
+        if !self.config.ftl.coalesce {
+            if let Some(row) = self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_page) {
+                self.program(now, row, Stream::Host, out);
+            }
+        }
+        self.complete(index, out);
+        self.pump_reclaim(now, out);
+    }
+
+    #[inline]
+    pub(crate) fn program(
+        &mut self,
+        now: SimTime,
+        row: DieRow,
+        stream: Stream,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let (tag, priority) = match stream {
+            Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
+            Stream::Moved => (Tag::MovedRow(row.number), Priority::Background),
+        };
+        self.programs_outstanding += 1;
+        let command = self.ftl.program_command(row, priority, tag.pack());
+        self.issue(now, command, out);
+    }
+
+    /// Completes at once with power-loss protection; otherwise once everything buffered is on flash.
+    fn flush(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.config.power_loss_protection {
+            return self.complete(index, out);
+        }
+        let unit = self.ftl.layout().slots_per_die_row;
+        self.buffer_used += self.ftl.padding_to(Stream::Host, unit);
+        for stream in [Stream::Host, Stream::Moved] {
+            if let Some(row) = self.ftl.pad(stream, unit) {
+                self.program(now, row, stream, out);
+            }
+        }
+        if self.programs_outstanding == 0 {
+            self.complete(index, out);
+        } else {
+            self.flush_waiters.push_back(index);
+        }
+    }
+
+    #[inline]
+    fn flash_done(&mut self, now: SimTime, tag: Tag, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        match tag {
+            Tag::Read(index, slots) => {
+                self.reserve_read_dma(now, index, slots);
+                self.active[index as usize].remaining -= 1;
+                if self.active[index as usize].remaining == 0 {
+                    self.finish_read(index, out);
+                }
+            }
+            Tag::Load(page) => self.loaded(now, page, out),
+            Tag::HostRow(row) => {
+                self.buffer_used -= self.ftl.layout().slots_per_die_row;
+                self.programmed(now, row, out);
+                self.admit_waiting(now, out);
+            }
+            Tag::MovedRow(row) => self.programmed(now, row, out),
+            Tag::Store => {}
+            Tag::Reclaim(row) => self.reclaim_read_done(now, row, out),
+            Tag::Erase(superblock) => self.erase_done(now, superblock, out),
+        }
+    }
+
+    fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let position = self.loads.iter().position(|load| load.page == page).expect("a loaded page was asked for");
+        let mut load = self.loads.swap_remove(position);
+        while let Some(index) = load.waiters.pop_front() {
+            let spec = self.active[index as usize].spec;
+            let last = (spec.first + spec.count - 1) / SLOTS_PER_TRANSLATION_PAGE;
+            if self.active[index as usize].page > last {
+                self.start_data(now, index, out);
+            } else {
+                self.look_up(now, index, out);
+            }
+        }
+        self.spare_waiters.push(load.waiters);
+    }
+
+    #[inline]
+    fn programmed(&mut self, now: SimTime, row: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.ftl.row_programmed(row);
+        self.programs_outstanding -= 1;
+        if self.programs_outstanding == 0 {
+            while let Some(index) = self.flush_waiters.pop_front() {
+                self.complete(index, out);
+            }
+        }
+        self.pump_reclaim(now, out);
+    }
+
+    pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        while let Some(&index) = self.write_waiters.front() {
+            if !self.has_room(index) {
+                break;
+            }
+            self.write_waiters.pop_front();
+            self.admit_write(now, index, out);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn issue(
+        &mut self,
+        now: SimTime,
+        command: FlashCommand,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let effects = &mut self.nand_effects;
+        self.nand.submit(now, command, &mut Nested::new(out, DriveEvent::Nand, effects));
+        debug_assert!(self.nand_effects.is_empty(), "flash completes later than it is asked");
+    }
+
+    #[inline]
+    fn complete(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.counters.completed += 1;
+        out.emit(DriveEffect::Completed { tag: self.active[index as usize].spec.tag });
+        self.free.push(index);
+    }
+}

@@ -1,0 +1,132 @@
+//! A drive: its two ends, its events and its effects.
+
+use crate::compute::{ComputeEnd, Job};
+use crate::config::{DriveConfig, DriveConfigError};
+use crate::data::{CommandSpec, DataEnd};
+use flashyard_kernel::{Machine, Outbox};
+use flashyard_nand::NandEvent;
+use flashyard_units::{SimSpan, SimTime};
+
+/// What a drive tells itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveEvent {
+    /// A core has finished its job.
+    CoreDone {
+        /// Which core.
+        core: u8,
+    },
+    /// The flash has news.
+    Nand(NandEvent),
+    /// A command's translation pages have arrived from a peer's memory.
+    Mapped {
+        /// The data-end's command.
+        command: u32,
+    },
+    /// A write's data has arrived in the buffer.
+    Buffered {
+        /// The data-end's command.
+        command: u32,
+    },
+    /// The last DMA of a read has ended.
+    Due {
+        /// The data-end's command.
+        command: u32,
+    },
+}
+
+/// What a drive tells its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveEffect {
+    /// The firmware work of a job is done.
+    FirmwareDone {
+        /// The job's tag.
+        tag: u32,
+    },
+    /// A command has completed at the drive.
+    Completed {
+        /// The command's tag.
+        tag: u32,
+    },
+}
+
+/// One drive.
+pub struct Drive {
+    /// Cores and submission queues.
+    pub compute: ComputeEnd,
+    /// Flash and what moves data to and from it.
+    pub data: DataEnd,
+}
+
+impl Drive {
+    /// A preconditioned, idle drive with one submission queue for each weight.
+    ///
+    /// Errors: a parameter outside its range.
+    pub fn new(config: DriveConfig, weights: &[u32], seed: u64) -> Result<Self, DriveConfigError> {
+        let data = DataEnd::new(config, seed)?;
+        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data })
+    }
+
+    /// The drive's parameters.
+    pub fn config(&self) -> &DriveConfig {
+        &self.data.config
+    }
+
+    /// The firmware job of a command with `slices` slices.
+    #[inline]
+    pub fn firmware_job(&self, tag: u32, slices: u32) -> Job {
+        let config = &self.data.config;
+        let cycles = config.firmware.cycles(u64::from(slices));
+        let stall = config.firmware.stall_per_slice * u64::from(slices);
+        Job { tag, busy: config.core_clock.span_of(cycles), stall }
+    }
+
+    /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues.
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        now: SimTime,
+        queue: usize,
+        job: Job,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        if job.busy + job.stall == SimSpan::ZERO {
+            out.emit(DriveEffect::FirmwareDone { tag: job.tag });
+            return;
+        }
+        self.compute.enqueue(queue, job);
+        self.start_jobs(now, out);
+    }
+
+    /// Carries out a command whose firmware work is done.
+    #[inline]
+    pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.data.execute(now, spec, out);
+    }
+
+    #[inline]
+    fn start_jobs(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        while let Some(started) = self.compute.start_next(now) {
+            out.at(started.ends, DriveEvent::CoreDone { core: started.core });
+        }
+    }
+}
+
+impl Machine for Drive {
+    type Event = DriveEvent;
+    type Effect = DriveEffect;
+
+    #[inline]
+    fn handle(&mut self, now: SimTime, event: DriveEvent, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        match event {
+            DriveEvent::CoreDone { core } => {
+                let tag = self.compute.finish(core);
+                out.emit(DriveEffect::FirmwareDone { tag });
+                self.start_jobs(now, out);
+            }
+            DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
+            DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
+            DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
+            DriveEvent::Due { command } => self.data.command_due(command, out),
+        }
+    }
+}

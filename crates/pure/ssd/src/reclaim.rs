@@ -1,0 +1,83 @@
+//! Keeps reclaim going in time: as many reads in flight as allowed, never more than its frontier can take.
+
+use crate::data::{DataEnd, Tag};
+use crate::drive::{DriveEffect, DriveEvent};
+use flashyard_flash::Priority;
+use flashyard_ftl::Stream;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
+
+/// Reclaim work in flight.
+#[derive(Default)]
+pub(crate) struct ReclaimPump {
+    reads: u32,
+    /// Superblocks being erased and the dies that have yet to report.
+    erasing: Vec<(u32, u32)>,
+}
+
+impl DataEnd {
+    /// Issues reclaim reads and erases as far as limits allow.
+    #[inline]
+    pub(crate) fn pump_reclaim(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.ftl.reclaim_needed() || self.ftl.reclaiming() {
+            self.pump_reclaim_slow(now, out);
+        }
+    }
+
+    fn pump_reclaim_slow(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let per_row = u64::from(self.ftl.layout().slots_per_die_row);
+        while self.pump.reads < self.config.reclaim_reads
+            && self.ftl.moved_room() >= u64::from(self.pump.reads + 1) * per_row
+        {
+            let wanted = self.ftl.reclaim_needed();
+            let Some(read) = self.ftl.reclaim_next_read(wanted) else { break };
+            self.pump.reads += 1;
+            let tag = Tag::Reclaim(read.number).pack();
+            let command = self.ftl.read_command(read.first, read.span, Priority::Background, tag);
+            self.issue(now, command, out);
+        }
+        if let Some(superblock) = self.ftl.reclaim_take_emptied() {
+            let dies = self.ftl.layout().dies;
+            self.pump.erasing.push((superblock, dies));
+            for die in 0..dies {
+                let command = self.ftl.erase_command(die as u16, Tag::Erase(superblock).pack());
+                self.issue(now, command, out);
+            }
+        }
+    }
+
+    /// A die row has been read for reclaim: move what is still valid.
+    pub(crate) fn reclaim_read_done(
+        &mut self,
+        now: SimTime,
+        number: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        self.pump.reads -= 1;
+        let mut rows = std::mem::take(&mut self.rows);
+        self.ftl.reclaim_row_read(number, |_, row| rows.push(row));
+        for row in rows.drain(..) {
+            self.program(now, row, Stream::Moved, out);
+        }
+        self.rows = rows;
+        self.pump_reclaim(now, out);
+    }
+
+    /// One die has erased its share of a superblock.
+    pub(crate) fn erase_done(
+        &mut self,
+        now: SimTime,
+        superblock: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let erasing = &mut self.pump.erasing;
+        let position = erasing.iter().position(|entry| entry.0 == superblock).expect("it was being erased");
+        erasing[position].1 -= 1;
+        if erasing[position].1 == 0 {
+            erasing.swap_remove(position);
+            self.ftl.reclaim_erased(superblock);
+            self.admit_waiting(now, out);
+            self.pump_reclaim(now, out);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Latencies: an HDR histogram in nanoseconds with an exact sum beside it.
+
+use flashyard_units::SimSpan;
+use hdrhistogram::Histogram;
+
+/// Longest latency told apart, in nanoseconds: 1000 s. Longer ones count as this, and are counted.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+/// Latencies with three significant digits, from 1 ns to 1000 s; the mean is exact.
+#[derive(Clone, Debug)]
+pub struct LatencyHistogram {
+    histogram: Histogram<u64>,
+    sum_ps: u128,
+    clipped: u64,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LatencyHistogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid constants");
+        Self { histogram, sum_ps: 0, clipped: 0 }
+    }
+
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, latency: SimSpan) {
+        let ns = latency.as_ns();
+        self.sum_ps += u128::from(latency.as_ps());
+        self.clipped += u64::from(ns > LONGEST_NS);
+        self.histogram.saturating_record(ns.clamp(1, LONGEST_NS));
+    }
+
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("all latency histograms have the same bounds");
+        self.sum_ps += other.sum_ps;
+        self.clipped += other.clipped;
+    }
+
+    /// Latencies counted.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Latencies beyond the longest told apart.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
+    /// Exact mean in microseconds; zero when empty.
+    pub fn mean_us(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum_ps as f64 / self.count() as f64 / 1e6 }
+    }
+
+    /// The latency in microseconds that a share `quantile` (0 to 1) of all does not exceed; zero when empty.
+    pub fn percentile_us(&self, quantile: f64) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.histogram.value_at_quantile(quantile) as f64 / 1e3 }
+    }
+
+    /// The longest latency in microseconds; zero when empty.
+    pub fn max_us(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.histogram.max() as f64 / 1e3 }
+    }
+
+    /// Upper edge in microseconds and count of every bucket in use, in order.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        self.histogram.iter_recorded().map(|step| (step.value_iterated_to() as f64 / 1e3, step.count_at_value()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn percentiles_agree_with_a_sorted_list_to_three_digits(
+            mut values in prop::collection::vec(1_u64..10_000_000, 1..300), quantile in 0.01_f64..1.0,
+        ) {
+            let (mut all, mut half) = (LatencyHistogram::new(), LatencyHistogram::new());
+            for (index, &ns) in values.iter().enumerate() {
+                if index % 2 == 0 { all.record(SimSpan::from_ns(ns)) } else { half.record(SimSpan::from_ns(ns)) }
+            }
+            all.merge(&half);
+            values.sort_unstable();
+            let rank = ((values.len() as f64 * quantile).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1] as f64 / 1e3;
+            let found = all.percentile_us(quantile);
+            prop_assert!((found - exact).abs() <= exact * 0.0011 + 0.001, "{} against {}", found, exact);
+            let mean = values.iter().sum::<u64>() as f64 / values.len() as f64 / 1e3;
+            prop_assert!((all.mean_us() - mean).abs() < mean * 1e-9);
+            prop_assert_eq!(all.buckets().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
+        }
+    }
+}

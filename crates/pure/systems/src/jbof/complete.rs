@@ -1,0 +1,192 @@
+//! Completions, periodic monitoring and copy-back.
+
+use super::world::{Event, Jbof, Phase, Purpose, Request, TickMark};
+use crate::xbof::DriveReading;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_ssd::Operation;
+use flashyard_units::{SimSpan, SimTime};
+
+impl Jbof {
+    /// The drive has completed the request's command; the application hears of it later.
+    #[inline]
+    pub(super) fn completed(&mut self, now: SimTime, id: u32) {
+        let latency = self.config.host.complete_latency;
+        if latency == SimSpan::ZERO {
+            self.finish(now, id);
+        } else {
+            self.runner.queue.push(now + latency, Event::Finished { request: id });
+        }
+    }
+
+    /// The completion has reached whoever asked.
+    #[inline]
+    pub(super) fn finish(&mut self, now: SimTime, id: u32) {
+        let request = self.requests[id as usize];
+        self.free.push(id);
+        match request.purpose {
+            Purpose::Foreground => self.finish_foreground(now, &request),
+            Purpose::Part { parent } => {
+                let whole = &mut self.requests[parent as usize];
+                whole.parts -= 1;
+                if whole.parts == 0 {
+                    let whole = *whole;
+                    self.free.push(parent);
+                    self.finish_foreground(now, &whole);
+                }
+            }
+            Purpose::CopyRead => self.copy_write(now, &request),
+            Purpose::CopyWrite => self.copy_done(now, request.stream),
+        }
+    }
+
+    #[inline]
+    fn finish_foreground(&mut self, now: SimTime, request: &Request) {
+        self.ledger.finished(now, request);
+        let counts = self.begun.is_some() && self.ended.is_none();
+        let stream = &mut self.streams[request.stream as usize];
+        stream.in_flight -= 1;
+        if counts {
+            let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
+            stream.ios += 1;
+            match request.operation {
+                Operation::Read => stream.read_bytes += bytes,
+                Operation::Write => stream.write_bytes += bytes,
+                Operation::Trim | Operation::Flush => {}
+            }
+            stream.latency.record(now.since(request.issued));
+        }
+        if self.plan.depth.is_some() {
+            self.issue_next(now, request.stream);
+        }
+        if self.streams[request.stream as usize].ended {
+            self.stop_when_drained(now);
+        }
+    }
+
+    /// One period of monitoring: readings, managers' turns, and what they mean for mapping memory.
+    pub(super) fn tick(&mut self, now: SimTime) {
+        let period = self.config.harvest.period;
+        let readings: Vec<DriveReading> = (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
+        let Some(harvest) = &mut self.harvest else { return };
+        let before = harvest.loans().to_vec();
+        harvest.tick(&readings, &self.curves);
+        if before != harvest.loans() {
+            self.apply_loans(now, &readings);
+        }
+        if self.ended.is_none() {
+            self.runner.queue.push(now + period, Event::Tick);
+        }
+    }
+
+    fn read_monitors(&mut self, number: usize, period: SimSpan) -> DriveReading {
+        let drive = &self.drives[number];
+        let nand = &drive.data.nand;
+        let cache = drive.data.cache.counters();
+        let mark = TickMark {
+            busy: drive.compute.busy(),
+            lent: self.lent[number],
+            bus: nand.bus_busy(),
+            die: nand.die_busy(),
+            accesses: cache.local_hits + cache.offsite_hits + cache.misses,
+            misses: cache.misses,
+        };
+        let before = std::mem::replace(&mut self.tick_marks[number], mark);
+        let cores = period * u64::from(drive.compute.cores());
+        let geometry = &nand.config().geometry;
+        let share = |now: SimSpan, before: SimSpan, whole: SimSpan| (now - before).ratio_of(whole).min(1.0);
+        let processor = share(mark.busy, before.busy, cores);
+        let lent = share(mark.lent, before.lent, cores);
+        let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));
+        let die = share(mark.die, before.die, period * u64::from(geometry.dies()));
+        DriveReading {
+            processor,
+            processor_own: (processor - lent).max(0.0),
+            data_end: bus.max(die),
+            accesses: mark.accesses - before.accesses,
+            misses: mark.misses - before.misses,
+            local_pages: self.local_pages(),
+        }
+    }
+
+    /// Translation pages of a drive's own memory when nothing is lent.
+    fn local_pages(&self) -> u32 {
+        self.drives[0].config().mapping_cache_pages.min(self.config.map_pages())
+    }
+
+    fn apply_loans(&mut self, now: SimTime, readings: &[DriveReading]) {
+        let Some(harvest) = &self.harvest else { return };
+        let per_segment = harvest.config().pages_per_segment;
+        let warm = harvest.config().warm_memory;
+        let loans = harvest.loans().to_vec();
+        for number in 0..self.drives.len() as u16 {
+            let sum = |side: fn(&crate::xbof::MemoryLoan) -> u16| -> u32 {
+                loans.iter().filter(|loan| side(loan) == number).map(|loan| loan.segments * per_segment).sum()
+            };
+            let (lent, borrowed) = (sum(|loan| loan.lender), sum(|loan| loan.borrower));
+            let local = readings[number as usize].local_pages - lent.min(readings[number as usize].local_pages);
+            self.on_drive(now, number, |drive, now, out| {
+                drive.data.set_mapping_memory(now, local, borrowed, warm, out);
+            });
+        }
+    }
+
+    /// Starts copying redirected data back to its owners.
+    pub(super) fn start_copy_back(&mut self, now: SimTime) {
+        let slots = self.config.vh.copy_back_slots;
+        if let Some(copy_back) = &mut self.copy_back {
+            copy_back.plan(slots);
+        }
+        for owner in 0..self.config.busy_drives as u16 {
+            for _ in 0..self.config.vh.copy_back_depth {
+                self.copy_read(now, owner);
+            }
+        }
+        self.close_when_copied(now);
+    }
+
+    fn copy_read(&mut self, now: SimTime, owner: u16) {
+        let Some(piece) = self.copy_back.as_mut().and_then(|copy_back| copy_back.next(owner)) else { return };
+        let id = self.new_request(Request {
+            stream: owner,
+            drive: piece.lender,
+            compute: piece.lender,
+            offer: 0,
+            phase: Phase::Firmware,
+            purpose: Purpose::CopyRead,
+            operation: Operation::Read,
+            first: piece.first,
+            count: piece.count,
+            parts: 0,
+            issued: now,
+        });
+        self.ledger.moved(Operation::Read, piece.count);
+        self.submit(now, id);
+    }
+
+    fn copy_write(&mut self, now: SimTime, read: &Request) {
+        let id = self.new_request(Request {
+            drive: read.stream,
+            compute: read.stream,
+            phase: Phase::Firmware,
+            purpose: Purpose::CopyWrite,
+            operation: Operation::Write,
+            ..*read
+        });
+        self.ledger.moved(Operation::Write, read.count);
+        self.submit(now, id);
+    }
+
+    fn copy_done(&mut self, now: SimTime, owner: u16) {
+        if let Some(copy_back) = &mut self.copy_back {
+            copy_back.done();
+        }
+        self.copy_read(now, owner);
+        self.close_when_copied(now);
+    }
+
+    fn close_when_copied(&mut self, now: SimTime) {
+        if self.copy_back.as_ref().is_some_and(|copy_back| !copy_back.is_running()) {
+            self.close_window(now);
+        }
+    }
+}

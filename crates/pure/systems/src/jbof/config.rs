@@ -1,0 +1,265 @@
+//! Parameters of a JBOF and the placement of each design.
+
+use crate::xbof::HarvestConfig;
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
+use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, Watts};
+
+/// The designs compared. Source: [P] sheet xbof §5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Design {
+    /// Ordinary drives with full cores and memory.
+    Conv,
+    /// Open-channel: firmware and map on the host.
+    Oc,
+    /// Half of cores and memory.
+    Shrunk,
+    /// Shrunk, with writes spread over idle drives and copied back.
+    Vh,
+    /// The same without copying back.
+    VhIdeal,
+    /// Shrunk with processor harvesting.
+    ProcH,
+    /// Shrunk with processor and memory harvesting.
+    Xbof,
+}
+
+impl Design {
+    /// All designs, in the order of reports.
+    pub const ALL: [Self; 7] =
+        [Self::Conv, Self::Oc, Self::Shrunk, Self::Vh, Self::VhIdeal, Self::ProcH, Self::Xbof];
+
+    /// The name in scenario files and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conv => "conv",
+            Self::Oc => "oc",
+            Self::Shrunk => "shrunk",
+            Self::Vh => "vh",
+            Self::VhIdeal => "vh-ideal",
+            Self::ProcH => "proch",
+            Self::Xbof => "xbof",
+        }
+    }
+
+    /// The design called `name`.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|design| design.name() == name)
+    }
+
+    /// Whether drives lend each other processors.
+    pub const fn harvests_processors(self) -> bool {
+        matches!(self, Self::ProcH | Self::Xbof)
+    }
+
+    /// Whether drives lend each other mapping memory.
+    pub const fn harvests_memory(self) -> bool {
+        matches!(self, Self::Xbof)
+    }
+
+    /// Whether writes are spread over idle drives.
+    pub const fn is_virtual(self) -> bool {
+        matches!(self, Self::Vh | Self::VhIdeal)
+    }
+}
+
+/// The host in front of the drives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostConfig {
+    /// Cores.
+    pub cores: u32,
+    /// Their clock.
+    pub clock: Hertz,
+    /// DRAM, for the map of OC.
+    pub memory: Bytes,
+    /// Driver and block layer, cycles a command.
+    pub driver_cycles: u64,
+    /// From the driver to the drive, off the cores: software hand-over and link.
+    pub submit_latency: SimSpan,
+    /// From the drive's completion to the application.
+    pub complete_latency: SimSpan,
+    /// OC: host cycles for each cycle of drive firmware.
+    pub oc_cycles_factor: f64,
+    /// OC: hand-over latency of the host's translation layer.
+    pub oc_latency: SimSpan,
+}
+
+/// Virtual drives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VhConfig {
+    /// Idle drives joined to each busy one.
+    pub lenders: u32,
+    /// Host cycles for each redirected write.
+    pub redirect_cycles: u64,
+    /// Slots of one copy-back command.
+    pub copy_back_slots: u32,
+    /// Copy-back commands in flight for each busy drive.
+    pub copy_back_depth: u32,
+}
+
+/// Parameters of a JBOF.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JbofConfig {
+    /// The design.
+    pub design: Design,
+    /// Drives, 1 to 255.
+    pub drives: u32,
+    /// Drives that run the workload: the first ones.
+    pub busy_drives: u32,
+    /// A drive with full resources, as Conv has it; `mapping_cache_pages` is set by the design.
+    pub drive: DriveConfig,
+    /// Share of the map that a shrunk drive's DRAM holds, and of the cores that it keeps.
+    pub shrunk_share: f64,
+    /// Power of one controller core.
+    pub core_power: Watts,
+    /// DRAM energy a bit, in picojoules.
+    pub dram_picojoules_per_bit: f64,
+    /// Link energy a bit, in picojoules.
+    pub link_picojoules_per_bit: f64,
+    /// Rate of a drive's link, for figures.
+    pub link_rate: ByteRate,
+    /// The host.
+    pub host: HostConfig,
+    /// Harvesting.
+    pub harvest: HarvestConfig,
+    /// Virtual drives.
+    pub vh: VhConfig,
+}
+
+/// How long to run and what to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPlan {
+    /// Simulated time before figures count.
+    pub warmup: SimSpan,
+    /// When streams stop issuing.
+    pub stop: StopRule,
+    /// Requests in flight for each busy drive; `None` replays arrival times.
+    pub depth: Option<u32>,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
+/// When streams stop issuing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopRule {
+    /// This long after the warm-up; figures cover exactly that window.
+    After(SimSpan),
+    /// After this many requests of each stream, or at its end.
+    Requests(u64),
+    /// At the end of every stream.
+    StreamEnd,
+}
+
+/// Why a JBOF cannot be built or run.
+#[derive(Debug, thiserror::Error)]
+pub enum JbofError {
+    /// The drive cannot be.
+    #[error("drive: {0}")]
+    Drive(#[from] DriveConfigError),
+    /// A number outside its range.
+    #[error("{name} is {value}, give {least} to {most}")]
+    Range {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least possible.
+        least: u64,
+        /// The most possible.
+        most: u64,
+    },
+    /// Fewer streams than busy drives, or more.
+    #[error("{streams} request streams for {busy_drives} busy drives, give one each")]
+    Streams {
+        /// Streams given.
+        streams: usize,
+        /// Busy drives.
+        busy_drives: u32,
+    },
+    /// A request beyond the drive.
+    #[error(
+        "request {number} of busy drive {drive} ends at byte {end}, beyond the drive's {capacity} bytes; \
+         fold or scale the addresses, or use a larger drive"
+    )]
+    BeyondDrive {
+        /// Busy drive.
+        drive: u16,
+        /// Count of requests of that stream, from 1.
+        number: u64,
+        /// Byte after the request.
+        end: u64,
+        /// Exported bytes.
+        capacity: u64,
+    },
+    /// A stream failed.
+    #[error("{0}")]
+    Source(#[from] flashyard_workload::SourceError),
+    /// The observer asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl JbofConfig {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), JbofError> {
+        let most = u64::from(self.drives.min(255));
+        let ranges = [
+            ("drives", u64::from(self.drives), 1, 255),
+            ("busy_drives", u64::from(self.busy_drives), 1, most),
+            ("host cores", u64::from(self.host.cores), 1, 1024),
+            ("vh lenders", u64::from(self.vh.lenders), 1, 254),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(JbofError::Range { name, value, least, most });
+            }
+        }
+        self.placed_drive().validate()?;
+        Ok(())
+    }
+
+    /// Translation pages of one drive.
+    pub fn map_pages(&self) -> u32 {
+        self.drive.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE)
+    }
+
+    /// The drive as the design builds it.
+    pub fn placed_drive(&self) -> DriveConfig {
+        let pages = self.map_pages();
+        let mut drive = self.drive;
+        match self.design {
+            Design::Conv => drive.mapping_cache_pages = pages,
+            Design::Oc => {
+                // The host's DRAM is shared by all drives, also the idle ones. [D] sheet xbof §5
+                let share = self.host.memory.get() / u64::from(self.drives);
+                let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
+                drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
+                // Its firmware is on the host; whatever runs on the drive costs nothing there.
+                drive.firmware =
+                    FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
+            }
+            Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
+                drive.cores = ((f64::from(drive.cores) * self.shrunk_share) as u32).max(1);
+                drive.mapping_cache_pages = ((f64::from(pages) * self.shrunk_share) as u32).max(1);
+            }
+        }
+        drive
+    }
+
+    /// Host time of a command of `slots`, on a core.
+    pub fn host_time(&self, slots: u32) -> SimSpan {
+        let mut cycles = self.host.driver_cycles;
+        if self.design == Design::Oc {
+            let firmware = self.drive.firmware.cycles(u64::from(slots));
+            cycles += (firmware as f64 * self.host.oc_cycles_factor) as u64;
+        }
+        let balance = if self.design.harvests_processors() { self.harvest.host_cost } else { SimSpan::ZERO };
+        self.host.clock.span_of(cycles) + balance
+    }
+
+    /// Latency from the driver to the drive.
+    pub fn submit_latency(&self) -> SimSpan {
+        let software = if self.design == Design::Oc { self.host.oc_latency } else { SimSpan::ZERO };
+        self.host.submit_latency + software
+    }
+}

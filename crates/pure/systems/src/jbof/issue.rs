@@ -1,0 +1,175 @@
+//! Streams: what is asked of the busy drives, and when.
+
+use super::config::{Design, JbofError, StopRule};
+use super::world::{Event, Jbof, Phase, Purpose, Request};
+use flashyard_blk::{Operation as BlockOperation, TraceRecord};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_ssd::Operation;
+use flashyard_units::SimTime;
+
+impl Jbof {
+    /// Fills a closed loop to its depth, or waits for an open loop's first arrival.
+    pub(super) fn start_stream(&mut self, now: SimTime, stream: u16) {
+        match self.plan.depth {
+            Some(depth) => {
+                for _ in 0..depth {
+                    self.issue_next(now, stream);
+                }
+            }
+            None => self.await_arrival(now, stream),
+        }
+    }
+
+    /// Issues a closed loop's next request.
+    #[inline]
+    pub(super) fn issue_next(&mut self, now: SimTime, stream: u16) {
+        if let Some(record) = self.next_record(now, stream) {
+            self.issue(now, stream, &record);
+        }
+    }
+
+    /// Issues the open-loop request that has just arrived and waits for the one after.
+    pub(super) fn issue_pending(&mut self, now: SimTime, stream: u16) {
+        if let Some(record) = self.streams[stream as usize].pending.take() {
+            if !self.stopping {
+                self.issue(now, stream, &record);
+                self.await_arrival(now, stream);
+            }
+        }
+    }
+
+    fn await_arrival(&mut self, now: SimTime, stream: u16) {
+        if let Some(record) = self.next_record(now, stream) {
+            // A record that is out of order arrives at once: time does not run backwards.
+            self.runner.queue.push(record.arrival.max(now), Event::Issue { stream });
+            self.streams[stream as usize].pending = Some(record);
+        }
+    }
+
+    /// The stream's next record, unless it has ended, its share is issued, or the run is stopping.
+    #[inline]
+    fn next_record(&mut self, now: SimTime, number: u16) -> Option<TraceRecord> {
+        let stream = &mut self.streams[number as usize];
+        if self.stopping || stream.ended {
+            return None;
+        }
+        let enough = matches!(self.plan.stop, StopRule::Requests(most) if stream.issued >= most);
+        let next = if enough { Ok(None) } else { stream.source.next_request() };
+        match next {
+            Ok(Some(record)) => Some(record),
+            Ok(None) => {
+                stream.ended = true;
+                self.stop_when_drained(now);
+                None
+            }
+            Err(error) => {
+                self.fault = Some(error.into());
+                stream.ended = true;
+                None
+            }
+        }
+    }
+
+    /// Ends the run once every stream has ended and nothing is in flight.
+    pub(super) fn stop_when_drained(&mut self, now: SimTime) {
+        let drained = self.streams.iter().all(|stream| stream.ended && stream.in_flight == 0);
+        if drained && !self.stopping {
+            self.stop(now);
+        }
+    }
+
+    /// Turns a record into a request of whole slots and sends it off.
+    #[inline]
+    fn issue(&mut self, now: SimTime, number: u16, record: &TraceRecord) {
+        let stream = &mut self.streams[number as usize];
+        stream.issued += 1;
+        let request = &record.request;
+        let capacity = u64::from(self.config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
+        let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
+        if end > capacity {
+            self.fault = Some(JbofError::BeyondDrive { drive: number, number: stream.issued, end, capacity });
+            stream.ended = true;
+            return;
+        }
+        stream.in_flight += 1;
+        let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
+        let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
+        let operation = match request.operation {
+            BlockOperation::Read => Operation::Read,
+            BlockOperation::Write => Operation::Write,
+            BlockOperation::Trim => Operation::Trim,
+            BlockOperation::Flush => Operation::Flush,
+        };
+        let request = Request {
+            stream: number,
+            drive: number,
+            compute: number,
+            offer: 0,
+            phase: Phase::Firmware,
+            purpose: Purpose::Foreground,
+            operation,
+            first,
+            count: if operation == Operation::Flush { 0 } else { last - first + 1 },
+            parts: 0,
+            issued: now,
+        };
+        self.ledger.issued(now, &request);
+        if self.copy_back.is_some() {
+            self.issue_virtual(now, request);
+        } else {
+            let id = self.new_request(request);
+            self.submit(now, id);
+        }
+    }
+
+    /// Gives the request a number.
+    #[inline]
+    pub(super) fn new_request(&mut self, request: Request) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.requests[id as usize] = request;
+                id
+            }
+            None => {
+                self.requests.push(request);
+                (self.requests.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes the request through the host driver; it arrives at its drive later.
+    #[inline]
+    pub(super) fn submit(&mut self, now: SimTime, id: u32) {
+        self.choose_compute(id);
+        let request = &self.requests[id as usize];
+        let host = self.config.host_time(request.count) + self.virtual_cost(request);
+        let issued = if host.as_ps() == 0 { now } else { self.host.run(now, host) };
+        let arrives = issued + self.config.submit_latency();
+        if arrives == now {
+            self.arrive(now, id);
+        } else {
+            self.runner.queue.push(arrives, Event::Arrive { request: id });
+        }
+    }
+
+    /// The driver's draw: to a lender, or home.
+    #[inline]
+    fn choose_compute(&mut self, id: u32) {
+        let Some(harvest) = &mut self.harvest else { return };
+        let request = &mut self.requests[id as usize];
+        if harvest.bindings(request.drive).is_empty() || request.operation == Operation::Flush {
+            return;
+        }
+        if let Some((lender, offer)) = harvest.route(request.drive, self.route_rng.unit()) {
+            harvest.redirected(lender, offer);
+            request.compute = lender;
+            request.offer = offer;
+            self.redirected += 1;
+        }
+    }
+
+    /// Whether the design spreads or copies, for figures.
+    pub(super) fn is_virtual(&self) -> bool {
+        matches!(self.config.design, Design::Vh | Design::VhIdeal)
+    }
+}

@@ -1,0 +1,27 @@
+//! A JBOF: drives behind one host, and the seven designs as placements of the same firmware.
+//!
+//! | design | firmware runs on | map cached in | policies |
+//! |---|---|---|---|
+//! | Conv | the drive's cores | the drive's DRAM, whole | |
+//! | OC | the host's cores | a share of the host's DRAM | |
+//! | Shrunk | half the cores | half the DRAM | |
+//! | VH, VH(ideal) | as Shrunk | as Shrunk | writes spread over idle drives, copied back or not |
+//! | ProcH | as Shrunk, and lenders' cores | as Shrunk | processor harvesting |
+//! | XBOF | as Shrunk, and lenders' cores | half the DRAM, and lenders' | processor and memory harvesting |
+//!
+//! The path of a request: a stream issues it (`issue.rs`) → host driver (`host`) → `Arrive` → firmware on
+//! whichever cores the design says (`route.rs`) → the owner's data-end → completion (`complete.rs`).
+//! Source: [P] sheet xbof §5.
+
+mod complete;
+mod config;
+mod issue;
+mod result;
+mod route;
+mod sanity;
+mod world;
+
+pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
+pub use result::{DriveFigures, JbofFigures};
+pub use sanity::{SanityCheck, SanityReport};
+pub use world::{Jbof, Observer, Source};

@@ -1,0 +1,234 @@
+//! Figures of a run over its measured window.
+
+use super::config::Design;
+use super::sanity::SanityReport;
+use super::world::Jbof;
+use crate::xbof::{HarvestCounters, MemoryLoan};
+use flashyard_flash::{MediumCounters, Medium, SLOT_BYTES};
+use flashyard_ftl::{CacheCounters, FtlCounters};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{Picojoules, SimSpan, SimTime};
+
+/// Counter readings of all components at one instant.
+pub(super) struct Marks {
+    at: SimTime,
+    host_busy: SimSpan,
+    drives: Vec<DriveMarks>,
+}
+
+#[derive(Clone, Copy)]
+struct DriveMarks {
+    busy: SimSpan,
+    bus: SimSpan,
+    die: SimSpan,
+    array: SimSpan,
+    lent: SimSpan,
+    medium: MediumCounters,
+    ftl: FtlCounters,
+    cache: CacheCounters,
+    moved_bytes: u64,
+}
+
+/// Figures of one drive. Request figures are those of the stream that the drive serves: zero for idle ones.
+#[derive(Clone, Debug)]
+pub struct DriveFigures {
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Latency from the application's call to its return.
+    pub latency: LatencyHistogram,
+    /// Busy share of the cores.
+    pub processor_utilization: f64,
+    /// The part of the cores' time that served other drives.
+    pub lent_utilization: f64,
+    /// Busy share of the channel buses.
+    pub bus_utilization: f64,
+    /// Busy share of the dies: array and own transfers.
+    pub die_utilization: f64,
+    /// Mapping accesses by outcome.
+    pub cache: CacheCounters,
+    /// Flash operations.
+    pub medium: MediumCounters,
+    /// Translation layer counters.
+    pub ftl: FtlCounters,
+    /// Energy of cores, DRAM, link and flash.
+    pub energy: Picojoules,
+}
+
+impl DriveFigures {
+    /// The busier of buses and dies. Source: [A] xbof §8.2.
+    pub fn flash_utilization(&self) -> f64 {
+        self.bus_utilization.max(self.die_utilization)
+    }
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug)]
+pub struct JbofFigures {
+    /// The design.
+    pub design: Design,
+    /// Length of the measured window.
+    pub window: SimSpan,
+    /// Simulated time in all.
+    pub simulated: SimSpan,
+    /// Drives, busy ones first.
+    pub drives: Vec<DriveFigures>,
+    /// Busy share of the host's cores.
+    pub host_utilization: f64,
+    /// Requests redirected to a lender, over the whole run.
+    pub redirected: u64,
+    /// Requests issued, over the whole run.
+    pub requests: u64,
+    /// What harvesting did, over the whole run.
+    pub harvest: HarvestCounters,
+    /// Memory lent at the end.
+    pub loans: Vec<MemoryLoan>,
+    /// Events handled, over the whole run.
+    pub events: u64,
+    /// Laws that must hold.
+    pub sanity: SanityReport,
+}
+
+impl JbofFigures {
+    /// Requests completed in the window.
+    pub fn ios(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.ios).sum()
+    }
+
+    /// Bytes read and written in the window.
+    pub fn bytes(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.read_bytes + drive.write_bytes).sum()
+    }
+
+    /// Bytes a second over the window.
+    pub fn throughput(&self) -> f64 {
+        if self.window == SimSpan::ZERO { 0.0 } else { self.bytes() as f64 / self.window.as_secs_f64() }
+    }
+
+    /// Latency of all streams.
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
+        self.drives.iter().for_each(|drive| all.merge(&drive.latency));
+        all
+    }
+
+    /// Mean of a figure over the first `count` drives.
+    pub fn mean(&self, count: usize, figure: impl Fn(&DriveFigures) -> f64) -> f64 {
+        self.drives.iter().take(count).map(figure).sum::<f64>() / count as f64
+    }
+
+    /// Misses for each mapping access, over all drives.
+    pub fn mapping_miss_ratio(&self) -> f64 {
+        let mut all = CacheCounters::default();
+        for drive in &self.drives {
+            all.local_hits += drive.cache.local_hits;
+            all.offsite_hits += drive.cache.offsite_hits;
+            all.misses += drive.cache.misses;
+        }
+        all.miss_ratio()
+    }
+
+    /// Energy of all drives.
+    pub fn energy(&self) -> Picojoules {
+        self.drives.iter().map(|drive| drive.energy).sum()
+    }
+}
+
+impl Jbof {
+    pub(super) fn read_marks(&self, now: SimTime) -> Marks {
+        let drives = self.drives.iter().zip(&self.lent).map(|(drive, &lent)| {
+            let nand = &drive.data.nand;
+            let data = drive.data.counters();
+            DriveMarks {
+                busy: drive.compute.busy(),
+                bus: nand.bus_busy(),
+                die: nand.die_busy(),
+                array: nand.array_busy(),
+                lent,
+                medium: *nand.counters(),
+                ftl: *drive.data.ftl.counters(),
+                cache: *drive.data.cache.counters(),
+                moved_bytes: data.read_bytes + data.write_bytes,
+            }
+        });
+        Marks { at: now, host_busy: self.host.busy(), drives: drives.collect() }
+    }
+
+    pub(super) fn figures(self) -> JbofFigures {
+        let sanity = self.sanity();
+        let (Some(begun), Some(ended)) = (&self.begun, &self.ended) else {
+            unreachable!("a run ends with its window closed")
+        };
+        let window = ended.at.since(begun.at);
+        let host = (ended.host_busy - begun.host_busy).ratio_of(window * u64::from(self.config.host.cores));
+        let drives = (0..self.drives.len()).map(|number| {
+            self.drive_figures(number, &begun.drives[number], &ended.drives[number], window)
+        });
+        JbofFigures {
+            design: self.config.design,
+            window,
+            simulated: ended.at.since(SimTime::ZERO),
+            drives: drives.collect(),
+            host_utilization: host.min(1.0),
+            redirected: self.redirected,
+            requests: self.streams.iter().map(|stream| stream.issued).sum(),
+            harvest: self.harvest.as_ref().map(|harvest| *harvest.counters()).unwrap_or_default(),
+            loans: self.harvest.as_ref().map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
+            events: self.runner.queue.inserted(),
+            sanity,
+        }
+    }
+
+    fn drive_figures(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> DriveFigures {
+        let drive = &self.drives[number];
+        let geometry = &drive.data.nand.config().geometry;
+        let cores = window * u64::from(drive.compute.cores());
+        let dies = u64::from(geometry.dies());
+        let stream = self.streams.get(number);
+        let medium = difference(&begun.medium, &ended.medium);
+        let cache = ended.cache.since(&begun.cache);
+        DriveFigures {
+            ios: stream.map_or(0, |stream| stream.ios),
+            read_bytes: stream.map_or(0, |stream| stream.read_bytes),
+            write_bytes: stream.map_or(0, |stream| stream.write_bytes),
+            latency: stream.map_or_else(LatencyHistogram::new, |stream| stream.latency.clone()),
+            processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
+            lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
+            bus_utilization: (ended.bus - begun.bus).ratio_of(window * u64::from(geometry.channels)),
+            die_utilization: (ended.die - begun.die).ratio_of(window * dies),
+            cache,
+            medium,
+            ftl: ended.ftl.since(&begun.ftl),
+            energy: self.energy(number, begun, ended, window),
+        }
+    }
+
+    /// Cores always powered, DRAM by twice the data and the map, link and flash by use.
+    /// Source: [A] xbof §9.10 with [P] §4.1 figures.
+    fn energy(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> Picojoules {
+        let drive = &self.drives[number];
+        let config = &self.config;
+        let cores = config.core_power.over(window * u64::from(drive.compute.cores()));
+        let moved = ended.moved_bytes - begun.moved_bytes;
+        let lookups = 4 * moved / u64::from(SLOT_BYTES);
+        let dram = (2 * moved + lookups) as f64 * 8.0 * config.dram_picojoules_per_bit;
+        let link = moved as f64 * 8.0 * config.link_picojoules_per_bit;
+        let nand = drive.data.nand.config();
+        let dies = window * u64::from(nand.geometry.dies());
+        let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
+        cores + Picojoules::new(dram + link) + flash
+    }
+}
+
+fn difference(before: &MediumCounters, after: &MediumCounters) -> MediumCounters {
+    MediumCounters {
+        page_reads: after.page_reads - before.page_reads,
+        page_programs: after.page_programs - before.page_programs,
+        block_erases: after.block_erases - before.block_erases,
+        read_retries: after.read_retries - before.read_retries,
+        bus_bytes: after.bus_bytes - before.bus_bytes,
+    }
+}

@@ -1,0 +1,194 @@
+//! Where firmware runs: own cores, a lender's, or the host's; and where a virtual drive's data goes.
+
+use super::config::Design;
+use super::world::{Event, Jbof, Phase, Purpose, Request};
+use flashyard_ssd::{CommandSpec, Job, Operation};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Mapping entries in one cache line of 64 bytes.
+const ENTRIES_PER_LINE: u32 = 16;
+
+impl Jbof {
+    /// A command reaches its drive: queue its firmware job, or go straight to the data-end when the
+    /// host has done the firmware's work.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: SimTime, id: u32) {
+        let request = self.requests[id as usize];
+        if self.config.design == Design::Oc {
+            return self.execute(now, id);
+        }
+        let owner = &self.drives[request.drive as usize];
+        let mut job = owner.firmware_job(id, self.slices(&request));
+        let queue = if request.compute == request.drive {
+            1
+        } else {
+            // The lender walks the owner's tables: its core waits for remote lines instead of its own DRAM.
+            job.stall = self.remote_stall(request.count);
+            self.lent[request.compute as usize] += job.busy;
+            2 + request.offer as usize
+        };
+        if request.operation == Operation::Write && owner.data.cache.offsite_capacity() > 0 {
+            job.stall += self.config.harvest.log_commit;
+        }
+        self.enqueue(now, request.compute, queue, job);
+    }
+
+    /// Slices that firmware works through. Copy-back moves extents of whole flash pages: the 10 GB/s at
+    /// which the source copies back cannot pay for slices of 4 KiB ([D] xbof §8.4).
+    fn slices(&self, request: &Request) -> u32 {
+        match request.purpose {
+            Purpose::Foreground | Purpose::Part { .. } => request.count,
+            Purpose::CopyRead | Purpose::CopyWrite => {
+                request.count.div_ceil(self.drives[0].data.ftl.layout().slots_per_page)
+            }
+        }
+    }
+
+    /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.
+    fn remote_stall(&self, slots: u32) -> SimSpan {
+        let harvest = &self.config.harvest;
+        let lines = 1 + u64::from(slots.div_ceil(ENTRIES_PER_LINE));
+        harvest.remote_load * lines + harvest.remote_atomic * 2
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
+        self.ledger.demanded(job.busy);
+        self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, queue, job, out));
+    }
+
+    /// A core has finished a job of the request.
+    #[inline]
+    pub(super) fn firmware_done(&mut self, now: SimTime, id: u32) {
+        let request = self.requests[id as usize];
+        if request.phase == Phase::Agent || request.compute == request.drive {
+            return self.execute(now, id);
+        }
+        if let Some(harvest) = &mut self.harvest {
+            harvest.shadow_done(request.compute, request.offer);
+        }
+        self.runner.queue.push(now + self.config.harvest.remote_store, Event::Wrapped { request: id });
+    }
+
+    /// A lender's wrapped operations are in the owner's message queue: its agent takes them.
+    pub(super) fn unwrap_message(&mut self, now: SimTime, id: u32) {
+        let request = &mut self.requests[id as usize];
+        request.phase = Phase::Agent;
+        let (drive, count) = (request.drive, request.count);
+        // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
+        let pages = count.div_ceil(self.drives[drive as usize].data.ftl.layout().slots_per_page);
+        let busy = self.config.harvest.agent_cost * u64::from(1 + pages);
+        self.enqueue(now, drive, 0, Job { tag: id, busy, stall: SimSpan::ZERO });
+    }
+
+    /// Hands the command to the data-end that owns the flash.
+    #[inline]
+    fn execute(&mut self, now: SimTime, id: u32) {
+        let request = &mut self.requests[id as usize];
+        request.phase = Phase::Data;
+        let spec = CommandSpec {
+            tag: id,
+            operation: request.operation,
+            first: request.first,
+            count: request.count,
+            stamp: u64::from(id) + 1,
+        };
+        let drive = request.drive;
+        self.track_misses(drive, &spec);
+        self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
+    }
+
+    /// Feeds the miss-ratio curve of a drive that harvests memory.
+    #[inline]
+    fn track_misses(&mut self, drive: u16, spec: &CommandSpec) {
+        if self.harvest.is_none() || spec.operation == Operation::Flush {
+            return;
+        }
+        let curve = &mut self.curves[drive as usize];
+        let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+        for page in spec.first / per_page..=(spec.first + spec.count - 1) / per_page {
+            curve.access(page);
+        }
+    }
+
+    /// Extra host time of a redirected write of a virtual drive.
+    #[inline]
+    pub(super) fn virtual_cost(&self, request: &Request) -> SimSpan {
+        let moved = request.drive != request.stream && request.purpose == Purpose::Foreground;
+        if self.is_virtual() && moved {
+            self.config.host.clock.span_of(self.config.vh.redirect_cycles)
+        } else {
+            SimSpan::ZERO
+        }
+    }
+
+    /// The lender that takes part of busy drive `owner`'s writes, for a draw among its lenders.
+    fn lender_of(&self, owner: u16, draw: u64) -> Option<u16> {
+        let idle = self.config.drives - self.config.busy_drives;
+        let lenders = u64::from(self.config.vh.lenders.min(idle));
+        // Draw 0 of 1 + lenders stays home.
+        let index = draw.checked_sub(1)?;
+        let place = (u64::from(owner) * lenders + index) % u64::from(idle);
+        Some((u64::from(self.config.busy_drives) + place) as u16)
+    }
+
+    /// Sends a virtual drive's request: writes to one of its drives, reads to wherever the data is.
+    pub(super) fn issue_virtual(&mut self, now: SimTime, mut request: Request) {
+        let owner = request.stream;
+        let idle = self.config.drives - self.config.busy_drives;
+        let choices = u64::from(self.config.vh.lenders.min(idle)) + 1;
+        let lender = match request.operation {
+            Operation::Write => {
+                let draw = self.vh_rng.below(choices);
+                self.lender_of(owner, draw)
+            }
+            _ => None,
+        };
+        let Some(copy_back) = &mut self.copy_back else { return };
+        match request.operation {
+            Operation::Write | Operation::Trim => {
+                copy_back.map(owner).write(request.first, request.count, lender);
+                self.redirected += u64::from(lender.is_some());
+                request.drive = lender.unwrap_or(owner);
+                request.compute = request.drive;
+                let id = self.new_request(request);
+                self.submit(now, id);
+            }
+            Operation::Read => self.issue_pieces(now, request),
+            Operation::Flush => {
+                let id = self.new_request(request);
+                self.submit(now, id);
+            }
+        }
+    }
+
+    /// Splits a read along the homes of its data.
+    fn issue_pieces(&mut self, now: SimTime, request: Request) {
+        let mut pieces = Vec::new();
+        if let Some(copy_back) = &mut self.copy_back {
+            copy_back.map(request.stream).pieces(request.first, request.count, |piece| pieces.push(piece));
+        }
+        let parent = self.new_request(Request { parts: pieces.len() as u32, ..request });
+        if let [piece] = pieces.as_slice() {
+            let drive = piece.lender.unwrap_or(request.stream);
+            let whole = &mut self.requests[parent as usize];
+            whole.parts = 0;
+            whole.drive = drive;
+            whole.compute = drive;
+            return self.submit(now, parent);
+        }
+        for piece in pieces {
+            let drive = piece.lender.unwrap_or(request.stream);
+            let part = Request {
+                drive,
+                compute: drive,
+                purpose: Purpose::Part { parent },
+                first: piece.first,
+                count: piece.count,
+                ..request
+            };
+            let id = self.new_request(part);
+            self.submit(now, id);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The world: host, drives and streams under one clock.
+
+use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
+use super::result::{JbofFigures, Marks};
+use super::sanity::Ledger;
+use crate::vh::CopyBack;
+use crate::xbof::{Harvest, Shards};
+use flashyard_host::ProcessorPool;
+use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
+use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+use flashyard_workload::RequestSource;
+
+/// Where a stream's requests come from.
+pub type Source = Box<dyn RequestSource>;
+
+/// Told how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
+pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
+
+/// Everything that can happen later. Closed: a new kind of thing to wait for is a new line here.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A drive has news for itself.
+    Drive { drive: u16, event: DriveEvent },
+    /// A command reaches its drive.
+    Arrive { request: u32 },
+    /// A lender's firmware result reaches the owner's message queue.
+    Wrapped { request: u32 },
+    /// A completion reaches the application.
+    Finished { request: u32 },
+    /// An open-loop stream's next arrival.
+    Issue { stream: u16 },
+    /// Monitors and descriptors.
+    Tick,
+    /// Figures count from here.
+    WarmupEnd,
+    /// Streams stop issuing.
+    Stop,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// On its way to, or on, the cores that run its firmware.
+    Firmware,
+    /// On the owner's cores, being taken from the message queue.
+    Agent,
+    /// With the data-end.
+    Data,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// An application's request.
+    Foreground,
+    /// One piece of a read that a virtual drive had to split; the parent waits for all.
+    Part {
+        /// The request that was split.
+        parent: u32,
+    },
+    /// Copy-back: the read from the lender.
+    CopyRead,
+    /// Copy-back: the write to the owner.
+    CopyWrite,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) stream: u16,
+    /// The drive that holds the data.
+    pub(super) drive: u16,
+    /// The drive whose cores run the firmware.
+    pub(super) compute: u16,
+    /// The lender's offer when `compute` is a lender.
+    pub(super) offer: u16,
+    pub(super) phase: Phase,
+    pub(super) purpose: Purpose,
+    pub(super) operation: Operation,
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Parts that have not completed.
+    pub(super) parts: u32,
+    pub(super) issued: SimTime,
+}
+
+/// One stream of requests: one busy drive.
+pub(super) struct Stream {
+    pub(super) source: Source,
+    pub(super) in_flight: u32,
+    pub(super) issued: u64,
+    pub(super) ended: bool,
+    /// The open-loop request that waits for its arrival.
+    pub(super) pending: Option<flashyard_blk::TraceRecord>,
+    /// Completed inside the measured window.
+    pub(super) ios: u64,
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    pub(super) latency: LatencyHistogram,
+}
+
+/// A JBOF of one design, ready to run once.
+pub struct Jbof {
+    pub(super) config: JbofConfig,
+    pub(super) plan: RunPlan,
+    pub(super) runner: Runner<Event>,
+    pub(super) drives: Vec<Drive>,
+    pub(super) host: ProcessorPool,
+    pub(super) streams: Vec<Stream>,
+    pub(super) requests: Vec<Request>,
+    pub(super) free: Vec<u32>,
+    pub(super) effects: Vec<DriveEffect>,
+    pub(super) harvest: Option<Harvest>,
+    pub(super) curves: Vec<Shards>,
+    /// Busy time that lenders gave to others, for each drive.
+    pub(super) lent: Vec<SimSpan>,
+    pub(super) tick_marks: Vec<TickMark>,
+    pub(super) copy_back: Option<CopyBack>,
+    pub(super) vh_rng: Rng,
+    pub(super) route_rng: Rng,
+    /// Counters at the start and at the end of the measured window.
+    pub(super) begun: Option<Marks>,
+    pub(super) ended: Option<Marks>,
+    pub(super) stopping: bool,
+    pub(super) redirected: u64,
+    pub(super) ledger: Ledger,
+    pub(super) fault: Option<JbofError>,
+}
+
+/// Counter readings at the last tick.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TickMark {
+    pub(super) busy: SimSpan,
+    pub(super) lent: SimSpan,
+    pub(super) bus: SimSpan,
+    pub(super) die: SimSpan,
+    pub(super) accesses: u64,
+    pub(super) misses: u64,
+}
+
+impl Jbof {
+    /// Builds drives and host, with one source for each busy drive.
+    ///
+    /// Errors: parameters outside their ranges, a wrong number of sources.
+    pub fn new(config: JbofConfig, plan: RunPlan, sources: Vec<Source>) -> Result<Self, JbofError> {
+        config.validate()?;
+        if sources.len() != config.busy_drives as usize {
+            return Err(JbofError::Streams { streams: sources.len(), busy_drives: config.busy_drives });
+        }
+        let placed = config.placed_drive();
+        // Queue 1 is the drive's own; each offer of a lender has a shadow queue after it.
+        let weights = config.harvest.weights;
+        let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
+        let offers = if config.design.harvests_processors() { config.harvest.processor_offers } else { 0 };
+        let queues: Vec<u32> = std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect();
+        let drives = (0..config.drives)
+            .map(|number| Drive::new(placed, &queues, plan.seed.wrapping_add(u64::from(number))))
+            .collect::<Result<Vec<_>, _>>()?;
+        let harvest_config = crate::xbof::HarvestConfig {
+            processors: config.harvest.processors && config.design.harvests_processors(),
+            memory: config.harvest.memory && config.design.harvests_memory(),
+            ..config.harvest
+        };
+        let harvest = config.design.harvests_processors().then(|| Harvest::new(config.drives, harvest_config));
+        let tracks_misses = harvest.is_some() && !drives[0].data.cache.is_complete();
+        let keys = if tracks_misses { config.map_pages() } else { 1 };
+        let stream = |source| Stream {
+            source,
+            in_flight: 0,
+            issued: 0,
+            ended: false,
+            pending: None,
+            ios: 0,
+            read_bytes: 0,
+            write_bytes: 0,
+            latency: LatencyHistogram::new(),
+        };
+        let count = config.drives as usize;
+        Ok(Self {
+            host: ProcessorPool::new(config.host.cores, config.host.clock),
+            streams: sources.into_iter().map(stream).collect(),
+            runner: Runner::default(),
+            drives,
+            requests: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            effects: Vec::with_capacity(64),
+            harvest,
+            curves: (0..count).map(|_| Shards::new(keys, 8192)).collect(),
+            lent: vec![SimSpan::ZERO; count],
+            tick_marks: vec![TickMark::default(); count],
+            copy_back: config.design.is_virtual().then(|| CopyBack::new(config.busy_drives)),
+            vh_rng: Rng::named(plan.seed, "vh.spread"),
+            route_rng: Rng::named(plan.seed, "host.redirect"),
+            begun: None,
+            ended: None,
+            stopping: false,
+            redirected: 0,
+            ledger: Ledger::default(),
+            fault: None,
+            config,
+            plan,
+        })
+    }
+
+    /// Runs to the end of the plan and returns the figures. `observer` hears of progress.
+    ///
+    /// Errors: a source that fails, a request beyond the drive, an observer that stops the run.
+    pub fn run(mut self, observer: Observer<'_>) -> Result<JbofFigures, JbofError> {
+        self.start();
+        let mut steps = 0_u64;
+        while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
+            self.handle(now, event);
+            steps += 1;
+            if steps & 0x3FFF == 0 && !observer(self.progress(now)) {
+                return Err(JbofError::Interrupted);
+            }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        observer(1.0);
+        Ok(self.figures())
+    }
+
+    fn start(&mut self) {
+        let warmup = SimTime::ZERO + self.plan.warmup;
+        self.runner.queue.push(warmup, Event::WarmupEnd);
+        if let StopRule::After(span) = self.plan.stop {
+            self.runner.queue.push(warmup + span, Event::Stop);
+        }
+        if self.harvest.is_some() {
+            self.runner.queue.push(SimTime::ZERO + self.config.harvest.period, Event::Tick);
+        }
+        if self.plan.warmup == SimSpan::ZERO {
+            self.begin_window(SimTime::ZERO);
+        }
+        for stream in 0..self.streams.len() as u16 {
+            self.start_stream(SimTime::ZERO, stream);
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, now: SimTime, event: Event) {
+        match event {
+            Event::Drive { drive, event } => {
+                self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out));
+            }
+            Event::Arrive { request } => self.arrive(now, request),
+            Event::Wrapped { request } => self.unwrap_message(now, request),
+            Event::Finished { request } => self.finish(now, request),
+            Event::Issue { stream } => self.issue_pending(now, stream),
+            Event::Tick => self.tick(now),
+            Event::WarmupEnd => self.begin_window(now),
+            Event::Stop => self.stop(now),
+        }
+        self.settle(now);
+    }
+
+    /// Lets `act` work on one drive with an outbox that leads back here.
+    #[inline]
+    pub(super) fn on_drive(
+        &mut self,
+        now: SimTime,
+        number: u16,
+        act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>),
+    ) {
+        let mut out = Nested::new(&mut self.runner.queue, OfDrive(number), &mut self.effects);
+        act(&mut self.drives[number as usize], now, &mut out);
+    }
+
+    /// Follows the effects of drives until none is left.
+    #[inline]
+    fn settle(&mut self, now: SimTime) {
+        let mut index = 0;
+        while index < self.effects.len() {
+            match self.effects[index] {
+                DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
+                DriveEffect::Completed { tag } => self.completed(now, tag),
+            }
+            index += 1;
+        }
+        self.effects.clear();
+    }
+
+    fn begin_window(&mut self, now: SimTime) {
+        if self.begun.is_none() {
+            self.begun = Some(self.read_marks(now));
+            if let Some(copy_back) = &mut self.copy_back {
+                copy_back.forget();
+            }
+        }
+    }
+
+    /// Streams issue nothing more; the window ends here, unless copy-back belongs to it.
+    pub(super) fn stop(&mut self, now: SimTime) {
+        self.stopping = true;
+        if self.config.design == Design::Vh {
+            self.start_copy_back(now);
+        } else {
+            self.close_window(now);
+        }
+    }
+
+    pub(super) fn close_window(&mut self, now: SimTime) {
+        if self.ended.is_none() {
+            self.begin_window(now);
+            self.ended = Some(self.read_marks(now));
+        }
+    }
+
+    /// Whether everything that counts has completed.
+    fn is_over(&self) -> bool {
+        let idle = self.streams.iter().all(|stream| (stream.ended || self.stopping) && stream.in_flight == 0);
+        let copying = self.copy_back.as_ref().is_some_and(CopyBack::is_running);
+        idle && !copying && self.ended.is_some()
+    }
+
+    fn progress(&self, now: SimTime) -> f64 {
+        match self.plan.stop {
+            StopRule::After(span) => {
+                now.as_ps() as f64 / (self.plan.warmup + span).as_ps() as f64
+            }
+            StopRule::Requests(count) => {
+                let issued: u64 = self.streams.iter().map(|stream| stream.issued.min(count)).sum();
+                issued as f64 / (count * self.streams.len() as u64) as f64
+            }
+            StopRule::StreamEnd => 0.5,
+        }
+        .min(1.0)
+    }
+}
+
+/// Names a drive's own events among the world's.
+#[derive(Clone, Copy)]
+pub(super) struct OfDrive(u16);
+
+impl Wrap<DriveEvent> for OfDrive {
+    type Parent = Event;
+
+    #[inline]
+    fn wrap(&self, event: DriveEvent) -> Event {
+        Event::Drive { drive: self.0, event }
+    }
+}
+
+/// The outbox of a drive inside this world.
+pub(super) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;

@@ -1,0 +1,86 @@
+//! Virtual drives: writes of a busy drive spread over idle peers, a map of what went where, and the
+//! copying back when the burst is over.
+//! Source: [P] sheet xbof §5 (VH, VH(ideal)); write split 1 / (1 + lenders) [A].
+
+mod ranges;
+
+pub use ranges::{Piece, RangeMap};
+
+/// A range to copy back: read from the lender, write to the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyPiece {
+    /// The busy drive.
+    pub owner: u16,
+    /// Where the data is.
+    pub lender: u16,
+    /// First slot, the same on both.
+    pub first: u32,
+    /// Slots.
+    pub count: u32,
+}
+
+/// What virtual drives remember of redirected writes, and the progress of copying back.
+pub struct CopyBack {
+    maps: Vec<RangeMap>,
+    queues: Vec<Vec<CopyPiece>>,
+    in_flight: u32,
+}
+
+impl CopyBack {
+    /// Nothing redirected yet, for `owners` busy drives.
+    pub fn new(owners: u32) -> Self {
+        Self {
+            maps: (0..owners).map(|_| RangeMap::default()).collect(),
+            queues: vec![Vec::new(); owners as usize],
+            in_flight: 0,
+        }
+    }
+
+    /// The redirected ranges of a busy drive.
+    pub fn map(&mut self, owner: u16) -> &mut RangeMap {
+        &mut self.maps[owner as usize]
+    }
+
+    /// Forgets what was redirected so far, as though it had been copied back.
+    pub fn forget(&mut self) {
+        self.maps.iter_mut().for_each(RangeMap::clear);
+    }
+
+    /// Lists what is to be copied, in commands of at most `slots`, lowest addresses last to first.
+    pub fn plan(&mut self, slots: u32) {
+        for (owner, map) in self.maps.iter_mut().enumerate() {
+            let pieces = map.iter().flat_map(|piece| split(piece, owner as u16, slots));
+            self.queues[owner] = pieces.collect();
+            self.queues[owner].reverse();
+            map.clear();
+        }
+    }
+
+    /// The next piece of a busy drive; it counts as in flight.
+    pub fn next(&mut self, owner: u16) -> Option<CopyPiece> {
+        let piece = self.queues[owner as usize].pop()?;
+        self.in_flight += 1;
+        Some(piece)
+    }
+
+    /// A piece has been written to its owner.
+    pub fn done(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    /// Whether pieces are queued or in flight.
+    pub fn is_running(&self) -> bool {
+        self.in_flight > 0 || self.queues.iter().any(|queue| !queue.is_empty())
+    }
+}
+
+fn split(piece: Piece, owner: u16, slots: u32) -> impl Iterator<Item = CopyPiece> {
+    let end = piece.first + piece.count;
+    let lender = piece.lender.expect("only redirected ranges are listed");
+    (piece.first..end).step_by(slots as usize).map(move |first| CopyPiece {
+        owner,
+        lender,
+        first,
+        count: slots.min(end - first),
+    })
+}

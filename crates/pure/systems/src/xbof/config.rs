@@ -1,0 +1,85 @@
+//! Parameters of harvesting.
+
+use super::balance::Weights;
+use flashyard_units::SimSpan;
+
+/// Parameters of XBOF's harvesting. Defaults are those of the sheet, §4.2 and §3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HarvestConfig {
+    /// Whether processors are lent.
+    pub processors: bool,
+    /// Whether mapping memory is lent.
+    pub memory: bool,
+    /// Monitor, descriptor and host refresh period. [P]
+    pub period: SimSpan,
+    /// Utilization above which processor or data-end is busy. [P]
+    pub watermark: f64,
+    /// Estimated own utilization below which borrowing stops. [A] hysteresis
+    pub stop_borrowing_below: f64,
+    /// Data-end utilization above which borrowing cannot help any more. [A] hysteresis
+    pub data_end_saturated: f64,
+    /// Own utilization above which lending stops. [A] hysteresis
+    pub stop_lending_above: f64,
+    /// Samples in a row that a condition must hold. [A]
+    pub samples: u32,
+    /// Processor descriptors each lender offers. [A]
+    pub processor_offers: u32,
+    /// Lenders a borrower takes at most.
+    pub lenders_max: u32,
+    /// Weights of the balance law. [A]
+    pub weights: Weights,
+    /// Step towards the law's share each period; 1 is the literal rule, which oscillates. [A]
+    pub damping: f64,
+    /// Translation pages a segment holds: 2 MiB of 4 KiB pages. [P]
+    pub pages_per_segment: u32,
+    /// Miss ratio above which mapping memory is borrowed. [P]
+    pub target_miss_ratio: f64,
+    /// Rise of the predicted miss ratio that makes a segment worth keeping. [A]
+    pub spare_miss_ratio: f64,
+    /// Accesses a miss ratio needs before it counts. [A]
+    pub accesses_min: u64,
+    /// Host time for the balance law, each command. [P]
+    pub host_cost: SimSpan,
+    /// Agent time to take and unwrap one DMA or flash operation. [P]
+    pub agent_cost: SimSpan,
+    /// Redo-log commit of a mapping update in a borrowed segment. [P]
+    pub log_commit: SimSpan,
+    /// Remote load of a cache line. [A]
+    pub remote_load: SimSpan,
+    /// Remote posted store. [A]
+    pub remote_store: SimSpan,
+    /// Remote atomic, for locks. [A]
+    pub remote_atomic: SimSpan,
+    /// Whether borrowed memory is warm at once, as after a long run, instead of filling with time.
+    pub warm_memory: bool,
+}
+
+impl Default for HarvestConfig {
+    fn default() -> Self {
+        Self {
+            processors: true,
+            memory: true,
+            period: SimSpan::from_ms(10),
+            watermark: 0.75,
+            stop_borrowing_below: 0.65,
+            data_end_saturated: 0.95,
+            stop_lending_above: 0.80,
+            samples: 2,
+            processor_offers: 1,
+            lenders_max: 4,
+            weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
+            damping: 0.5,
+            pages_per_segment: 512,
+            target_miss_ratio: 0.10,
+            spare_miss_ratio: 0.001,
+            accesses_min: 64,
+            host_cost: SimSpan::from_ns(20),
+            agent_cost: SimSpan::from_ps(114_200),
+            log_commit: SimSpan::from_ps(321_900),
+            remote_load: SimSpan::from_ns(300),
+            remote_store: SimSpan::from_ns(150),
+            remote_atomic: SimSpan::from_ns(350),
+            warm_memory: true,
+        }
+    }
+}

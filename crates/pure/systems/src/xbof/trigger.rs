@@ -1,0 +1,79 @@
+//! The trigger table: who lends and who borrows processor time.
+//!
+//! | processor | data-end | action |
+//! |---|---|---|
+//! | busy | busy | nothing |
+//! | not busy | any | lend |
+//! | busy | not busy | borrow |
+//!
+//! Busy means above the watermark. A condition must hold for some samples in a row, and what runs stops at
+//! its own, wider threshold: harvesting moves both utilizations, and without hysteresis it would toggle
+//! every period. Source: [P] sheet xbof §3.3; hysteresis [A].
+
+use super::config::HarvestConfig;
+
+/// What a drive should start doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerAction {
+    /// Nothing.
+    None,
+    /// Offer processor time.
+    Lend,
+    /// Look for processor time.
+    Borrow,
+}
+
+/// The trigger of one drive.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessorTrigger {
+    candidate: TriggerAction,
+    held: u32,
+}
+
+impl Default for ProcessorTrigger {
+    fn default() -> Self {
+        Self { candidate: TriggerAction::None, held: 0 }
+    }
+}
+
+impl ProcessorTrigger {
+    /// Takes one sample of the utilizations; returns the action whose condition has held long enough.
+    pub fn sample(&mut self, processor: f64, data_end: f64, config: &HarvestConfig) -> TriggerAction {
+        let action = match (processor > config.watermark, data_end > config.watermark) {
+            (true, true) => TriggerAction::None,
+            (false, _) => TriggerAction::Lend,
+            (true, false) => TriggerAction::Borrow,
+        };
+        if action == self.candidate {
+            self.held += 1;
+        } else {
+            self.candidate = action;
+            self.held = 1;
+        }
+        self.action(config)
+    }
+
+    /// The action whose condition has held long enough by the last sample.
+    pub fn action(&self, config: &HarvestConfig) -> TriggerAction {
+        if self.held >= config.samples { self.candidate } else { TriggerAction::None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_the_source_holds_after_two_samples() {
+        let config = HarvestConfig::default();
+        let settle = |processor, data_end| {
+            let mut trigger = ProcessorTrigger::default();
+            assert_eq!(trigger.sample(processor, data_end, &config), TriggerAction::None);
+            trigger.sample(processor, data_end, &config)
+        };
+        assert_eq!(settle(0.9, 0.9), TriggerAction::None);
+        assert_eq!(settle(0.5, 0.9), TriggerAction::Lend);
+        assert_eq!(settle(0.5, 0.1), TriggerAction::Lend);
+        assert_eq!(settle(0.9, 0.5), TriggerAction::Borrow);
+    }
+}
