@@ -347,38 +347,39 @@ impl Harvest {
         low
     }
 
+    /// Takes one offer a period while misses stay above the target: the monitors of the next period tell
+    /// whether it was enough, and borrowers of one instant share what there is. [A]
     fn borrow_memory(&mut self, readings: &[DriveReading], curves: &[Shards]) {
-        let offer = self.memory_offer();
-        let count = self.managers.len();
-        for drive in 0..count {
+        for drive in 0..self.managers.len() {
             if !self.misses_too_much(&readings[drive]) || self.segments_lent(drive) > 0 {
                 continue;
             }
-            loop {
-                let have = readings[drive].local_pages + self.pages_borrowed(drive);
-                if curves[drive].miss_ratio(have) < self.config.target_miss_ratio && self.pages_borrowed(drive) > 0 {
-                    break;
-                }
-                // Largest capacity first, scanning from the next drive on. [A] sheet xbof §3.2
-                let mut best: Option<(usize, u32)> = None;
-                for step in 1..count {
-                    let lender = (drive + step) % count;
-                    let descriptor = self.managers[lender].table[offer];
-                    let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
-                    if free && best.is_none_or(|(_, most)| descriptor.amount() > most) {
-                        best = Some((lender, descriptor.amount()));
-                    }
-                }
-                let Some((lender, segments)) = best else { break };
-                let descriptor = self.managers[lender].table[offer];
-                let Some(taken) = descriptor.taken(drive as u8, 0) else { break };
-                self.managers[lender].table[offer] = taken;
-                self.counters.memories_taken += 1;
-                self.loans.push(MemoryLoan { borrower: drive as u16, lender: lender as u16, segments });
-                if self.pages_borrowed(drive) >= readings[drive].local_pages {
-                    break;
-                }
+            let borrowed = self.pages_borrowed(drive);
+            let have = readings[drive].local_pages + borrowed;
+            if borrowed == 0 || curves[drive].miss_ratio(have) >= self.config.target_miss_ratio {
+                self.take_memory(drive);
             }
+        }
+    }
+
+    /// Takes the free offer of largest capacity, scanning from the next drive on. [A] sheet xbof §3.2
+    fn take_memory(&mut self, drive: usize) {
+        let offer = self.memory_offer();
+        let count = self.managers.len();
+        let mut best: Option<(usize, u32)> = None;
+        for step in 1..count {
+            let lender = (drive + step) % count;
+            let descriptor = self.managers[lender].table[offer];
+            let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
+            if free && best.is_none_or(|(_, most)| descriptor.amount() > most) {
+                best = Some((lender, descriptor.amount()));
+            }
+        }
+        let Some((lender, segments)) = best else { return };
+        if let Some(taken) = self.managers[lender].table[offer].taken(drive as u8, 0) {
+            self.managers[lender].table[offer] = taken;
+            self.counters.memories_taken += 1;
+            self.loans.push(MemoryLoan { borrower: drive as u16, lender: lender as u16, segments });
         }
     }
 }
