@@ -1,1 +1,50 @@
-fn main() {}
+//! `cargo xtask COMMAND`: the repository's own chores, from the command line.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use xtask::{Finding, Outcome, Repository, drive_real_traces, layers, tidy};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  layers       compare the manifests with layers.toml
+  tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies
+  real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match names.as_slice() {
+        ["layers"] => Repository::discover().and_then(|repository| layers(&repository)).map(|found| show(&found)),
+        ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
+        ["real-traces"] => real_traces(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the findings and tells whether all of them are mere warnings.
+fn show(findings: &[Finding]) -> bool {
+    for finding in findings {
+        eprintln!("{finding}");
+    }
+    let failures = findings.iter().filter(|finding| finding.fails).count();
+    println!("{failures} errors, {} warnings", findings.len() - failures);
+    failures == 0
+}
+
+fn real_traces() -> Result<bool> {
+    let outcome = drive_real_traces(&Repository::discover()?)?;
+    Ok(matches!(outcome, Outcome::Skipped | Outcome::Driven { failed: 0, .. }))
+}

@@ -1,1 +1,14 @@
-//! Result schema, expectations, tables and cost.
+//! From a world's figures to what people and scripts read: result schema, table, cost, comparison with
+//! published figures.
+//!
+//! The JSON shapes are a contract: fields are added, never renamed. Source: ARCHITECTURE.md, command line.
+
+mod bom;
+mod expectation;
+mod schema;
+mod table;
+
+pub use bom::{Compute, Prices, bill_of_materials};
+pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use schema::{DesignResult, DriveResult, Laws, LatencySummary, RunReport};
+pub use table::{comparison_table, run_table, verdict_sentence};

@@ -5,8 +5,8 @@ use crate::drive::{DriveEffect, DriveEvent};
 use crate::reclaim::ReclaimPump;
 use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority, SLOT_BYTES, Slot};
 use flashyard_ftl::{DieRow, Evicted, Ftl, MappingCache, Residence, SLOTS_PER_TRANSLATION_PAGE, Stream};
-use flashyard_kernel::{Machine, Nested, Outbox};
-use flashyard_nand::{NandDone, NandEvent, TimedNand};
+use flashyard_kernel::{Machine, Nested, Outbox, Rng};
+use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
@@ -185,6 +185,16 @@ impl DataEnd {
             stamps_read: Vec::new(),
             config,
         })
+    }
+
+    /// Overwrites the filled slots at random, `times` each on average, without timing: the state of a drive
+    /// in use. The mapping cache keeps what it held.
+    pub fn overwrite(&mut self, times: f64, rng: &mut Rng) {
+        let filled = u64::from(self.config.ftl.filled_slots);
+        let mut medium = CountingMedium::default();
+        for _ in 0..(filled as f64 * times) as u64 {
+            self.ftl.age_write(rng.below(filled) as u32, 0, &mut medium);
+        }
     }
 
     /// What was done so far.

@@ -108,6 +108,8 @@ pub struct JbofConfig {
     pub busy_drives: u32,
     /// A drive with full resources, as Conv has it; `mapping_cache_pages` is set by the design.
     pub drive: DriveConfig,
+    /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
+    pub overwritten: f64,
     /// Share of the map that a shrunk drive's DRAM holds, and of the cores that it keeps.
     pub shrunk_share: f64,
     /// Power of one controller core.

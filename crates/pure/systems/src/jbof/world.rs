@@ -154,9 +154,12 @@ impl Jbof {
         let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
         let offers = if config.design.harvests_processors() { config.harvest.processor_offers } else { 0 };
         let queues: Vec<u32> = std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect();
-        let drives = (0..config.drives)
+        let mut drives = (0..config.drives)
             .map(|number| Drive::new(placed, &queues, plan.seed.wrapping_add(u64::from(number))))
             .collect::<Result<Vec<_>, _>>()?;
+        for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
+            drive.data.overwrite(config.overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
+        }
         let harvest_config = crate::xbof::HarvestConfig {
             processors: config.harvest.processors && config.design.harvests_processors(),
             memory: config.harvest.memory && config.design.harvests_memory(),

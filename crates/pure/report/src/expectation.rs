@@ -1,0 +1,144 @@
+//! Published figures and how ours compare with them.
+
+use serde::{Deserialize, Serialize};
+
+/// The content of an `expected.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectations {
+    /// One entry a published number.
+    pub expectation: Vec<Expectation>,
+}
+
+/// One published number.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// Name by which the number is asked for.
+    pub id: String,
+    /// Row of the specification sheet's table of results.
+    pub row: u32,
+    /// Figure or section of the source.
+    pub r#where: String,
+    /// What is measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// What the source says.
+    pub published: f64,
+    /// How far ours may be from it, in the same unit.
+    pub tolerance: f64,
+    /// What to know about it.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// Why expectations cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("expectations: {0}")]
+pub struct ExpectationError(String);
+
+impl Expectations {
+    /// Reads an `expected.toml`.
+    ///
+    /// Errors: with line and column, and the accepted form.
+    pub fn parse(text: &str) -> Result<Self, ExpectationError> {
+        toml::from_str(text).map_err(|error| ExpectationError(error.to_string()))
+    }
+}
+
+/// A published number beside ours: one object of `reproduce --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Name.
+    pub id: String,
+    /// Figure or section of the source.
+    pub r#where: String,
+    /// What is measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// What the source says.
+    pub published: f64,
+    /// What we measured; `None` when it cannot be simulated.
+    pub measured: Option<f64>,
+    /// How far apart the two may be.
+    pub tolerance: f64,
+    /// Whether they agree.
+    pub ok: bool,
+    /// What to know about it.
+    pub note: String,
+}
+
+/// A comparison in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Within tolerance.
+    Agrees,
+    /// Outside, but on the same side of zero and within a factor of one and a half.
+    AgreesInShape,
+    /// Neither.
+    Disagrees,
+    /// Not measured.
+    NotMeasured,
+}
+
+impl Comparison {
+    /// Puts `measured` beside an expectation; `note` is added to the expectation's own.
+    pub fn new(expectation: &Expectation, measured: Option<f64>, note: &str) -> Self {
+        // A millionth of slack lets closed forms with zero tolerance be floating-point sums.
+        let within = |value: f64| (value - expectation.published).abs() <= expectation.tolerance + 1e-6;
+        let notes: Vec<&str> = [expectation.note.as_str(), note].into_iter().filter(|part| !part.is_empty()).collect();
+        Self {
+            id: expectation.id.clone(),
+            r#where: expectation.r#where.clone(),
+            metric: expectation.metric.clone(),
+            unit: expectation.unit.clone(),
+            published: expectation.published,
+            measured,
+            tolerance: expectation.tolerance,
+            ok: measured.is_some_and(within),
+            note: notes.join("; "),
+        }
+    }
+
+    /// The comparison in words.
+    pub fn verdict(&self) -> Verdict {
+        match self.measured {
+            None => Verdict::NotMeasured,
+            Some(_) if self.ok => Verdict::Agrees,
+            Some(measured) => {
+                let ratio = measured / self.published;
+                if (1.0 / 1.5..=1.5).contains(&ratio) { Verdict::AgreesInShape } else { Verdict::Disagrees }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expectation(published: f64, tolerance: f64) -> Expectation {
+        let text = String::new;
+        Expectation {
+            id: text(),
+            row: 1,
+            r#where: text(),
+            metric: text(),
+            unit: text(),
+            published,
+            tolerance,
+            note: text(),
+        }
+    }
+
+    #[test]
+    fn verdicts_follow_tolerance_then_shape() {
+        let verdict = |measured| Comparison::new(&expectation(-29.2, 2.0), measured, "").verdict();
+        assert_eq!(verdict(Some(-28.4)), Verdict::Agrees);
+        assert_eq!(verdict(Some(-22.0)), Verdict::AgreesInShape);
+        assert_eq!(verdict(Some(3.0)), Verdict::Disagrees);
+        assert_eq!(verdict(None), Verdict::NotMeasured);
+    }
+}

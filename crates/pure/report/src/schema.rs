@@ -1,0 +1,137 @@
+//! The result schema of `run --json` and `--out`.
+
+use flashyard_stats::LatencyHistogram;
+use serde::Serialize;
+
+/// Result of a run: one entry for each design.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// Scenario name.
+    pub scenario: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated seconds, the longest design.
+    pub simulated_seconds: f64,
+    /// Wall seconds of the whole run. The only figure that two runs need not share.
+    pub wall_seconds: f64,
+    /// What drives the run, in words, with every scaling that was applied.
+    pub workload: String,
+    /// Whether every design was finished; false after Ctrl-C.
+    pub complete: bool,
+    /// One entry a design, in the order asked for.
+    pub designs: Vec<DesignResult>,
+}
+
+/// Latency from the application's call to its return, in microseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct LatencySummary {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+impl From<&LatencyHistogram> for LatencySummary {
+    fn from(latency: &LatencyHistogram) -> Self {
+        Self {
+            mean: latency.mean_us(),
+            p50: latency.percentile_us(0.5),
+            p99: latency.percentile_us(0.99),
+            p999: latency.percentile_us(0.999),
+            max: latency.max_us(),
+        }
+    }
+}
+
+/// Laws that were checked on a run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Laws {
+    /// Whether all of them held.
+    pub hold: bool,
+    /// The ones that did not, with both sides.
+    pub broken: Vec<String>,
+}
+
+/// Figures of one design over the measured window.
+#[derive(Clone, Debug, Serialize)]
+pub struct DesignResult {
+    /// Design name.
+    pub name: String,
+    /// Length of the measured window in seconds.
+    pub window_seconds: f64,
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes read and written a second.
+    pub throughput_bytes_per_s: f64,
+    /// Requests a second.
+    pub iops: f64,
+    /// Latency.
+    pub latency_us: LatencySummary,
+    /// Busy share of the drives' cores (of the host's for OC's firmware: see `host_utilization`).
+    pub processor_utilization: f64,
+    /// The busier of buses and dies, mean over drives.
+    pub flash_utilization: f64,
+    /// Mapping misses for each mapping access.
+    pub mapping_miss_ratio: f64,
+    /// Slots written to flash for each slot written by the host.
+    pub write_amplification: f64,
+    /// Energy of all drives.
+    pub energy_joules: f64,
+    /// Price of all drives.
+    pub bom_dollars: f64,
+    /// Throughput for each dollar.
+    pub throughput_bytes_per_s_per_dollar: f64,
+    /// Busy share of the host's cores.
+    pub host_utilization: f64,
+    /// Share of requests whose firmware or data went to another drive.
+    pub redirected_share: f64,
+    /// Segments of mapping memory lent at the end.
+    pub lent_segments: u64,
+    /// Laws that must hold on every run.
+    pub laws: Laws,
+    /// One entry a drive, busy drives first.
+    pub drives: Vec<DriveResult>,
+}
+
+/// Figures of one drive; the request figures are those of the workload it serves.
+#[derive(Clone, Debug, Serialize)]
+pub struct DriveResult {
+    /// Drive name.
+    pub name: String,
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes read and written a second.
+    pub throughput_bytes_per_s: f64,
+    /// Requests a second.
+    pub iops: f64,
+    /// Latency.
+    pub latency_us: LatencySummary,
+    /// Busy share of the cores.
+    pub processor_utilization: f64,
+    /// The part of it that served other drives.
+    pub lent_utilization: f64,
+    /// The busier of buses and dies.
+    pub flash_utilization: f64,
+    /// Mapping misses for each mapping access.
+    pub mapping_miss_ratio: f64,
+    /// Slots written to flash for each slot written to the drive.
+    pub write_amplification: f64,
+    /// Energy.
+    pub energy_joules: f64,
+    /// Price.
+    pub bom_dollars: f64,
+}

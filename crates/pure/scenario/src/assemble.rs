@@ -1,0 +1,345 @@
+//! From a scenario to the parameters and sources of a world.
+
+use crate::Files;
+use crate::parse::ScenarioError;
+use crate::schema::{DriveSection, OneOrMany, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
+use flashyard_flash::{Geometry, SLOT_BYTES};
+use flashyard_ftl::{FtlConfig, VictimPolicy};
+use flashyard_kernel::Rng;
+use flashyard_nand::{Currents, IsppModel, NandConfig};
+use flashyard_report::Prices;
+use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
+use flashyard_systems::xbof::{HarvestConfig, Weights};
+use flashyard_units::{Hertz, SimSpan, Watts};
+use flashyard_workload::{
+    AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec, table2,
+};
+
+fn value(key: &'static str, message: String) -> ScenarioError {
+    ScenarioError::Value { key, message }
+}
+
+fn bytes_u32(key: &'static str, bytes: u64) -> Result<u32, ScenarioError> {
+    u32::try_from(bytes).map_err(|_| value(key, format!("{bytes} bytes are too many, give less than 4 GiB")))
+}
+
+/// The parameters of one drive with full resources.
+pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
+    let geometry = Geometry {
+        channels: section.channels,
+        dies_per_channel: section.dies_per_channel,
+        planes_per_die: section.planes_per_die,
+        blocks_per_plane: section.blocks_per_plane,
+        pages_per_block: section.pages_per_block,
+        page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
+    };
+    geometry.validate().map_err(|error| value("drive", error.to_string()))?;
+    let shares = [("drive.over_provisioning", section.over_provisioning), ("drive.filled", section.filled)];
+    for (key, share) in shares {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(value(key, format!("{share} is not a share, give 0 to 1")));
+        }
+    }
+    if section.core_clock_mhz == 0 {
+        return Err(value("drive.core_clock_mhz", "0 is no clock, give at least 1".to_owned()));
+    }
+    let logical_slots = FtlConfig::logical_slots_for(&geometry, section.over_provisioning);
+    Ok(DriveConfig {
+        nand: NandConfig {
+            geometry,
+            read: [section.read_lsb.0, section.read_csb.0, section.read_msb.0],
+            program: IsppModel { pulse: section.program_pulse.0, pulses: section.program_pulses },
+            erase: section.erase.0,
+            channel: section.channel_rate.0,
+            starvation_bound: section.starvation_bound,
+            raw_bit_error_rate: section.raw_bit_error_rate,
+            correctable_bit_error_rate: section.correctable_bit_error_rate,
+            currents: Currents {
+                volts: section.supply_volts,
+                active_ma: section.active_milliamperes,
+                bus_idle_ma: section.bus_idle_milliamperes,
+                standby_ma: section.standby_milliamperes,
+            },
+        },
+        ftl: FtlConfig {
+            logical_slots,
+            filled_slots: (f64::from(logical_slots) * section.filled) as u32,
+            victim: match section.victim {
+                VictimName::Greedy => VictimPolicy::Greedy,
+                VictimName::CostBenefit => VictimPolicy::CostBenefit,
+            },
+            reclaim_below: section.reclaim_below,
+            coalesce: section.coalesce_writes,
+            slc_superblocks: section.slc_superblocks,
+            stamps: false,
+        },
+        cores: section.cores,
+        core_clock: Hertz::new(section.core_clock_mhz * 1_000_000),
+        firmware: FirmwareCost {
+            cycles_per_command: section.cycles_per_command,
+            cycles_per_slice: section.cycles_per_slice,
+            stall_per_slice: section.stall_per_slice.0,
+        },
+        read_rate: section.read_rate.0,
+        write_rate: section.write_rate.0,
+        buffer_slots: bytes_u32("drive.write_buffer", section.write_buffer.0.get())? / SLOT_BYTES,
+        mapping_cache_pages: u32::MAX,
+        translation_page_bytes: bytes_u32(
+            "drive.translation_page_transfer",
+            section.translation_page_transfer.0.get(),
+        )?,
+        offsite_access: HarvestConfig::default().remote_load,
+        reclaim_reads: section.reclaim_reads,
+        power_loss_protection: section.power_loss_protection,
+    })
+}
+
+/// The parameters of a world of `design`.
+pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, ScenarioError> {
+    let host = &scenario.host;
+    if host.clock_mhz == 0 {
+        return Err(value("host.clock_mhz", "0 is no clock, give at least 1".to_owned()));
+    }
+    if !(scenario.jbof.shrunk_share > 0.0 && scenario.jbof.shrunk_share <= 1.0) {
+        return Err(value("jbof.shrunk_share", format!("{} is no share, give above 0 to 1", scenario.jbof.shrunk_share)));
+    }
+    let vh = &scenario.vh;
+    let copy_back = vh.copy_back_size.map_or(1 << 20, |size| size.0.get());
+    Ok(JbofConfig {
+        design,
+        drives: scenario.jbof.drives,
+        busy_drives: scenario.jbof.busy_drives,
+        drive: drive(&scenario.drive)?,
+        overwritten: scenario.drive.overwritten,
+        shrunk_share: scenario.jbof.shrunk_share,
+        core_power: Watts::new(scenario.drive.core_power_watts),
+        dram_picojoules_per_bit: scenario.drive.dram_picojoules_per_bit,
+        link_picojoules_per_bit: scenario.drive.link_picojoules_per_bit,
+        link_rate: scenario.drive.link_rate.0,
+        host: HostConfig {
+            cores: host.cores,
+            clock: Hertz::new(host.clock_mhz * 1_000_000),
+            memory: host.memory.0,
+            driver_cycles: host.driver_cycles,
+            submit_latency: host.submit_latency.0,
+            complete_latency: host.complete_latency.0,
+            oc_cycles_factor: host.oc_cycles_factor,
+            oc_latency: host.oc_latency.0,
+        },
+        harvest: harvest(scenario)?,
+        vh: VhConfig {
+            lenders: vh.lenders.unwrap_or(1),
+            redirect_cycles: vh.redirect_cycles.unwrap_or(2000),
+            copy_back_slots: (bytes_u32("vh.copy_back_size", copy_back)? / SLOT_BYTES).max(1),
+            copy_back_depth: vh.copy_back_depth.unwrap_or(64).max(1),
+        },
+    })
+}
+
+fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
+    let section = &scenario.harvest;
+    let base = HarvestConfig::default();
+    let weights = Weights {
+        lender_total: section.lender_weight.unwrap_or(base.weights.lender_total),
+        shadow: section.shadow_weight.unwrap_or(base.weights.shadow),
+        ..base.weights
+    };
+    if weights.shadow == 0 || weights.lender_total <= weights.shadow {
+        return Err(value(
+            "harvest.lender_weight",
+            format!("{} of which {} for the shadow queue; give a total above a shadow weight above 0",
+                weights.lender_total, weights.shadow),
+        ));
+    }
+    let period = section.period.map_or(base.period, |time| time.0);
+    if period == SimSpan::ZERO {
+        return Err(value("harvest.period", "0 would never let time pass, give at least \"1 us\"".to_owned()));
+    }
+    Ok(HarvestConfig {
+        period,
+        watermark: section.watermark.unwrap_or(base.watermark),
+        processor_offers: section.processor_offers.unwrap_or(base.processor_offers).min(64),
+        lenders_max: section.lenders_max.unwrap_or(base.lenders_max),
+        weights,
+        damping: section.damping.unwrap_or(base.damping),
+        target_miss_ratio: section.target_miss_ratio.unwrap_or(base.target_miss_ratio),
+        warm_memory: section.warm_memory.unwrap_or(base.warm_memory),
+        ..base
+    })
+}
+
+/// How long to run.
+pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
+    let run = &scenario.run;
+    let stop = match (run.measure, run.requests_per_drive) {
+        (Some(time), _) => StopRule::After(time.0),
+        (None, Some(0)) => return Err(value("run.requests_per_drive", "0 requests measure nothing, give at least 1".into())),
+        (None, Some(requests)) => StopRule::Requests(requests),
+        (None, None) if scenario.workload.trace.is_some() => StopRule::StreamEnd,
+        (None, None) => {
+            return Err(value("run", "give measure = \"100 ms\" or requests_per_drive = 10000".to_owned()));
+        }
+    };
+    if scenario.workload.depth == Some(0) {
+        return Err(value("workload.depth", "0 issues nothing, give at least 1, or leave it out to keep arrival times".into()));
+    }
+    let warmup = run.warmup.map_or(SimSpan::ZERO, |time| time.0);
+    Ok(RunPlan { warmup, stop, depth: scenario.workload.depth, seed: scenario.seed })
+}
+
+/// One source for each busy drive.
+pub(crate) fn sources(
+    scenario: &Scenario,
+    capacity_bytes: u64,
+    files: &'static dyn Files,
+) -> Result<Vec<Source>, ScenarioError> {
+    let workload = &scenario.workload;
+    let busy = scenario.jbof.busy_drives;
+    if let Some(traces) = &workload.trace {
+        return replays(workload, traces, busy, capacity_bytes, files);
+    }
+    let spec = spec(workload, capacity_bytes)?;
+    (0..busy)
+        .map(|drive| {
+            let rng = Rng::named(scenario.seed, &format!("workload.{drive}"));
+            let source = Synthetic::new(spec.clone(), rng).map_err(|error| value("workload", error.to_string()))?;
+            Ok(Box::new(source) as Source)
+        })
+        .collect()
+}
+
+/// What drives the run, in words, with every scaling that is applied.
+pub(crate) fn describe(scenario: &Scenario, capacity_bytes: u64) -> String {
+    let workload = &scenario.workload;
+    let looping = match workload.depth {
+        Some(depth) => format!("closed loop of depth {depth} on each of {} drives", scenario.jbof.busy_drives),
+        None => format!("arrival times kept, on each of {} drives", scenario.jbof.busy_drives),
+    };
+    match (&workload.trace, &workload.table2) {
+        (Some(OneOrMany::One(trace)), _) => {
+            let note = replay_options(workload, 0, scenario.jbof.busy_drives, capacity_bytes).note();
+            format!("trace {trace} ({note}; every drive replays it at its own offset); {looping}")
+        }
+        (Some(OneOrMany::Many(traces)), _) => format!("{} traces, one a drive; {looping}", traces.len()),
+        (None, Some(name)) => format!("synthetic, with the published means of {name}; {looping}"),
+        (None, None) => format!("synthetic pattern; {looping}"),
+    }
+}
+
+fn replay_options(workload: &WorkloadSection, drive: u32, busy: u32, capacity_bytes: u64) -> ReplayOptions {
+    // Drives that replay one trace start at different places, whole translation pages apart.
+    let shift = capacity_bytes / u64::from(busy.max(1)) * u64::from(drive) / (4 << 20) * (4 << 20);
+    ReplayOptions {
+        span_bytes: capacity_bytes,
+        shift_bytes: shift,
+        speed: workload.speed.unwrap_or(1.0),
+        repetitions: workload.repetitions,
+        volumes: None,
+    }
+}
+
+fn replays(
+    workload: &WorkloadSection,
+    traces: &OneOrMany,
+    busy: u32,
+    capacity_bytes: u64,
+    files: &'static dyn Files,
+) -> Result<Vec<Source>, ScenarioError> {
+    let speed = workload.speed.unwrap_or(1.0);
+    if !(speed > 0.0 && speed.is_finite()) {
+        return Err(value("workload.speed", format!("{speed} is no speed, give a number above 0")));
+    }
+    let names: Vec<String> = match traces {
+        OneOrMany::One(name) => vec![name.clone(); busy as usize],
+        OneOrMany::Many(names) if names.len() == busy as usize => names.clone(),
+        OneOrMany::Many(names) => {
+            return Err(value("workload.trace", format!("{} traces for {busy} busy drives, give one, or one each", names.len())));
+        }
+    };
+    let shared = matches!(traces, OneOrMany::One(_));
+    let mut sources: Vec<Source> = Vec::new();
+    for (drive, name) in names.into_iter().enumerate() {
+        let drive = if shared { drive as u32 } else { 0 };
+        let mut options = replay_options(workload, drive, busy, capacity_bytes);
+        // Without a number of repetitions a trace goes round until enough was asked.
+        if workload.repetitions == Some(0) {
+            return Err(value("workload.repetitions", "0 replays nothing, give at least 1".to_owned()));
+        }
+        options.repetitions = workload.repetitions;
+        let open = Box::new(move || files.open_trace(&name).map_err(SourceError));
+        sources.push(Box::new(Replay::new(open, options)));
+    }
+    Ok(sources)
+}
+
+fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
+    let span_bytes = workload.span.map_or(capacity_bytes, |size| size.0.get());
+    if span_bytes > capacity_bytes || span_bytes == 0 {
+        return Err(value("workload.span", format!("{span_bytes} bytes of a drive of {capacity_bytes}, give 1 to that")));
+    }
+    let mut spec = match (&workload.table2, workload.pattern) {
+        (Some(name), _) => table2::workload(name, span_bytes).ok_or_else(|| {
+            let names: Vec<&str> = table2::names().collect();
+            value("workload.table2", format!("there is no workload {name:?}, give one of {}", names.join(", ")))
+        })?,
+        (None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
+        (None, None) => {
+            return Err(value("workload", "give trace, table2 or pattern (sequential, uniform, zipf, hot-cold)".into()));
+        }
+    };
+    spec.arrival = arrival(workload)?;
+    Ok(spec)
+}
+
+fn pattern_spec(
+    workload: &WorkloadSection,
+    pattern: PatternName,
+    span_bytes: u64,
+) -> Result<SyntheticSpec, ScenarioError> {
+    let size = workload.size.ok_or_else(|| value("workload.size", "give the request size, for example \"64 KiB\"".into()))?;
+    let size = bytes_u32("workload.size", size.0.get())?;
+    Ok(SyntheticSpec {
+        read_share: workload.read_share.unwrap_or(1.0),
+        read_size: SizeMix::Fixed(size),
+        write_size: SizeMix::Fixed(size),
+        address: match pattern {
+            PatternName::Sequential => AddressPattern::Sequential { start: 0 },
+            PatternName::Uniform => AddressPattern::Uniform,
+            PatternName::Zipf => AddressPattern::Zipf { theta: workload.zipf_theta.unwrap_or(0.99) },
+            PatternName::HotCold => AddressPattern::HotCold {
+                space: workload.hot_space.unwrap_or(0.2),
+                traffic: workload.hot_traffic.unwrap_or(0.7),
+            },
+        },
+        span_bytes,
+        alignment_bytes: size,
+        arrival: Arrival::Immediate,
+        requests: None,
+    })
+}
+
+fn arrival(workload: &WorkloadSection) -> Result<Arrival, ScenarioError> {
+    match (workload.depth, workload.requests_per_second, workload.burst, workload.pause) {
+        (Some(_), _, _, _) => Ok(Arrival::Immediate),
+        (None, Some(per_second), Some(on), Some(off)) => Ok(Arrival::Bursts { per_second, on: on.0, off: off.0 }),
+        (None, Some(per_second), None, None) => Ok(Arrival::Poisson { per_second }),
+        (None, Some(_), _, _) => Err(value("workload.burst", "bursts need both burst and pause".to_owned())),
+        (None, None, _, _) => Err(value(
+            "workload.depth",
+            "generated requests need a depth (closed loop) or requests_per_second (open loop)".to_owned(),
+        )),
+    }
+}
+
+/// The price list.
+pub fn prices(section: &PricesSection) -> Prices {
+    Prices {
+        nand_per_128_gb: section.nand_dollars_per_128_gb,
+        dram_per_gb: section.dram_dollars_per_gb,
+        controller: section.controller_dollars,
+        oc_controller: section.oc_controller_dollars,
+        other: section.other_dollars,
+        cxl_premium: section.cxl_premium,
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs one design of a scenario and turns its figures into the result schema.
+
+use crate::assemble;
+use crate::parse::ScenarioError;
+use crate::{Files, Scenario};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_report::{Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, RunReport, bill_of_materials};
+use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
+
+/// A design that was run, with its raw figures.
+pub struct DesignRun {
+    /// Figures as the world gives them.
+    pub figures: JbofFigures,
+    /// Figures as reports give them.
+    pub result: DesignResult,
+}
+
+/// The designs that a scenario names.
+pub(crate) fn designs(scenario: &Scenario) -> Result<Vec<Design>, ScenarioError> {
+    let known = || Design::ALL.map(Design::name).join(", ");
+    let by_name = |name: &String| {
+        Design::by_name(name).ok_or_else(|| ScenarioError::Value {
+            key: "designs",
+            message: format!("there is no design {name:?}, give some of {}", known()),
+        })
+    };
+    if scenario.designs.is_empty() {
+        return Err(ScenarioError::Value { key: "designs", message: format!("none given, give some of {}", known()) });
+    }
+    scenario.designs.iter().map(by_name).collect()
+}
+
+impl Scenario {
+    /// The designs to run, in order.
+    ///
+    /// Errors: a name that is no design.
+    pub fn design_list(&self) -> Result<Vec<Design>, ScenarioError> {
+        designs(self)
+    }
+}
+
+/// Runs `design` of a scenario. `observer` hears of progress and may stop the run.
+///
+/// Errors: values outside their ranges, sources that fail, an observer that stops.
+pub fn run_design(
+    scenario: &Scenario,
+    design: Design,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<DesignRun, ScenarioError> {
+    let config = assemble::jbof(scenario, design)?;
+    config.validate()?;
+    let plan = assemble::plan(scenario)?;
+    let capacity = u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
+    let sources = assemble::sources(scenario, capacity, files)?;
+    let figures = Jbof::new(config, plan, sources)?.run(observer)?;
+    let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
+    // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
+    let price = drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
+    let result = design_result(&figures, price);
+    Ok(DesignRun { figures, result })
+}
+
+/// Price of one drive as `design` builds it.
+pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, share: f64) -> f64 {
+    let compute = match design {
+        Design::Conv => Compute::Full,
+        Design::Oc => Compute::OpenChannel,
+        Design::Shrunk | Design::Vh | Design::VhIdeal => Compute::Shrunk,
+        Design::ProcH | Design::Xbof => Compute::ShrunkCxl,
+    };
+    bill_of_materials(prices, terabytes, compute, share)
+}
+
+/// The report of a whole run.
+pub fn summarize(scenario: &Scenario, runs: Vec<DesignRun>, wall_seconds: f64, complete: bool) -> RunReport {
+    let config = assemble::drive(&scenario.drive);
+    let capacity = config.map_or(0, |drive| u64::from(drive.ftl.logical_slots) * u64::from(SLOT_BYTES));
+    let longest = runs.iter().map(|run| run.figures.simulated.as_secs_f64()).fold(0.0, f64::max);
+    RunReport {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        simulated_seconds: longest,
+        wall_seconds,
+        workload: assemble::describe(scenario, capacity),
+        complete,
+        designs: runs.into_iter().map(|run| run.result).collect(),
+    }
+}
+
+fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
+    let seconds = figures.window.as_secs_f64();
+    let count = figures.drives.len();
+    let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    let cost = drive_price * count as f64;
+    let mut ftl = flashyard_ftl::FtlCounters::default();
+    for drive in &figures.drives {
+        ftl.host_slots += drive.ftl.host_slots;
+        ftl.moved_slots += drive.ftl.moved_slots;
+        ftl.padded_slots += drive.ftl.padded_slots;
+    }
+    let segments: u64 = figures.loans.iter().map(|loan| u64::from(loan.segments)).sum();
+    DesignResult {
+        name: figures.design.name().to_owned(),
+        window_seconds: seconds,
+        ios: figures.ios(),
+        read_bytes: figures.drives.iter().map(|drive| drive.read_bytes).sum(),
+        write_bytes: figures.drives.iter().map(|drive| drive.write_bytes).sum(),
+        throughput_bytes_per_s: figures.throughput(),
+        iops: per_second(figures.ios()),
+        latency_us: LatencySummary::from(&figures.latency()),
+        processor_utilization: figures.mean(count, |drive| drive.processor_utilization),
+        flash_utilization: figures.mean(count, DriveFigures::flash_utilization),
+        mapping_miss_ratio: figures.mapping_miss_ratio(),
+        write_amplification: ftl.write_amplification(),
+        energy_joules: figures.energy().as_joules(),
+        bom_dollars: cost,
+        throughput_bytes_per_s_per_dollar: if cost > 0.0 { figures.throughput() / cost } else { 0.0 },
+        host_utilization: figures.host_utilization,
+        redirected_share: figures.redirected as f64 / (figures.requests.max(1)) as f64,
+        lent_segments: segments,
+        laws: Laws {
+            hold: figures.sanity.holds(),
+            broken: figures
+                .sanity
+                .checks
+                .iter()
+                .filter(|check| !check.holds())
+                .map(|check| format!("{}: {} against {}", check.law, check.expected, check.counted))
+                .collect(),
+        },
+        drives: figures
+            .drives
+            .iter()
+            .enumerate()
+            .map(|(number, drive)| drive_result(number, drive, seconds, drive_price))
+            .collect(),
+    }
+}
+
+fn drive_result(number: usize, drive: &DriveFigures, seconds: f64, price: f64) -> DriveResult {
+    let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    DriveResult {
+        name: format!("drive-{number}"),
+        ios: drive.ios,
+        read_bytes: drive.read_bytes,
+        write_bytes: drive.write_bytes,
+        throughput_bytes_per_s: per_second(drive.read_bytes + drive.write_bytes),
+        iops: per_second(drive.ios),
+        latency_us: LatencySummary::from(&drive.latency),
+        processor_utilization: drive.processor_utilization,
+        lent_utilization: drive.lent_utilization,
+        flash_utilization: drive.flash_utilization(),
+        mapping_miss_ratio: drive.cache.miss_ratio(),
+        write_amplification: drive.ftl.write_amplification(),
+        energy_joules: drive.energy.as_joules(),
+        bom_dollars: price,
+    }
+}

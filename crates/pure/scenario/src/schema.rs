@@ -1,0 +1,322 @@
+//! The scenario file: every key, with its unit in its name or its value. One definition feeds parsing, the
+//! JSON Schema and the resolved copy in every result.
+
+use crate::quantity::{Rate, Size, Time};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A scenario with its profiles merged in.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Short name, used in results.
+    pub name: String,
+    /// One line for people.
+    #[serde(default)]
+    pub title: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Designs to run: conv, oc, shrunk, vh, vh-ideal, proch, xbof.
+    pub designs: Vec<String>,
+    /// The box.
+    pub jbof: JbofSection,
+    /// The drive; `profile` names a file of profiles/drives, other keys override it.
+    pub drive: DriveSection,
+    /// The host; `profile` names a file of profiles/hosts.
+    pub host: HostSection,
+    /// Prices; `profile` names a file of profiles/prices.
+    pub prices: PricesSection,
+    /// Harvesting.
+    #[serde(default)]
+    pub harvest: HarvestSection,
+    /// Virtual drives.
+    #[serde(default)]
+    pub vh: VhSection,
+    /// What is asked of the busy drives.
+    pub workload: WorkloadSection,
+    /// How long to run.
+    #[serde(default)]
+    pub run: RunSection,
+}
+
+/// The box.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JbofSection {
+    /// Drives, 1 to 255.
+    pub drives: u32,
+    /// Drives that run the workload; the others are idle.
+    pub busy_drives: u32,
+    /// Share of cores and mapping memory that shrunk designs keep.
+    #[serde(default = "half")]
+    pub shrunk_share: f64,
+}
+
+/// A drive.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSection {
+    /// Name of the profile this came from.
+    #[serde(default)]
+    pub profile: String,
+    /// Channels.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of each die.
+    pub planes_per_die: u32,
+    /// Blocks of each plane.
+    pub blocks_per_plane: u32,
+    /// Pages of each block.
+    pub pages_per_block: u32,
+    /// Page size.
+    pub page_size: Size,
+    /// Share of the raw capacity kept back, 0 to 1.
+    pub over_provisioning: f64,
+    /// Share of the exported capacity written sequentially before the run.
+    #[serde(default = "one")]
+    pub filled: f64,
+    /// Random overwrites of the whole filled capacity before the run, without timing.
+    #[serde(default)]
+    pub overwritten: f64,
+    /// Read time of LSB pages.
+    pub read_lsb: Time,
+    /// Read time of CSB pages.
+    pub read_csb: Time,
+    /// Read time of MSB pages.
+    pub read_msb: Time,
+    /// One program pulse with its verify.
+    pub program_pulse: Time,
+    /// Pulses for LSB, CSB and MSB pages.
+    pub program_pulses: [u32; 3],
+    /// Erase time.
+    pub erase: Time,
+    /// Channel bus rate.
+    pub channel_rate: Rate,
+    /// Reads that may pass a waiting program.
+    pub starvation_bound: u32,
+    /// Raw bit error rate.
+    pub raw_bit_error_rate: f64,
+    /// Raw bit error rate that the code corrects.
+    pub correctable_bit_error_rate: f64,
+    /// Supply voltage.
+    pub supply_volts: f64,
+    /// Array current of a busy die.
+    pub active_milliamperes: f64,
+    /// Current of a die on the bus.
+    pub bus_idle_milliamperes: f64,
+    /// Standby current of a die.
+    pub standby_milliamperes: f64,
+    /// Controller cores with full resources.
+    pub cores: u32,
+    /// Their clock.
+    pub core_clock_mhz: u64,
+    /// Power of a core.
+    pub core_power_watts: f64,
+    /// Firmware cycles a command.
+    pub cycles_per_command: u64,
+    /// Firmware cycles a slice of 4 KiB.
+    pub cycles_per_slice: u64,
+    /// Stall for each mapping entry.
+    pub stall_per_slice: Time,
+    /// DMA rate to the host.
+    pub read_rate: Rate,
+    /// DMA rate from the host.
+    pub write_rate: Rate,
+    /// Link rate.
+    pub link_rate: Rate,
+    /// Write buffer.
+    pub write_buffer: Size,
+    /// Bytes over the channel for a translation page.
+    pub translation_page_transfer: Size,
+    /// greedy or cost-benefit.
+    pub victim: VictimName,
+    /// Erased superblocks that start reclaim.
+    pub reclaim_below: u32,
+    /// Reclaim reads in flight.
+    pub reclaim_reads: u32,
+    /// Superblocks of single-level cache.
+    pub slc_superblocks: u32,
+    /// Whether commands share flash pages.
+    pub coalesce_writes: bool,
+    /// Whether the write buffer survives power loss.
+    pub power_loss_protection: bool,
+    /// DRAM energy.
+    pub dram_picojoules_per_bit: f64,
+    /// Link energy.
+    pub link_picojoules_per_bit: f64,
+}
+
+/// Victim policies by name.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VictimName {
+    /// Fewest valid slots.
+    Greedy,
+    /// Free space times age for each slot moved.
+    CostBenefit,
+}
+
+/// A host.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostSection {
+    /// Name of the profile this came from.
+    #[serde(default)]
+    pub profile: String,
+    /// Cores.
+    pub cores: u32,
+    /// Their clock.
+    pub clock_mhz: u64,
+    /// DRAM.
+    pub memory: Size,
+    /// Driver cycles a command.
+    pub driver_cycles: u64,
+    /// Latency to the drive, off the cores.
+    pub submit_latency: Time,
+    /// Latency back.
+    pub complete_latency: Time,
+    /// OC: host cycles for each firmware cycle.
+    pub oc_cycles_factor: f64,
+    /// OC: hand-over latency.
+    pub oc_latency: Time,
+}
+
+/// Prices.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PricesSection {
+    /// Name of the profile this came from.
+    #[serde(default)]
+    pub profile: String,
+    /// NAND.
+    pub nand_dollars_per_128_gb: f64,
+    /// DRAM.
+    pub dram_dollars_per_gb: f64,
+    /// Full controller.
+    pub controller_dollars: f64,
+    /// Open-channel controller.
+    pub oc_controller_dollars: f64,
+    /// Everything else.
+    pub other_dollars: f64,
+    /// Premium on compute for CXL.
+    pub cxl_premium: f64,
+}
+
+/// Harvesting. Absent keys keep the defaults of the sheet.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HarvestSection {
+    /// Monitor and descriptor period.
+    pub period: Option<Time>,
+    /// Utilization above which an end is busy.
+    pub watermark: Option<f64>,
+    /// Processor descriptors each lender offers.
+    pub processor_offers: Option<u32>,
+    /// Lenders a borrower takes at most.
+    pub lenders_max: Option<u32>,
+    /// Weight of all queues of a lender.
+    pub lender_weight: Option<u32>,
+    /// Weight of a shadow queue.
+    pub shadow_weight: Option<u32>,
+    /// Step towards the balance law each period; 1 is the literal rule.
+    pub damping: Option<f64>,
+    /// Miss ratio above which mapping memory is borrowed.
+    pub target_miss_ratio: Option<f64>,
+    /// Whether borrowed memory is warm at once.
+    pub warm_memory: Option<bool>,
+}
+
+/// Virtual drives. Absent keys keep the defaults.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VhSection {
+    /// Idle drives joined to each busy one.
+    pub lenders: Option<u32>,
+    /// Host cycles for each redirected write.
+    pub redirect_cycles: Option<u64>,
+    /// Size of a copy-back command.
+    pub copy_back_size: Option<Size>,
+    /// Copy-back commands in flight for each busy drive.
+    pub copy_back_depth: Option<u32>,
+}
+
+/// What is asked of the busy drives: `trace`, or else `table2`, or else a pattern.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadSection {
+    /// Trace files: one for all busy drives, or one each.
+    pub trace: Option<OneOrMany>,
+    /// How often a trace is replayed; without it, as often as needed.
+    pub repetitions: Option<u64>,
+    /// Divides the arrival times of a trace; open loop only.
+    pub speed: Option<f64>,
+    /// Name of a workload of the published Table 2, generated.
+    pub table2: Option<String>,
+    /// Pattern: sequential, uniform, zipf or hot-cold.
+    pub pattern: Option<PatternName>,
+    /// Pattern: request size.
+    pub size: Option<Size>,
+    /// Pattern: share of reads.
+    pub read_share: Option<f64>,
+    /// Pattern: Zipf exponent.
+    pub zipf_theta: Option<f64>,
+    /// Pattern: hot share of the space.
+    pub hot_space: Option<f64>,
+    /// Pattern: share of requests that go there.
+    pub hot_traffic: Option<f64>,
+    /// Pattern and table2: addressed part of the drive, from its start; all of it without this.
+    pub span: Option<Size>,
+    /// Pattern and table2, open loop: requests a second of each drive, Poisson arrivals.
+    pub requests_per_second: Option<f64>,
+    /// Burst length; arrivals then come in bursts.
+    pub burst: Option<Time>,
+    /// Pause between bursts.
+    pub pause: Option<Time>,
+    /// Closed loop: requests in flight for each busy drive. Without it, arrival times are kept.
+    pub depth: Option<u32>,
+}
+
+/// One file or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+/// Address patterns by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatternName {
+    /// One after the other.
+    Sequential,
+    /// Anywhere.
+    Uniform,
+    /// Zipf.
+    Zipf,
+    /// A hot and a cold part.
+    HotCold,
+}
+
+/// How long to run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSection {
+    /// Simulated time before figures count.
+    pub warmup: Option<Time>,
+    /// Simulated time that figures cover.
+    pub measure: Option<Time>,
+    /// Requests of each busy drive, when `measure` is absent.
+    pub requests_per_drive: Option<u64>,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+fn one() -> f64 {
+    1.0
+}

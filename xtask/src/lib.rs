@@ -1,0 +1,63 @@
+//! Repository chores that cargo does not know: which crate may import which, and whether the tree is tidy.
+//!
+//! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
+//! banned words, orphan files, crate pages, links and unused dependencies; `real-traces` drives the built
+//! program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
+//!
+//! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
+//!
+//! Invariants: a check only reads; every finding names a place and what would mend it. Checks work on
+//! values (text, lists of crates), so that each is tested on small inputs.
+
+mod dependencies;
+mod finding;
+mod layers;
+mod lengths;
+mod links;
+mod orphans;
+mod pages;
+mod policy;
+mod provenance;
+mod real_traces;
+mod repository;
+mod rust_source;
+mod words;
+
+pub use finding::Finding;
+pub use real_traces::{Outcome, drive_real_traces};
+pub use repository::Repository;
+
+use anyhow::Result;
+
+/// Everything in the manifests that `layers.toml` does not allow.
+///
+/// Errors: a `layers.toml` that cannot be read or has an unknown form.
+pub fn layers(repository: &Repository) -> Result<Vec<Finding>> {
+    let policy = policy::Policy::parse(&repository.read("layers.toml")?)?;
+    Ok(layers::check(&policy, &repository.crates))
+}
+
+/// Everything untidy in the repository, `layers` included; warnings and failures mixed, in path order.
+///
+/// Errors: a file that cannot be read, or Rust source that cannot be parsed.
+pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
+    let mut findings = layers(repository)?;
+    findings.extend(dependencies::check(repository)?);
+    findings.extend(orphans::check(repository)?);
+    findings.extend(pages::check(repository)?);
+    for file in &repository.files {
+        let Some(text) = repository.text(file)? else { continue };
+        findings.extend(words::check(file, &text));
+        if file.ends_with(".rs") || file.ends_with(".py") {
+            findings.extend(lengths::check(file, &text)?);
+        }
+        if provenance::applies_to(file) {
+            findings.extend(provenance::check(file, &text));
+        }
+        if file.ends_with(".md") {
+            findings.extend(links::check(&repository.root, file, &text));
+        }
+    }
+    findings.sort();
+    Ok(findings)
+}
