@@ -6,6 +6,7 @@
 mod assemble;
 mod parse;
 mod quantity;
+pub mod reproduce;
 mod run;
 mod schema;
 

@@ -1,0 +1,111 @@
+//! Statistics of a trace.
+
+use crate::error::TraceError;
+use crate::reader::{RowCounts, TraceReader};
+use flashyard_blk::Operation;
+use std::collections::HashSet;
+use std::fmt;
+
+const PAGE: u64 = 4096;
+
+/// Statistics of a trace. KiB is 1024 bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceSummary {
+    /// Name of the format.
+    pub format: &'static str,
+    /// Rows by what happened to them.
+    pub counts: RowCounts,
+    /// Rows that read.
+    pub reads: u64,
+    /// Rows that write.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Different pages of 4 KiB touched, over all volumes, in bytes.
+    pub footprint_bytes: u64,
+    /// Last time less first time, in seconds.
+    pub duration_seconds: f64,
+    /// Volumes.
+    pub volumes: u64,
+}
+
+impl TraceSummary {
+    /// Reads for each read or write, in percent.
+    pub fn read_percent(&self) -> f64 {
+        100.0 * self.reads as f64 / (self.reads + self.writes).max(1) as f64
+    }
+
+    /// Mean size of a read in KiB; zero without reads.
+    pub fn mean_read_kib(&self) -> f64 {
+        self.read_bytes as f64 / self.reads.max(1) as f64 / 1024.0
+    }
+
+    /// Mean size of a write in KiB; zero without writes.
+    pub fn mean_write_kib(&self) -> f64 {
+        self.write_bytes as f64 / self.writes.max(1) as f64 / 1024.0
+    }
+}
+
+/// Reads a trace to its end.
+///
+/// Errors: the first row that cannot be read.
+pub fn summarize(mut reader: TraceReader) -> Result<TraceSummary, TraceError> {
+    let mut pages: HashSet<(u32, u64)> = HashSet::new();
+    let mut volumes: HashSet<u32> = HashSet::new();
+    let (mut reads, mut writes, mut read_bytes, mut write_bytes) = (0, 0, 0, 0);
+    for record in &mut reader {
+        let record = record?;
+        let bytes = u64::from(record.request.len_bytes);
+        match record.request.operation {
+            Operation::Read => {
+                reads += 1;
+                read_bytes += bytes;
+            }
+            Operation::Write => {
+                writes += 1;
+                write_bytes += bytes;
+            }
+            Operation::Trim | Operation::Flush => {}
+        }
+        volumes.insert(record.volume);
+        if bytes > 0 {
+            let first = record.request.offset_bytes / PAGE;
+            let last = (record.request.offset_bytes + bytes - 1) / PAGE;
+            pages.extend((first..=last).map(|page| (record.volume, page)));
+        }
+    }
+    Ok(TraceSummary {
+        format: reader.format().name(),
+        counts: *reader.counts(),
+        reads,
+        writes,
+        read_bytes,
+        write_bytes,
+        footprint_bytes: pages.len() as u64 * PAGE,
+        duration_seconds: reader.duration_seconds(),
+        volumes: volumes.len() as u64,
+    })
+}
+
+impl fmt::Display for TraceSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+        writeln!(f, "format          {}", self.format)?;
+        writeln!(f, "rows            {}", self.counts.rows)?;
+        writeln!(f, "reads           {:.1} %", self.read_percent())?;
+        writeln!(f, "mean read       {:.1} KiB", self.mean_read_kib())?;
+        writeln!(f, "mean write      {:.1} KiB", self.mean_write_kib())?;
+        writeln!(f, "total           {:.1} MiB", mib(self.read_bytes + self.write_bytes))?;
+        writeln!(f, "footprint       {:.1} MiB", mib(self.footprint_bytes))?;
+        writeln!(f, "duration        {:.3} s", self.duration_seconds)?;
+        writeln!(f, "volumes         {}", self.volumes)?;
+        let counts = &self.counts;
+        write!(
+            f,
+            "irregular rows  {} reordered, {} with a clock jump, {} with a rounded offset; {} lines passed over",
+            counts.reordered, counts.jumped, counts.rounded, counts.skipped
+        )
+    }
+}
