@@ -79,7 +79,8 @@ mod tests {
     #[test]
     fn a_dependency_counts_as_used_when_code_names_it() {
         let member = member(&["libm", "thiserror", "serde", "comfy-table"]);
-        let sources = ["use thiserror::Error;\n// libm is not used\nlet t = comfy_table::Table::new();\nserde_json::x();"];
+        let sources =
+            ["use thiserror::Error;\n// libm is not used\nlet t = comfy_table::Table::new();\nserde_json::x();"];
         let findings = unused_in(&member, &sources.map(str::to_owned));
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.split('`').nth(1).unwrap()).collect();
         assert_eq!(messages, ["libm", "serde"]);

@@ -92,7 +92,9 @@ fn third_party_complaint(policy: &Policy, member: &Crate, dependency: &Dependenc
         true => ("third_party_in_tests", format!("{name} = \"…\"")),
         false => ("third_party", format!("{name} = {{ why = \"…\", used_by = [\"{user}\"] }}")),
     };
-    Some(format!("`{user}` uses `{name}` without permission; argue for it with `{form}` under [{table}] in layers.toml"))
+    Some(format!(
+        "`{user}` uses `{name}` without permission; argue for it with `{form}` under [{table}] in layers.toml"
+    ))
 }
 
 /// Lines of `layers.toml` that no manifest needs any more: a permission is given up with its use.

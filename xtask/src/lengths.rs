@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_file_warns_past_600_lines_and_fails_past_1000() {
-        for (lines, expected) in [(600, vec![]), (601, vec![(false, 0)]), (1000, vec![(false, 0)]), (1001, vec![(true, 0)])]
+        for (lines, expected) in
+            [(600, vec![]), (601, vec![(false, 0)]), (1000, vec![(false, 0)]), (1001, vec![(true, 0)])]
         {
             assert_eq!(found("src/a.rs", &"\n".repeat(lines)), expected, "{lines} lines of Rust");
             assert_eq!(found("python/a.py", &"\n".repeat(lines)), expected, "{lines} lines of Python");
@@ -65,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_function_warns_past_70_lines_and_fails_past_120() {
-        for (lines, expected) in [(70, vec![]), (71, vec![(false, 1)]), (120, vec![(false, 1)]), (121, vec![(true, 1)])] {
+        for (lines, expected) in [(70, vec![]), (71, vec![(false, 1)]), (120, vec![(false, 1)]), (121, vec![(true, 1)])]
+        {
             assert_eq!(found("src/a.rs", &function_of(lines)), expected, "{lines} lines");
         }
     }

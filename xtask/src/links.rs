@@ -12,7 +12,9 @@ pub(crate) fn check(root: &Path, file: &str, text: &str) -> Vec<Finding> {
         let path = target.split('#').next().unwrap_or_default();
         !path.is_empty() && !directory.join(path).exists()
     });
-    broken.map(|(line, target)| Finding::failure(file, line, format!("link to `{target}`, which does not exist"))).collect()
+    broken
+        .map(|(line, target)| Finding::failure(file, line, format!("link to `{target}`, which does not exist")))
+        .collect()
 }
 
 /// Line and target of each inline link or image that is not an address, outside code.
@@ -28,7 +30,10 @@ fn local_links(text: &str) -> Vec<(usize, &str)> {
         }
         for (start, _) in line.match_indices("](") {
             // An odd number of back-ticks before it means that the text is code.
-            if line[..start].matches('`').count() % 2 == 1 && line[start..].contains('`') && !line[..start].ends_with('`') {
+            if line[..start].matches('`').count() % 2 == 1
+                && line[start..].contains('`')
+                && !line[..start].ends_with('`')
+            {
                 continue;
             }
             let target = line[start + 2..].split([')', ' ']).next().unwrap_or_default();

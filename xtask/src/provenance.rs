@@ -83,11 +83,13 @@ fn string_length(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Whether a string is a number with or without a unit: `14 GB/s`, `30us`, `-2.5 %`, and not `4k-read`.
+/// Whether a string is a number with its unit: `14 GB/s`, `30us`, `-2.5 %`; not `4k-read`, and not a name like `2025`.
 fn is_quantity(text: &str) -> bool {
     let text = text.trim().trim_start_matches(['+', '-']);
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".,_".contains(c));
-    unit.len() < text.len() && unit.trim().chars().all(|c| c.is_alphabetic() || "/%·²".contains(c))
+    let unit_only = unit.trim();
+    let is_unit = !unit_only.is_empty() && unit_only.chars().all(|c| c.is_alphabetic() || "/%·²".contains(c));
+    is_unit && unit.len() < text.len()
 }
 
 /// Whether text without strings holds a number that is not part of a key or table header.
@@ -149,6 +151,7 @@ mod tests {
             "where = \"Fig. 9\"",
             "profile = \"tlc-512gb\"",
             "workload = \"4k-randread\"",
+            "profile = \"2025\"",
             "p99 = \"shape\"",
             "[drive.2]",
             "[[expect]]",

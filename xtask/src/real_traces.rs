@@ -106,7 +106,8 @@ fn drive(root: &Path, program: &Path, file: &Path) -> Result<String> {
 
 /// Runs the program and reads its one JSON value.
 fn answer(root: &Path, program: &Path, arguments: &[&str]) -> Result<Value> {
-    let output = Command::new(program).args(arguments).current_dir(root).output().context("cannot start the program")?;
+    let output =
+        Command::new(program).args(arguments).current_dir(root).output().context("cannot start the program")?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         bail!("{}: {}", output.status, words.lines().last().unwrap_or("nothing on standard error"));

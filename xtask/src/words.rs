@@ -3,8 +3,13 @@
 use crate::Finding;
 
 /// Signs of unfinished work. Written in halves so that this file passes its own check.
-const UNFINISHED: [&str; 5] =
-    [concat!("FIX", "ME"), concat!("XX", "X"), concat!("dbg", "!("), concat!("todo", "!("), concat!("unimplemented", "!(")];
+const UNFINISHED: [&str; 5] = [
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("dbg", "!("),
+    concat!("todo", "!("),
+    concat!("unimplemented", "!("),
+];
 
 /// Directories that exist on one development machine only.
 const MACHINE_PATHS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/fa", "rm/")];
@@ -15,7 +20,11 @@ pub(crate) fn check(file: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if let Some(word) = UNFINISHED.iter().find(|word| is_code && holds_word(line, word)) {
-            findings.push(Finding::failure(file, index + 1, format!("`{word}` is left in the code; finish or remove it")));
+            findings.push(Finding::failure(
+                file,
+                index + 1,
+                format!("`{word}` is left in the code; finish or remove it"),
+            ));
         }
         if let Some(path) = MACHINE_PATHS.iter().find(|path| line.contains(**path)) {
             let message = format!("`{path}` is a path of one machine; make it relative to the repository");

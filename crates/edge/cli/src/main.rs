@@ -1,1 +1,56 @@
-fn main() {}
+//! The `flashyard` program: runs scenarios, reproduces published results, looks at traces.
+//!
+//! Exit status: 0 done, 1 a reproduced number is outside its tolerance, 2 bad input, 130 interrupted.
+
+mod arguments;
+mod files;
+mod output;
+mod parallel;
+mod reproduce;
+mod run;
+mod trace;
+
+use anyhow::Result;
+use arguments::{Arguments, Command, TraceCommand};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// What a command ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Everything was done.
+    Done,
+    /// A number is outside its tolerance.
+    OutsideTolerance,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    match execute(Arguments::parse()) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::OutsideTolerance) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => {
+            eprintln!("interrupted; what was finished is kept");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(arguments: Arguments) -> Result<Outcome> {
+    match arguments.command {
+        Command::Run(options) => run::run(&options),
+        Command::Reproduce(options) => reproduce::reproduce(&options),
+        Command::Trace { command: TraceCommand::Info { file, format, json } } => {
+            trace::info(&file, format.as_deref(), json)
+        }
+        Command::Schema => {
+            output::line(&flashyard_scenario::json_schema());
+            Ok(Outcome::Done)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// An open proving ground for disaggregated flash storage.
+#[derive(Debug, Parser)]
+#[command(name = "flashyard", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario: every design it names, on the workload it describes
+    Run(RunOptions),
+    /// Run what a published system's results need and put ours beside theirs
+    Reproduce(ReproduceOptions),
+    /// Look at trace files
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
+    /// Print the JSON Schema of scenario files
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Scenario file (TOML)
+    pub(crate) scenario: PathBuf,
+    /// Override a key, for example --set jbof.drives=24
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of all random streams, in place of the scenario's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write report.json and resolved.toml to this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Designs run at once; all cores without it. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceOptions {
+    /// Published system: xbof
+    pub(crate) system: String,
+    /// Numbers to reproduce, by id; all without it
+    pub(crate) ids: Vec<String>,
+    /// Write comparison.json to this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs at once; all cores without it. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Statistics of a trace
+    Info {
+        /// Trace file, plain, zstd or gzip
+        file: PathBuf,
+        /// Format, when its content does not tell (msr, disksim-us, ...)
+        #[arg(long)]
+        format: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}

@@ -1,0 +1,32 @@
+//! `flashyard-bench`: how fast the simulator is, and a hash of what it computed.
+//!
+//! One thread. Workloads (a), (b) and (c) of reference device R8, untimed ageing, memory for each physical
+//! page, and the twelve-drive XBOF run. The hash covers results only: it changes when results change and
+//! at no other time.
+
+mod ageing;
+mod timed;
+
+use std::hash::{DefaultHasher, Hasher};
+
+/// Digest of results over all benchmarks.
+pub(crate) struct Digest(DefaultHasher);
+
+impl Digest {
+    pub(crate) fn add(&mut self, number: u64) {
+        self.0.write_u64(number);
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut digest = Digest(DefaultHasher::new());
+    println!("reference device R8, one thread");
+    timed::r8(&mut digest)?;
+    println!("untimed ageing, uniform random writes, greedy, 256-page blocks, 20 % spare");
+    ageing::measure("8 GiB", 8192, 5, &mut digest);
+    ageing::measure("256 GiB", 262_144, 2, &mut digest);
+    println!("twelve-drive XBOF");
+    timed::xbof(&mut digest)?;
+    println!("result hash {:016x}", digest.0.finish());
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Timed runs: requests and page operations for each wall second.
+
+use crate::Digest;
+use anyhow::Result;
+use flashyard_scenario::{Files, resolve, run_design};
+use flashyard_systems::jbof::{Design, JbofFigures};
+use flashyard_workload::Records;
+use std::time::Instant;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<Records, String> {
+        Err(format!("{name}: benchmarks use no traces"))
+    }
+}
+
+const R8: &str = include_str!("../../../../../scenarios/bench/r8.toml");
+const XBOF: &str = include_str!("../../../../../scenarios/bench/xbof.toml");
+
+fn run(text: &str, design: Design, overrides: &[&str]) -> Result<(JbofFigures, f64)> {
+    let overrides: Vec<String> = overrides.iter().map(|&setting| setting.to_owned()).collect();
+    let scenario = resolve(text, "benchmark", &overrides, &NoFiles)?.scenario;
+    let began = Instant::now();
+    let mut first = began;
+    let mut started = false;
+    let mut observer = |_share: f64| {
+        // Preconditioning is over once the first events have been handled.
+        if !started {
+            started = true;
+            first = Instant::now();
+        }
+        true
+    };
+    let figures = run_design(&scenario, design, &NoFiles, &mut observer)?.figures;
+    Ok((figures, first.elapsed().as_secs_f64()))
+}
+
+fn report(name: &str, figures: &JbofFigures, seconds: f64, digest: &mut Digest) {
+    let operations: u64 = figures.drives.iter().map(|drive| drive.medium.page_operations()).sum();
+    let ios = figures.ios();
+    println!(
+        "  {name:22} {:9.0} requests/s  {:6.2} M page ops/s  {:5.2} M events/s  {:4.1} events a request  WAF {:.2}  simulated {:.0} IOPS",
+        ios as f64 / seconds,
+        operations as f64 / seconds / 1e6,
+        figures.events as f64 / seconds / 1e6,
+        figures.events as f64 / ios as f64,
+        figures.drives[0].ftl.write_amplification(),
+        ios as f64 / figures.window.as_secs_f64(),
+    );
+    digest.add(ios);
+    digest.add(operations);
+    digest.add(figures.window.as_ps());
+    digest.add(figures.latency().max_us().to_bits());
+}
+
+/// Workloads (a), (b) and (c).
+pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
+    let workloads: [(&str, &[&str]); 3] = [
+        ("(a) 4K random read", &["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=64", "run.requests_per_drive=4000000"]),
+        ("(b) 128K seq. read", &["workload.pattern=sequential", "workload.size=128 KiB", "workload.depth=32", "run.requests_per_drive=400000"]),
+        (
+            "(c) 4K random write",
+            &["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=64", "workload.read_share=0.0", "drive.overwritten=1.5", "run.requests_per_drive=16777216"],
+        ),
+    ];
+    for (name, overrides) in workloads {
+        let (figures, seconds) = run(R8, Design::Conv, overrides)?;
+        report(name, &figures, seconds, digest);
+    }
+    Ok(())
+}
+
+/// Twelve drives, six of them busy, with harvesting.
+pub(crate) fn xbof(digest: &mut Digest) -> Result<()> {
+    for (name, overrides) in [
+        ("64K random read", &["workload.size=64 KiB"][..]),
+        ("4K random read", &["workload.size=4 KiB"][..]),
+    ] {
+        let (figures, seconds) = run(XBOF, Design::Xbof, overrides)?;
+        report(name, &figures, seconds, digest);
+    }
+    Ok(())
+}

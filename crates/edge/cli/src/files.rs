@@ -1,0 +1,47 @@
+//! Profiles and traces from the file system.
+
+use flashyard_scenario::Files;
+use flashyard_trace_io::{Format, OpenOptions, open};
+use flashyard_workload::{Records, SourceError};
+use std::path::{Path, PathBuf};
+
+/// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
+/// directory, or beside the scenario.
+pub(crate) struct DiskFiles {
+    base: PathBuf,
+}
+
+impl DiskFiles {
+    /// Files for a scenario in directory `base`. They live as long as the program: runs on several
+    /// threads share them.
+    pub(crate) fn leak(base: &Path) -> &'static Self {
+        Box::leak(Box::new(Self { base: base.to_owned() }))
+    }
+}
+
+impl Files for DiskFiles {
+    fn profile(&self, kind: &str, name: &str) -> Option<String> {
+        // A name with a separator could leave the profiles' directory.
+        if name.contains(['/', '\\']) {
+            return None;
+        }
+        let base = self.base.canonicalize().ok()?;
+        let file = |directory: &Path| directory.join("profiles").join(kind).join(format!("{name}.toml"));
+        base.ancestors().find_map(|directory| std::fs::read_to_string(file(directory)).ok())
+    }
+
+    fn open_trace(&self, name: &str) -> Result<Records, String> {
+        let (name, format) = match name.split_once('#') {
+            Some((file, format)) => {
+                let known = || format!("{name}: there is no format {format:?}, give one of {}", Format::names());
+                (file, Some(Format::by_name(format).ok_or_else(known)?))
+            }
+            None => (name, None),
+        };
+        let direct = PathBuf::from(name);
+        let beside = self.base.join(name);
+        let path = if !direct.exists() && beside.exists() { beside } else { direct };
+        let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
+        Ok(Box::new(reader.map(|record| record.map_err(|error| SourceError(error.to_string())))))
+    }
+}

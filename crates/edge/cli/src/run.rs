@@ -1,0 +1,64 @@
+//! `flashyard run`.
+
+use crate::arguments::RunOptions;
+use crate::files::DiskFiles;
+use crate::{Outcome, output, parallel};
+use anyhow::{Context, Result};
+use flashyard_report::{RunReport, run_table, verdict_sentence};
+use flashyard_scenario::{ScenarioError, resolve, run_design, summarize};
+use flashyard_systems::jbof::JbofError;
+use std::path::Path;
+use std::time::Instant;
+
+pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
+    let path = &options.scenario;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
+    let files = DiskFiles::leak(path.parent().unwrap_or(Path::new(".")));
+    let mut overrides = options.set.clone();
+    overrides.extend(options.seed.map(|seed| format!("seed={seed}")));
+    let resolved = resolve(&text, &path.display().to_string(), &overrides, files)?;
+    let scenario = &resolved.scenario;
+    let designs = scenario.design_list()?;
+    parallel::catch_interrupt()?;
+    let began = Instant::now();
+    let results = parallel::run_all(designs.len(), options.threads, "designs", |index, observer| {
+        run_design(scenario, designs[index], files, observer)
+    });
+    let mut runs = Vec::new();
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(run) => runs.push(run),
+            Err(ScenarioError::World(JbofError::Interrupted)) => {}
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
+    }
+    let complete = runs.len() == designs.len();
+    let report = summarize(scenario, runs, began.elapsed().as_secs_f64(), complete);
+    write_report(&report, &resolved.text, options)?;
+    Ok(if complete { Outcome::Done } else { Outcome::Interrupted })
+}
+
+fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Result<()> {
+    let value = serde_json::to_value(report)?;
+    if let Some(directory) = &options.out {
+        output::write_file(directory, "report.json", &format!("{value:#}\n"))?;
+        output::write_file(directory, "resolved.toml", resolved)?;
+    }
+    if options.json {
+        output::json(&value);
+        return Ok(());
+    }
+    output::line(&format!("{}, seed {}", report.scenario, report.seed));
+    output::line(&format!("workload: {}", report.workload));
+    output::line(&run_table(report));
+    output::line(&verdict_sentence(report));
+    for design in report.designs.iter().filter(|design| !design.laws.hold) {
+        output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
+    }
+    output::line(&format!(
+        "simulated {:.3} s in {:.2} s of wall time",
+        report.simulated_seconds, report.wall_seconds
+    ));
+    Ok(())
+}
