@@ -195,6 +195,13 @@ impl DataEnd {
         for _ in 0..(filled as f64 * times) as u64 {
             self.ftl.age_write(rng.below(filled) as u32, 0, &mut medium);
         }
+        // The last die rows are on flash too: the write buffer is empty when time begins.
+        let unit = self.ftl.layout().slots_per_die_row;
+        for stream in [Stream::Host, Stream::Moved] {
+            if let Some(row) = self.ftl.pad(stream, unit) {
+                self.ftl.row_programmed(row.number);
+            }
+        }
     }
 
     /// What was done so far.

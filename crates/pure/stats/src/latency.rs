@@ -63,7 +63,7 @@ impl LatencyHistogram {
         if self.count() == 0 { 0.0 } else { self.histogram.value_at_quantile(quantile) as f64 / 1e3 }
     }
 
-    /// The longest latency in microseconds; zero when empty.
+    /// The longest latency in microseconds, rounded up in its third digit; zero when empty.
     pub fn max_us(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.histogram.max() as f64 / 1e3 }
     }
@@ -78,6 +78,39 @@ impl LatencyHistogram {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_answers_zero() {
+        let empty = LatencyHistogram::new();
+        assert_eq!((empty.count(), empty.mean_us(), empty.percentile_us(0.99), empty.max_us()), (0, 0.0, 0.0, 0.0));
+        assert_eq!(empty.buckets().count(), 0);
+    }
+
+    #[test]
+    fn the_mean_is_exact_below_a_nanosecond_and_beyond_the_longest() {
+        let mut latency = LatencyHistogram::new();
+        latency.record(SimSpan::from_ps(1));
+        latency.record(SimSpan::from_secs(2_000));
+        latency.record(SimSpan::from_secs(1_000));
+        assert_eq!(latency.mean_us(), 3_000_000_000_000_001_f64 / 3.0 / 1e6);
+        assert_eq!((latency.count(), latency.clipped()), (3, 1));
+        assert!((latency.max_us() / 1e9 - 1.0).abs() < 0.001, "{}", latency.max_us());
+        assert_eq!(latency.percentile_us(0.0), 0.001);
+    }
+
+    #[test]
+    fn merging_does_not_depend_on_the_order() {
+        let one = |us| {
+            let mut latency = LatencyHistogram::new();
+            latency.record(SimSpan::from_us(us));
+            latency
+        };
+        let (mut left, mut right) = (one(70), one(900));
+        left.merge(&one(900));
+        right.merge(&one(70));
+        assert!(left.buckets().eq(right.buckets()));
+        assert_eq!((left.mean_us(), left.max_us()), (right.mean_us(), right.max_us()));
+    }
 
     proptest! {
         #[test]

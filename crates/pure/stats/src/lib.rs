@@ -1,7 +1,24 @@
-//! Figures: latency histograms and their percentiles.
+//! Figures: latencies, levels and busy time over time, series, and means with their uncertainty.
 //!
-//! Recording allocates nothing; results depend on what was recorded only, never on its order.
+//! What it models: nothing; it counts what models tell it. The path of one figure: a model records into a
+//! meter ([`LatencyHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and whoever
+//! reports asks the meter once, after the run or at the end of a window.
+//!
+//! Invariants: recording allocates nothing; time is an argument and never goes backwards; level and busy
+//! integrals are exact integers; a latency histogram does not depend on the order of its records. Series
+//! and means add floating-point numbers, so the same records in the same order give the same bits.
+//!
+//! What it does not model: confidence from one run's correlated samples; a mean estimate is for independent
+//! values, such as one figure a seed.
 
+mod busy;
 mod latency;
+mod level;
+mod mean;
+mod series;
 
+pub use busy::BusyMeter;
 pub use latency::LatencyHistogram;
+pub use level::{LevelMark, LevelMeter};
+pub use mean::{ConfidenceInterval, MeanEstimate};
+pub use series::{Series, SeriesKind, SeriesPoint};
