@@ -45,8 +45,8 @@ impl Ftl {
     /// The next die row to read for reclaim, when there is work: `wanted` asks for a new victim, which is
     /// chosen when `reclaim_needed` or when the single-level cache is to be folded.
     ///
-    /// `None` while reads of the victim are outstanding and none is left to issue, or when every closed
-    /// superblock is fully valid.
+    /// `None` while reads of the victim are outstanding and none is left to issue, while its frontier has no
+    /// room for another die row, or when every closed superblock is fully valid.
     pub fn reclaim_next_read(&mut self, wanted: bool) -> Option<RowRead> {
         if self.reclaim.victim.is_none() {
             if !wanted {
@@ -59,9 +59,12 @@ impl Ftl {
         let per_row = self.layout.slots_per_die_row;
         while self.reclaim.next_row < self.reclaim.rows {
             let index = self.reclaim.next_row;
-            self.reclaim.next_row += 1;
             let base = victim * self.layout.slots_per_superblock + index * per_row;
             let mask = self.blocks.valid_mask(base, per_row);
+            if mask != 0 && self.moved_room() < u64::from(self.reclaim.outstanding + 1) * u64::from(per_row) {
+                return None;
+            }
+            self.reclaim.next_row += 1;
             if mask != 0 {
                 self.reclaim.outstanding += 1;
                 let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
@@ -124,8 +127,14 @@ impl Ftl {
         }?;
         let valid = self.blocks.all[victim as usize].valid;
         let programmed = self.blocks.all[victim as usize].unprogrammed.is_none();
-        // A full single-level superblock is worth emptying too: its data fits a third of an ordinary one.
-        (programmed && valid < self.layout.slots_per_superblock).then_some(victim)
+        (programmed && self.pays(valid)).then_some(victim)
+    }
+
+    /// Whether emptying a superblock with `valid` slots frees more than it takes. Room is granted in whole die
+    /// rows, so the gain must be one at least. A full single-level superblock pays too: its data fits a
+    /// third of an ordinary one.
+    fn pays(&self, valid: u32) -> bool {
+        valid + self.layout.slots_per_die_row <= self.layout.slots_per_superblock
     }
 
     /// The greatest (1 - u) age / 2u over closed superblocks; ties go to the lowest number.
@@ -140,7 +149,7 @@ impl Ftl {
             let share = f64::from(superblock.valid) / f64::from(self.layout.slots_per_superblock);
             let age = (now - superblock.closed_at) as f64;
             let score = if share == 0.0 { f64::INFINITY } else { (1.0 - share) * age / (2.0 * share) };
-            if share < 1.0 && best.is_none_or(|(_, most)| score > most) {
+            if self.pays(superblock.valid) && best.is_none_or(|(_, most)| score > most) {
                 best = Some((number as u32, score));
             }
         }

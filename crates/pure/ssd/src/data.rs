@@ -143,6 +143,8 @@ pub struct DataEnd {
     promised_slots: u64,
     write_waiters: VecDeque<u32>,
     flush_waiters: VecDeque<u32>,
+    /// Flushes that wait for spare space to pad.
+    held_flushes: VecDeque<u32>,
     programs_outstanding: u32,
     read_dma_free: SimTime,
     write_dma_free: SimTime,
@@ -176,6 +178,7 @@ impl DataEnd {
             promised_slots: 0,
             write_waiters: VecDeque::new(),
             flush_waiters: VecDeque::new(),
+            held_flushes: VecDeque::new(),
             programs_outstanding: 0,
             read_dma_free: SimTime::ZERO,
             write_dma_free: SimTime::ZERO,
@@ -207,6 +210,26 @@ impl DataEnd {
     /// What was done so far.
     pub fn counters(&self) -> &DataCounters {
         &self.counters
+    }
+
+    /// The state that decides whether writes and reclaim can go on, for messages about a drive that is stuck.
+    pub fn describe(&self) -> String {
+        format!(
+            "buffer {} of {} slots, {} promised, room for {} host and {} moved slots, {} writes and {} flushes wait, \
+             {} programs and {} reclaim reads in flight, reclaim needed: {}, under way: {}, {} single-level superblocks",
+            self.buffer_used,
+            self.config.buffer_slots,
+            self.promised_slots,
+            self.ftl.host_room(),
+            self.ftl.moved_room(),
+            self.write_waiters.len(),
+            self.flush_waiters.len(),
+            self.programs_outstanding,
+            self.pump.reads(),
+            self.ftl.reclaim_needed(),
+            self.ftl.reclaiming(),
+            self.ftl.single_level_in_use()
+        )
     }
 
     /// Write buffer slots in use.
@@ -546,11 +569,16 @@ impl DataEnd {
             return self.complete(index, out);
         }
         let unit = self.ftl.layout().slots_per_die_row;
-        self.buffer_used += self.ftl.padding_to(Stream::Host, unit);
-        for stream in [Stream::Host, Stream::Moved] {
-            if let Some(row) = self.ftl.pad(stream, unit) {
-                self.program(now, row, stream, out);
-            }
+        let padding = self.ftl.padding_to(Stream::Host, unit);
+        // Padding takes spare space too, and must leave what admitted writes were promised.
+        if self.ftl.host_room() < self.promised_slots + u64::from(padding) {
+            self.held_flushes.push_back(index);
+            return;
+        }
+        self.buffer_used += padding;
+        // Moved data has an older copy on flash until its victim is erased: only the host's needs padding.
+        if let Some(row) = self.ftl.pad(Stream::Host, unit) {
+            self.program(now, row, Stream::Host, out);
         }
         if self.programs_outstanding == 0 {
             self.complete(index, out);
@@ -610,6 +638,11 @@ impl DataEnd {
     }
 
     pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        for _ in 0..self.held_flushes.len() {
+            if let Some(index) = self.held_flushes.pop_front() {
+                self.flush(now, index, out);
+            }
+        }
         while let Some(&index) = self.write_waiters.front() {
             if !self.has_room(index) {
                 break;

@@ -15,6 +15,13 @@ pub(crate) struct ReclaimPump {
     erasing: Vec<(u32, u32)>,
 }
 
+impl ReclaimPump {
+    /// Reads in flight.
+    pub(crate) fn reads(&self) -> u32 {
+        self.reads
+    }
+}
+
 impl DataEnd {
     /// Issues reclaim reads and erases as far as limits allow.
     #[inline]
@@ -25,10 +32,7 @@ impl DataEnd {
     }
 
     fn pump_reclaim_slow(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let per_row = u64::from(self.ftl.layout().slots_per_die_row);
-        while self.pump.reads < self.config.reclaim_reads
-            && self.ftl.moved_room() >= u64::from(self.pump.reads + 1) * per_row
-        {
+        while self.pump.reads < self.config.reclaim_reads {
             let wanted = self.ftl.reclaim_needed();
             let Some(read) = self.ftl.reclaim_next_read(wanted) else { break };
             self.pump.reads += 1;

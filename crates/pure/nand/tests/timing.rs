@@ -1,0 +1,104 @@
+//! Legality and closed forms of the timed medium.
+
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Medium, PageKind, Priority};
+use flashyard_kernel::{EventQueue, Machine, Nested};
+use flashyard_nand::{Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
+use flashyard_units::{ByteRate, SimSpan, SimTime};
+
+fn config() -> NandConfig {
+    NandConfig {
+        geometry: Geometry {
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 4,
+            blocks_per_plane: 8,
+            pages_per_block: 6,
+            page_bytes: 16_384,
+        },
+        read: [30, 45, 60].map(SimSpan::from_us),
+        program: IsppModel { pulse: SimSpan::from_us(40), pulses: [5, 7, 10] },
+        erase: SimSpan::from_ms(3),
+        channel: ByteRate::from_mb(2400),
+        starvation_bound: 3,
+        raw_bit_error_rate: 0.0,
+        correctable_bit_error_rate: 4e-3,
+        currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+    }
+}
+
+fn command(kind: CommandKind, die: u16, planes: u8, page: PageKind, tag: u64) -> FlashCommand {
+    let bus_bytes = if kind == CommandKind::Erase { 0 } else { 16_384 * u32::from(planes) };
+    FlashCommand { kind, die, planes, page, priority: Priority::Foreground, bus_bytes, tag }
+}
+
+/// Submits all commands at once and returns (tag, completion) in order of completion.
+fn run(commands: &[FlashCommand]) -> (Vec<(u64, SimSpan)>, TimedNand) {
+    let mut nand = TimedNand::new(config(), 1);
+    let mut queue: EventQueue<NandEvent> = EventQueue::default();
+    let mut effects: Vec<NandDone> = Vec::new();
+    let same = |event: NandEvent| event;
+    for command in commands {
+        nand.submit(SimTime::ZERO, *command, &mut Nested::new(&mut queue, same, &mut effects));
+    }
+    let mut done = Vec::new();
+    while let Some((now, event)) = queue.pop() {
+        nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+        done.extend(effects.drain(..).map(|effect| (effect.tag, now.since(SimTime::ZERO))));
+    }
+    assert_eq!(nand.pending(), 0, "every command is reported");
+    (done, nand)
+}
+
+const PAGE: SimSpan = SimSpan::from_ps(6_826_667);
+
+#[test]
+fn an_unloaded_read_takes_sensing_and_transfer() {
+    for (page, us) in [(PageKind::Lsb, 30), (PageKind::Csb, 45), (PageKind::Msb, 60)] {
+        let (done, _) = run(&[command(CommandKind::Read, 0, 1, page, 7)]);
+        assert_eq!(done, [(7, SimSpan::from_us(us) + PAGE)]);
+    }
+}
+
+#[test]
+fn an_unloaded_program_takes_transfer_and_its_pulses() {
+    let (done, _) = run(&[command(CommandKind::Program, 0, 1, PageKind::Msb, 7)]);
+    assert_eq!(done, [(7, SimSpan::from_us(400) + PAGE)]);
+}
+
+#[test]
+fn dies_of_one_channel_sense_together_and_take_turns_on_the_bus() {
+    let read = |die, tag| command(CommandKind::Read, die, 1, PageKind::Lsb, tag);
+    let (done, _) = run(&[read(0, 0), read(2, 1), read(1, 2)]);
+    let sensed = SimSpan::from_us(30);
+    // Dies 0 and 2 share channel 0; die 1 has channel 1 for itself.
+    assert_eq!(done, [(0, sensed + PAGE), (2, sensed + PAGE), (1, sensed + PAGE * 2)]);
+}
+
+#[test]
+fn a_multi_plane_command_senses_once_and_transfers_every_page() {
+    let (done, nand) = run(&[command(CommandKind::Read, 0, 4, PageKind::Csb, 0)]);
+    let transfer = SimSpan::from_ps(27_306_667);
+    assert_eq!(done, [(0, SimSpan::from_us(45) + transfer)]);
+    assert_eq!((nand.counters().page_reads, nand.bus_busy()), (4, transfer));
+    assert_eq!(nand.held(), SimSpan::from_us(45) + transfer);
+}
+
+#[test]
+fn reads_pass_programs_until_the_starvation_bound() {
+    let mut commands = vec![command(CommandKind::Read, 0, 1, PageKind::Lsb, 0)];
+    commands.push(command(CommandKind::Program, 0, 1, PageKind::Lsb, 100));
+    commands.extend((1..8).map(|tag| command(CommandKind::Read, 0, 1, PageKind::Lsb, tag)));
+    let (done, _) = run(&commands);
+    let order: Vec<u64> = done.iter().map(|entry| entry.0).collect();
+    // Read 0 starts before the program comes; then three reads pass it, and no more.
+    assert_eq!(order, [0, 1, 2, 3, 100, 4, 5, 6, 7]);
+}
+
+#[test]
+fn energy_is_current_times_voltage_times_time() {
+    let (_, nand) = run(&[command(CommandKind::Erase, 0, 4, PageKind::Lsb, 0)]);
+    let span = SimSpan::from_ms(3);
+    // One die active for 3 ms at 25 mA and 3.3 V, three in standby at 10 uA.
+    let expected = 3.3 * (0.025 + 3.0 * 0.000_01) * 0.003;
+    assert!((nand.energy(span).as_joules() / expected - 1.0).abs() < 1e-9);
+}
