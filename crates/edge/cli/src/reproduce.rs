@@ -18,8 +18,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     let study = Study::xbof(&options.ids, files)?;
     let runs = study.runs();
     parallel::catch_interrupt()?;
-    let results =
-        parallel::run_all(runs.len(), options.threads, "runs", |index, observer| study.run(runs[index], files, observer));
+    let results = parallel::run_all(runs.len(), options.threads, "runs", |index, observer| {
+        study.run(runs[index], files, observer)
+    });
     let mut finished = Vec::new();
     for (run, result) in runs.iter().zip(results) {
         match result {
@@ -28,7 +29,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
             Some(Err(error)) => return Err(error.into()),
         }
     }
-    for (run, figures) in finished.iter().filter(|(_, figures)| !figures.sanity.holds()) {
+    if let Some((run, figures)) = finished.iter().find(|(_, figures)| !figures.sanity.holds()) {
         bail!("{run:?} broke a law that every run must obey: {:?}", figures.sanity);
     }
     let comparisons = study.compare(&finished);

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let path = &options.scenario;
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
     let files = DiskFiles::leak(path.parent().unwrap_or(Path::new(".")));
     let mut overrides = options.set.clone();
     overrides.extend(options.seed.map(|seed| format!("seed={seed}")));
@@ -56,9 +56,6 @@ fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Res
     for design in report.designs.iter().filter(|design| !design.laws.hold) {
         output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
     }
-    output::line(&format!(
-        "simulated {:.3} s in {:.2} s of wall time",
-        report.simulated_seconds, report.wall_seconds
-    ));
+    output::line(&format!("simulated {:.3} s in {:.2} s of wall time", report.simulated_seconds, report.wall_seconds));
     Ok(())
 }

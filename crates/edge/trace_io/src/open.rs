@@ -45,17 +45,18 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
         return Err(TraceError::Empty { path: path.to_owned() });
     };
     let content: Vec<String> = probe.iter().filter(|line| !line.trim().is_empty()).cloned().collect();
-    let format = match options.format {
-        Some(format) => format,
-        // A file whose later lines break its format is that format with a bad row, not an unknown one.
-        None => Format::detect(&content).or_else(|| Format::detect(&content[..content.len().min(1)])).ok_or_else(
-            || TraceError::UnknownFormat {
-                path: path.to_owned(),
-                line: 1,
-                found: first.chars().take(120).collect(),
-                known: Format::names(),
-            },
-        )?,
-    };
+    let format =
+        match options.format {
+            Some(format) => format,
+            // A file whose later lines break its format is that format with a bad row, not an unknown one.
+            None => Format::detect(&content).or_else(|| Format::detect(&content[..content.len().min(1)])).ok_or_else(
+                || TraceError::UnknownFormat {
+                    path: path.to_owned(),
+                    line: 1,
+                    found: first.chars().take(120).collect(),
+                    known: Format::names(),
+                },
+            )?,
+        };
     Ok(TraceReader::new(format, lines, probe))
 }

@@ -31,7 +31,8 @@ impl Lines {
         self.buffer.clear();
         let mut limited = std::io::Read::take(&mut self.stream, LINE_MAX);
         let read = limited.read_until(b'\n', &mut self.buffer);
-        let count = read.map_err(|source| TraceError::Damaged { path: self.path.clone(), line: self.number, source })?;
+        let count =
+            read.map_err(|source| TraceError::Damaged { path: self.path.clone(), line: self.number, source })?;
         if count == 0 {
             return Ok(None);
         }

@@ -36,7 +36,10 @@ fn an_empty_file_says_so() {
 #[test]
 fn a_bad_row_is_named_with_line_and_accepted_form() {
     let message = error_of(format!("{ROW}{ROW}128166385295514663,hm,0,Wrote,1,2,3\n").as_bytes());
-    assert!(message.contains(":3:") && message.contains("neither Read nor Write") && message.contains("a row is"), "{message}");
+    assert!(
+        message.contains(":3:") && message.contains("neither Read nor Write") && message.contains("a row is"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -62,7 +62,9 @@ pub enum GeometryError {
     #[error("a die row (page size x planes) has {0} slots of 4 KiB, at most 64 are possible")]
     DieRow(u64),
     /// Too large for 32-bit slot numbers, 8-bit planes or 16-bit dies.
-    #[error("the geometry has {slots} slots of 4 KiB, {dies} dies and {planes} planes a die; at most 4294967294, 65535 and 255 are possible")]
+    #[error(
+        "the geometry has {slots} slots of 4 KiB, {dies} dies and {planes} planes a die; at most 4294967294, 65535 and 255 are possible"
+    )]
     TooLarge {
         /// Slots asked for.
         slots: u64,
@@ -87,7 +89,7 @@ impl Geometry {
                 return Err(GeometryError::Zero(name));
             }
         }
-        if self.page_bytes == 0 || self.page_bytes % SLOT_BYTES != 0 {
+        if self.page_bytes == 0 || !self.page_bytes.is_multiple_of(SLOT_BYTES) {
             return Err(GeometryError::PageSize(self.page_bytes));
         }
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);

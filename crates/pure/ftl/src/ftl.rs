@@ -333,7 +333,7 @@ impl Ftl {
     fn advance(&mut self, stream: Stream, frontier: &mut Frontier) -> Option<DieRow> {
         frontier.next += 1;
         let per_row = self.layout.slots_per_die_row;
-        let row = (frontier.next % per_row == 0).then(|| {
+        let row = frontier.next.is_multiple_of(per_row).then(|| {
             let index = frontier.next / per_row - 1;
             let (die, row) = self.layout.die_and_row(index);
             let number = frontier.superblock * self.layout.die_rows_per_superblock + index;
@@ -357,7 +357,7 @@ impl Ftl {
         let limit = if single_level { self.single_level_limit() } else { self.superblock_limit() };
         let rows = limit / self.layout.slots_per_die_row;
         let mut words = vec![u64::MAX; rows.div_ceil(64) as usize];
-        if rows % 64 != 0 {
+        if !rows.is_multiple_of(64) {
             *words.last_mut().expect("there is a row") = u64::MAX >> (64 - rows % 64);
         }
         self.blocks.all[superblock as usize].unprogrammed = Some(Box::new(RowSet { words, missing: rows }));

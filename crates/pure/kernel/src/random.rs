@@ -11,9 +11,9 @@ impl Rng {
     /// The stream called `name` of the world seeded with `seed`.
     pub fn named(seed: u64, name: &str) -> Self {
         // FNV-1a over the name: short names, no collision among the few a world has.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ hash.rotate_left(17)))
     }
 

@@ -238,13 +238,7 @@ impl TimedNand {
     }
 
     #[inline]
-    fn want_bus(
-        &mut self,
-        now: SimTime,
-        die_number: u16,
-        outgoing: bool,
-        out: &mut impl Outbox<NandEvent, NandDone>,
-    ) {
+    fn want_bus(&mut self, now: SimTime, die_number: u16, outgoing: bool, out: &mut impl Outbox<NandEvent, NandDone>) {
         let channel_number = u32::from(die_number) % self.config.geometry.channels;
         let channel = &mut self.channels[channel_number as usize];
         let queue = if outgoing { &mut channel.outgoing } else { &mut channel.incoming };

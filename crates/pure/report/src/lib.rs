@@ -10,5 +10,5 @@ mod table;
 
 pub use bom::{Compute, Prices, bill_of_materials};
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
-pub use schema::{DesignResult, DriveResult, Laws, LatencySummary, RunReport};
+pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
 pub use table::{comparison_table, run_table, verdict_sentence};

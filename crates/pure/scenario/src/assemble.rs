@@ -3,6 +3,7 @@
 use crate::Files;
 use crate::parse::ScenarioError;
 use crate::schema::{DriveSection, OneOrMany, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
+use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::{FtlConfig, VictimPolicy};
 use flashyard_kernel::Rng;
@@ -89,7 +90,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             "drive.translation_page_transfer",
             section.translation_page_transfer.0.get(),
         )?,
-        offsite_access: HarvestConfig::default().remote_load,
+        offsite_access: FabricConfig::default().load,
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
     })
@@ -102,7 +103,10 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         return Err(value("host.clock_mhz", "0 is no clock, give at least 1".to_owned()));
     }
     if !(scenario.jbof.shrunk_share > 0.0 && scenario.jbof.shrunk_share <= 1.0) {
-        return Err(value("jbof.shrunk_share", format!("{} is no share, give above 0 to 1", scenario.jbof.shrunk_share)));
+        return Err(value(
+            "jbof.shrunk_share",
+            format!("{} is no share, give above 0 to 1", scenario.jbof.shrunk_share),
+        ));
     }
     let vh = &scenario.vh;
     let copy_back = vh.copy_back_size.map_or(1 << 20, |size| size.0.get());
@@ -116,7 +120,7 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         core_power: Watts::new(scenario.drive.core_power_watts),
         dram_picojoules_per_bit: scenario.drive.dram_picojoules_per_bit,
         link_picojoules_per_bit: scenario.drive.link_picojoules_per_bit,
-        link_rate: scenario.drive.link_rate.0,
+        fabric: FabricConfig { link_rate: scenario.drive.link_rate.0, ..FabricConfig::default() },
         host: HostConfig {
             cores: host.cores,
             clock: Hertz::new(host.clock_mhz * 1_000_000),
@@ -148,8 +152,10 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     if weights.shadow == 0 || weights.lender_total <= weights.shadow {
         return Err(value(
             "harvest.lender_weight",
-            format!("{} of which {} for the shadow queue; give a total above a shadow weight above 0",
-                weights.lender_total, weights.shadow),
+            format!(
+                "{} of which {} for the shadow queue; give a total above a shadow weight above 0",
+                weights.lender_total, weights.shadow
+            ),
         ));
     }
     let period = section.period.map_or(base.period, |time| time.0);
@@ -174,7 +180,9 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
     let run = &scenario.run;
     let stop = match (run.measure, run.requests_per_drive) {
         (Some(time), _) => StopRule::After(time.0),
-        (None, Some(0)) => return Err(value("run.requests_per_drive", "0 requests measure nothing, give at least 1".into())),
+        (None, Some(0)) => {
+            return Err(value("run.requests_per_drive", "0 requests measure nothing, give at least 1".into()));
+        }
         (None, Some(requests)) => StopRule::Requests(requests),
         (None, None) if scenario.workload.trace.is_some() => StopRule::StreamEnd,
         (None, None) => {
@@ -182,7 +190,10 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
         }
     };
     if scenario.workload.depth == Some(0) {
-        return Err(value("workload.depth", "0 issues nothing, give at least 1, or leave it out to keep arrival times".into()));
+        return Err(value(
+            "workload.depth",
+            "0 issues nothing, give at least 1, or leave it out to keep arrival times".into(),
+        ));
     }
     let warmup = run.warmup.map_or(SimSpan::ZERO, |time| time.0);
     Ok(RunPlan { warmup, stop, depth: scenario.workload.depth, seed: scenario.seed })
@@ -254,7 +265,10 @@ fn replays(
         OneOrMany::One(name) => vec![name.clone(); busy as usize],
         OneOrMany::Many(names) if names.len() == busy as usize => names.clone(),
         OneOrMany::Many(names) => {
-            return Err(value("workload.trace", format!("{} traces for {busy} busy drives, give one, or one each", names.len())));
+            return Err(value(
+                "workload.trace",
+                format!("{} traces for {busy} busy drives, give one, or one each", names.len()),
+            ));
         }
     };
     let shared = matches!(traces, OneOrMany::One(_));
@@ -276,7 +290,10 @@ fn replays(
 fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
     let span_bytes = workload.span.map_or(capacity_bytes, |size| size.0.get());
     if span_bytes > capacity_bytes || span_bytes == 0 {
-        return Err(value("workload.span", format!("{span_bytes} bytes of a drive of {capacity_bytes}, give 1 to that")));
+        return Err(value(
+            "workload.span",
+            format!("{span_bytes} bytes of a drive of {capacity_bytes}, give 1 to that"),
+        ));
     }
     let mut spec = match (&workload.table2, workload.pattern) {
         (Some(name), _) => table2::workload(name, span_bytes).ok_or_else(|| {
@@ -285,7 +302,10 @@ fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec
         })?,
         (None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
         (None, None) => {
-            return Err(value("workload", "give trace, table2 or pattern (sequential, uniform, zipf, hot-cold)".into()));
+            return Err(value(
+                "workload",
+                "give trace, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
+            ));
         }
     };
     spec.arrival = arrival(workload)?;
@@ -297,7 +317,8 @@ fn pattern_spec(
     pattern: PatternName,
     span_bytes: u64,
 ) -> Result<SyntheticSpec, ScenarioError> {
-    let size = workload.size.ok_or_else(|| value("workload.size", "give the request size, for example \"64 KiB\"".into()))?;
+    let size =
+        workload.size.ok_or_else(|| value("workload.size", "give the request size, for example \"64 KiB\"".into()))?;
     let size = bytes_u32("workload.size", size.0.get())?;
     Ok(SyntheticSpec {
         read_share: workload.read_share.unwrap_or(1.0),

@@ -94,10 +94,8 @@ fn check_lines(text: &str, table: &Table, origin: &str, files: &dyn Files) -> Re
     if error.message().contains("missing field") {
         let mut merged = table.clone();
         merge_profiles(&mut merged, files)?;
-        let whole = toml::to_string(&merged).map_err(|error| ScenarioError::Text {
-            origin: origin.to_owned(),
-            message: error.to_string(),
-        })?;
+        let whole = toml::to_string(&merged)
+            .map_err(|error| ScenarioError::Text { origin: origin.to_owned(), message: error.to_string() })?;
         let Err(error) = toml::from_str::<Scenario>(&whole) else { return Ok(()) };
         let message = match line_of(text, &error, &whole) {
             Some((line, content)) => format!("line {line}: {}\n  {content}", error.message()),
@@ -113,7 +111,8 @@ fn line_of<'a>(text: &'a str, error: &toml::de::Error, whole: &str) -> Option<(u
     let at = error.span()?.start;
     let start = whole[..at].rfind('\n').map_or(0, |index| index + 1);
     let key = whole[start..].split('=').next()?.trim();
-    let found = text.lines().enumerate().find(|(_, line)| line.split('=').next().is_some_and(|left| left.trim() == key));
+    let found =
+        text.lines().enumerate().find(|(_, line)| line.split('=').next().is_some_and(|left| left.trim() == key));
     found.map(|(index, line)| (index + 1, line.trim()))
 }
 
@@ -132,11 +131,7 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), ScenarioError> {
     let last = keys.pop().filter(|key| !key.is_empty()).ok_or_else(wrong)?;
     let mut section = table;
     for key in keys {
-        section = section
-            .entry(key)
-            .or_insert_with(|| Value::Table(Table::new()))
-            .as_table_mut()
-            .ok_or_else(wrong)?;
+        section = section.entry(key).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(wrong)?;
     }
     section.insert(last.to_owned(), parse_value(value.trim()));
     Ok(())
@@ -157,8 +152,7 @@ fn merge_profiles(table: &mut Table, files: &dyn Files) -> Result<(), ScenarioEr
         let Some(Value::String(name)) = own.get("profile").cloned() else { continue };
         let text = files.profile(kind, &name).or_else(|| builtin_profile(kind, &name).map(str::to_owned));
         let Some(text) = text else {
-            let available: Vec<&str> =
-                BUILTIN.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1).collect();
+            let available: Vec<&str> = BUILTIN.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1).collect();
             return Err(ScenarioError::Profile { section, name, available: available.join(", ") });
         };
         let profile: Table = toml::from_str(&text).map_err(|error| ScenarioError::Text {

@@ -35,7 +35,8 @@ const SIZES: [(&str, f64); 9] = [
 /// Splits a text into number and unit, and scales the number; the error says what is accepted.
 fn parse(text: &str, what: &str, units: &[(&str, f64)], suffix: &str) -> Result<f64, String> {
     let names: Vec<String> = units.iter().map(|(name, _)| format!("{name}{suffix}")).collect();
-    let wrong = |why: &str| format!("{text:?} is not a {what}: {why}; write a number and a unit of {}", names.join(", "));
+    let wrong =
+        |why: &str| format!("{text:?} is not a {what}: {why}; write a number and a unit of {}", names.join(", "));
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);

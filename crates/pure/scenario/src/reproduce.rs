@@ -200,7 +200,9 @@ fn measure(id: &str, finished: &[Finished], prices: &Prices, share: f64) -> Opti
         "shrunk-4k-processor" => {
             Some(100.0 * find(finished, Run::SmallWrites)?.mean(busy, |drive| drive.processor_utilization))
         }
-        "shrunk-4k-flash" => Some(100.0 * find(finished, Run::SmallWrites)?.mean(busy, DriveFigures::flash_utilization)),
+        "shrunk-4k-flash" => {
+            Some(100.0 * find(finished, Run::SmallWrites)?.mean(busy, DriveFigures::flash_utilization))
+        }
         "oc-knee" => oc_knee(finished),
         "xbof-processor-gain" => {
             let all = |design| {

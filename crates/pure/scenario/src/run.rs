@@ -4,7 +4,9 @@ use crate::assemble;
 use crate::parse::ScenarioError;
 use crate::{Files, Scenario};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_report::{Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, RunReport, bill_of_materials};
+use flashyard_report::{
+    Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, RunReport, bill_of_materials,
+};
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 
 /// A design that was run, with its raw figures.
@@ -56,7 +58,8 @@ pub fn run_design(
     let figures = Jbof::new(config, plan, sources)?.run(observer)?;
     let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
     // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
-    let price = drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
+    let price =
+        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
     let result = design_result(&figures, price);
     Ok(DesignRun { figures, result })
 }

@@ -58,8 +58,8 @@ pub struct DataCounters {
 }
 
 #[derive(Clone, Copy)]
-struct Active {
-    spec: CommandSpec,
+pub(crate) struct Active {
+    pub(crate) spec: CommandSpec,
     /// Flash commands that have not reported yet.
     remaining: u32,
     /// When the last DMA reserved so far ends.
@@ -69,7 +69,7 @@ struct Active {
 }
 
 /// A translation page on its way from flash.
-struct Load {
+pub(crate) struct Load {
     page: u32,
     waiters: VecDeque<u32>,
 }
@@ -133,26 +133,26 @@ pub struct DataEnd {
     /// The flash.
     pub nand: TimedNand,
     pub(crate) pump: ReclaimPump,
-    active: Vec<Active>,
-    free: Vec<u32>,
-    loads: Vec<Load>,
-    spare_waiters: Vec<VecDeque<u32>>,
-    pending_store: u32,
-    next_store_die: u32,
-    buffer_used: u32,
-    promised_slots: u64,
-    write_waiters: VecDeque<u32>,
-    flush_waiters: VecDeque<u32>,
+    pub(crate) active: Vec<Active>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) loads: Vec<Load>,
+    pub(crate) spare_waiters: Vec<VecDeque<u32>>,
+    pub(crate) pending_store: u32,
+    pub(crate) next_store_die: u32,
+    pub(crate) buffer_used: u32,
+    pub(crate) promised_slots: u64,
+    pub(crate) write_waiters: VecDeque<u32>,
+    pub(crate) flush_waiters: VecDeque<u32>,
     /// Flushes that wait for spare space to pad.
-    held_flushes: VecDeque<u32>,
-    programs_outstanding: u32,
-    read_dma_free: SimTime,
-    write_dma_free: SimTime,
-    nand_effects: Vec<NandDone>,
+    pub(crate) held_flushes: VecDeque<u32>,
+    pub(crate) programs_outstanding: u32,
+    pub(crate) read_dma_free: SimTime,
+    pub(crate) write_dma_free: SimTime,
+    pub(crate) nand_effects: Vec<NandDone>,
     pub(crate) rows: Vec<DieRow>,
-    counters: DataCounters,
+    pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
-    stamps_read: Vec<(u32, u32, u64)>,
+    pub(crate) stamps_read: Vec<(u32, u32, u64)>,
 }
 
 impl DataEnd {
@@ -489,104 +489,6 @@ impl DataEnd {
         out.at(self.active[index as usize].dma_end, DriveEvent::Due { command: index });
     }
 
-    /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
-    #[inline]
-    fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.write_waiters.is_empty() && self.has_room(index) {
-            self.admit_write(now, index, out);
-        } else {
-            self.write_waiters.push_back(index);
-            self.pump_reclaim(now, out);
-        }
-    }
-
-    /// Buffer slots that a write takes: whole flash pages when commands do not share them.
-    #[inline]
-    fn footprint(&self, count: u32) -> u32 {
-        if self.config.ftl.coalesce { count } else { count.next_multiple_of(self.ftl.layout().slots_per_page) }
-    }
-
-    #[inline]
-    fn has_room(&self, index: u32) -> bool {
-        let slots = self.footprint(self.active[index as usize].spec.count);
-        // A command larger than half the buffer streams through: it waits for half of it only.
-        let wanted = slots.min(self.config.buffer_slots / 2);
-        let buffer = self.buffer_used + wanted <= self.config.buffer_slots;
-        buffer && self.ftl.host_room() >= self.promised_slots + u64::from(slots)
-    }
-
-    fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let count = self.active[index as usize].spec.count;
-        let slots = self.footprint(count);
-        self.buffer_used += slots;
-        self.promised_slots += u64::from(slots);
-        let starts = now.max(self.write_dma_free);
-        let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
-        self.write_dma_free = ends;
-        out.at(ends, DriveEvent::Buffered { command: index });
-    }
-
-    /// A write's data is in the buffer: append it, program the die rows it fills, acknowledge it.
-    #[inline]
-    pub(crate) fn buffered(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let spec = self.active[index as usize].spec;
-        self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
-        self.promised_slots -= u64::from(self.footprint(spec.count));
-        for logical in spec.first..spec.first + spec.count {
-            if let Some(row) = self.ftl.append(Stream::Host, logical, spec.stamp).row {
-                self.program(now, row, Stream::Host, out);
-            }
-        }
-        if !self.config.ftl.coalesce {
-            if let Some(row) = self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_page) {
-                self.program(now, row, Stream::Host, out);
-            }
-        }
-        self.complete(index, out);
-        self.pump_reclaim(now, out);
-    }
-
-    #[inline]
-    pub(crate) fn program(
-        &mut self,
-        now: SimTime,
-        row: DieRow,
-        stream: Stream,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        let (tag, priority) = match stream {
-            Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
-            Stream::Moved => (Tag::MovedRow(row.number), Priority::Background),
-        };
-        self.programs_outstanding += 1;
-        let command = self.ftl.program_command(row, priority, tag.pack());
-        self.issue(now, command, out);
-    }
-
-    /// Completes at once with power-loss protection; otherwise once everything buffered is on flash.
-    fn flush(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.config.power_loss_protection {
-            return self.complete(index, out);
-        }
-        let unit = self.ftl.layout().slots_per_die_row;
-        let padding = self.ftl.padding_to(Stream::Host, unit);
-        // Padding takes spare space too, and must leave what admitted writes were promised.
-        if self.ftl.host_room() < self.promised_slots + u64::from(padding) {
-            self.held_flushes.push_back(index);
-            return;
-        }
-        self.buffer_used += padding;
-        // Moved data has an older copy on flash until its victim is erased: only the host's needs padding.
-        if let Some(row) = self.ftl.pad(Stream::Host, unit) {
-            self.program(now, row, Stream::Host, out);
-        }
-        if self.programs_outstanding == 0 {
-            self.complete(index, out);
-        } else {
-            self.flush_waiters.push_back(index);
-        }
-    }
-
     #[inline]
     fn flash_done(&mut self, now: SimTime, tag: Tag, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         match tag {
@@ -637,21 +539,6 @@ impl DataEnd {
         self.pump_reclaim(now, out);
     }
 
-    pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        for _ in 0..self.held_flushes.len() {
-            if let Some(index) = self.held_flushes.pop_front() {
-                self.flush(now, index, out);
-            }
-        }
-        while let Some(&index) = self.write_waiters.front() {
-            if !self.has_room(index) {
-                break;
-            }
-            self.write_waiters.pop_front();
-            self.admit_write(now, index, out);
-        }
-    }
-
     #[inline]
     pub(crate) fn issue(
         &mut self,
@@ -665,7 +552,7 @@ impl DataEnd {
     }
 
     #[inline]
-    fn complete(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub(crate) fn complete(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.counters.completed += 1;
         out.emit(DriveEffect::Completed { tag: self.active[index as usize].spec.tag });
         self.free.push(index);

@@ -82,13 +82,7 @@ impl Drive {
 
     /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues.
     #[inline]
-    pub fn enqueue(
-        &mut self,
-        now: SimTime,
-        queue: usize,
-        job: Job,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
+    pub fn enqueue(&mut self, now: SimTime, queue: usize, job: Job, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if job.busy + job.stall == SimSpan::ZERO {
             out.emit(DriveEffect::FirmwareDone { tag: job.tag });
             return;

@@ -20,6 +20,7 @@ mod config;
 mod data;
 mod drive;
 mod reclaim;
+mod write;
 
 pub use compute::{ComputeEnd, Job};
 pub use config::{DriveConfig, DriveConfigError, FirmwareCost};

@@ -68,12 +68,7 @@ impl DataEnd {
     }
 
     /// One die has erased its share of a superblock.
-    pub(crate) fn erase_done(
-        &mut self,
-        now: SimTime,
-        superblock: u32,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
+    pub(crate) fn erase_done(&mut self, now: SimTime, superblock: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let erasing = &mut self.pump.erasing;
         let position = erasing.iter().position(|entry| entry.0 == superblock).expect("it was being erased");
         erasing[position].1 -= 1;

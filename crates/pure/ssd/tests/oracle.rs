@@ -41,7 +41,11 @@ fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: bool) -> Drive
         },
         cores: 2,
         core_clock: Hertz::new(1_000_000_000),
-        firmware: FirmwareCost { cycles_per_command: 900, cycles_per_slice: 1400, stall_per_slice: SimSpan::from_ns(70) },
+        firmware: FirmwareCost {
+            cycles_per_command: 900,
+            cycles_per_slice: 1400,
+            stall_per_slice: SimSpan::from_ns(70),
+        },
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(2000),
         buffer_slots: 64,
@@ -105,7 +109,11 @@ impl World {
     fn step(
         &mut self,
         now: SimTime,
-        act: impl FnOnce(&mut Drive, SimTime, &mut Nested<'_, EventQueue<DriveEvent>, fn(DriveEvent) -> DriveEvent, DriveEffect>),
+        act: impl FnOnce(
+            &mut Drive,
+            SimTime,
+            &mut Nested<'_, EventQueue<DriveEvent>, fn(DriveEvent) -> DriveEvent, DriveEffect>,
+        ),
     ) {
         let mut effects = Vec::new();
         act(&mut self.drive, now, &mut Nested::new(&mut self.queue, |event| event, &mut effects));

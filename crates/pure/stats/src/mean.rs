@@ -2,7 +2,7 @@
 
 /// Mean and variance of independent values, one at a time.
 ///
-/// Source: [X] B. P. Welford, Technometrics 4 (1962); merging after Chan, Golub and LeVeque (1979).
+/// Source: \[X\] B. P. Welford, Technometrics 4 (1962); merging after Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeanEstimate {
     count: u64,
@@ -20,7 +20,7 @@ pub struct ConfidenceInterval {
     pub half_width: f64,
 }
 
-/// Student's t, two-sided 95 %, for 1 to 30 degrees of freedom. [X] any statistics textbook.
+/// Student's t, two-sided 95 %, for 1 to 30 degrees of freedom. \[X\] any statistics textbook.
 const STUDENT_T_95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, //
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, //

@@ -1,16 +1,34 @@
 //! Where requests come from: synthetic generators and the replay of trace records.
 //!
-//! What it models: mixes of reads and writes, sizes, addresses, arrivals; the fourteen workloads of a published table by
-//! their means (labelled synthetic); replay with folding, speed and repetition.
-//! What it does not model: dependence between requests beyond what a trace holds.
+//! What it models: mixes of reads and writes, sizes, addresses and arrivals; the fourteen workloads of a
+//! published table by their means ([`table2`], labelled synthetic); replay with folding, speed, repetition
+//! and a choice of volumes.
+//! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
+//! size, place and arrival, in this order; [`Replay`] takes the next record of its trace and fits it to the
+//! drive, counting what it changed in a [`ScalingNote`].
+//! What it does not model: dependence between requests beyond what a trace holds; file systems and caches
+//! above the drive.
+//!
+//! Invariants: a request lies inside its span; arrivals never go backwards; a generator's requests depend on
+//! its description and its random stream only.
 
+mod address;
+mod arrival;
+mod permutation;
 mod replay;
+mod scaling;
+mod sizes;
 mod source;
 mod synthetic;
 pub mod table2;
 mod zipf;
 
-pub use replay::{Open, Records, Replay, ReplayOptions};
+pub use address::AddressPattern;
+pub use arrival::Arrival;
+pub use permutation::Permutation;
+pub use replay::{Open, Records, Replay, ReplayOptions, records};
+pub use scaling::ScalingNote;
+pub use sizes::SizeMix;
 pub use source::{RequestSource, SourceError};
-pub use synthetic::{AddressPattern, Arrival, SizeMix, SpecError, Synthetic, SyntheticSpec};
+pub use synthetic::{SpecError, Synthetic, SyntheticSpec};
 pub use zipf::Zipf;

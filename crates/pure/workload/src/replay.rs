@@ -1,19 +1,31 @@
 //! Replay of trace records, scaled to a drive. What was applied is part of the result.
 
+use crate::scaling::ScalingNote;
 use crate::source::{RequestSource, SourceError};
-use flashyard_blk::TraceRecord;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_blk::{BlockRequest, TraceRecord};
+use flashyard_units::SimTime;
+use std::error::Error;
 
 /// Opens the trace from its beginning.
 pub type Open = Box<dyn FnMut() -> Result<Records, SourceError> + Send>;
 /// Records one after the other.
 pub type Records = Box<dyn Iterator<Item = Result<TraceRecord, SourceError>> + Send>;
 
+/// A request that crosses the span's end is moved back by multiples of this, so that its alignment stays. \[A\]
+/// the mapping unit of common drives, and a multiple of every sector.
+const MOVE_BYTES: u64 = 4096;
+
+/// The records of any reader, its errors in one line with their causes.
+pub fn records<E: Error>(reader: impl Iterator<Item = Result<TraceRecord, E>> + Send + 'static) -> Records {
+    Box::new(reader.map(|record| record.map_err(|error| SourceError::from_error(&error))))
+}
+
 /// How a trace is fitted to a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayOptions {
-    /// Bytes of the drive: addresses are taken modulo this; a request that would cross the end is moved
-    /// back to end there, one longer than the drive is cut.
+    /// Bytes of the drive: addresses are taken modulo this. A request that would cross the end is not split, for
+    /// that would change its latency: it is moved back by the fewest 4 KiB that make it fit (to the very end, or
+    /// the very beginning, where that is impossible). One longer than the drive is cut to it.
     pub span_bytes: u64,
     /// Added to every address before folding, so that drives that replay one trace differ.
     pub shift_bytes: u64,
@@ -28,37 +40,83 @@ pub struct ReplayOptions {
 impl ReplayOptions {
     /// What is applied, in words, for the report.
     pub fn note(&self) -> String {
-        let repeated = self.repetitions.map_or("repeated as needed".to_owned(), |count| format!("replayed {count} times"));
+        let repeated =
+            self.repetitions.map_or("repeated as needed".to_owned(), |count| format!("replayed {count} times"));
         let volumes = self.volumes.map_or(String::new(), |(drive, of)| format!(", volumes {drive} modulo {of}"));
         format!("addresses modulo {} bytes, speed x{}, {repeated}{volumes}", self.span_bytes, self.speed)
     }
 }
 
 /// A trace as a source of requests.
+///
+/// Invariants: requests lie inside the span; arrivals never go backwards, over repetitions too. Alignment to
+/// 4 KiB or less is that of the trace where span and shift have it.
 pub struct Replay {
     open: Open,
     records: Option<Records>,
     options: ReplayOptions,
-    rounds: u64,
+    /// Sorted; empty for all volumes.
+    only: Vec<u32>,
+    /// Requests still to be handed out; without a limit, more than anyone can ask for.
+    left: u64,
     /// Added to arrivals of the present round, so that time goes on over repetitions.
     base: SimTime,
     last: SimTime,
     yielded_this_round: bool,
+    done: ScalingNote,
 }
 
 impl Replay {
-    /// Replays what `open` opens. Panics on a speed that is not above zero.
+    /// Replays what `open` opens. Panics on a span of zero, on a speed that is not above zero, and on volumes
+    /// modulo zero: whoever reads options from people checks them first.
     pub fn new(open: Open, options: ReplayOptions) -> Self {
         assert!(options.speed > 0.0 && options.span_bytes > 0, "speed and span are above zero");
+        assert!(options.volumes.is_none_or(|(_, of)| of > 0), "volumes are spread over at least one drive");
         Self {
             open,
             records: None,
             options,
-            rounds: 0,
+            only: Vec::new(),
+            left: u64::MAX,
             base: SimTime::ZERO,
             last: SimTime::ZERO,
             yielded_this_round: true,
+            done: ScalingNote::default(),
         }
+    }
+
+    /// Replays `records` once; for readers that cannot be opened again. Panics as [`new`](Self::new) does.
+    pub fn once(records: Records, options: ReplayOptions) -> Self {
+        let mut records = Some(records);
+        let again = || SourceError("these records can be read only once".to_owned());
+        let open = Box::new(move || records.take().ok_or_else(again));
+        Self::new(open, ReplayOptions { repetitions: Some(1), ..options })
+    }
+
+    /// The same, ending after `requests` requests.
+    pub fn limit(self, requests: u64) -> Self {
+        Self { left: requests, ..self }
+    }
+
+    /// The same with the records of `volumes` only. Panics on none.
+    pub fn only_volumes(self, mut volumes: Vec<u32>) -> Self {
+        assert!(!volumes.is_empty(), "a replay of no volume has no requests");
+        volumes.sort_unstable();
+        volumes.dedup();
+        Self { only: volumes, ..self }
+    }
+
+    /// What was asked for and what it did so far.
+    pub fn scaling_note(&self) -> ScalingNote {
+        let mut applied = self.options.note();
+        if self.options.shift_bytes > 0 {
+            applied = format!("{applied}, shifted by {} bytes", self.options.shift_bytes);
+        }
+        if !self.only.is_empty() {
+            let volumes: Vec<String> = self.only.iter().map(u32::to_string).collect();
+            applied = format!("{applied}, volumes {} only", volumes.join(" "));
+        }
+        ScalingNote { applied, ..self.done.clone() }
     }
 
     /// The next record of the wanted volumes, over rounds.
@@ -66,11 +124,11 @@ impl Replay {
         loop {
             if self.records.is_none() {
                 // A round without a record would repeat for ever.
-                if self.options.repetitions == Some(self.rounds) || !self.yielded_this_round {
+                if self.options.repetitions == Some(self.done.rounds) || !self.yielded_this_round {
                     return Ok(None);
                 }
                 self.records = Some((self.open)()?);
-                self.rounds += 1;
+                self.done.rounds += 1;
                 self.base = self.last;
                 self.yielded_this_round = false;
             }
@@ -78,77 +136,74 @@ impl Replay {
             match records.next() {
                 Some(record) => {
                     let record = record?;
-                    if self.options.volumes.is_none_or(|(drive, of)| record.volume % of == drive) {
+                    if self.wants(record.volume) {
                         self.yielded_this_round = true;
                         return Ok(Some(record));
                     }
+                    self.done.left_out += 1;
                 }
                 None => self.records = None,
             }
         }
     }
 
-    fn fit(&self, record: &mut TraceRecord) {
+    #[inline]
+    fn wants(&self, volume: u32) -> bool {
+        self.options.volumes.is_none_or(|(drive, of)| volume % of == drive)
+            && (self.only.is_empty() || self.only.binary_search(&volume).is_ok())
+    }
+
+    /// Folds a request into the span.
+    fn fit(&mut self, request: &mut BlockRequest) {
         let span = self.options.span_bytes;
-        let request = &mut record.request;
-        request.len_bytes = request.len_bytes.min(u32::try_from(span).unwrap_or(u32::MAX));
-        let folded = request.offset_bytes.wrapping_add(self.options.shift_bytes) % span;
-        request.offset_bytes = folded.min(span - u64::from(request.len_bytes));
+        let shift = self.options.shift_bytes % span;
+        if u64::from(request.len_bytes) > span {
+            request.len_bytes = u32::try_from(span).expect("it is below a 32-bit length");
+            self.done.cut += 1;
+        }
+        self.done.folded += u64::from(request.offset_bytes >= span);
+        // (offset + shift) modulo span, without passing 2^64.
+        let offset = request.offset_bytes % span;
+        let offset = if offset >= span - shift { offset - (span - shift) } else { offset + shift };
+        let room = span - offset;
+        let len = u64::from(request.len_bytes);
+        request.offset_bytes = offset;
+        if len > room {
+            let back = (len - room).next_multiple_of(MOVE_BYTES);
+            request.offset_bytes = offset.checked_sub(back).unwrap_or(span - len);
+            self.done.moved_back += 1;
+        }
+    }
+
+    /// The arrival after speed and repetition, never before the last one.
+    fn retime(&mut self, arrival: SimTime) -> Result<SimTime, SourceError> {
+        let ps = arrival.as_ps();
+        let scaled = if self.options.speed == 1.0 { ps } else { (ps as f64 / self.options.speed) as u64 };
+        let arrival = self.base.as_ps().checked_add(scaled).ok_or_else(SourceError::beyond_time)?;
+        let arrival = SimTime::from_ps(arrival);
+        self.done.delayed += u64::from(arrival < self.last);
+        self.last = arrival.max(self.last);
+        Ok(self.last)
     }
 }
 
 impl RequestSource for Replay {
     fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
         let Some(mut record) = self.next_record()? else { return Ok(None) };
-        self.fit(&mut record);
-        let scaled = if self.options.speed == 1.0 {
-            record.arrival.as_ps()
-        } else {
-            (record.arrival.as_ps() as f64 / self.options.speed) as u64
-        };
-        record.arrival = (self.base + SimSpan::from_ps(scaled)).max(self.last);
-        self.last = record.arrival;
+        self.fit(&mut record.request);
+        record.arrival = self.retime(record.arrival)?;
+        self.left -= 1;
+        self.done.requests += 1;
         Ok(Some(record))
+    }
+
+    fn scaling(&self) -> Option<ScalingNote> {
+        Some(self.scaling_note())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use flashyard_blk::{BlockRequest, Operation};
-
-    fn records() -> Records {
-        let record = |us, volume, offset_bytes| {
-            let request = BlockRequest { operation: Operation::Read, offset_bytes, len_bytes: 8192 };
-            Ok(TraceRecord { arrival: SimTime::ZERO + SimSpan::from_us(us), volume, request })
-        };
-        Box::new(vec![record(0, 0, 0), record(10, 1, 12_288), record(20, 2, 40_000)].into_iter())
-    }
-
-    fn replay(options: ReplayOptions) -> Vec<TraceRecord> {
-        let mut replay = Replay::new(Box::new(|| Ok(records())), options);
-        std::iter::from_fn(|| replay.next_request().expect("the records are good")).take(10).collect()
-    }
-
-    fn options() -> ReplayOptions {
-        ReplayOptions { span_bytes: 16_384, shift_bytes: 0, speed: 2.0, repetitions: Some(2), volumes: None }
-    }
-
-    #[test]
-    fn addresses_fold_into_the_drive_and_times_scale_and_go_on() {
-        let found: Vec<(u64, u64)> =
-            replay(options()).iter().map(|r| (r.arrival.as_ps() / 1_000_000, r.request.offset_bytes)).collect();
-        assert_eq!(found, [(0, 0), (5, 8192), (10, 7232), (10, 0), (15, 8192), (20, 7232)]);
-    }
-
-    #[test]
-    fn volumes_are_spread_over_drives() {
-        let found = replay(ReplayOptions { volumes: Some((0, 2)), ..options() });
-        assert_eq!(found.iter().map(|r| r.volume).collect::<Vec<_>>(), [0, 2, 0, 2]);
-    }
-
-    #[test]
-    fn a_drive_without_records_ends_instead_of_repeating_for_ever() {
-        assert!(replay(ReplayOptions { volumes: Some((7, 9)), repetitions: None, ..options() }).is_empty());
-    }
-}
+mod tests;

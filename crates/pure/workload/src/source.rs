@@ -1,16 +1,41 @@
 //! The contract between whoever makes requests and whoever issues them.
 
+use crate::ScalingNote;
 use flashyard_blk::TraceRecord;
+use std::error::Error;
 
 /// Requests one after the other.
 pub trait RequestSource: Send {
-    /// The next request; `None` at the end.
+    /// The next request; `None` at the end, and from then on.
     ///
-    /// Errors: when the underlying trace cannot be read on.
+    /// Errors: when the underlying trace cannot be read on, or its times pass the end of simulated time.
     fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError>;
+
+    /// What was done so far to fit recorded requests to the drive; `None` for requests that needed no fitting.
+    fn scaling(&self) -> Option<ScalingNote> {
+        None
+    }
 }
 
 /// A source that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SourceError(pub String);
+
+impl SourceError {
+    /// The error with all its causes in one line, for readers that may be handed over between worlds.
+    pub fn from_error(error: &dyn Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        Self(text)
+    }
+
+    /// An arrival that `SimTime` cannot hold.
+    pub(crate) fn beyond_time() -> Self {
+        Self("an arrival lies beyond the end of simulated time, 213 days; replay fewer rounds or faster".to_owned())
+    }
+}

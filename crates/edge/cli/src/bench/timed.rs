@@ -61,11 +61,29 @@ fn report(name: &str, figures: &JbofFigures, seconds: f64, digest: &mut Digest) 
 /// Workloads (a), (b) and (c).
 pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
     let workloads: [(&str, &[&str]); 3] = [
-        ("(a) 4K random read", &["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=64", "run.requests_per_drive=4000000"]),
-        ("(b) 128K seq. read", &["workload.pattern=sequential", "workload.size=128 KiB", "workload.depth=32", "run.requests_per_drive=400000"]),
+        (
+            "(a) 4K random read",
+            &["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=64", "run.requests_per_drive=4000000"],
+        ),
+        (
+            "(b) 128K seq. read",
+            &[
+                "workload.pattern=sequential",
+                "workload.size=128 KiB",
+                "workload.depth=32",
+                "run.requests_per_drive=400000",
+            ],
+        ),
         (
             "(c) 4K random write",
-            &["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=64", "workload.read_share=0.0", "drive.overwritten=1.5", "run.requests_per_drive=16777216"],
+            &[
+                "workload.pattern=uniform",
+                "workload.size=4 KiB",
+                "workload.depth=64",
+                "workload.read_share=0.0",
+                "drive.overwritten=1.5",
+                "run.requests_per_drive=16777216",
+            ],
         ),
     ];
     for (name, overrides) in workloads {
@@ -77,10 +95,9 @@ pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
 
 /// Twelve drives, six of them busy, with harvesting.
 pub(crate) fn xbof(digest: &mut Digest) -> Result<()> {
-    for (name, overrides) in [
-        ("64K random read", &["workload.size=64 KiB"][..]),
-        ("4K random read", &["workload.size=4 KiB"][..]),
-    ] {
+    for (name, overrides) in
+        [("64K random read", &["workload.size=64 KiB"][..]), ("4K random read", &["workload.size=4 KiB"][..])]
+    {
         let (figures, seconds) = run(XBOF, Design::Xbof, overrides)?;
         report(name, &figures, seconds, digest);
     }

@@ -9,7 +9,11 @@ const SECOND_PS: i128 = 1_000_000_000_000;
 pub(super) fn parse(line: &str, wanted: Event) -> Parsed {
     let mut fields = line.split_whitespace();
     let Some(device) = fields.next().and_then(device) else {
-        return if is_summary(line) { Ok(None) } else { Err("there is no device such as 8,16 at its start".to_owned()) };
+        return if is_summary(line) {
+            Ok(None)
+        } else {
+            Err("there is no device such as 8,16 at its start".to_owned())
+        };
     };
     fields.next().ok_or("the cpu is missing")?;
     fields.next().ok_or("the sequence is missing")?;
@@ -51,7 +55,8 @@ fn device(field: &str) -> Option<u32> {
 
 /// Whether a line belongs to the tables that blkparse prints after the events.
 fn is_summary(line: &str) -> bool {
-    let words = ["CPU", "Total", "Reads", "Read ", "Read_", "Writes", "Throughput", "Events", "Skips", "IO unplugs", "Merges"];
+    let words =
+        ["CPU", "Total", "Reads", "Read ", "Read_", "Writes", "Throughput", "Events", "Skips", "IO unplugs", "Merges"];
     let text = line.trim_start();
     text.is_empty() || words.iter().any(|word| text.starts_with(word)) || text.contains("Queued:") || text.contains(':')
 }

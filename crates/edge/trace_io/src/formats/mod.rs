@@ -112,11 +112,15 @@ impl Format {
             Self::MsrReduced => "timestamp in 100 ns, Read|Write, offset bytes, size bytes, separated by blanks",
             Self::Replay => "time ms, device, offset bytes, size bytes, 1 for read or 0 for write, separated by blanks",
             Self::Tencent => "timestamp s,offset sectors,size sectors,0 for read or 1 for write,volume",
-            Self::Profile => "arrival ms,latency us,1 for read or 0 for write,size bytes,offset bytes,submit ms,bytes done",
+            Self::Profile => {
+                "arrival ms,latency us,1 for read or 0 for write,size bytes,offset bytes,submit ms,bytes done"
+            }
             Self::DisksimMs => "time ms, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
             Self::DisksimUs => "time us, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
             Self::DisksimNs => "time ns, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
-            Self::DisksimPages => "time ms, device, sector, pages of 4 KiB, 1 for read or 0 for write, separated by tabs",
+            Self::DisksimPages => {
+                "time ms, device, sector, pages of 4 KiB, 1 for read or 0 for write, separated by tabs"
+            }
             Self::Blkparse(_) => "major,minor cpu sequence seconds pid event rwbs sector + sectors [process]",
         }
     }
@@ -158,9 +162,7 @@ impl Format {
     fn plausible(self, lines: &[String]) -> bool {
         match self {
             Self::Replay => replay::plausible(lines),
-            Self::DisksimMs | Self::DisksimUs | Self::DisksimNs | Self::DisksimPages => {
-                disksim::detect(lines) == self
-            }
+            Self::DisksimMs | Self::DisksimUs | Self::DisksimNs | Self::DisksimPages => disksim::detect(lines) == self,
             _ => true,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::world::{Event, Jbof, Phase, Purpose, Request, TickMark};
 use crate::xbof::DriveReading;
+use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
@@ -10,6 +11,13 @@ impl Jbof {
     /// The drive has completed the request's command; the application hears of it later.
     #[inline]
     pub(super) fn completed(&mut self, now: SimTime, id: u32) {
+        let request = &self.requests[id as usize];
+        let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
+        match request.operation {
+            Operation::Read => self.fabric.stream(request.drive, Direction::Out, bytes),
+            Operation::Write => self.fabric.stream(request.drive, Direction::In, bytes),
+            Operation::Trim | Operation::Flush => {}
+        }
         let latency = self.config.host.complete_latency;
         if latency == SimSpan::ZERO {
             self.finish(now, id);
@@ -66,7 +74,8 @@ impl Jbof {
     /// One period of monitoring: readings, managers' turns, and what they mean for mapping memory.
     pub(super) fn tick(&mut self, now: SimTime) {
         let period = self.config.harvest.period;
-        let readings: Vec<DriveReading> = (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
+        let readings: Vec<DriveReading> =
+            (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
         let Some(harvest) = &mut self.harvest else { return };
         let before = harvest.loans().to_vec();
         harvest.tick(&readings, &self.curves);

@@ -1,9 +1,10 @@
 //! Parameters of a JBOF and the placement of each design.
 
 use crate::xbof::HarvestConfig;
+use flashyard_fabric::{FabricConfig, FabricError, Link};
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
-use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, Watts};
+use flashyard_units::{Bytes, Hertz, SimSpan, Watts};
 
 /// The designs compared. Source: [P] sheet xbof §5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,7 @@ pub enum Design {
 
 impl Design {
     /// All designs, in the order of reports.
-    pub const ALL: [Self; 7] =
-        [Self::Conv, Self::Oc, Self::Shrunk, Self::Vh, Self::VhIdeal, Self::ProcH, Self::Xbof];
+    pub const ALL: [Self; 7] = [Self::Conv, Self::Oc, Self::Shrunk, Self::Vh, Self::VhIdeal, Self::ProcH, Self::Xbof];
 
     /// The name in scenario files and results.
     pub const fn name(self) -> &'static str {
@@ -118,8 +118,8 @@ pub struct JbofConfig {
     pub dram_picojoules_per_bit: f64,
     /// Link energy a bit, in picojoules.
     pub link_picojoules_per_bit: f64,
-    /// Rate of a drive's link, for figures.
-    pub link_rate: ByteRate,
+    /// Links and switches between drives and host.
+    pub fabric: FabricConfig,
     /// The host.
     pub host: HostConfig,
     /// Harvesting.
@@ -158,6 +158,9 @@ pub enum JbofError {
     /// The drive cannot be.
     #[error("drive: {0}")]
     Drive(#[from] DriveConfigError),
+    /// The fabric cannot be.
+    #[error("fabric: {0}")]
+    Fabric(#[from] FabricError),
     /// A number outside its range.
     #[error("{name} is {value}, give {least} to {most}")]
     Range {
@@ -229,6 +232,10 @@ impl JbofConfig {
     pub fn placed_drive(&self) -> DriveConfig {
         let pages = self.map_pages();
         let mut drive = self.drive;
+        // Data leaves no faster than the link takes it: the DMA engine paces what the link carries.
+        let link = Link::new(self.fabric.link_rate).payload_rate();
+        drive.read_rate = drive.read_rate.min(link);
+        drive.write_rate = drive.write_rate.min(link);
         match self.design {
             Design::Conv => drive.mapping_cache_pages = pages,
             Design::Oc => {

@@ -30,11 +30,11 @@ impl Jbof {
 
     /// Issues the open-loop request that has just arrived and waits for the one after.
     pub(super) fn issue_pending(&mut self, now: SimTime, stream: u16) {
-        if let Some(record) = self.streams[stream as usize].pending.take() {
-            if !self.stopping {
-                self.issue(now, stream, &record);
-                self.await_arrival(now, stream);
-            }
+        if let Some(record) = self.streams[stream as usize].pending.take()
+            && !self.stopping
+        {
+            self.issue(now, stream, &record);
+            self.await_arrival(now, stream);
         }
     }
 

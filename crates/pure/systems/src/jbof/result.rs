@@ -4,7 +4,8 @@ use super::config::Design;
 use super::sanity::SanityReport;
 use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
-use flashyard_flash::{MediumCounters, Medium, SLOT_BYTES};
+use flashyard_fabric::Direction;
+use flashyard_flash::{Medium, MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Picojoules, SimSpan, SimTime};
@@ -27,6 +28,9 @@ struct DriveMarks {
     ftl: FtlCounters,
     cache: CacheCounters,
     moved_bytes: u64,
+    /// Payload over the drive's link, both ways.
+    link_bytes: u64,
+    link_busy: SimSpan,
 }
 
 /// Figures of one drive. Request figures are those of the stream that the drive serves: zero for idle ones.
@@ -44,6 +48,8 @@ pub struct DriveFigures {
     pub processor_utilization: f64,
     /// The part of the cores' time that served other drives.
     pub lent_utilization: f64,
+    /// Busy share of the busier direction of the drive's link.
+    pub link_utilization: f64,
     /// Busy share of the channel buses.
     pub bus_utilization: f64,
     /// Busy share of the dies: array and own transfers.
@@ -139,7 +145,8 @@ impl JbofFigures {
 
 impl Jbof {
     pub(super) fn read_marks(&self, now: SimTime) -> Marks {
-        let drives = self.drives.iter().zip(&self.lent).map(|(drive, &lent)| {
+        let drives = self.drives.iter().zip(&self.lent).enumerate().map(|(number, (drive, &lent))| {
+            let link = self.fabric.link(number as u16);
             let nand = &drive.data.nand;
             let data = drive.data.counters();
             DriveMarks {
@@ -152,6 +159,8 @@ impl Jbof {
                 ftl: *drive.data.ftl.counters(),
                 cache: *drive.data.cache.counters(),
                 moved_bytes: data.read_bytes + data.write_bytes,
+                link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),
+                link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
             }
         });
         Marks { at: now, host_busy: self.host.busy(), drives: drives.collect() }
@@ -164,9 +173,8 @@ impl Jbof {
         };
         let window = ended.at.since(begun.at);
         let host = (ended.host_busy - begun.host_busy).ratio_of(window * u64::from(self.config.host.cores));
-        let drives = (0..self.drives.len()).map(|number| {
-            self.drive_figures(number, &begun.drives[number], &ended.drives[number], window)
-        });
+        let drives = (0..self.drives.len())
+            .map(|number| self.drive_figures(number, &begun.drives[number], &ended.drives[number], window));
         JbofFigures {
             design: self.config.design,
             window,
@@ -197,6 +205,7 @@ impl Jbof {
             latency: stream.map_or_else(LatencyHistogram::new, |stream| stream.latency.clone()),
             processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
             lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
+            link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),
             bus_utilization: (ended.bus - begun.bus).ratio_of(window * u64::from(geometry.channels)),
             die_utilization: (ended.die - begun.die).ratio_of(window * dies),
             cache,
@@ -215,7 +224,7 @@ impl Jbof {
         let moved = ended.moved_bytes - begun.moved_bytes;
         let lookups = 4 * moved / u64::from(SLOT_BYTES);
         let dram = (2 * moved + lookups) as f64 * 8.0 * config.dram_picojoules_per_bit;
-        let link = moved as f64 * 8.0 * config.link_picojoules_per_bit;
+        let link = (ended.link_bytes - begun.link_bytes) as f64 * 8.0 * config.link_picojoules_per_bit;
         let nand = drive.data.nand.config();
         let dies = window * u64::from(nand.geometry.dies());
         let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);

@@ -2,6 +2,7 @@
 
 use super::config::Design;
 use super::world::{Event, Jbof, Phase, Purpose, Request};
+use flashyard_cxl::Transaction;
 use flashyard_ssd::{CommandSpec, Job, Operation};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -17,16 +18,16 @@ impl Jbof {
         if self.config.design == Design::Oc {
             return self.execute(now, id);
         }
-        let owner = &self.drives[request.drive as usize];
-        let mut job = owner.firmware_job(id, self.slices(&request));
+        let mut job = self.drives[request.drive as usize].firmware_job(id, self.slices(&request));
         let queue = if request.compute == request.drive {
             1
         } else {
             // The lender walks the owner's tables: its core waits for remote lines instead of its own DRAM.
-            job.stall = self.remote_stall(request.count);
+            job.stall = self.remote_stall(now, request.compute, request.drive, request.count);
             self.lent[request.compute as usize] += job.busy;
             2 + request.offer as usize
         };
+        let owner = &self.drives[request.drive as usize];
         if request.operation == Operation::Write && owner.data.cache.offsite_capacity() > 0 {
             job.stall += self.config.harvest.log_commit;
         }
@@ -45,10 +46,10 @@ impl Jbof {
     }
 
     /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.
-    fn remote_stall(&self, slots: u32) -> SimSpan {
-        let harvest = &self.config.harvest;
+    fn remote_stall(&mut self, now: SimTime, lender: u16, owner: u16, slots: u32) -> SimSpan {
         let lines = 1 + u64::from(slots.div_ceil(ENTRIES_PER_LINE));
-        harvest.remote_load * lines + harvest.remote_atomic * 2
+        self.fabric.access(now, lender, owner, Transaction::Load, lines)
+            + self.fabric.access(now, lender, owner, Transaction::Atomic, 2)
     }
 
     #[inline]
@@ -67,7 +68,8 @@ impl Jbof {
         if let Some(harvest) = &mut self.harvest {
             harvest.shadow_done(request.compute, request.offer);
         }
-        self.runner.queue.push(now + self.config.harvest.remote_store, Event::Wrapped { request: id });
+        let visible = self.fabric.access(now, request.compute, request.drive, Transaction::Store, 1);
+        self.runner.queue.push(now + visible, Event::Wrapped { request: id });
     }
 
     /// A lender's wrapped operations are in the owner's message queue: its agent takes them.

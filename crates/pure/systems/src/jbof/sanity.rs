@@ -106,7 +106,11 @@ impl Jbof {
         SanityReport {
             checks: vec![
                 check("requests issued = requests finished", ledger.issued.into(), ledger.finished.into()),
-                check("Little's law: integral of requests in flight = sum of latencies", ledger.latencies, ledger.level),
+                check(
+                    "Little's law: integral of requests in flight = sum of latencies",
+                    ledger.latencies,
+                    ledger.level,
+                ),
                 check(
                     "utilization law: busy time of cores = sum of service demands",
                     ledger.demand.as_ps().into(),

@@ -5,6 +5,7 @@ use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
 use crate::vh::CopyBack;
 use crate::xbof::{Harvest, Shards};
+use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
@@ -107,6 +108,7 @@ pub struct Jbof {
     pub(super) runner: Runner<Event>,
     pub(super) drives: Vec<Drive>,
     pub(super) host: ProcessorPool,
+    pub(super) fabric: Fabric,
     pub(super) streams: Vec<Stream>,
     pub(super) requests: Vec<Request>,
     pub(super) free: Vec<u32>,
@@ -181,6 +183,7 @@ impl Jbof {
         };
         let count = config.drives as usize;
         Ok(Self {
+            fabric: Fabric::new(config.drives, config.fabric)?,
             host: ProcessorPool::new(config.host.cores, config.host.clock),
             streams: sources.into_iter().map(stream).collect(),
             runner: Runner::default(),
@@ -268,12 +271,7 @@ impl Jbof {
 
     /// Lets `act` work on one drive with an outbox that leads back here.
     #[inline]
-    pub(super) fn on_drive(
-        &mut self,
-        now: SimTime,
-        number: u16,
-        act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>),
-    ) {
+    pub(super) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
         let mut out = Nested::new(&mut self.runner.queue, OfDrive(number), &mut self.effects);
         act(&mut self.drives[number as usize], now, &mut out);
     }
@@ -327,9 +325,7 @@ impl Jbof {
 
     fn progress(&self, now: SimTime) -> f64 {
         match self.plan.stop {
-            StopRule::After(span) => {
-                now.as_ps() as f64 / (self.plan.warmup + span).as_ps() as f64
-            }
+            StopRule::After(span) => now.as_ps() as f64 / (self.plan.warmup + span).as_ps() as f64,
             StopRule::Requests(count) => {
                 let issued: u64 = self.streams.iter().map(|stream| stream.issued.min(count)).sum();
                 issued as f64 / (count * self.streams.len() as u64) as f64

@@ -35,12 +35,12 @@ impl RangeMap {
     pub fn write(&mut self, first: u32, count: u32, lender: Option<u16>) {
         let end = first + count;
         // The range before may reach in; cut it, and keep what sticks out behind.
-        if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back() {
-            if old_end > first {
-                self.ranges.insert(start, (first, old));
-                if old_end > end {
-                    self.ranges.insert(end, (old_end, old));
-                }
+        if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back()
+            && old_end > first
+        {
+            self.ranges.insert(start, (first, old));
+            if old_end > end {
+                self.ranges.insert(end, (old_end, old));
             }
         }
         while let Some((&start, &(old_end, old))) = self.ranges.range(first..end).next() {
@@ -56,16 +56,17 @@ impl RangeMap {
 
     /// Inserts a free range, joined with neighbours on the same lender.
     fn insert_joined(&mut self, mut first: u32, mut end: u32, lender: u16) {
-        if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back() {
-            if old_end == first && old == lender {
-                first = start;
-            }
+        if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back()
+            && old_end == first
+            && old == lender
+        {
+            first = start;
         }
-        if let Some(&(next_end, next)) = self.ranges.get(&end) {
-            if next == lender {
-                self.ranges.remove(&end);
-                end = next_end;
-            }
+        if let Some(&(next_end, next)) = self.ranges.get(&end)
+            && next == lender
+        {
+            self.ranges.remove(&end);
+            end = next_end;
         }
         self.ranges.insert(first, (end, lender));
     }

@@ -44,12 +44,6 @@ pub struct HarvestConfig {
     pub agent_cost: SimSpan,
     /// Redo-log commit of a mapping update in a borrowed segment. [P]
     pub log_commit: SimSpan,
-    /// Remote load of a cache line. [A]
-    pub remote_load: SimSpan,
-    /// Remote posted store. [A]
-    pub remote_store: SimSpan,
-    /// Remote atomic, for locks. [A]
-    pub remote_atomic: SimSpan,
     /// Whether borrowed memory is warm at once, as after a long run, instead of filling with time.
     pub warm_memory: bool,
 }
@@ -76,9 +70,6 @@ impl Default for HarvestConfig {
             host_cost: SimSpan::from_ns(20),
             agent_cost: SimSpan::from_ps(114_200),
             log_commit: SimSpan::from_ps(321_900),
-            remote_load: SimSpan::from_ns(300),
-            remote_store: SimSpan::from_ns(150),
-            remote_atomic: SimSpan::from_ns(350),
             warm_memory: true,
         }
     }

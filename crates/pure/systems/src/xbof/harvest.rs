@@ -92,7 +92,12 @@ impl Harvest {
             lending: false,
             shadow_in_flight: vec![0; offers],
         };
-        Self { config, managers: (0..drives).map(manager).collect(), loans: Vec::new(), counters: HarvestCounters::default() }
+        Self {
+            config,
+            managers: (0..drives).map(manager).collect(),
+            loans: Vec::new(),
+            counters: HarvestCounters::default(),
+        }
     }
 
     /// The parameters.

@@ -1,1 +1,0 @@
-//! Generators, fixtures and simple reference models for tests.

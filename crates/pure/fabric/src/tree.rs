@@ -1,0 +1,158 @@
+//! Endpoints on a tree of switches, and access to each other's memory.
+
+use crate::link::{Direction, Link};
+use flashyard_cxl::{ENDPOINTS_MAX, Transaction};
+use flashyard_units::{ByteRate, SimSpan, SimTime};
+
+/// Parameters of the fabric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FabricConfig {
+    /// Rate of each endpoint's link on the wire, each direction. [P] xbof §4.1
+    pub link_rate: ByteRate,
+    /// Downstream ports of a switch.
+    pub radix: u32,
+    /// Latency of each switch beyond the first on a path, one way.
+    pub hop: SimSpan,
+    /// A load of a line behind one switch, from issue to data. [A] xbof §9.7
+    pub load: SimSpan,
+    /// A posted store behind one switch, until it is visible. [A] xbof §9.7
+    pub store: SimSpan,
+    /// An atomic behind one switch, from issue to result. [A] xbof §9.7
+    pub atomic: SimSpan,
+}
+
+impl Default for FabricConfig {
+    fn default() -> Self {
+        Self {
+            link_rate: ByteRate::from_mb(16_000),
+            radix: 32,
+            hop: SimSpan::from_ns(70),
+            load: SimSpan::from_ns(300),
+            store: SimSpan::from_ns(150),
+            atomic: SimSpan::from_ns(350),
+        }
+    }
+}
+
+/// Why a fabric cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FabricError {
+    /// More endpoints than ids.
+    #[error("{0} endpoints, a fabric names at most {ENDPOINTS_MAX}")]
+    TooMany(u32),
+    /// A switch that joins nothing.
+    #[error("switches of {0} ports join nothing, give at least 2")]
+    Radix(u32),
+}
+
+/// Endpoints under leaf switches of one radix, leaves under further switches up to one root.
+pub struct Fabric {
+    config: FabricConfig,
+    links: Vec<Link>,
+    transactions: u64,
+}
+
+impl Fabric {
+    /// A fabric of idle links.
+    ///
+    /// Errors: more endpoints than ids, a radix below two.
+    pub fn new(endpoints: u32, config: FabricConfig) -> Result<Self, FabricError> {
+        if endpoints > ENDPOINTS_MAX {
+            return Err(FabricError::TooMany(endpoints));
+        }
+        if config.radix < 2 {
+            return Err(FabricError::Radix(config.radix));
+        }
+        Ok(Self { config, links: vec![Link::new(config.link_rate); endpoints as usize], transactions: 0 })
+    }
+
+    /// The link of an endpoint.
+    pub fn link(&self, endpoint: u16) -> &Link {
+        &self.links[endpoint as usize]
+    }
+
+    /// Memory transactions so far.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// Switches on the path between two endpoints: one under a common leaf, two more for each level up.
+    pub fn switches(&self, from: u16, to: u16) -> u32 {
+        let (mut from, mut to) = (u32::from(from) / self.config.radix, u32::from(to) / self.config.radix);
+        let mut switches = 1;
+        while from != to {
+            from /= self.config.radix;
+            to /= self.config.radix;
+            switches += 2;
+        }
+        switches
+    }
+
+    /// Data between an endpoint's memory and the host, paced by the drive's DMA engine.
+    #[inline]
+    pub fn stream(&mut self, endpoint: u16, direction: Direction, bytes: u64) {
+        self.links[endpoint as usize].stream(direction, bytes);
+    }
+
+    /// `count` dependent transactions of `from` on memory of `to`, one after the other, the first at `now`;
+    /// returns how long they take together. Lines queue behind other lines on `to`'s link, not behind bulk
+    /// data: memory and I/O traffic have virtual channels of their own.
+    pub fn access(&mut self, now: SimTime, from: u16, to: u16, transaction: Transaction, count: u64) -> SimSpan {
+        let base = match transaction {
+            Transaction::Load => self.config.load,
+            Transaction::Store => self.config.store,
+            Transaction::Atomic => self.config.atomic,
+        };
+        let extra = u64::from(self.switches(from, to) - 1);
+        let ways = if transaction == Transaction::Store { 1 } else { 2 };
+        let unloaded = (base + self.config.hop * (extra * ways)) * count;
+        self.transactions += count;
+        let link = &mut self.links[to as usize];
+        let arrives = link.carry(now, Direction::In, transaction.request_bytes() * count);
+        link.stream(Direction::Out, transaction.response_bytes() * count);
+        // The unloaded latency holds the time on an idle link; only waiting for the lane comes on top.
+        let own = self.config.link_rate.span_of(flashyard_cxl::wire_bytes(transaction.request_bytes() * count));
+        let waited = SimSpan::from_ps(arrives.since(now).as_ps().saturating_sub(own.as_ps()));
+        unloaded + waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric(endpoints: u32) -> Fabric {
+        Fabric::new(endpoints, FabricConfig { radix: 4, ..FabricConfig::default() }).expect("it is possible")
+    }
+
+    #[test]
+    fn an_idle_path_takes_the_sum_of_its_parts() {
+        let mut fabric = fabric(64);
+        let zero = SimTime::ZERO;
+        assert_eq!(fabric.access(zero, 0, 1, Transaction::Load, 1), SimSpan::from_ns(300));
+        assert_eq!(fabric.access(zero, 0, 2, Transaction::Store, 1), SimSpan::from_ns(150));
+        assert_eq!(fabric.access(zero, 0, 3, Transaction::Atomic, 2), SimSpan::from_ns(700));
+        // Two levels up: five switches, four more than one, both ways.
+        assert_eq!(fabric.switches(0, 63), 5);
+        assert_eq!(fabric.access(zero, 0, 63, Transaction::Load, 1), SimSpan::from_ns(300 + 8 * 70));
+    }
+
+    #[test]
+    fn lines_wait_for_lines_on_the_same_link() {
+        let mut fabric = fabric(4);
+        let first = fabric.access(SimTime::ZERO, 0, 1, Transaction::Store, 100);
+        let second = fabric.access(SimTime::ZERO, 2, 1, Transaction::Store, 1);
+        // 100 stores of 80 bytes are 8,534 bytes on the wire: 533 ns at 16 GB/s.
+        assert_eq!(first, SimSpan::from_ns(15_000));
+        assert_eq!(second.as_ns(), 150 + 533);
+        assert_eq!(fabric.link(1).payload(Direction::In), 101 * 80);
+        assert_eq!(fabric.transactions(), 101);
+    }
+
+    #[test]
+    fn impossible_fabrics_are_refused() {
+        assert_eq!(Fabric::new(5000, FabricConfig::default()).err(), Some(FabricError::TooMany(5000)));
+        let single = FabricConfig { radix: 1, ..FabricConfig::default() };
+        assert_eq!(Fabric::new(2, single).err(), Some(FabricError::Radix(1)));
+    }
+}

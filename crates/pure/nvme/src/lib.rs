@@ -1,1 +1,0 @@
-//! Waist: NVMe submission and completion vocabulary.
