@@ -14,18 +14,28 @@ pub enum TraceError {
         /// The system's word.
         source: io::Error,
     },
-    /// Nothing in it.
+    /// Nothing in it, or blank lines only.
     #[error("{}: the file holds no rows", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
+    },
+    /// Lines, but no row of the format among them, such as a blkparse file without the wanted event.
+    #[error("{}: the file holds no rows of format {format}, only {lines} other lines; name another format", path.display())]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+        /// Format in use.
+        format: &'static str,
+        /// Lines that were passed over.
+        lines: u64,
     },
     /// The content fits no format.
     #[error("{}:{line}: no known format has rows like {found:?}; name the format, one of {known}", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// First line that was tried.
+        /// First line that is not blank.
         line: u64,
         /// The line.
         found: String,
@@ -58,8 +68,8 @@ pub enum TraceError {
         /// The decoder's word.
         source: io::Error,
     },
-    /// Bytes that are no text.
-    #[error("{}:{line}: this is not text; binary traces are not read yet", path.display())]
+    /// Bytes that are no text: a zero byte, no UTF-8, or a line beyond 64 KiB.
+    #[error("{}:{line}: this is not text; a trace is text, plain or compressed with zstd or gzip", path.display())]
     NotText {
         /// The file.
         path: PathBuf,

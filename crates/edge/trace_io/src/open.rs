@@ -2,13 +2,16 @@
 
 use crate::error::TraceError;
 use crate::formats::Format;
-use crate::reader::{Lines, TraceReader};
+use crate::lines::Lines;
+use crate::reader::{SHOWN_MAX, TraceReader};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Lines that detection looks at.
-const PROBE_LINES: usize = 256;
+const HEAD_LINES: usize = 256;
+/// Bytes that are read, and decompressed, at a time.
+const BUFFER: usize = 1 << 16;
 
 /// How to open a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +20,7 @@ pub struct OpenOptions {
     pub format: Option<Format>,
 }
 
-/// Opens the trace at `path`, plain, zstd or gzip.
+/// Opens the trace at `path`: text, plain or compressed with zstd or gzip, which its first bytes tell.
 ///
 /// Errors: a file that is missing, empty, damaged at its start or of no known format.
 pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError> {
@@ -26,37 +29,47 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
     if file.metadata().map_err(failed)?.is_dir() {
         return Err(failed(std::io::Error::other("it is a directory")));
     }
-    let mut file = BufReader::with_capacity(1 << 16, file);
-    let magic: Vec<u8> = file.fill_buf().map_err(failed)?.iter().copied().take(4).collect();
-    let stream: Box<dyn Read + Send> = match magic.as_slice() {
-        [0x28, 0xB5, 0x2F, 0xFD] => Box::new(zstd::Decoder::with_buffer(file).map_err(failed)?),
-        [0x1F, 0x8B, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
-        _ => Box::new(file),
-    };
-    let mut lines = Lines::new(path, Box::new(BufReader::with_capacity(1 << 16, stream)));
-    let mut probe = Vec::new();
-    while probe.len() < PROBE_LINES {
+    let stream = decompress(BufReader::with_capacity(BUFFER, file)).map_err(failed)?;
+    let mut lines = Lines::new(path, stream);
+    let mut head = Vec::new();
+    while head.len() < HEAD_LINES {
         match lines.next_line()? {
-            Some(line) => probe.push(line),
+            Some(line) => head.push(line.to_owned()),
             None => break,
         }
     }
-    let Some(first) = probe.iter().find(|line| !line.trim().is_empty()) else {
-        return Err(TraceError::Empty { path: path.to_owned() });
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(path, &head)?,
     };
-    let content: Vec<String> = probe.iter().filter(|line| !line.trim().is_empty()).cloned().collect();
-    let format =
-        match options.format {
-            Some(format) => format,
-            // A file whose later lines break its format is that format with a bad row, not an unknown one.
-            None => Format::detect(&content).or_else(|| Format::detect(&content[..content.len().min(1)])).ok_or_else(
-                || TraceError::UnknownFormat {
-                    path: path.to_owned(),
-                    line: 1,
-                    found: first.chars().take(120).collect(),
-                    known: Format::names(),
-                },
-            )?,
-        };
-    Ok(TraceReader::new(format, lines, probe))
+    Ok(TraceReader::new(format, lines, head))
+}
+
+/// The text of `file`, whatever it is compressed with. Memory is a buffer and the decoder's window, which
+/// both decoders bound.
+fn decompress(mut file: BufReader<File>) -> std::io::Result<Box<dyn BufRead + Send>> {
+    let stream: Box<dyn Read + Send> = match file.fill_buf()? {
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => Box::new(zstd::Decoder::with_buffer(file)?),
+        [0x1F, 0x8B, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        _ => return Ok(Box::new(file)),
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, stream)))
+}
+
+/// The format of a file that begins with `head`.
+fn detect(path: &Path, head: &[String]) -> Result<Format, TraceError> {
+    let numbered = head.iter().zip(1_u64..).filter(|(line, _)| !line.trim().is_empty());
+    let content: Vec<&str> = numbered.clone().map(|(line, _)| line.as_str()).collect();
+    if let Some(format) = Format::detect(&content) {
+        return Ok(format);
+    }
+    Err(match numbered.clone().next() {
+        None => TraceError::Empty { path: path.to_owned() },
+        Some((found, line)) => TraceError::UnknownFormat {
+            path: path.to_owned(),
+            line,
+            found: found.chars().take(SHOWN_MAX).collect(),
+            known: Format::names(),
+        },
+    })
 }

@@ -1,92 +1,55 @@
 //! Rows of one file as records.
 
+use crate::clock::{Clock, Stamp};
 use crate::error::TraceError;
-use crate::formats::{Format, Row};
+use crate::formats::{Format, Line, Row, RowError, Skip};
+use crate::lines::Lines;
 use flashyard_blk::TraceRecord;
-use flashyard_units::SimTime;
 use std::collections::VecDeque;
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A line longer than this is no line of text.
-const LINE_MAX: u64 = 1 << 16;
-/// A row this far ahead of the latest one is a clock that jumped: 30 days.
-const JUMP_PS: i128 = 30 * 86_400 * 1_000_000_000_000;
-
-/// Numbered lines of a stream.
-pub(crate) struct Lines {
-    path: PathBuf,
-    stream: Box<dyn BufRead + Send>,
-    buffer: Vec<u8>,
-    number: u64,
-}
-
-impl Lines {
-    pub(crate) fn new(path: &Path, stream: Box<dyn BufRead + Send>) -> Self {
-        Self { path: path.to_owned(), stream, buffer: Vec::with_capacity(256), number: 0 }
-    }
-
-    /// The next line without its end; `None` after the last.
-    pub(crate) fn next_line(&mut self) -> Result<Option<String>, TraceError> {
-        self.buffer.clear();
-        let mut limited = std::io::Read::take(&mut self.stream, LINE_MAX);
-        let read = limited.read_until(b'\n', &mut self.buffer);
-        let count =
-            read.map_err(|source| TraceError::Damaged { path: self.path.clone(), line: self.number, source })?;
-        if count == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        let not_text = || TraceError::NotText { path: self.path.clone(), line: self.number };
-        if count as u64 == LINE_MAX || self.buffer.contains(&0) {
-            return Err(not_text());
-        }
-        let text = std::str::from_utf8(&self.buffer).map_err(|_| not_text())?;
-        Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
-    }
-}
+/// Characters of a bad row that a message shows.
+pub(crate) const SHOWN_MAX: usize = 120;
 
 /// What was seen while reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that became records.
     pub rows: u64,
-    /// Lines that hold no row of interest.
+    /// Lines passed over, for any of the four reasons below.
     pub skipped: u64,
+    /// Of the skipped: blank lines.
+    pub skipped_blank: u64,
+    /// Of the skipped: events other than the one that is counted.
+    pub skipped_other_event: u64,
+    /// Of the skipped: flushes, notifications and requests for no bytes.
+    pub skipped_no_range: u64,
+    /// Of the skipped: totals that a tool printed after the rows.
+    pub skipped_totals: u64,
     /// Rows earlier than one before them.
     pub reordered: u64,
-    /// Rows whose clock jumped more than 30 days ahead.
+    /// Rows whose clock jumped more than 30 days.
     pub jumped: u64,
     /// Rows with a number that was printed rounded.
     pub rounded: u64,
 }
 
-/// The records of one trace file.
+/// The records of one trace file, as they are read. Nothing follows an error.
 pub struct TraceReader {
     format: Format,
     lines: Lines,
-    probe: VecDeque<String>,
+    head: VecDeque<String>,
     line: u64,
-    first_ps: Option<i128>,
-    lowest_ps: i128,
-    latest_ps: i128,
+    clock: Clock,
     counts: RowCounts,
     ended: bool,
 }
 
 impl TraceReader {
-    pub(crate) fn new(format: Format, lines: Lines, probe: Vec<String>) -> Self {
-        Self {
-            format,
-            lines,
-            probe: probe.into(),
-            line: 0,
-            first_ps: None,
-            lowest_ps: 0,
-            latest_ps: 0,
-            counts: RowCounts::default(),
-            ended: false,
-        }
+    /// A reader of `head`, the lines that detection took, and the `lines` after them.
+    pub(crate) fn new(format: Format, lines: Lines, head: Vec<String>) -> Self {
+        let (clock, counts) = (Clock::default(), RowCounts::default());
+        Self { format, lines, head: head.into(), line: 0, clock, counts, ended: false }
     }
 
     /// The format of the file.
@@ -101,57 +64,92 @@ impl TraceReader {
 
     /// Latest time less earliest time seen so far, in seconds, without rows whose clock jumped.
     pub fn duration_seconds(&self) -> f64 {
-        (self.latest_ps - self.lowest_ps) as f64 / 1e12
+        self.clock.span_ps() as f64 / 1e12
     }
 
-    fn next_row(&mut self) -> Result<Option<Row>, TraceError> {
+    fn next_record(&mut self) -> Result<Option<TraceRecord>, TraceError> {
         loop {
-            let line = match self.probe.pop_front() {
+            let head = self.head.pop_front();
+            let line = match &head {
                 Some(line) => line,
                 None => match self.lines.next_line()? {
                     Some(line) => line,
-                    None => return Ok(None),
+                    None => break,
                 },
             };
             self.line += 1;
             if line.trim().is_empty() {
                 self.counts.skipped += 1;
+                self.counts.skipped_blank += 1;
                 continue;
             }
-            match self.format.parse(&line) {
-                Ok(Some(row)) => return Ok(Some(row)),
-                Ok(None) => self.counts.skipped += 1,
-                Err(why) => {
-                    return Err(TraceError::Row {
-                        path: self.lines.path.clone(),
-                        line: self.line,
-                        found: line.chars().take(120).collect(),
-                        format: self.format.name(),
-                        why,
-                        accepted: self.format.accepted(),
-                    });
+            let parsed = self.format.parse(line).and_then(|parsed| stamp(&mut self.clock, parsed));
+            match parsed {
+                Ok(Stamped::Record(record, stamp, row)) => {
+                    self.counts.admit(stamp, &row);
+                    return Ok(Some(record));
+                }
+                Ok(Stamped::Skip(skip)) => self.counts.pass_over(skip),
+                Err(RowError(why)) => {
+                    let found = line.chars().take(SHOWN_MAX).collect();
+                    return Err(self.row_error(found, why));
                 }
             }
         }
+        if self.counts.rows > 0 {
+            return Ok(None);
+        }
+        Err(TraceError::NoRows { path: self.path().to_owned(), format: self.format.name(), lines: self.line })
     }
 
-    /// Applies the clock rule of the crate page.
-    fn stamp(&mut self, row: &Row) -> SimTime {
-        let first = *self.first_ps.get_or_insert(row.time_ps);
-        if self.counts.rows == 0 {
-            self.lowest_ps = row.time_ps;
-            self.latest_ps = row.time_ps;
+    fn path(&self) -> &Path {
+        self.lines.path()
+    }
+
+    fn row_error(&self, found: String, why: String) -> TraceError {
+        TraceError::Row {
+            path: self.path().to_owned(),
+            line: self.line,
+            found,
+            format: self.format.name(),
+            why,
+            accepted: self.format.accepted(),
         }
-        if row.time_ps - self.latest_ps > JUMP_PS {
-            self.counts.jumped += 1;
-        } else if row.time_ps < self.latest_ps {
-            self.counts.reordered += 1;
-            self.lowest_ps = self.lowest_ps.min(row.time_ps);
-        } else {
-            self.latest_ps = row.time_ps;
+    }
+}
+
+/// A line with its arrival.
+enum Stamped {
+    Record(TraceRecord, Stamp, Row),
+    Skip(Skip),
+}
+
+fn stamp(clock: &mut Clock, line: Line) -> Result<Stamped, RowError> {
+    match line {
+        Line::Skip(skip) => Ok(Stamped::Skip(skip)),
+        Line::Row(row) => {
+            let late = "it arrives more than 213 days after the first row, the range of simulated time";
+            let (arrival, stamp) = clock.stamp(row.time_ps).ok_or(late)?;
+            Ok(Stamped::Record(TraceRecord { arrival, volume: row.volume, request: row.request }, stamp, row))
         }
-        // The range of simulated time is 213 days; a longer trace stays at its end.
-        SimTime::from_ps(u64::try_from(self.latest_ps - first).unwrap_or(u64::MAX / 2))
+    }
+}
+
+impl RowCounts {
+    fn admit(&mut self, stamp: Stamp, row: &Row) {
+        self.rows += 1;
+        self.rounded += u64::from(row.rounded);
+        self.reordered += u64::from(stamp == Stamp::Reordered);
+        self.jumped += u64::from(stamp == Stamp::Jumped);
+    }
+
+    fn pass_over(&mut self, skip: Skip) {
+        self.skipped += 1;
+        match skip {
+            Skip::OtherEvent => self.skipped_other_event += 1,
+            Skip::NoRange => self.skipped_no_range += 1,
+            Skip::Totals => self.skipped_totals += 1,
+        }
     }
 }
 
@@ -162,21 +160,8 @@ impl Iterator for TraceReader {
         if self.ended {
             return None;
         }
-        match self.next_row() {
-            Ok(Some(row)) => {
-                let arrival = self.stamp(&row);
-                self.counts.rows += 1;
-                self.counts.rounded += u64::from(row.rounded);
-                Some(Ok(TraceRecord { arrival, volume: row.volume, request: row.request }))
-            }
-            Ok(None) => {
-                self.ended = true;
-                None
-            }
-            Err(error) => {
-                self.ended = true;
-                Some(Err(error))
-            }
-        }
+        let next = self.next_record().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
     }
 }

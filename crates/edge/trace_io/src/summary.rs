@@ -1,12 +1,11 @@
 //! Statistics of a trace.
 
 use crate::error::TraceError;
+use crate::footprint::{Footprint, PAGE};
 use crate::reader::{RowCounts, TraceReader};
 use flashyard_blk::Operation;
 use std::collections::HashSet;
 use std::fmt;
-
-const PAGE: u64 = 4096;
 
 /// Statistics of a trace. KiB is 1024 bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +18,8 @@ pub struct TraceSummary {
     pub reads: u64,
     /// Rows that write.
     pub writes: u64,
+    /// Rows that give back a range; in the rows and volumes, in none of the byte counts and not in the footprint.
+    pub trims: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -52,28 +53,27 @@ impl TraceSummary {
 ///
 /// Errors: the first row that cannot be read.
 pub fn summarize(mut reader: TraceReader) -> Result<TraceSummary, TraceError> {
-    let mut pages: HashSet<(u32, u64)> = HashSet::new();
+    let mut footprint = Footprint::default();
     let mut volumes: HashSet<u32> = HashSet::new();
-    let (mut reads, mut writes, mut read_bytes, mut write_bytes) = (0, 0, 0, 0);
+    let (mut reads, mut writes, mut trims, mut read_bytes, mut write_bytes) = (0, 0, 0, 0, 0);
     for record in &mut reader {
         let record = record?;
-        let bytes = u64::from(record.request.len_bytes);
-        match record.request.operation {
+        let request = record.request;
+        volumes.insert(record.volume);
+        match request.operation {
             Operation::Read => {
                 reads += 1;
-                read_bytes += bytes;
+                read_bytes += u64::from(request.len_bytes);
             }
             Operation::Write => {
                 writes += 1;
-                write_bytes += bytes;
+                write_bytes += u64::from(request.len_bytes);
             }
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim => trims += 1,
+            Operation::Flush => {}
         }
-        volumes.insert(record.volume);
-        if bytes > 0 {
-            let first = record.request.offset_bytes / PAGE;
-            let last = (record.request.offset_bytes + bytes - 1) / PAGE;
-            pages.extend((first..=last).map(|page| (record.volume, page)));
+        if matches!(request.operation, Operation::Read | Operation::Write) {
+            footprint.add(record.volume, request.offset_bytes, request.len_bytes);
         }
     }
     Ok(TraceSummary {
@@ -81,9 +81,10 @@ pub fn summarize(mut reader: TraceReader) -> Result<TraceSummary, TraceError> {
         counts: *reader.counts(),
         reads,
         writes,
+        trims,
         read_bytes,
         write_bytes,
-        footprint_bytes: pages.len() as u64 * PAGE,
+        footprint_bytes: footprint.pages() * PAGE,
         duration_seconds: reader.duration_seconds(),
         volumes: volumes.len() as u64,
     })
@@ -106,6 +107,15 @@ impl fmt::Display for TraceSummary {
             f,
             "irregular rows  {} reordered, {} with a clock jump, {} with a rounded offset; {} lines passed over",
             counts.reordered, counts.jumped, counts.rounded, counts.skipped
-        )
+        )?;
+        let reasons = [
+            (counts.skipped_blank, "blank"),
+            (counts.skipped_other_event, "other events"),
+            (counts.skipped_no_range, "without a range"),
+            (counts.skipped_totals, "totals"),
+        ];
+        let reasons: Vec<String> =
+            reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        if reasons.is_empty() { Ok(()) } else { write!(f, " ({})", reasons.join(", ")) }
     }
 }

@@ -1,19 +1,72 @@
-//! Formats. To add one: a file with a `parse` function, a line in `Format` and in its tables.
+//! Formats. To add one: a file with a [`LineFormat`], its `mod` line here and its line in [`TABLE`].
 
 mod blkparse;
 mod disksim;
+mod fields;
 mod msr;
+mod profile;
 mod replay;
 mod tencent;
+mod web3;
 
-use flashyard_blk::{BlockRequest, Operation};
+use flashyard_blk::BlockRequest;
+use std::fmt;
 
-/// Bytes of a sector in every format that counts sectors.
-const SECTOR: u64 = 512;
+/// All formats. Detection prefers the earlier of two that fit equally well, so a format whose rows also
+/// look like another's stands before it and says in [`LineFormat::plausible`] when they are its own.
+static TABLE: [&dyn LineFormat; 12] = [
+    &msr::Msr,
+    &web3::Web3,
+    &tencent::Tencent,
+    &profile::Profile,
+    &replay::Replay,
+    &disksim::PAGES,
+    &disksim::MILLISECONDS,
+    &disksim::MICROSECONDS,
+    &disksim::NANOSECONDS,
+    &blkparse::QUEUE,
+    &blkparse::ISSUE,
+    &blkparse::COMPLETE,
+];
 
-/// A row: absolute time in picoseconds by the file's own clock, and what was asked.
+/// A format with one row a line.
+pub(crate) trait LineFormat: Sync {
+    /// The name by which it is asked for.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn description(&self) -> &'static str;
+
+    /// What a row looks like, for messages.
+    fn accepted(&self) -> &'static str;
+
+    /// Parses one line that is not blank: a row, a line to pass over, or what is wrong with it.
+    fn parse(&self, line: &str) -> Parsed;
+
+    /// Whether `rows`, lines at the file's start that all parse, are this format's and not those of
+    /// another with rows of the same shape.
+    fn plausible(&self, rows: &[&str]) -> bool {
+        let _ = rows;
+        true
+    }
+}
+
+/// What a parser makes of a line.
+pub(crate) type Parsed = Result<Line, RowError>;
+
+/// A line that is as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A request.
+    Row(Row),
+    /// No request, for a reason.
+    Skip(Skip),
+}
+
+/// A request at the time by the file's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
+    /// Picoseconds since whatever the file counts from.
     pub(crate) time_ps: i128,
     pub(crate) volume: u32,
     pub(crate) request: BlockRequest,
@@ -21,213 +74,180 @@ pub(crate) struct Row {
     pub(crate) rounded: bool,
 }
 
+/// Why a line is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skip {
+    /// An event other than the wanted one.
+    OtherEvent,
+    /// A request without a range: a flush, a notification, or a length of zero.
+    NoRange,
+    /// A line of the totals that a tool prints after the rows.
+    Totals,
+}
+
+/// What is wrong with a line, to be read after the line itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowError(pub(crate) String);
+
+impl From<String> for RowError {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for RowError {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 /// A block layer event of blkparse output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Queued.
+    /// Queued by a program: Q.
     Queue,
-    /// Issued to the device.
+    /// Issued to the device: D.
     Issue,
-    /// Completed.
+    /// Completed: C.
     Complete,
 }
 
-/// A trace format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// MSR Cambridge CSV.
-    Msr,
-    /// MSR Cambridge reduced to four columns.
-    MsrReduced,
-    /// Replay windows: milliseconds and bytes.
-    Replay,
-    /// Tencent CBS CSV.
-    Tencent,
-    /// Replay profiles with measured latencies.
-    Profile,
-    /// DiskSim ASCII in milliseconds.
-    DisksimMs,
-    /// DiskSim ASCII in microseconds.
-    DisksimUs,
-    /// DiskSim ASCII in nanoseconds.
-    DisksimNs,
-    /// DiskSim ASCII in milliseconds with sizes in pages of 4 KiB.
-    DisksimPages,
-    /// Text output of blkparse, one kind of event.
-    Blkparse(Event),
-}
-
-/// What a parser makes of a line.
-pub(crate) type Parsed = Result<Option<Row>, String>;
+/// A trace format: an entry of the table of formats.
+#[derive(Clone, Copy)]
+pub struct Format(&'static dyn LineFormat);
 
 impl Format {
-    /// All formats, in the order in which detection tries them.
-    pub const ALL: [Self; 12] = [
-        Self::Msr,
-        Self::MsrReduced,
-        Self::Tencent,
-        Self::Profile,
-        Self::Replay,
-        Self::DisksimPages,
-        Self::DisksimMs,
-        Self::DisksimUs,
-        Self::DisksimNs,
-        Self::Blkparse(Event::Queue),
-        Self::Blkparse(Event::Issue),
-        Self::Blkparse(Event::Complete),
-    ];
-
-    /// The name by which a format is asked for.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Msr => "msr",
-            Self::MsrReduced => "msr-reduced",
-            Self::Replay => "replay",
-            Self::Tencent => "tencent",
-            Self::Profile => "profile",
-            Self::DisksimMs => "disksim-ms",
-            Self::DisksimUs => "disksim-us",
-            Self::DisksimNs => "disksim-ns",
-            Self::DisksimPages => "disksim-pages",
-            Self::Blkparse(Event::Queue) => "blkparse-queue",
-            Self::Blkparse(Event::Issue) => "blkparse-issue",
-            Self::Blkparse(Event::Complete) => "blkparse-complete",
-        }
+    /// All formats, in the order in which detection prefers them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.into_iter().map(Self)
     }
 
     /// The format called `name`.
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        Self::all().find(|format| format.name() == name)
+    }
+
+    /// The format of blkparse output of which `event` is counted.
+    pub fn blkparse(event: Event) -> Self {
+        match event {
+            Event::Queue => Self(&blkparse::QUEUE),
+            Event::Issue => Self(&blkparse::ISSUE),
+            Event::Complete => Self(&blkparse::COMPLETE),
+        }
     }
 
     /// All names, for messages.
     pub fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
+        Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name by which it is asked for.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// What it is, in one line.
+    pub fn description(self) -> &'static str {
+        self.0.description()
     }
 
     /// What a row looks like.
-    pub const fn accepted(self) -> &'static str {
-        match self {
-            Self::Msr => "timestamp in 100 ns,host,disk,Read|Write,offset bytes,size bytes,response time",
-            Self::MsrReduced => "timestamp in 100 ns, Read|Write, offset bytes, size bytes, separated by blanks",
-            Self::Replay => "time ms, device, offset bytes, size bytes, 1 for read or 0 for write, separated by blanks",
-            Self::Tencent => "timestamp s,offset sectors,size sectors,0 for read or 1 for write,volume",
-            Self::Profile => {
-                "arrival ms,latency us,1 for read or 0 for write,size bytes,offset bytes,submit ms,bytes done"
-            }
-            Self::DisksimMs => "time ms, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
-            Self::DisksimUs => "time us, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
-            Self::DisksimNs => "time ns, device, sector, sectors, 1 for read or 0 for write, separated by blanks",
-            Self::DisksimPages => {
-                "time ms, device, sector, pages of 4 KiB, 1 for read or 0 for write, separated by tabs"
-            }
-            Self::Blkparse(_) => "major,minor cpu sequence seconds pid event rwbs sector + sectors [process]",
-        }
+    pub fn accepted(self) -> &'static str {
+        self.0.accepted()
     }
 
-    /// Parses one line: a row, nothing of interest, or what is wrong with it.
+    /// Parses one line that is not blank.
     pub(crate) fn parse(self, line: &str) -> Parsed {
-        match self {
-            Self::Msr => msr::parse(line),
-            Self::MsrReduced => msr::parse_reduced(line),
-            Self::Replay => replay::parse(line),
-            Self::Tencent => tencent::parse(line),
-            Self::Profile => tencent::parse_profile(line),
-            Self::DisksimMs => disksim::parse(line, disksim::Unit::Milliseconds),
-            Self::DisksimUs => disksim::parse(line, disksim::Unit::Microseconds),
-            Self::DisksimNs => disksim::parse(line, disksim::Unit::Nanoseconds),
-            Self::DisksimPages => disksim::parse(line, disksim::Unit::Pages),
-            Self::Blkparse(event) => blkparse::parse(line, event),
-        }
+        self.0.parse(line)
     }
 
-    /// The format of a file that begins with `lines`: the first of [`Format::ALL`] of which these are rows.
-    pub(crate) fn detect(lines: &[String]) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.fits(lines))
+    /// The format of a file that begins with `lines`, none of them blank: the one with the fewest lines that
+    /// it cannot mean, if it has rows and at most half of the lines are wrong. So a file with a spoilt row
+    /// keeps its format, and the error is about the row.
+    pub(crate) fn detect(lines: &[&str]) -> Option<Self> {
+        let judged = Self::all().filter_map(|format| Some((format.wrong_lines(lines)?, format)));
+        let (wrong, best) = judged.min_by_key(|(wrong, _)| *wrong)?;
+        (wrong * 2 <= lines.len()).then_some(best)
     }
 
-    fn fits(self, lines: &[String]) -> bool {
-        let mut rows = 0;
+    /// How many lines this format cannot mean; `None` when the others are no rows of it.
+    fn wrong_lines(self, lines: &[&str]) -> Option<usize> {
+        let mut rows = Vec::new();
+        let mut wrong = 0;
         for line in lines {
             match self.parse(line) {
-                Ok(Some(_)) => rows += 1,
-                Ok(None) => {}
-                Err(_) => return false,
+                Ok(Line::Row(_)) => rows.push(*line),
+                Ok(Line::Skip(_)) => {}
+                Err(_) => wrong += 1,
             }
         }
-        rows > 0 && self.plausible(lines)
+        (!rows.is_empty() && self.0.plausible(&rows)).then_some(wrong)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Format({})", self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(text: &str) -> &'static str {
+        Format::detect(&text.lines().collect::<Vec<_>>()).map_or("none", Format::name)
     }
 
-    /// What tells apart formats whose rows have the same shape.
-    fn plausible(self, lines: &[String]) -> bool {
-        match self {
-            Self::Replay => replay::plausible(lines),
-            Self::DisksimMs | Self::DisksimUs | Self::DisksimNs | Self::DisksimPages => disksim::detect(lines) == self,
-            _ => true,
+    #[test]
+    fn every_format_is_found_by_its_own_name_only() {
+        for format in Format::all() {
+            assert_eq!(Format::by_name(format.name()), Some(format));
+            assert!(!format.description().is_empty() && !format.accepted().is_empty());
         }
+        assert_eq!(Format::all().filter(|format| format.name() == "msr").count(), 1);
+        assert_eq!(Format::by_name("MSR"), None);
     }
-}
 
-/// A field as an unsigned number, or what is wrong with it.
-pub(crate) fn number(field: Option<&str>, name: &str) -> Result<u64, String> {
-    let field = field.ok_or_else(|| format!("the {name} is missing"))?;
-    field.trim().parse().map_err(|_| format!("the {name} {field:?} is no whole number"))
-}
-
-/// A length in bytes from a count of `unit` bytes.
-pub(crate) fn length(field: Option<&str>, name: &str, unit: u64) -> Result<u32, String> {
-    let count = number(field, name)?;
-    count
-        .checked_mul(unit)
-        .and_then(|bytes| u32::try_from(bytes).ok())
-        .ok_or_else(|| format!("the {name} {count} makes more than 4 GiB"))
-}
-
-/// An offset in bytes from a count of `unit` bytes.
-pub(crate) fn offset(field: Option<&str>, name: &str, unit: u64) -> Result<u64, String> {
-    let count = number(field, name)?;
-    count.checked_mul(unit).ok_or_else(|| format!("the {name} {count} is too large"))
-}
-
-/// A time in picoseconds from a decimal number of units of `unit_ps`, exact to the picosecond.
-pub(crate) fn time(field: Option<&str>, unit_ps: i128) -> Result<i128, String> {
-    let field = field.ok_or("the time is missing")?.trim();
-    let wrong = || format!("the time {field:?} is no decimal number");
-    let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
-    if whole.is_empty() || whole.len() > 19 || fraction.len() > 12 {
-        return Err(wrong());
+    #[test]
+    fn comma_separated_rows_tell_their_format() {
+        assert_eq!(detect("128166386783630075,hm,0,Write,3164164096,40960,2896"), "msr");
+        assert_eq!(detect("1538323200,4247200,128,1,1058"), "tencent");
+        assert_eq!(detect("0.000,114,1,4096,7356416,0.172,4096"), "profile");
     }
-    let digits = |text: &str| -> Result<i128, String> {
-        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(wrong());
-        }
-        if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| wrong()) }
-    };
-    let scale = 10_i128.pow(fraction.len() as u32);
-    Ok(digits(whole)? * unit_ps + digits(fraction)? * unit_ps / scale)
-}
 
-/// A direction written as 1 and 0.
-pub(crate) fn direction(field: Option<&str>, read: &str, write: &str) -> Result<Operation, String> {
-    match field.map(str::trim) {
-        Some(text) if text == read => Ok(Operation::Read),
-        Some(text) if text == write => Ok(Operation::Write),
-        Some(text) => Err(format!("the type {text:?} is neither {read} nor {write}")),
-        None => Err("the type is missing".to_owned()),
+    #[test]
+    fn blank_separated_rows_tell_their_format_and_unit() {
+        assert_eq!(detect("128166465299119000 \tRead\t1.82083E+11\t4096"), "web3");
+        assert_eq!(detect("0.000 0 200626176 4096 0\n223.412 0 3159347200 36864 0"), "replay");
+        assert_eq!(detect("0.000 5 174224064 16 1\n0.221 5 162947904 16 1"), "disksim-ms");
+        assert_eq!(detect("0 0 280605840 2 1\n979 0 287641400 128 1"), "disksim-us");
+        assert_eq!(detect("938513000 4 264719034 16 0\n938828000 3 197570570 16 0"), "disksim-ns");
+        assert_eq!(detect("26.214\t0\t303574\t1\t0\n78.6\t0\t55596\t2\t1"), "disksim-pages");
+        assert_eq!(detect("26.214\t0\t303574\t8\t0\n78.6\t0\t55596\t128\t1"), "disksim-ms");
     }
-}
 
-/// Checks that nothing follows.
-pub(crate) fn end(field: Option<&str>) -> Result<(), String> {
-    field.map_or(Ok(()), |extra| Err(format!("there is {extra:?} after the last field")))
-}
-
-/// A row with a request that is exact.
-pub(crate) fn row(time_ps: i128, volume: u64, operation: Operation, offset_bytes: u64, len_bytes: u32) -> Parsed {
-    let volume = u32::try_from(volume).map_err(|_| format!("the volume {volume} is beyond 32 bits"))?;
-    let request = BlockRequest { operation, offset_bytes, len_bytes };
-    if request.end_bytes().is_none() {
-        return Err(format!("the request at byte {offset_bytes} ends beyond 2^64"));
+    #[test]
+    fn the_earliest_event_that_a_blkparse_file_has_is_counted() {
+        let line = |event: &str| format!("8,16 3 5 0.000026421 3645 {event} R 4938888 + 256 [java]\n");
+        assert_eq!(detect(&[line("C"), line("D"), line("Q")].concat()), "blkparse-queue");
+        assert_eq!(detect(&[line("I"), line("C"), line("D")].concat()), "blkparse-issue");
+        assert_eq!(detect(&line("C")), "blkparse-complete");
+        assert_eq!(detect(&line("G")), "none");
     }
-    Ok(Some(Row { time_ps, volume, request, rounded: false }))
+
+    #[test]
+    fn a_format_survives_spoilt_lines_but_not_a_majority_of_them() {
+        let row = "1538323200,4247200,128,1,1058\n";
+        assert_eq!(detect(&format!("what\n{row}{row}")), "tencent");
+        assert_eq!(detect(&format!("what\nis\n{row}this")), "none");
+    }
 }

@@ -1,0 +1,170 @@
+//! The program as a user meets it: every kind of bad input, the JSON contract, and the same results from any
+//! number of threads.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the crate is three levels deep").to_owned()
+}
+
+fn flashyard(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_flashyard");
+    Command::new(program).args(arguments).current_dir(root()).output().expect("the program starts")
+}
+
+/// Runs the demo, small, with more arguments.
+fn demo(arguments: &[&str]) -> Output {
+    let small =
+        ["run", "scenarios/demo/scenario.toml", "--set", "run.requests_per_drive=300", "--set", "run.warmup=0 ms"];
+    flashyard(&[&small[..], arguments].concat())
+}
+
+/// Asserts exit status 2 and one error that contains all of `parts`.
+fn refused(output: &Output, parts: &[&str]) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.starts_with("error: ") && error.matches("error: ").count() == 1, "{error}");
+    for part in parts {
+        assert!(error.contains(part), "{part:?} is missing in: {error}");
+    }
+    assert!(output.stdout.is_empty(), "nothing is printed besides the error");
+}
+
+fn file(name: &str, content: &[u8]) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = directory.path().join(name);
+    std::fs::write(&path, content).expect("it can be written");
+    let path = path.to_str().expect("the path is text").to_owned();
+    (directory, path)
+}
+
+#[test]
+fn a_missing_scenario_is_named() {
+    refused(&flashyard(&["run", "nowhere.toml"]), &["nowhere.toml", "cannot be read"]);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_file_and_line() {
+    let text = std::fs::read_to_string(root().join("scenarios/demo/scenario.toml")).expect("the demo is there");
+    let (_keep, path) = file("bad.toml", text.replace("busy_drives", "bsy_drives").as_bytes());
+    refused(&flashyard(&["run", &path]), &["bad.toml", "line 9", "bsy_drives"]);
+}
+
+#[test]
+fn a_bad_unit_names_the_accepted_ones() {
+    refused(&demo(&["--set", "drive.read_rate=14 GB"]), &["14 GB", "GB/s"]);
+    refused(&demo(&["--set", "drive.read_lsb=30"]), &["invalid type"]);
+}
+
+#[test]
+fn numbers_outside_their_range_say_what_is_possible() {
+    refused(&demo(&["--set", "jbof.drives=0"]), &["drives is 0", "1 to 255"]);
+    refused(&demo(&["--set", "jbof.busy_drives=13"]), &["busy_drives is 13", "1 to 12"]);
+    refused(&demo(&["--set", "drive.channels=0"]), &["channels is zero"]);
+    refused(&demo(&["--set", "drive.over_provisioning=0.0"]), &["spare superblocks"]);
+    refused(&demo(&["--set", "workload.depth=0"]), &["workload.depth"]);
+    refused(&demo(&["--set", "designs=[\"best\"]"]), &["best", "conv, oc, shrunk"]);
+    refused(&demo(&["--set", "workload.table2=Ali-9"]), &["Ali-9", "Ali-0"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_named_with_its_line() {
+    let row = "128166385295514663,hm,0,Write,9056014336,2048,2833\n";
+    refused(&demo(&["--set", "workload.trace=nowhere.csv"]), &["nowhere.csv", "cannot be opened"]);
+    let (_one, mixed) = file("mixed.csv", format!("{row}{row}0.000 0 200626176 4096 0\n").as_bytes());
+    refused(&demo(&["--set", &format!("workload.trace={mixed}")]), &["mixed.csv:3", "a row is"]);
+    let compressed = std::fs::read(root().join("LICENSE")).expect("the licence is there");
+    let (_two, junk) = file("junk.csv", &compressed);
+    refused(&demo(&["--set", &format!("workload.trace={junk}")]), &["junk.csv:1", "no known format"]);
+    refused(&flashyard(&["trace", "info", "nowhere.csv"]), &["nowhere.csv"]);
+    refused(&flashyard(&["trace", "info", &mixed, "--format", "tape"]), &["tape", "msr"]);
+}
+
+#[test]
+fn an_address_beyond_the_drive_is_folded_for_traces_and_refused_for_spans() {
+    let far = "1,hm,0,Read,99999999999999,4096,1\n";
+    let (_keep, path) = file("far.csv", far.as_bytes());
+    assert!(demo(&["--set", &format!("workload.trace={path}")]).status.success());
+    refused(&demo(&["--set", "workload.span=9 TiB"]), &["workload.span"]);
+}
+
+#[test]
+fn an_unknown_system_or_number_is_refused() {
+    refused(&flashyard(&["reproduce", "ybof"]), &["ybof", "xbof"]);
+    refused(&flashyard(&["reproduce", "xbof", "no-such-row"]), &["no-such-row", "bom-saving"]);
+}
+
+#[test]
+fn closed_forms_reproduce_without_a_run() {
+    let output = flashyard(&["reproduce", "xbof", "bom-saving", "bom-compute-share-pcie5", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(rows.as_array().map(Vec::len), Some(2));
+    for key in ["id", "where", "metric", "unit", "published", "measured", "tolerance", "ok", "note"] {
+        assert!(rows[0].get(key).is_some(), "{key} is part of the contract");
+    }
+}
+
+#[test]
+fn the_json_contract_holds_and_results_do_not_depend_on_threads() {
+    let run = |threads: &str| {
+        let output = demo(&["--json", "--threads", threads, "--seed", "7"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        report["wall_seconds"] = 0.into();
+        report
+    };
+    let report = run("1");
+    assert_eq!(report, run("2"));
+    assert_eq!((report["scenario"].as_str(), report["seed"].as_u64()), (Some("demo"), Some(7)));
+    let designs = report["designs"].as_array().expect("designs are a list");
+    assert_eq!(designs.len(), 7);
+    for design in designs {
+        assert_eq!(design["laws"]["hold"], true, "{}", design["laws"]);
+        assert_eq!(design["ios"], 1800, "six drives issue 300 each");
+        assert_eq!(design["drives"].as_array().map(Vec::len), Some(12));
+        for of in [design, &design["drives"][0]] {
+            for key in [
+                "ios",
+                "read_bytes",
+                "write_bytes",
+                "throughput_bytes_per_s",
+                "iops",
+                "processor_utilization",
+                "flash_utilization",
+                "mapping_miss_ratio",
+                "write_amplification",
+                "energy_joules",
+                "bom_dollars",
+            ] {
+                assert!(of[key].is_number(), "{key} is part of the contract");
+            }
+            for key in ["mean", "p50", "p99", "p999", "max"] {
+                assert!(of["latency_us"][key].is_number(), "latency_us.{key} is part of the contract");
+            }
+        }
+    }
+}
+
+#[test]
+fn out_writes_a_report_and_a_scenario_that_runs_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let out = directory.path().to_str().expect("the path is text");
+    assert!(demo(&["--out", out, "--set", "designs=[\"conv\"]"]).status.success());
+    let again = flashyard(&["run", &format!("{out}/resolved.toml"), "--json"]);
+    let first: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(directory.path().join("report.json")).expect("it was written"))
+            .expect("it is JSON");
+    let second: serde_json::Value = serde_json::from_slice(&again.stdout).expect("it is JSON");
+    assert_eq!(first["designs"], second["designs"]);
+}
+
+#[test]
+fn the_schema_is_json_and_names_every_section() {
+    let output = flashyard(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    for section in ["jbof", "drive", "host", "workload", "run", "harvest"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Fields of rows: numbers, lengths, offsets, times and directions, or what is wrong with them.
+
+use super::{Line, Parsed, Row, RowError, Skip};
+use flashyard_blk::{BlockRequest, Operation};
+
+/// Bytes of a sector in every format that counts sectors.
+pub(super) const SECTOR: u64 = 512;
+/// Picoseconds of a microsecond.
+pub(super) const MICROSECOND_PS: i128 = 1_000_000;
+/// Picoseconds of a millisecond.
+pub(super) const MILLISECOND_PS: i128 = 1_000 * MICROSECOND_PS;
+/// Picoseconds of a second.
+pub(super) const SECOND_PS: i128 = 1_000 * MILLISECOND_PS;
+/// Picoseconds of the 100 ns in which Windows counts.
+pub(super) const FILETIME_PS: i128 = MICROSECOND_PS / 10;
+
+/// A field that has to be there.
+pub(super) fn required<'a>(field: Option<&'a str>, name: &str) -> Result<&'a str, RowError> {
+    field.map(str::trim).ok_or_else(|| RowError(format!("the {name} is missing")))
+}
+
+/// A field as an unsigned number.
+pub(super) fn number(field: Option<&str>, name: &str) -> Result<u64, RowError> {
+    let field = required(field, name)?;
+    field.parse().map_err(|_| RowError(format!("the {name} {field:?} is no whole number")))
+}
+
+/// A length in bytes from a count of `unit` bytes.
+pub(super) fn length(field: Option<&str>, name: &str, unit: u64) -> Result<u32, RowError> {
+    let count = number(field, name)?;
+    let bytes = count.checked_mul(unit).and_then(|bytes| u32::try_from(bytes).ok());
+    bytes.ok_or_else(|| RowError(format!("the {name} {count} makes 4 GiB or more")))
+}
+
+/// An offset in bytes from a count of `unit` bytes.
+pub(super) fn offset(field: Option<&str>, name: &str, unit: u64) -> Result<u64, RowError> {
+    let count = number(field, name)?;
+    count.checked_mul(unit).ok_or_else(|| RowError(format!("the {name} {count} is beyond 2^64 bytes")))
+}
+
+/// A time in picoseconds from a decimal number of units of `unit_ps`. Digits below a picosecond are cut off.
+pub(super) fn time(field: Option<&str>, unit_ps: i128) -> Result<i128, RowError> {
+    let field = required(field, "time")?;
+    let wrong = || RowError(format!("the time {field:?} is no decimal number"));
+    let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
+    // 19 and 12 digits of at most 10^12 ps stay far below 2^127.
+    if whole.is_empty() || whole.len() > 19 || fraction.len() > 12 {
+        return Err(wrong());
+    }
+    let digits = |text: &str| -> Result<i128, RowError> {
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| wrong()) }
+    };
+    let scale = 10_i128.pow(fraction.len() as u32);
+    Ok(digits(whole)? * unit_ps + digits(fraction)? * unit_ps / scale)
+}
+
+/// A direction written as the word `read` or the word `write`.
+pub(super) fn direction(field: Option<&str>, read: &str, write: &str) -> Result<Operation, RowError> {
+    let text = required(field, "type")?;
+    if text == read {
+        Ok(Operation::Read)
+    } else if text == write {
+        Ok(Operation::Write)
+    } else {
+        Err(RowError(format!("the type {text:?} is neither {read} nor {write}")))
+    }
+}
+
+/// Checks that nothing follows.
+pub(super) fn end(field: Option<&str>) -> Result<(), RowError> {
+    field.map_or(Ok(()), |extra| Err(RowError(format!("there is {extra:?} after the last field"))))
+}
+
+/// A row, or a line to pass over when the request is for no bytes.
+pub(super) fn row(time_ps: i128, volume: u64, operation: Operation, offset_bytes: u64, len_bytes: u32) -> Parsed {
+    let volume = u32::try_from(volume).map_err(|_| RowError(format!("the volume {volume} is beyond 32 bits")))?;
+    if len_bytes == 0 {
+        return Ok(Line::Skip(Skip::NoRange));
+    }
+    let request = BlockRequest { operation, offset_bytes, len_bytes };
+    if request.end_bytes().is_none() {
+        return Err(RowError(format!("the request at byte {offset_bytes} ends beyond 2^64")));
+    }
+    Ok(Line::Row(Row { time_ps, volume, request, rounded: false }))
+}
+
+/// The row that a test expects in `parsed`.
+#[cfg(test)]
+pub(super) fn expect_row(parsed: Parsed) -> Row {
+    match parsed {
+        Ok(Line::Row(row)) => row,
+        other => panic!("no row but {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_to_the_picosecond() {
+        assert_eq!(time(Some("128166385295514663"), FILETIME_PS), Ok(12_816_638_529_551_466_300_000));
+        assert_eq!(time(Some("0.000026421"), SECOND_PS), Ok(26_421_000));
+        assert_eq!(time(Some(" 1. "), MILLISECOND_PS), Ok(MILLISECOND_PS));
+        assert_eq!(time(Some("9999999999999999999.999999999999"), SECOND_PS), Ok(10_i128.pow(31) - 1));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in ["", ".5", "-1", "1e3", "1.2.3", "+1", "NaN", "99999999999999999999", "0.1234567890123"] {
+            assert!(time(Some(text), SECOND_PS).is_err(), "{text:?}");
+        }
+        assert!(time(None, SECOND_PS).is_err());
+    }
+
+    #[test]
+    fn requests_that_do_not_fit_are_refused() {
+        assert!(length(Some("8388608"), "size", SECTOR).is_err());
+        assert_eq!(length(Some("8388607"), "size", SECTOR), Ok(u32::MAX - 511));
+        assert!(offset(Some("36028797018963968"), "sector", SECTOR).is_err());
+        assert!(row(0, 0, Operation::Read, u64::MAX, 1).is_err());
+        assert!(row(0, 1 << 32, Operation::Read, 0, 1).is_err());
+    }
+
+    #[test]
+    fn a_request_for_no_bytes_is_passed_over() {
+        assert_eq!(row(0, 0, Operation::Read, 8, 0), Ok(Line::Skip(Skip::NoRange)));
+    }
+}
