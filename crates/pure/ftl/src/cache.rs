@@ -180,6 +180,11 @@ impl MappingCache {
         Access { found, evicted: self.settle() }
     }
 
+    /// Forgets the counts, not the pages: after warming.
+    pub fn reset_counters(&mut self) {
+        self.counters = CacheCounters::default();
+    }
+
     /// Where `page` is.
     #[inline]
     pub fn residence(&self, page: u32) -> Residence {

@@ -17,6 +17,9 @@ use flashyard_workload::{
     AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec, table2,
 };
 
+/// Makes the seed of warming another one than that of the run.
+const WARMING_SEED: u64 = 0x5741_524D;
+
 fn value(key: &'static str, message: String) -> ScenarioError {
     ScenarioError::Value { key, message }
 }
@@ -218,6 +221,18 @@ pub(crate) fn sources(
             Ok(Box::new(source) as Source)
         })
         .collect()
+}
+
+/// Sources that warm mapping caches: the same description with other random numbers, a trace at most once.
+pub(crate) fn warming_sources(
+    scenario: &Scenario,
+    capacity_bytes: u64,
+    files: &'static dyn Files,
+) -> Result<Vec<Source>, ScenarioError> {
+    let mut warming = scenario.clone();
+    warming.seed ^= WARMING_SEED;
+    warming.workload.repetitions = Some(1);
+    sources(&warming, capacity_bytes, files)
 }
 
 /// What drives the run, in words, with every scaling that is applied.

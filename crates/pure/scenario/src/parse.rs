@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_bad_unit_is_named_with_its_line_and_the_accepted_units() {
         let message = error(&DEMO.replace("60 ms", "60 minutes"), &[]);
-        assert!(message.contains("line 25") && message.contains("ns, us, ms, s"), "{message}");
+        assert!(message.contains("line 26") && message.contains("ns, us, ms, s"), "{message}");
     }
 
     #[test]

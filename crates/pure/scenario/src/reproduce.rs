@@ -157,6 +157,7 @@ impl Study {
             Run::Ali0(design) => {
                 // Depth 16 is what the source's own figures imply: sheet §8.11.
                 scenario.workload.depth = Some(16);
+                scenario.run.warm_mapping_requests = 1_500_000;
                 scenario.workload.table2 = Some("Ali-0".to_owned());
                 design
             }

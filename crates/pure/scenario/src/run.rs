@@ -55,7 +55,12 @@ pub fn run_design(
     let plan = assemble::plan(scenario)?;
     let capacity = u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
     let sources = assemble::sources(scenario, capacity, files)?;
-    let figures = Jbof::new(config, plan, sources)?.run(observer)?;
+    let mut jbof = Jbof::new(config, plan, sources)?;
+    if scenario.run.warm_mapping_requests > 0 {
+        let warming = assemble::warming_sources(scenario, capacity, files)?;
+        jbof.warm_mapping(warming, scenario.run.warm_mapping_requests)?;
+    }
+    let figures = jbof.run(observer)?;
     let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
     // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
     let price =

@@ -309,6 +309,9 @@ pub struct RunSection {
     pub warmup: Option<Time>,
     /// Simulated time that figures cover.
     pub measure: Option<Time>,
+    /// Requests of each busy drive that warm its mapping cache before the run, without timing. A trace warms
+    /// with one pass at most.
+    pub warm_mapping_requests: u64,
     /// Requests of each busy drive, when `measure` is absent.
     pub requests_per_drive: Option<u64>,
 }

@@ -156,10 +156,10 @@ pub enum StopRule {
 #[derive(Debug, thiserror::Error)]
 pub enum JbofError {
     /// The drive cannot be.
-    #[error("drive: {0}")]
+    #[error("the drive cannot be built")]
     Drive(#[from] DriveConfigError),
     /// The fabric cannot be.
-    #[error("fabric: {0}")]
+    #[error("the fabric cannot be built")]
     Fabric(#[from] FabricError),
     /// A number outside its range.
     #[error("{name} is {value}, give {least} to {most}")]
@@ -197,7 +197,7 @@ pub enum JbofError {
         capacity: u64,
     },
     /// A stream failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] flashyard_workload::SourceError),
     /// The observer asked to stop.
     #[error("interrupted")]

@@ -1,13 +1,35 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
-use super::world::{Event, Jbof, Phase, Purpose, Request};
+use super::world::{Event, Jbof, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation as BlockOperation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_ssd::Operation;
 use flashyard_units::SimTime;
 
 impl Jbof {
+    /// Brings the mapping caches of busy drives to the state that `accesses` requests of
+    /// each source leave, without timing. Does nothing where the whole map is in memory.
+    ///
+    /// Errors: a source that fails.
+    pub fn warm_mapping(&mut self, sources: Vec<Source>, accesses: u64) -> Result<(), JbofError> {
+        for (drive, mut source) in self.drives.iter_mut().zip(sources) {
+            if drive.data.cache.is_complete() {
+                continue;
+            }
+            let pages = self.config.map_pages();
+            for _ in 0..accesses {
+                let Some(record) = source.next_request()? else { break };
+                let page = record.request.offset_bytes / u64::from(SLOT_BYTES * SLOTS_PER_TRANSLATION_PAGE);
+                // The state of the drive before the run is clean: only the order of use matters.
+                drive.data.cache.access((page as u32).min(pages - 1), false);
+            }
+            drive.data.cache.reset_counters();
+        }
+        Ok(())
+    }
+
     /// Fills a closed loop to its depth, or waits for an open loop's first arrival.
     pub(super) fn start_stream(&mut self, now: SimTime, stream: u16) {
         match self.plan.depth {
