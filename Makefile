@@ -14,10 +14,10 @@ help: ## list the targets
 demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 	$(FLASHYARD) run scenarios/demo/scenario.toml $(if $(TRACE),--set 'workload.trace=$(TRACE)')
 
-test: ## every test, the demo, the reproduction and, where they lie beside the repository, the recorded traces
+test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
 	$(CARGO) test --workspace
 	$(MAKE) demo
-	$(FLASHYARD) reproduce xbof
+	$(CARGO) xtask golden
 	$(CARGO) xtask real-traces
 
 bench: ## speed and memory of the simulator, with a hash of its results

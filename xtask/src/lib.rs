@@ -1,8 +1,8 @@
 //! Repository chores that cargo does not know: which crate may import which, and whether the tree is tidy.
 //!
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
-//! banned words, orphan files, crate pages, links and unused dependencies; `real-traces` drives the built
-//! program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
+//! banned words, orphan files, crate pages, links and unused dependencies; `golden` compares
+//! the reproduction with the accepted table; `real-traces` drives the built program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -11,6 +11,7 @@
 
 mod dependencies;
 mod finding;
+mod golden;
 mod layers;
 mod lengths;
 mod links;
@@ -24,6 +25,7 @@ mod rust_source;
 mod words;
 
 pub use finding::Finding;
+pub use golden::golden;
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;
 

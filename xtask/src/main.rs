@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use xtask::{Finding, Outcome, Repository, drive_real_traces, layers, tidy};
+use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, layers, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   layers       compare the manifests with layers.toml
   tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies
+  golden       run the reproduction and compare it with scenarios/xbof/golden.txt (--accept: take it)
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
 
 fn main() -> ExitCode {
@@ -18,6 +19,8 @@ fn main() -> ExitCode {
     let result = match names.as_slice() {
         ["layers"] => Repository::discover().and_then(|repository| layers(&repository)).map(|found| show(&found)),
         ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
+        ["golden"] => Repository::discover().and_then(|repository| golden(&repository, false)),
+        ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, true)),
         ["real-traces"] => real_traces(),
         _ => {
             eprintln!("{USAGE}");

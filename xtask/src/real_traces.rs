@@ -54,8 +54,7 @@ pub fn drive_real_traces(repository: &Repository) -> Result<Outcome> {
         println!("SKIPPED: no recorded traces at {TRACES}; readers and designs were not tried on real ones");
         return Ok(Outcome::Skipped);
     }
-    let program = repository.target_directory.join("release").join("flashyard");
-    ensure!(program.is_file(), "{} is not built; run `make test`, or cargo build --release first", program.display());
+    let program = program(repository)?;
     let files = supported_files(&traces)?;
     ensure!(!files.is_empty(), "{TRACES} holds none of the supported traces");
     let mut failed = 0;
@@ -72,6 +71,13 @@ pub fn drive_real_traces(repository: &Repository) -> Result<Outcome> {
     }
     println!("{} trace files, {failed} failed", files.len());
     Ok(Outcome::Driven { files: files.len(), failed })
+}
+
+/// The release build of the program.
+pub(crate) fn program(repository: &Repository) -> Result<PathBuf> {
+    let program = repository.target_directory.join("release").join("flashyard");
+    ensure!(program.is_file(), "{} is not built; run `make test`, or cargo build --release first", program.display());
+    Ok(program)
 }
 
 fn supported_files(traces: &Path) -> Result<Vec<PathBuf>> {
@@ -99,16 +105,18 @@ fn drive(root: &Path, program: &Path, file: &Path) -> Result<String> {
     let info = answer(root, program, &["trace", "info", path, "--json"]).context("trace info")?;
     ensure!(info.is_object(), "trace info: the answer is not one JSON object");
     let trace = format!("workload.trace={path}");
-    let requests = format!("workload.requests_per_drive={REQUESTS_PER_DRIVE}");
-    let arguments = ["run", SCENARIO, "--set", &trace, "--set", &requests, "--json"];
+    let requests = format!("run.requests_per_drive={REQUESTS_PER_DRIVE}");
+    let short = ["--set", "run.warmup=0 ms", "--set", "run.warm_mapping_requests=0"];
+    let arguments = [&["run", SCENARIO, "--set", &trace, "--set", &requests, "--json"][..], &short].concat();
     check_run(&answer(root, program, &arguments).context("run")?)
 }
 
 /// Runs the program and reads its one JSON value.
-fn answer(root: &Path, program: &Path, arguments: &[&str]) -> Result<Value> {
+pub(crate) fn answer(root: &Path, program: &Path, arguments: &[&str]) -> Result<Value> {
     let output =
         Command::new(program).args(arguments).current_dir(root).output().context("cannot start the program")?;
-    if !output.status.success() {
+    // Status 1 is an answer too: a reproduced number outside its tolerance.
+    if !output.status.success() && output.status.code() != Some(1) {
         let words = String::from_utf8_lossy(&output.stderr);
         bail!("{}: {}", output.status, words.lines().last().unwrap_or("nothing on standard error"));
     }

@@ -63,6 +63,7 @@ fn numbers_outside_their_range_say_what_is_possible() {
     refused(&demo(&["--set", "jbof.busy_drives=13"]), &["busy_drives is 13", "1 to 12"]);
     refused(&demo(&["--set", "drive.channels=0"]), &["channels is zero"]);
     refused(&demo(&["--set", "drive.over_provisioning=0.0"]), &["spare superblocks"]);
+    refused(&demo(&["--set", "run.warmup=9 s"]), &["warm-up of 9.000 s", "nothing was measured"]);
     refused(&demo(&["--set", "workload.depth=0"]), &["workload.depth"]);
     refused(&demo(&["--set", "designs=[\"best\"]"]), &["best", "conv, oc, shrunk"]);
     refused(&demo(&["--set", "workload.table2=Ali-9"]), &["Ali-9", "Ali-0"]);

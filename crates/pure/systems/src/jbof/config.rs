@@ -199,6 +199,15 @@ pub enum JbofError {
     /// A stream failed.
     #[error(transparent)]
     Source(#[from] flashyard_workload::SourceError),
+    /// The streams ended before anything counted.
+    #[error(
+        "every stream ended before the warm-up of {warmup} did, so nothing was measured; \
+         give more requests or a shorter warm-up"
+    )]
+    NothingMeasured {
+        /// The warm-up.
+        warmup: SimSpan,
+    },
     /// The observer asked to stop.
     #[error("interrupted")]
     Interrupted,

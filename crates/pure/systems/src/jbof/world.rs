@@ -302,6 +302,10 @@ impl Jbof {
     /// Streams issue nothing more; the window ends here, unless copy-back belongs to it.
     pub(super) fn stop(&mut self, now: SimTime) {
         self.stopping = true;
+        if self.begun.is_none() {
+            self.fault = Some(JbofError::NothingMeasured { warmup: self.plan.warmup });
+            return;
+        }
         if self.config.design == Design::Vh {
             self.start_copy_back(now);
         } else {

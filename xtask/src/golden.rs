@@ -1,0 +1,68 @@
+//! Golden results: did our numbers change? Exact, for the pinned seed; which of them agree with the source is part
+//! of the table, so a row that turns red is seen as well.
+
+use crate::Repository;
+use crate::real_traces::{answer, program};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The accepted table, and the command whose answer it holds.
+const TABLE: &str = "scenarios/xbof/golden.txt";
+const COMMAND: [&str; 3] = ["reproduce", "xbof", "--json"];
+
+/// Runs the reproduction and compares it with the accepted table, or accepts it. Prints what differs.
+///
+/// Errors: a program that is not built or does not answer, a table that cannot be read or written.
+pub fn golden(repository: &Repository, accept: bool) -> Result<bool> {
+    let found = table(&answer(&repository.root, &program(repository)?, &COMMAND)?)?;
+    let path = repository.root.join(TABLE);
+    if accept {
+        std::fs::write(&path, &found).with_context(|| format!("{TABLE}: cannot be written"))?;
+        println!("{TABLE}: accepted; say why in a `Golden:` line of the commit");
+        return Ok(true);
+    }
+    let accepted = repository.read(TABLE)?;
+    print!("{found}");
+    let changed = differences(&accepted, &found);
+    for line in &changed {
+        println!("{line}");
+    }
+    println!("{} lines of {TABLE} changed", changed.len());
+    Ok(changed.is_empty())
+}
+
+/// One line a number: id, figure, unit, and whether it agrees with the source.
+fn table(comparisons: &Value) -> Result<String> {
+    let mut text = String::new();
+    for row in comparisons.as_array().context("the reproduction is not a list")? {
+        let id = row["id"].as_str().context("a number has no id")?;
+        let figure = row["measured"].as_f64().map_or("-".to_owned(), |measured| format!("{measured:.3}"));
+        let unit = row["unit"].as_str().unwrap_or_default();
+        let verdict = if row["ok"] == true { "agrees" } else { "does not agree" };
+        writeln!(text, "{id:28} {figure:>10} {unit:7} {verdict}")?;
+    }
+    Ok(text)
+}
+
+fn differences(accepted: &str, found: &str) -> Vec<String> {
+    let missing = accepted.lines().filter(|line| !found.lines().any(|other| other == *line));
+    let new = found.lines().filter(|line| !accepted.lines().any(|other| other == *line));
+    missing.map(|line| format!("- {line}")).chain(new.map(|line| format!("+ {line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_changed_number_is_shown_on_both_sides() {
+        let before = table(&json!([{ "id": "a", "measured": 1.0, "unit": "%", "ok": true }])).expect("it is a table");
+        let after = table(&json!([{ "id": "a", "measured": 1.5, "unit": "%", "ok": false }])).expect("it is a table");
+        assert!(differences(&before, &before).is_empty());
+        let changed = differences(&before, &after);
+        assert_eq!(changed.len(), 2);
+        assert!(changed[0].starts_with("- a") && changed[1].contains("1.500 %") && changed[1].contains("not agree"));
+    }
+}
