@@ -7,8 +7,8 @@ use flashyard_kernel::Rng;
 use flashyard_nand::CountingMedium;
 use std::time::Instant;
 
-/// Ages a drive of `blocks` blocks of 256 pages of 4 KiB by `overwrites` drive writes.
-pub(crate) fn measure(name: &str, blocks: u32, overwrites: u64, digest: &mut Digest) {
+/// Ages a drive of `blocks` blocks of 256 pages of 4 KiB by `writes` page writes, in steady state.
+pub(crate) fn measure(name: &str, blocks: u32, writes: u64, digest: &mut Digest) {
     let geometry = Geometry {
         channels: 1,
         dies_per_channel: 1,
@@ -35,11 +35,11 @@ pub(crate) fn measure(name: &str, blocks: u32, overwrites: u64, digest: &mut Dig
             ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium);
         }
     };
-    // Steady state first: amplification settles after about two drive writes.
-    age(&mut ftl, 2 * u64::from(logical_slots));
+    // Steady state first: amplification settles after about one and a half drive writes.
+    age(&mut ftl, u64::from(logical_slots) * 3 / 2);
     let before = *ftl.counters();
     let began = Instant::now();
-    age(&mut ftl, overwrites * u64::from(logical_slots));
+    age(&mut ftl, writes);
     let seconds = began.elapsed().as_secs_f64();
     let done = ftl.counters().since(&before);
     let programs = done.host_slots + done.moved_slots;

@@ -23,8 +23,8 @@ fn main() -> anyhow::Result<()> {
     println!("reference device R8, one thread");
     timed::r8(&mut digest)?;
     println!("untimed ageing, uniform random writes, greedy, 256-page blocks, 20 % spare");
-    ageing::measure("8 GiB", 8192, 5, &mut digest);
-    ageing::measure("256 GiB", 262_144, 2, &mut digest);
+    ageing::measure("8 GiB", 8192, 10_000_000, &mut digest);
+    ageing::measure("256 GiB", 262_144, 20_000_000, &mut digest);
     println!("twelve-drive XBOF");
     timed::xbof(&mut digest)?;
     println!("result hash {:016x}", digest.0.finish());

@@ -163,7 +163,7 @@ impl Jbof {
                 link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
             }
         });
-        Marks { at: now, host_busy: self.host.busy(), drives: drives.collect() }
+        Marks { at: now, host_busy: self.host.busy_until(now), drives: drives.collect() }
     }
 
     pub(super) fn figures(self) -> JbofFigures {
