@@ -1,6 +1,7 @@
 //! Ageing without time: the same layer driven against a medium that completes at once.
 
 use crate::ftl::{DieRow, Ftl, Stream};
+use crate::gc::Want;
 use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
 
 impl Ftl {
@@ -21,7 +22,7 @@ impl Ftl {
 
     /// Empties and erases one victim.
     fn reclaim_one(&mut self, medium: &mut impl Medium) {
-        while let Some(read) = self.reclaim_next_read(true) {
+        while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
             medium.accept(command);
             self.reclaim_row_read(read.number, |ftl, row| ftl.program_at_once(row, medium));

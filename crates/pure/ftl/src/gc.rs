@@ -3,7 +3,7 @@
 //! The caller paces it: it asks for reads as its flash allows, hands each back when it has completed, and
 //! erases when told. Nothing here waits.
 
-use crate::blocks::State;
+use crate::blocks::{State, Superblock};
 use crate::config::VictimPolicy;
 use crate::ftl::{DieRow, Ftl, Stream};
 use flashyard_flash::Slot;
@@ -17,6 +17,17 @@ pub struct RowRead {
     pub first: Slot,
     /// Slots from the first to the last valid one.
     pub span: u32,
+}
+
+/// Why reclaim should start on a new victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// It should not: only the present victim is finished.
+    Nothing,
+    /// Erased superblocks are scarce: the policy chooses.
+    Space,
+    /// The drive is idle: single-level data is folded into ordinary superblocks.
+    Folding,
 }
 
 /// Progress on the present victim.
@@ -42,17 +53,17 @@ impl Ftl {
         self.reclaim.victim.is_some()
     }
 
-    /// The next die row to read for reclaim, when there is work: `wanted` asks for a new victim, which is
-    /// chosen when `reclaim_needed` or when the single-level cache is to be folded.
+    /// The next die row to read for reclaim, when there is work; `want` says whether to start on a new victim.
     ///
     /// `None` while reads of the victim are outstanding and none is left to issue, while its frontier has no
     /// room for another die row, or when every closed superblock is fully valid.
-    pub fn reclaim_next_read(&mut self, wanted: bool) -> Option<RowRead> {
+    pub fn reclaim_next_read(&mut self, want: Want) -> Option<RowRead> {
         if self.reclaim.victim.is_none() {
-            if !wanted {
-                return None;
-            }
-            let victim = self.choose_victim()?;
+            let victim = match want {
+                Want::Nothing => return None,
+                Want::Space => self.choose_victim()?,
+                Want::Folding => self.foldable()?,
+            };
             self.condemn(victim);
         }
         let victim = self.reclaim.victim.expect("a victim was just chosen");
@@ -109,6 +120,17 @@ impl Ftl {
     pub fn reclaim_erased(&mut self, superblock: u32) {
         self.reclaim.erasing -= 1;
         self.note_erased(superblock);
+    }
+
+    /// A full superblock of single-level data, the lowest numbered; `None` without one.
+    pub fn foldable(&self) -> Option<u32> {
+        if self.single_level_in_use() == 0 {
+            return None;
+        }
+        let ready = |superblock: &Superblock| {
+            superblock.state == State::Closed && superblock.single_level && superblock.unprogrammed.is_none()
+        };
+        self.blocks.all.iter().position(ready).map(|number| number as u32)
     }
 
     /// Starts emptying `victim`.

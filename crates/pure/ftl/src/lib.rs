@@ -3,7 +3,7 @@
 //!
 //! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
 //! planes, separate frontiers for host data and for moved data, an optional single-level-cell cache that is folded
-//! by reclaim, greedy and cost-benefit victims, deallocation, padding, a mapping cache of translation
+//! when the drive is idle or space is scarce, greedy and cost-benefit victims, deallocation, padding, a mapping cache of translation
 //! pages with a local and an offsite part, preconditioning without timing, and payload stamps.
 //!
 //! The path of a write: `Ftl::append` takes the next slot of the host frontier, points the map at it and
@@ -32,7 +32,7 @@ mod victim;
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
 pub use config::{FtlConfig, FtlConfigError, VictimPolicy};
 pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
-pub use gc::RowRead;
+pub use gc::{RowRead, Want};
 pub use map::SparseTable;
 
 /// Logical slots covered by one translation page: 4 KiB of 4-byte entries. Source: [A] xbof §3.6.

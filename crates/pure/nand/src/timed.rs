@@ -47,6 +47,8 @@ struct Die {
     /// Slab index of the command in progress.
     active: u32,
     since: SimTime,
+    /// Time held by commands that have ended.
+    held: SimSpan,
     /// Link in the channel's bus queue.
     next_on_bus: u32,
 }
@@ -72,7 +74,6 @@ pub struct TimedNand {
     errors: ErrorModel,
     counters: MediumCounters,
     array_busy: SimSpan,
-    held: SimSpan,
     pending: u32,
     /// Dies with commands from [`Medium::accept`] that nobody has looked at yet.
     inbox: Vec<u32>,
@@ -88,6 +89,7 @@ impl TimedNand {
             passed: 0,
             active: NIL,
             since: SimTime::ZERO,
+            held: SimSpan::ZERO,
             next_on_bus: NIL,
         };
         let channel = Channel {
@@ -105,7 +107,6 @@ impl TimedNand {
             errors: ErrorModel::new(&config, Rng::named(seed, "nand.errors")),
             counters: MediumCounters::default(),
             array_busy: SimSpan::ZERO,
-            held: SimSpan::ZERO,
             pending: 0,
             inbox: Vec::with_capacity(64),
             config,
@@ -148,7 +149,17 @@ impl TimedNand {
 
     /// Time dies were held by commands, summed over dies: array, waiting for the bus, and transfer.
     pub fn held(&self) -> SimSpan {
-        self.held
+        self.dies.iter().map(|die| die.held).sum()
+    }
+
+    /// Busy clock of one die: time it was held by commands that have ended. Panics beyond the dies.
+    pub fn die_held(&self, die: u16) -> SimSpan {
+        self.dies[die as usize].held
+    }
+
+    /// Busy clock of one channel: time of its transfers. Panics beyond the channels.
+    pub fn channel_busy(&self, channel: u16) -> SimSpan {
+        self.channels[channel as usize].busy
     }
 
     /// Transfer time summed over channels.
@@ -163,7 +174,7 @@ impl TimedNand {
 
     /// Energy of all dies over `span` from the start of the world.
     pub fn energy(&self, span: SimSpan) -> Picojoules {
-        let bus = SimSpan::from_ps(self.held.as_ps().saturating_sub(self.array_busy.as_ps()));
+        let bus = SimSpan::from_ps(self.held().as_ps().saturating_sub(self.array_busy.as_ps()));
         self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
     }
 
@@ -300,7 +311,7 @@ impl TimedNand {
     fn finish(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let die = &mut self.dies[die_number as usize];
         let index = std::mem::replace(&mut die.active, NIL);
-        self.held += now.since(die.since);
+        die.held += now.since(die.since);
         let command = &self.slab[index as usize].command;
         out.emit(NandDone { kind: command.kind, tag: command.tag });
         self.free.push(index);

@@ -81,6 +81,8 @@ fn a_multi_plane_command_senses_once_and_transfers_every_page() {
     assert_eq!(done, [(0, SimSpan::from_us(45) + transfer)]);
     assert_eq!((nand.counters().page_reads, nand.bus_busy()), (4, transfer));
     assert_eq!(nand.held(), SimSpan::from_us(45) + transfer);
+    assert_eq!((nand.die_held(0), nand.die_held(1)), (nand.held(), SimSpan::ZERO));
+    assert_eq!((nand.channel_busy(0), nand.channel_busy(1)), (transfer, SimSpan::ZERO));
 }
 
 #[test]

@@ -3,25 +3,13 @@
 use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::reclaim::ReclaimPump;
+use flashyard_blk::Operation;
 use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority, SLOT_BYTES, Slot};
 use flashyard_ftl::{DieRow, Evicted, Ftl, MappingCache, Residence, SLOTS_PER_TRANSLATION_PAGE, Stream};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
-
-/// What a command does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Flash to host.
-    Read,
-    /// Host to write buffer to flash.
-    Write,
-    /// Deallocate.
-    Trim,
-    /// Make durable.
-    Flush,
-}
 
 /// One command for the data-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -122,5 +122,8 @@ impl Machine for Drive {
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
             DriveEvent::Due { command } => self.data.command_due(command, out),
         }
+        if self.data.config.ftl.slc_superblocks > 0 {
+            self.data.fold_when_idle(now, out);
+        }
     }
 }

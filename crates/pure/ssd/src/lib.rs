@@ -24,5 +24,6 @@ mod write;
 
 pub use compute::{ComputeEnd, Job};
 pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
-pub use data::{CommandSpec, DataCounters, DataEnd, Operation};
+pub use data::{CommandSpec, DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
+pub use flashyard_blk::Operation;

@@ -3,7 +3,7 @@
 use crate::data::{DataEnd, Tag};
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Priority;
-use flashyard_ftl::Stream;
+use flashyard_ftl::{Stream, Want};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
@@ -27,14 +27,23 @@ impl DataEnd {
     #[inline]
     pub(crate) fn pump_reclaim(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.ftl.reclaim_needed() || self.ftl.reclaiming() {
-            self.pump_reclaim_slow(now, out);
+            let want = if self.ftl.reclaim_needed() { Want::Space } else { Want::Nothing };
+            self.pump_reclaim_slow(now, want, out);
         }
     }
 
-    fn pump_reclaim_slow(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    /// Folds single-level data while no command is under way: the next command finds the cache empty.
+    #[inline]
+    pub(crate) fn fold_when_idle(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let idle = self.counters().executed == self.counters().completed;
+        if idle && self.ftl.single_level_in_use() > 0 && !self.ftl.reclaiming() && self.ftl.foldable().is_some() {
+            self.pump_reclaim_slow(now, Want::Folding, out);
+        }
+    }
+
+    fn pump_reclaim_slow(&mut self, now: SimTime, want: Want, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         while self.pump.reads < self.config.reclaim_reads {
-            let wanted = self.ftl.reclaim_needed();
-            let Some(read) = self.ftl.reclaim_next_read(wanted) else { break };
+            let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.pump.reads += 1;
             let tag = Tag::Reclaim(read.number).pack();
             let command = self.ftl.read_command(read.first, read.span, Priority::Background, tag);

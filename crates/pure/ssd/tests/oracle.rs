@@ -193,6 +193,7 @@ fn exercise(seed: u64, config: DriveConfig) -> u64 {
         world.step(time, |drive, now, out| drive.handle(now, event, out));
     }
     assert!(world.commands.is_empty(), "commands never completed: {:?}", world.commands);
+    assert_eq!(world.drive.data.ftl.foldable(), None, "an idle drive folds its single-level data");
     assert!(world.drive.data.ftl.counters().erased_superblocks > 10, "reclaim was hardly exercised");
     world.drive.data.ftl.check();
     for (&slot, &stamp) in &world.oracle.settled {

@@ -2,10 +2,9 @@
 
 use super::config::{Design, JbofError, StopRule};
 use super::world::{Event, Jbof, Phase, Purpose, Request, Source};
-use flashyard_blk::{Operation as BlockOperation, TraceRecord};
+use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-use flashyard_ssd::Operation;
 use flashyard_units::SimTime;
 
 impl Jbof {
@@ -116,12 +115,7 @@ impl Jbof {
         stream.in_flight += 1;
         let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
-        let operation = match request.operation {
-            BlockOperation::Read => Operation::Read,
-            BlockOperation::Write => Operation::Write,
-            BlockOperation::Trim => Operation::Trim,
-            BlockOperation::Flush => Operation::Flush,
-        };
+        let operation = request.operation;
         let request = Request {
             stream: number,
             drive: number,
