@@ -9,9 +9,9 @@ use flashyard_units::{ByteRate, SimSpan, SimTime};
 pub struct FabricConfig {
     /// Rate of each endpoint's link on the wire, each direction. [P] xbof §4.1
     pub link_rate: ByteRate,
-    /// Downstream ports of a switch.
+    /// Downstream ports of a switch. [A] one switch joins the published box
     pub radix: u32,
-    /// Latency of each switch beyond the first on a path, one way.
+    /// Latency of each switch beyond the first on a path, one way. [X] CXL switches of today
     pub hop: SimSpan,
     /// A load of a line behind one switch, from issue to data. [A] xbof §9.7
     pub load: SimSpan,

@@ -111,8 +111,6 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
             format!("{} is no share, give above 0 to 1", scenario.jbof.shrunk_share),
         ));
     }
-    let vh = &scenario.vh;
-    let copy_back = vh.copy_back_size.map_or(1 << 20, |size| size.0.get());
     Ok(JbofConfig {
         design,
         drives: scenario.jbof.drives,
@@ -135,12 +133,22 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
             oc_latency: host.oc_latency.0,
         },
         harvest: harvest(scenario)?,
-        vh: VhConfig {
-            lenders: vh.lenders.unwrap_or(1),
-            redirect_cycles: vh.redirect_cycles.unwrap_or(2000),
-            copy_back_slots: (bytes_u32("vh.copy_back_size", copy_back)? / SLOT_BYTES).max(1),
-            copy_back_depth: vh.copy_back_depth.unwrap_or(64).max(1),
-        },
+        vh: virtual_drives(scenario)?,
+    })
+}
+
+fn virtual_drives(scenario: &Scenario) -> Result<VhConfig, ScenarioError> {
+    let section = &scenario.vh;
+    let base = VhConfig::default();
+    let copy_back_slots = match section.copy_back_size {
+        Some(size) => (bytes_u32("vh.copy_back_size", size.0.get())? / SLOT_BYTES).max(1),
+        None => base.copy_back_slots,
+    };
+    Ok(VhConfig {
+        lenders: section.lenders.unwrap_or(base.lenders),
+        redirect_cycles: section.redirect_cycles.unwrap_or(base.redirect_cycles),
+        copy_back_slots,
+        copy_back_depth: section.copy_back_depth.unwrap_or(base.copy_back_depth).max(1),
     })
 }
 

@@ -87,14 +87,20 @@ pub struct HostConfig {
 /// Virtual drives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VhConfig {
-    /// Idle drives joined to each busy one.
+    /// Idle drives joined to each busy one. [P] xbof §4.2, one to one
     pub lenders: u32,
-    /// Host cycles for each redirected write.
+    /// Host cycles for each redirected write. [A] about half of the driver's own
     pub redirect_cycles: u64,
-    /// Slots of one copy-back command.
+    /// Slots of one copy-back command. [A] 1 MiB
     pub copy_back_slots: u32,
-    /// Copy-back commands in flight for each busy drive.
+    /// Copy-back commands in flight for each busy drive. [A] as the microbenchmarks
     pub copy_back_depth: u32,
+}
+
+impl Default for VhConfig {
+    fn default() -> Self {
+        Self { lenders: 1, redirect_cycles: 2000, copy_back_slots: 256, copy_back_depth: 64 }
+    }
 }
 
 /// Parameters of a JBOF.
@@ -252,7 +258,8 @@ impl JbofConfig {
                 let share = self.host.memory.get() / u64::from(self.drives);
                 let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
                 drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
-                // Its firmware is on the host; whatever runs on the drive costs nothing there.
+                // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).
+                drive.cores = 1;
                 drive.firmware =
                     FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
             }
