@@ -4,6 +4,9 @@ use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
 use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
 
+/// Superblocks beyond this many slots would push their own map entries out of the cache again.
+const TOUCHED_SLOTS_MAX: u32 = 4096;
+
 impl Ftl {
     /// Writes one logical slot, reclaiming as needed, on a medium that completes every command at once.
     ///
@@ -20,8 +23,38 @@ impl Ftl {
         }
     }
 
+    /// Writes several logical slots, one after the other, with stamp zero.
+    ///
+    /// What [`Ftl::age_write`] does for each, but the map entries of all are loaded first: on a drive whose map
+    /// exceeds the caches their misses then overlap instead of following each other.
+    pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) {
+        let touched = logicals.iter().fold(0, |sum: u32, &logical| sum.wrapping_add(self.map.get(logical).get()));
+        std::hint::black_box(touched);
+        for &logical in logicals {
+            self.age_write(logical, 0, medium);
+        }
+    }
+
+    /// Loads the map entries of all valid slots of the victim, for the same reason.
+    fn touch_victim(&self, victim: u32) {
+        let first = victim * self.layout.slots_per_superblock;
+        let mut touched = 0_u32;
+        for base in (first..first + self.written_slots(victim)).step_by(64) {
+            let mut mask = self.blocks.valid_mask(base, 64.min(first + self.written_slots(victim) - base));
+            while mask != 0 {
+                let logical = self.blocks.reverse.get(base + mask.trailing_zeros()).get();
+                touched = touched.wrapping_add(self.map.get(logical).get());
+                mask &= mask - 1;
+            }
+        }
+        std::hint::black_box(touched);
+    }
+
     /// Empties and erases one victim.
     fn reclaim_one(&mut self, medium: &mut impl Medium) {
+        if let Some(victim) = self.peek_victim().filter(|_| self.layout.slots_per_superblock <= TOUCHED_SLOTS_MAX) {
+            self.touch_victim(victim);
+        }
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
             medium.accept(command);
@@ -126,5 +159,19 @@ mod tests {
             let rows = (counters.host_slots + counters.moved_slots) / 4;
             prop_assert!(medium.counters().page_programs.abs_diff(2 * rows) <= 4);
         }
+    }
+
+    #[test]
+    fn writing_in_batches_changes_nothing_but_the_speed() {
+        let (geometry, config) = small(VictimPolicy::Greedy, 0);
+        let mut rng = Rng::named(8, "test");
+        let writes: Vec<u32> = (0..30_000).map(|_| rng.below(u64::from(config.logical_slots)) as u32).collect();
+        let new = || Ftl::new(&geometry, config).expect("the small drive fits");
+        let (mut one, mut many) = (new(), new());
+        let mut medium = Counting::default();
+        writes.iter().for_each(|&logical| one.age_write(logical, 0, &mut medium));
+        writes.chunks(64).for_each(|batch| many.age_writes(batch, &mut medium));
+        assert_eq!(one.counters(), many.counters());
+        assert!((0..config.logical_slots).all(|logical| one.lookup(logical) == many.lookup(logical)));
     }
 }

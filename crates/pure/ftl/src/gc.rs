@@ -141,6 +141,11 @@ impl Ftl {
         self.reclaim.rows = self.written_slots(victim) / self.layout.slots_per_die_row;
     }
 
+    /// The superblock that reclaim would empty next for space.
+    pub(crate) fn peek_victim(&mut self) -> Option<u32> {
+        self.choose_victim()
+    }
+
     /// The policy's choice among closed superblocks whose programs have all completed.
     fn choose_victim(&mut self) -> Option<u32> {
         let victim = match self.config.victim {

@@ -11,6 +11,9 @@ use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
+/// Overwrites handed to the translation layer at once.
+const OVERWRITE_BATCH: usize = 64;
+
 /// One command for the data-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
@@ -183,8 +186,14 @@ impl DataEnd {
     pub fn overwrite(&mut self, times: f64, rng: &mut Rng) {
         let filled = u64::from(self.config.ftl.filled_slots);
         let mut medium = CountingMedium::default();
-        for _ in 0..(filled as f64 * times) as u64 {
-            self.ftl.age_write(rng.below(filled) as u32, 0, &mut medium);
+        let mut left = (filled as f64 * times) as u64;
+        let mut batch = Vec::with_capacity(OVERWRITE_BATCH);
+        while left > 0 {
+            let count = left.min(OVERWRITE_BATCH as u64);
+            batch.clear();
+            batch.extend((0..count).map(|_| rng.below(filled) as u32));
+            self.ftl.age_writes(&batch, &mut medium);
+            left -= count;
         }
         // The last die rows are on flash too: the write buffer is empty when time begins.
         let unit = self.ftl.layout().slots_per_die_row;

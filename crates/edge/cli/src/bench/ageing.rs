@@ -31,8 +31,10 @@ pub(crate) fn measure(name: &str, blocks: u32, writes: u64, digest: &mut Digest)
     let mut rng = Rng::named(1, "bench.ageing");
     let mut medium = CountingMedium::default();
     let mut age = |ftl: &mut Ftl, writes: u64| {
-        for _ in 0..writes {
-            ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium);
+        let mut batch = [0; 64];
+        for _ in 0..writes / 64 {
+            batch.fill_with(|| rng.below(u64::from(logical_slots)) as u32);
+            ftl.age_writes(&batch, &mut medium);
         }
     };
     // Steady state first: amplification settles after about one and a half drive writes.
