@@ -4,11 +4,16 @@
 //! The JSON shapes are a contract: fields are added, never renamed. Source: ARCHITECTURE.md, command line.
 
 mod bom;
+mod detail;
 mod expectation;
 mod schema;
 mod table;
 
 pub use bom::{Compute, Prices, bill_of_materials};
+pub use detail::{
+    CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
+    Percentile, ReportDocument, SplitRow, Timeline,
+};
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
 pub use table::{comparison_table, run_table, verdict_sentence};

@@ -1,5 +1,6 @@
 //! The result schema of `run --json` and `--out`.
 
+use crate::SplitRow;
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
 
@@ -77,6 +78,8 @@ pub struct DesignResult {
     pub iops: f64,
     /// Latency.
     pub latency_us: LatencySummary,
+    /// Where the time went: of the mean request, and of requests near p50, p99 and p99.9.
+    pub latency_split: Vec<SplitRow>,
     /// Busy share of the drives' cores (of the host's for OC's firmware: see `host_utilization`).
     pub processor_utilization: f64,
     /// The busier of buses and dies, mean over drives.

@@ -117,6 +117,7 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
         throughput_bytes_per_s: figures.throughput(),
         iops: per_second(figures.ios()),
         latency_us: LatencySummary::from(&figures.latency()),
+        latency_split: Vec::new(),
         processor_utilization: figures.mean(count, |drive| drive.processor_utilization),
         flash_utilization: figures.mean(count, DriveFigures::flash_utilization),
         mapping_miss_ratio: figures.mapping_miss_ratio(),
