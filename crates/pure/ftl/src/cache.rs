@@ -5,7 +5,8 @@
 //! of that to flash, dirty pages with a write. A hit offsite brings the page home: the hottest stay local.
 //! Source: [P] xbof §3.6 (LRU, offsite metadata), [A] placement.
 
-const NIL: u32 = u32::MAX;
+/// No page. Two bits stay free above it.
+const NIL: u32 = u32::MAX >> 2;
 
 /// Where a translation page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,21 +82,59 @@ impl List {
     }
 }
 
+/// Neighbours of a page in its list, with its state in the two bits above each: a page costs one cache line
+/// fetch, and the fetches of random pages are what an access costs.
 #[derive(Clone, Copy)]
 struct Node {
-    next: u32,
-    previous: u32,
+    /// Page after this one; above it the list that it is in.
+    next_and_place: u32,
+    /// Page before this one; above it whether it is dirty.
+    previous_and_dirty: u32,
 }
 
-const LOCAL: u8 = 1;
-const OFFSITE: u8 = 2;
-const DIRTY: u8 = 4;
+impl Node {
+    const ABSENT: Self = Self { next_and_place: NIL, previous_and_dirty: NIL };
+
+    #[inline]
+    fn next(self) -> u32 {
+        self.next_and_place & NIL
+    }
+
+    #[inline]
+    fn previous(self) -> u32 {
+        self.previous_and_dirty & NIL
+    }
+
+    #[inline]
+    fn place(self) -> u32 {
+        self.next_and_place >> STATE_SHIFT
+    }
+
+    #[inline]
+    fn is_dirty(self) -> bool {
+        self.previous_and_dirty > NIL
+    }
+
+    #[inline]
+    fn set_next(&mut self, page: u32) {
+        self.next_and_place = self.next_and_place & !NIL | page;
+    }
+
+    #[inline]
+    fn set_previous(&mut self, page: u32) {
+        self.previous_and_dirty = self.previous_and_dirty & !NIL | page;
+    }
+}
+
+const STATE_SHIFT: u32 = 30;
+const LOCAL: u32 = 1;
+const OFFSITE: u32 = 2;
+const DIRTY: u32 = 1 << STATE_SHIFT;
 
 /// Least-recently-used cache of translation pages with a local and an offsite part.
 pub struct MappingCache {
     /// Empty when all pages fit the local memory: then nothing is tracked.
     nodes: Vec<Node>,
-    flags: Vec<u8>,
     lists: [List; 2],
     pages: u32,
     counters: CacheCounters,
@@ -103,19 +142,18 @@ pub struct MappingCache {
 
 impl MappingCache {
     /// A cache of `capacity` of the drive's `pages` translation pages, warm with the last ones, as a
-    /// sequential fill leaves it.
+    /// sequential fill leaves it. Panics beyond 2^30 - 1 pages: the map of 4 PB.
     pub fn new(pages: u32, capacity: u32) -> Self {
+        assert!(pages < NIL, "{pages} translation pages, a cache names fewer than {NIL}");
         let capacity = capacity.max(1);
         let mut cache = Self {
             nodes: Vec::new(),
-            flags: Vec::new(),
             lists: [List::empty(capacity), List::empty(0)],
             pages,
             counters: CacheCounters::default(),
         };
         if capacity < pages {
-            cache.nodes = vec![Node { next: NIL, previous: NIL }; pages as usize];
-            cache.flags = vec![0; pages as usize];
+            cache.nodes = vec![Node::ABSENT; pages as usize];
             for page in pages - capacity..pages {
                 cache.push_front(LOCAL, page);
             }
@@ -175,7 +213,7 @@ impl MappingCache {
         }
         self.push_front(LOCAL, page);
         if write {
-            self.flags[page as usize] |= DIRTY;
+            self.nodes[page as usize].previous_and_dirty |= DIRTY;
         }
         Access { found, evicted: self.settle() }
     }
@@ -191,7 +229,7 @@ impl MappingCache {
         if self.is_complete() {
             return Residence::Local;
         }
-        match self.flags[page as usize] & (LOCAL | OFFSITE) {
+        match self.nodes[page as usize].place() {
             LOCAL => Residence::Local,
             OFFSITE => Residence::Offsite,
             _ => Residence::Flash,
@@ -259,43 +297,45 @@ impl MappingCache {
     }
 
     fn forget(&mut self, page: u32) -> Evicted {
-        let dirty = self.flags[page as usize] & DIRTY != 0;
-        self.flags[page as usize] = 0;
+        let dirty = self.nodes[page as usize].is_dirty();
+        self.nodes[page as usize] = Node::ABSENT;
         self.counters.write_backs += u64::from(dirty);
         Evicted { page, dirty }
     }
 
     #[inline]
-    fn push_front(&mut self, place: u8, page: u32) {
-        let list = &mut self.lists[usize::from(place) - 1];
+    fn push_front(&mut self, place: u32, page: u32) {
+        let list = &mut self.lists[place as usize - 1];
         let head = list.head;
         list.head = page;
         list.len += 1;
         if head == NIL {
             list.tail = page;
         } else {
-            self.nodes[head as usize].previous = page;
+            self.nodes[head as usize].set_previous(page);
         }
-        self.nodes[page as usize] = Node { next: head, previous: NIL };
-        self.flags[page as usize] |= place;
+        let node = &mut self.nodes[page as usize];
+        node.next_and_place = place << STATE_SHIFT | head;
+        node.set_previous(NIL);
     }
 
     #[inline]
-    fn unlink(&mut self, place: u8, page: u32) {
-        let Node { next, previous } = self.nodes[page as usize];
-        let list = &mut self.lists[usize::from(place) - 1];
+    fn unlink(&mut self, place: u32, page: u32) {
+        let node = self.nodes[page as usize];
+        let (next, previous) = (node.next(), node.previous());
+        let list = &mut self.lists[place as usize - 1];
         list.len -= 1;
         if previous == NIL {
             list.head = next;
         } else {
-            self.nodes[previous as usize].next = next;
+            self.nodes[previous as usize].set_next(next);
         }
         if next == NIL {
             list.tail = previous;
         } else {
-            self.nodes[next as usize].previous = previous;
+            self.nodes[next as usize].set_previous(previous);
         }
-        self.flags[page as usize] &= !place;
+        // The caller links the page anew or forgets it: its place changes there.
     }
 }
 
