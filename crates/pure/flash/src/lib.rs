@@ -13,4 +13,4 @@ mod medium;
 
 pub use command::{CommandKind, FlashCommand, PageKind, Priority};
 pub use geometry::{Geometry, GeometryError, Layout, SLOT_BYTES, Slot};
-pub use medium::{Acceptance, Medium, MediumCounters};
+pub use medium::{Medium, MediumCounters};

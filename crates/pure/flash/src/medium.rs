@@ -2,23 +2,14 @@
 
 use crate::{CommandKind, FlashCommand};
 
-/// Where flash commands go. Two kinds of implementation: a timed one behind a drive, where a command
-/// completes later, and a counting one, where it has completed on return.
+/// Where flash commands go when nobody waits for them: ageing runs against a medium without time, where a
+/// command has completed on return. The timed medium has queues and completions of its own.
 pub trait Medium {
-    /// Takes a command. `Acceptance::Done` when it has completed already.
-    fn accept(&mut self, command: FlashCommand) -> Acceptance;
+    /// Carries out a command.
+    fn accept(&mut self, command: FlashCommand);
 
     /// What was done so far.
     fn counters(&self) -> &MediumCounters;
-}
-
-/// Whether a medium is finished with a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acceptance {
-    /// It is; nothing more will be heard of it.
-    Done,
-    /// It is not; the completion carries the command's tag.
-    Pending,
 }
 
 /// What every medium counts. One page operation is a page read, a page program or a block erase;

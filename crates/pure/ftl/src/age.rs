@@ -91,7 +91,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::{FtlConfig, VictimPolicy};
-    use flashyard_flash::{Acceptance, Geometry, MediumCounters};
+    use flashyard_flash::{Geometry, MediumCounters};
     use flashyard_kernel::Rng;
     use proptest::prelude::*;
 
@@ -99,9 +99,8 @@ mod tests {
     struct Counting(MediumCounters);
 
     impl Medium for Counting {
-        fn accept(&mut self, command: FlashCommand) -> Acceptance {
+        fn accept(&mut self, command: FlashCommand) {
             self.0.count(&command);
-            Acceptance::Done
         }
 
         fn counters(&self) -> &MediumCounters {

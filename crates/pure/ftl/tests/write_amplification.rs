@@ -1,6 +1,6 @@
 //! Greedy reclaim of uniform random writes against what theory and another simulator say.
 
-use flashyard_flash::{Acceptance, FlashCommand, Geometry, Medium, MediumCounters};
+use flashyard_flash::{FlashCommand, Geometry, Medium, MediumCounters};
 use flashyard_ftl::{Ftl, FtlConfig, VictimPolicy};
 use flashyard_kernel::Rng;
 
@@ -8,9 +8,8 @@ use flashyard_kernel::Rng;
 struct Counting(MediumCounters);
 
 impl Medium for Counting {
-    fn accept(&mut self, command: FlashCommand) -> Acceptance {
+    fn accept(&mut self, command: FlashCommand) {
         self.0.count(&command);
-        Acceptance::Done
     }
 
     fn counters(&self) -> &MediumCounters {

@@ -23,4 +23,4 @@ mod timed;
 pub use config::{Currents, IsppModel, NandConfig, NandConfigError};
 pub use counting::CountingMedium;
 pub use error_model::ErrorModel;
-pub use timed::{NandDone, NandEvent, TimedNand};
+pub use timed::{FlashTime, NandDone, NandEvent, TimedNand};

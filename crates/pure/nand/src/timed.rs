@@ -2,7 +2,7 @@
 
 use crate::intrusive::{Fifo, NIL};
 use crate::{ErrorModel, NandConfig};
-use flashyard_flash::{Acceptance, CommandKind, FlashCommand, Medium, MediumCounters, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 
@@ -28,12 +28,32 @@ pub struct NandDone {
     pub kind: CommandKind,
     /// The issuer's number.
     pub tag: u64,
+    /// Where the time since it was submitted went.
+    pub time: FlashTime,
+}
+
+/// Where the time of a flash command went, from submission to completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashTime {
+    /// Array time without retries, and waiting for foreground commands on the die.
+    pub die: SimSpan,
+    /// Transfer, and waiting for foreground transfers on the channel.
+    pub bus: SimSpan,
+    /// Sensing again after an error.
+    pub retry: SimSpan,
+    /// Waiting for background commands on the die and their transfers on the channel.
+    pub background: SimSpan,
 }
 
 #[derive(Clone, Copy)]
 struct Queued {
     command: FlashCommand,
     next: u32,
+    /// When the command began to wait for its die, and later for its channel.
+    waits_since: SimTime,
+    /// Background clock of that die or channel at that moment.
+    background_mark: SimSpan,
+    time: FlashTime,
 }
 
 #[derive(Clone)]
@@ -49,6 +69,8 @@ struct Die {
     since: SimTime,
     /// Time held by commands that have ended.
     held: SimSpan,
+    /// The part of it that was background work.
+    background: SimSpan,
     /// Link in the channel's bus queue.
     next_on_bus: u32,
 }
@@ -62,6 +84,10 @@ struct Channel {
     /// Die whose transfer is running.
     active: u32,
     busy: SimSpan,
+    /// When the transfer in progress began.
+    since: SimTime,
+    /// Time of background transfers that have ended.
+    background: SimSpan,
 }
 
 /// Dies and buses under virtual time.
@@ -75,8 +101,6 @@ pub struct TimedNand {
     counters: MediumCounters,
     array_busy: SimSpan,
     pending: u32,
-    /// Dies with commands from [`Medium::accept`] that nobody has looked at yet.
-    inbox: Vec<u32>,
 }
 
 impl TimedNand {
@@ -90,6 +114,7 @@ impl TimedNand {
             active: NIL,
             since: SimTime::ZERO,
             held: SimSpan::ZERO,
+            background: SimSpan::ZERO,
             next_on_bus: NIL,
         };
         let channel = Channel {
@@ -98,6 +123,8 @@ impl TimedNand {
             passed: 0,
             active: NIL,
             busy: SimSpan::ZERO,
+            since: SimTime::ZERO,
+            background: SimSpan::ZERO,
         };
         Self {
             dies: vec![die; config.geometry.dies() as usize],
@@ -108,7 +135,6 @@ impl TimedNand {
             counters: MediumCounters::default(),
             array_busy: SimSpan::ZERO,
             pending: 0,
-            inbox: Vec::with_capacity(64),
             config,
         }
     }
@@ -116,25 +142,21 @@ impl TimedNand {
     /// Queues `command` at its die and starts it when the die is idle.
     #[inline]
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let index = self.enqueue(command);
+        let index = self.enqueue(now, command);
         let die = self.slab[index as usize].command.die;
         if self.dies[die as usize].active == NIL {
             self.start_next(now, die, out);
         }
     }
 
-    /// Starts what [`Medium::accept`] queued since the last call.
-    pub fn kick(&mut self, now: SimTime, out: &mut impl Outbox<NandEvent, NandDone>) {
-        while let Some(die) = self.inbox.pop() {
-            if self.dies[die as usize].active == NIL {
-                self.start_next(now, die as u16, out);
-            }
-        }
-    }
-
     /// Commands accepted and not yet reported.
     pub fn pending(&self) -> u32 {
         self.pending
+    }
+
+    /// What the medium was asked to do.
+    pub fn counters(&self) -> &MediumCounters {
+        &self.counters
     }
 
     /// The medium's parameters.
@@ -178,11 +200,35 @@ impl TimedNand {
         self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
     }
 
+    /// Time that background commands have held `die`, the one in progress included.
     #[inline]
-    fn enqueue(&mut self, command: FlashCommand) -> u32 {
+    fn die_background(&self, now: SimTime, die: u16) -> SimSpan {
+        let die = &self.dies[die as usize];
+        if die.active != NIL && self.slab[die.active as usize].command.priority == Priority::Background {
+            return die.background + now.since(die.since);
+        }
+        die.background
+    }
+
+    /// Time that background transfers have taken on `channel`, the one in progress included.
+    #[inline]
+    fn channel_background(&self, now: SimTime, channel: u32) -> SimSpan {
+        let channel = &self.channels[channel as usize];
+        if channel.active != NIL {
+            let command = &self.slab[self.dies[channel.active as usize].active as usize].command;
+            if command.priority == Priority::Background {
+                return channel.background + now.since(channel.since);
+            }
+        }
+        channel.background
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
         self.pending += 1;
-        let queued = Queued { command, next: NIL };
+        let background_mark = self.die_background(now, command.die);
+        let queued = Queued { command, next: NIL, waits_since: now, background_mark, time: FlashTime::default() };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slab[index as usize] = queued;
@@ -231,17 +277,25 @@ impl TimedNand {
         let Some(index) = next else { return };
         die.active = index;
         die.since = now;
-        let command = self.slab[index as usize].command;
+        let queued = &mut self.slab[index as usize];
+        // The die is idle at this moment, so its clock of ended commands is complete.
+        queued.time.background = die.background - queued.background_mark;
+        queued.time.die = now.since(queued.waits_since) - queued.time.background;
+        let command = queued.command;
         match command.kind {
             CommandKind::Read => {
                 let retries = self.errors.retries();
                 self.counters.read_retries += u64::from(retries) * u64::from(command.planes);
-                let sense = self.config.read[command.page as usize] * u64::from(1 + retries);
+                let once = self.config.read[command.page as usize];
+                let sense = once * u64::from(1 + retries);
+                queued.time.die += once;
+                queued.time.retry = sense - once;
                 self.array_busy += sense;
                 out.at(now + sense, NandEvent::ArrayDone { die: die_number });
             }
             CommandKind::Program => self.want_bus(now, die_number, false, out),
             CommandKind::Erase => {
+                queued.time.die += self.config.erase;
                 self.array_busy += self.config.erase;
                 out.at(now + self.config.erase, NandEvent::ArrayDone { die: die_number });
             }
@@ -251,7 +305,11 @@ impl TimedNand {
     #[inline]
     fn want_bus(&mut self, now: SimTime, die_number: u16, outgoing: bool, out: &mut impl Outbox<NandEvent, NandDone>) {
         let channel_number = u32::from(die_number) % self.config.geometry.channels;
+        let mark = self.channel_background(now, channel_number);
         let channel = &mut self.channels[channel_number as usize];
+        let queued = &mut self.slab[self.dies[die_number as usize].active as usize];
+        queued.background_mark = mark;
+        queued.waits_since = now;
         let queue = if outgoing { &mut channel.outgoing } else { &mut channel.incoming };
         queue.push(&mut self.dies, u32::from(die_number), |die| &mut die.next_on_bus);
         if channel.active == NIL {
@@ -275,8 +333,12 @@ impl TimedNand {
         }
         let Some(die) = next else { return };
         channel.active = die;
-        let command = &self.slab[self.dies[die as usize].active as usize].command;
-        let span = self.config.channel.span_of(u64::from(command.bus_bytes));
+        channel.since = now;
+        let queued = &mut self.slab[self.dies[die as usize].active as usize];
+        let span = self.config.channel.span_of(u64::from(queued.command.bus_bytes));
+        let behind = channel.background - queued.background_mark;
+        queued.time.background += behind;
+        queued.time.bus = now.since(queued.waits_since) - behind + span;
         channel.busy += span;
         out.at(now + span, NandEvent::BusDone { channel: channel_number });
     }
@@ -294,11 +356,16 @@ impl TimedNand {
     fn bus_done(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let channel = &mut self.channels[channel_number as usize];
         let die = std::mem::replace(&mut channel.active, NIL) as u16;
-        let command = self.slab[self.dies[die as usize].active as usize].command;
+        let queued = &mut self.slab[self.dies[die as usize].active as usize];
+        let command = queued.command;
+        if command.priority == Priority::Background {
+            channel.background += now.since(channel.since);
+        }
         if command.kind == CommandKind::Read {
             self.finish(now, die, out);
         } else {
             let program = self.config.program.program_time(command.page);
+            queued.time.die += program;
             self.array_busy += program;
             out.at(now + program, NandEvent::ArrayDone { die });
         }
@@ -311,9 +378,13 @@ impl TimedNand {
     fn finish(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let die = &mut self.dies[die_number as usize];
         let index = std::mem::replace(&mut die.active, NIL);
-        die.held += now.since(die.since);
-        let command = &self.slab[index as usize].command;
-        out.emit(NandDone { kind: command.kind, tag: command.tag });
+        let held = now.since(die.since);
+        die.held += held;
+        let Queued { command, time, .. } = &self.slab[index as usize];
+        if command.priority == Priority::Background {
+            die.background += held;
+        }
+        out.emit(NandDone { kind: command.kind, tag: command.tag, time: *time });
         self.free.push(index);
         self.pending -= 1;
         self.start_next(now, die_number, out);
@@ -330,19 +401,5 @@ impl Machine for TimedNand {
             NandEvent::ArrayDone { die } => self.array_done(now, die, out),
             NandEvent::BusDone { channel } => self.bus_done(now, channel, out),
         }
-    }
-}
-
-impl Medium for TimedNand {
-    /// Queues the command; it starts at the next [`TimedNand::kick`].
-    #[inline]
-    fn accept(&mut self, command: FlashCommand) -> Acceptance {
-        self.enqueue(command);
-        self.inbox.push(u32::from(command.die));
-        Acceptance::Pending
-    }
-
-    fn counters(&self) -> &MediumCounters {
-        &self.counters
     }
 }

@@ -1,6 +1,6 @@
 //! Legality and closed forms of the timed medium.
 
-use flashyard_flash::{CommandKind, FlashCommand, Geometry, Medium, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, PageKind, Priority};
 use flashyard_kernel::{EventQueue, Machine, Nested};
 use flashyard_nand::{Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
 use flashyard_units::{ByteRate, SimSpan, SimTime};

@@ -8,6 +8,7 @@ use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority, SLOT_BYTES,
 use flashyard_ftl::{DieRow, Evicted, Ftl, MappingCache, Residence, SLOTS_PER_TRANSLATION_PAGE, Stream};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
+use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
@@ -57,6 +58,20 @@ pub(crate) struct Active {
     dma_end: SimTime,
     /// Next translation page to look up.
     page: u32,
+    /// Up to when `time` accounts for the command.
+    pub(crate) accounted: SimTime,
+    /// The reclaim clock when the command began to wait for room.
+    pub(crate) reclaim_mark: SimSpan,
+    pub(crate) time: TimeSplit,
+}
+
+impl Active {
+    /// Books the time since the last account on `cause`.
+    #[inline]
+    pub(crate) fn account(&mut self, now: SimTime, cause: Cause) {
+        self.time.add(cause, now.since(self.accounted));
+        self.accounted = now;
+    }
 }
 
 /// A translation page on its way from flash.
@@ -252,7 +267,15 @@ impl DataEnd {
         );
         self.counters.executed += 1;
         let page = spec.first / SLOTS_PER_TRANSLATION_PAGE;
-        let active = Active { spec, remaining: 0, dma_end: now, page };
+        let active = Active {
+            spec,
+            remaining: 0,
+            dma_end: now,
+            page,
+            accounted: now,
+            reclaim_mark: SimSpan::ZERO,
+            time: TimeSplit::default(),
+        };
         let index = match self.free.pop() {
             Some(index) => {
                 self.active[index as usize] = active;
@@ -302,15 +325,9 @@ impl DataEnd {
         let mut effects = std::mem::take(&mut self.nand_effects);
         self.nand.handle(now, event, &mut Nested::new(out, DriveEvent::Nand, &mut effects));
         for done in effects.drain(..) {
-            self.flash_done(now, Tag::unpack(done.tag), out);
+            self.flash_done(now, &done, out);
         }
         self.nand_effects = effects;
-    }
-
-    /// The DMA of a read has ended, or a command's remote mapping access has.
-    #[inline]
-    pub(crate) fn command_due(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.complete(index, out);
     }
 
     /// Looks up the command's translation pages from its present one on; goes on to the data once all
@@ -342,6 +359,10 @@ impl DataEnd {
             }
         }
         if remote > SimSpan::ZERO {
+            let active = &mut self.active[index as usize];
+            active.account(now, Cause::Mapping);
+            active.time.add(Cause::InterDrive, remote);
+            active.accounted = now + remote;
             out.at(now + remote, DriveEvent::Mapped { command: index });
         } else {
             self.start_data(now, index, out);
@@ -394,13 +415,15 @@ impl DataEnd {
 
     #[inline]
     pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        match self.active[index as usize].spec.operation {
+        let active = &mut self.active[index as usize];
+        active.account(now, Cause::Mapping);
+        match active.spec.operation {
             Operation::Read => self.start_read(now, index, out),
             Operation::Write => self.start_write(now, index, out),
             Operation::Trim => {
                 let spec = self.active[index as usize].spec;
                 (spec.first..spec.first + spec.count).for_each(|logical| self.ftl.trim(logical));
-                self.complete(index, out);
+                self.complete(now, index, out);
             }
             Operation::Flush => unreachable!("a flush touches no data"),
         }
@@ -481,18 +504,29 @@ impl DataEnd {
         active.dma_end = active.dma_end.max(ends);
     }
 
+    /// All data of a read is on its way to the host: it completes when the last DMA ends.
     #[inline]
     fn finish_read(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        out.at(self.active[index as usize].dma_end, DriveEvent::Due { command: index });
+        let active = &mut self.active[index as usize];
+        let at = active.dma_end;
+        active.account(at, Cause::Link);
+        self.complete(at, index, out);
     }
 
     #[inline]
-    fn flash_done(&mut self, now: SimTime, tag: Tag, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        match tag {
+    fn flash_done(&mut self, now: SimTime, done: &NandDone, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        match Tag::unpack(done.tag) {
             Tag::Read(index, slots) => {
                 self.reserve_read_dma(now, index, slots);
-                self.active[index as usize].remaining -= 1;
-                if self.active[index as usize].remaining == 0 {
+                let active = &mut self.active[index as usize];
+                active.remaining -= 1;
+                if active.remaining == 0 {
+                    // All reads of a command were submitted at once: the last one is the path that counts.
+                    active.time.add(Cause::Die, done.time.die);
+                    active.time.add(Cause::Bus, done.time.bus);
+                    active.time.add(Cause::Retry, done.time.retry);
+                    active.time.add(Cause::ReclaimWait, done.time.background);
+                    active.accounted = now;
                     self.finish_read(index, out);
                 }
             }
@@ -530,7 +564,8 @@ impl DataEnd {
         self.programs_outstanding -= 1;
         if self.programs_outstanding == 0 {
             while let Some(index) = self.flush_waiters.pop_front() {
-                self.complete(index, out);
+                self.account_wait(now, index);
+                self.complete(now, index, out);
             }
         }
         self.pump_reclaim(now, out);
@@ -549,9 +584,27 @@ impl DataEnd {
     }
 
     #[inline]
-    pub(crate) fn complete(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub(crate) fn complete(&mut self, at: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.counters.completed += 1;
-        out.emit(DriveEffect::Completed { tag: self.active[index as usize].spec.tag });
+        let Active { spec, time, .. } = &self.active[index as usize];
+        out.emit(DriveEffect::Completed { tag: spec.tag, at, time: *time });
         self.free.push(index);
+    }
+
+    /// Begins a wait for room or for programs.
+    #[inline]
+    pub(crate) fn mark_wait(&mut self, now: SimTime, index: u32) {
+        self.active[index as usize].reclaim_mark = self.pump.clock(now);
+    }
+
+    /// Books a wait that has ended: on reclaim for as long as it was under way, on the dies otherwise.
+    #[inline]
+    pub(crate) fn account_wait(&mut self, now: SimTime, index: u32) {
+        let clock = self.pump.clock(now);
+        let active = &mut self.active[index as usize];
+        let behind = clock - active.reclaim_mark;
+        active.time.add(Cause::ReclaimWait, behind);
+        active.time.add(Cause::Die, now.since(active.accounted) - behind);
+        active.accounted = now;
     }
 }

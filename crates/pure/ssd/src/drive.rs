@@ -5,6 +5,7 @@ use crate::config::{DriveConfig, DriveConfigError};
 use crate::data::{CommandSpec, DataEnd};
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_nand::NandEvent;
+use flashyard_stats::TimeSplit;
 use flashyard_units::{SimSpan, SimTime};
 
 /// What a drive tells itself.
@@ -27,11 +28,6 @@ pub enum DriveEvent {
         /// The data-end's command.
         command: u32,
     },
-    /// The last DMA of a read has ended.
-    Due {
-        /// The data-end's command.
-        command: u32,
-    },
 }
 
 /// What a drive tells its owner.
@@ -42,10 +38,15 @@ pub enum DriveEffect {
         /// The job's tag.
         tag: u32,
     },
-    /// A command has completed at the drive.
+    /// A command completes at the drive.
     Completed {
         /// The command's tag.
         tag: u32,
+        /// When: now, or when the last DMA of a read, reserved by now, will have ended. Telling that in advance
+        /// saves the world an event for each read.
+        at: SimTime,
+        /// Where the time went since the command was handed to the data-end.
+        time: TimeSplit,
     },
 }
 
@@ -120,7 +121,6 @@ impl Machine for Drive {
             DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
-            DriveEvent::Due { command } => self.data.command_due(command, out),
         }
         if self.data.config.ftl.slc_superblocks > 0 {
             self.data.fold_when_idle(now, out);

@@ -5,7 +5,7 @@ use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Priority;
 use flashyard_ftl::{Stream, Want};
 use flashyard_kernel::Outbox;
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 
 /// Reclaim work in flight.
 #[derive(Default)]
@@ -13,12 +13,30 @@ pub(crate) struct ReclaimPump {
     reads: u32,
     /// Superblocks being erased and the dies that have yet to report.
     erasing: Vec<(u32, u32)>,
+    /// Since when it is under way.
+    since: Option<SimTime>,
+    /// How long it was under way before that.
+    busy: SimSpan,
 }
 
 impl ReclaimPump {
     /// Reads in flight.
     pub(crate) fn reads(&self) -> u32 {
         self.reads
+    }
+
+    /// Time for which reclaim was under way.
+    #[inline]
+    pub(crate) fn clock(&self, now: SimTime) -> SimSpan {
+        self.busy + self.since.map_or(SimSpan::ZERO, |since| now.since(since))
+    }
+
+    #[inline]
+    fn set_under_way(&mut self, now: SimTime, under_way: bool) {
+        if under_way != self.since.is_some() {
+            self.busy = self.clock(now);
+            self.since = under_way.then_some(now);
+        }
     }
 }
 
@@ -30,6 +48,13 @@ impl DataEnd {
             let want = if self.ftl.reclaim_needed() { Want::Space } else { Want::Nothing };
             self.pump_reclaim_slow(now, want, out);
         }
+        self.note_reclaim(now);
+    }
+
+    #[inline]
+    fn note_reclaim(&mut self, now: SimTime) {
+        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || !self.pump.erasing.is_empty();
+        self.pump.set_under_way(now, under_way);
     }
 
     /// Folds single-level data while no command is under way: the next command finds the cache empty.
@@ -38,6 +63,7 @@ impl DataEnd {
         let idle = self.counters().executed == self.counters().completed;
         if idle && self.ftl.single_level_in_use() > 0 && !self.ftl.reclaiming() && self.ftl.foldable().is_some() {
             self.pump_reclaim_slow(now, Want::Folding, out);
+            self.note_reclaim(now);
         }
     }
 

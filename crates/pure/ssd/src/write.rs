@@ -5,6 +5,7 @@ use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::{Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
+use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
 impl DataEnd {
@@ -14,6 +15,7 @@ impl DataEnd {
         if self.write_waiters.is_empty() && self.has_room(index) {
             self.admit_write(now, index, out);
         } else {
+            self.mark_wait(now, index);
             self.write_waiters.push_back(index);
             self.pump_reclaim(now, out);
         }
@@ -42,6 +44,7 @@ impl DataEnd {
         let starts = now.max(self.write_dma_free);
         let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
         self.write_dma_free = ends;
+        self.active[index as usize].account(ends, Cause::Link);
         out.at(ends, DriveEvent::Buffered { command: index });
     }
 
@@ -61,7 +64,7 @@ impl DataEnd {
         {
             self.program(now, row, Stream::Host, out);
         }
-        self.complete(index, out);
+        self.complete(now, index, out);
         self.pump_reclaim(now, out);
     }
 
@@ -85,12 +88,13 @@ impl DataEnd {
     /// Completes at once with power-loss protection; otherwise once everything buffered is on flash.
     pub(crate) fn flush(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.config.power_loss_protection {
-            return self.complete(index, out);
+            return self.complete(now, index, out);
         }
         let unit = self.ftl.layout().slots_per_die_row;
         let padding = self.ftl.padding_to(Stream::Host, unit);
         // Padding takes spare space too, and must leave what admitted writes were promised.
         if self.ftl.host_room() < self.promised_slots + u64::from(padding) {
+            self.mark_wait(now, index);
             self.held_flushes.push_back(index);
             return;
         }
@@ -100,8 +104,9 @@ impl DataEnd {
             self.program(now, row, Stream::Host, out);
         }
         if self.programs_outstanding == 0 {
-            self.complete(index, out);
+            self.complete(now, index, out);
         } else {
+            self.mark_wait(now, index);
             self.flush_waiters.push_back(index);
         }
     }
@@ -109,6 +114,7 @@ impl DataEnd {
     pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         for _ in 0..self.held_flushes.len() {
             if let Some(index) = self.held_flushes.pop_front() {
+                self.account_wait(now, index);
                 self.flush(now, index, out);
             }
         }
@@ -117,6 +123,7 @@ impl DataEnd {
                 break;
             }
             self.write_waiters.pop_front();
+            self.account_wait(now, index);
             self.admit_write(now, index, out);
         }
     }

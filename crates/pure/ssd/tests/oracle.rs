@@ -119,7 +119,7 @@ impl World {
         act(&mut self.drive, now, &mut Nested::new(&mut self.queue, |event| event, &mut effects));
         self.check_reads();
         for effect in effects {
-            if let DriveEffect::Completed { tag } = effect {
+            if let DriveEffect::Completed { tag, .. } = effect {
                 self.complete(tag);
             }
         }

@@ -1,7 +1,7 @@
 //! Figures: latencies, levels and busy time over time, series, and means with their uncertainty.
 //!
 //! What it models: nothing; it counts what models tell it. The path of one figure: a model records into a
-//! meter ([`LatencyHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and whoever
+//! meter ([`LatencyHistogram`], [`SplitHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and whoever
 //! reports asks the meter once, after the run or at the end of a window.
 //!
 //! Invariants: recording allocates nothing; time is an argument and never goes backwards; level and busy
@@ -16,9 +16,11 @@ mod latency;
 mod level;
 mod mean;
 mod series;
+mod split;
 
 pub use busy::BusyMeter;
 pub use latency::LatencyHistogram;
 pub use level::{LevelMark, LevelMeter};
 pub use mean::{ConfidenceInterval, MeanEstimate};
 pub use series::{Series, SeriesKind, SeriesPoint};
+pub use split::{CAUSE_COUNT, Cause, MeanSplit, SplitHistogram, TimeSplit};

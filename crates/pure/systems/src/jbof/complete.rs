@@ -5,12 +5,13 @@ use crate::xbof::DriveReading;
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
+use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 
 impl Jbof {
-    /// The drive has completed the request's command; the application hears of it later.
+    /// The drive completes the request's command at `at`; the application hears of it later.
     #[inline]
-    pub(super) fn completed(&mut self, now: SimTime, id: u32) {
+    pub(super) fn completed(&mut self, now: SimTime, id: u32, at: SimTime, time: &TimeSplit) {
         let request = &self.requests[id as usize];
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
         match request.operation {
@@ -19,10 +20,14 @@ impl Jbof {
             Operation::Trim | Operation::Flush => {}
         }
         let latency = self.config.host.complete_latency;
-        if latency == SimSpan::ZERO {
+        let journey = &mut self.journeys[id as usize];
+        journey.time.merge(time);
+        journey.time.add(Cause::Host, latency);
+        let heard = at + latency;
+        if heard == now {
             self.finish(now, id);
         } else {
-            self.runner.queue.push(now + latency, Event::Finished { request: id });
+            self.runner.queue.push(heard, Event::Finished { request: id });
         }
     }
 
@@ -32,14 +37,15 @@ impl Jbof {
         let request = self.requests[id as usize];
         self.free.push(id);
         match request.purpose {
-            Purpose::Foreground => self.finish_foreground(now, &request),
+            Purpose::Foreground => self.finish_foreground(now, &request, id),
             Purpose::Part { parent } => {
                 let whole = &mut self.requests[parent as usize];
                 whole.parts -= 1;
                 if whole.parts == 0 {
                     let whole = *whole;
                     self.free.push(parent);
-                    self.finish_foreground(now, &whole);
+                    // All parts were sent at once: the last one to return is where the time went.
+                    self.finish_foreground(now, &whole, id);
                 }
             }
             Purpose::CopyRead => self.copy_write(now, &request),
@@ -47,9 +53,11 @@ impl Jbof {
         }
     }
 
+    /// The request has completed; where its time went stands in journey `id`, its own or its last part's.
     #[inline]
-    fn finish_foreground(&mut self, now: SimTime, request: &Request) {
-        self.ledger.finished(now, request);
+    fn finish_foreground(&mut self, now: SimTime, request: &Request, id: u32) {
+        let time = &self.journeys[id as usize].time;
+        self.ledger.finished(now, request, time.total());
         let counts = self.begun.is_some() && self.ended.is_none();
         let stream = &mut self.streams[request.stream as usize];
         stream.in_flight -= 1;
@@ -62,6 +70,7 @@ impl Jbof {
                 Operation::Trim | Operation::Flush => {}
             }
             stream.latency.record(now.since(request.issued));
+            stream.split.record(time);
         }
         if self.plan.depth.is_some() {
             self.issue_next(now, request.stream);

@@ -1,10 +1,11 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
-use super::world::{Event, Jbof, Phase, Purpose, Request, Source};
+use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
 impl Jbof {
@@ -144,10 +145,12 @@ impl Jbof {
         match self.free.pop() {
             Some(id) => {
                 self.requests[id as usize] = request;
+                self.journeys[id as usize] = Journey::default();
                 id
             }
             None => {
                 self.requests.push(request);
+                self.journeys.push(Journey::default());
                 (self.requests.len() - 1) as u32
             }
         }
@@ -161,6 +164,7 @@ impl Jbof {
         let host = self.config.host_time(request.count) + self.virtual_cost(request);
         let issued = if host.as_ps() == 0 { now } else { self.host.run(now, host) };
         let arrives = issued + self.config.submit_latency();
+        self.journeys[id as usize].time.add(Cause::Host, arrives.since(now));
         if arrives == now {
             self.arrive(now, id);
         } else {

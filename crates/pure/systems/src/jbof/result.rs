@@ -5,7 +5,7 @@ use super::sanity::SanityReport;
 use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
-use flashyard_flash::{Medium, MediumCounters, SLOT_BYTES};
+use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Picojoules, SimSpan, SimTime};

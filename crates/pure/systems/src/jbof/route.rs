@@ -4,6 +4,7 @@ use super::config::Design;
 use super::world::{Event, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
 use flashyard_ssd::{CommandSpec, Job, Operation};
+use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Mapping entries in one cache line of 64 bytes.
@@ -19,18 +20,23 @@ impl Jbof {
             return self.execute(now, id);
         }
         let mut job = self.drives[request.drive as usize].firmware_job(id, self.slices(&request));
+        let mut between = SimSpan::ZERO;
         let queue = if request.compute == request.drive {
             1
         } else {
             // The lender walks the owner's tables: its core waits for remote lines instead of its own DRAM.
             job.stall = self.remote_stall(now, request.compute, request.drive, request.count);
+            between = job.stall;
             self.lent[request.compute as usize] += job.busy;
             2 + request.offer as usize
         };
         let owner = &self.drives[request.drive as usize];
         if request.operation == Operation::Write && owner.data.cache.offsite_capacity() > 0 {
             job.stall += self.config.harvest.log_commit;
+            between += self.config.harvest.log_commit;
         }
+        self.journeys[id as usize].time.add(Cause::InterDrive, between);
+        self.begin_job(now, &job, between);
         self.enqueue(now, request.compute, queue, job);
     }
 
@@ -52,6 +58,14 @@ impl Jbof {
             + self.fabric.access(now, lender, owner, Transaction::Atomic, 2)
     }
 
+    /// Accounts for a firmware job that waits for a core: `between` of its stall is spent on other drives.
+    #[inline]
+    fn begin_job(&mut self, now: SimTime, job: &Job, between: SimSpan) {
+        let journey = &mut self.journeys[job.tag as usize];
+        journey.time.add(Cause::Core, job.busy + job.stall - between);
+        journey.unqueued = now + job.busy + job.stall;
+    }
+
     #[inline]
     fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
         self.ledger.demanded(job.busy);
@@ -62,6 +76,8 @@ impl Jbof {
     #[inline]
     pub(super) fn firmware_done(&mut self, now: SimTime, id: u32) {
         let request = self.requests[id as usize];
+        let journey = &mut self.journeys[id as usize];
+        journey.time.add(Cause::Queue, now.since(journey.unqueued));
         if request.phase == Phase::Agent || request.compute == request.drive {
             return self.execute(now, id);
         }
@@ -69,6 +85,7 @@ impl Jbof {
             harvest.shadow_done(request.compute, request.offer);
         }
         let visible = self.fabric.access(now, request.compute, request.drive, Transaction::Store, 1);
+        self.journeys[id as usize].time.add(Cause::InterDrive, visible);
         self.runner.queue.push(now + visible, Event::Wrapped { request: id });
     }
 
@@ -80,7 +97,9 @@ impl Jbof {
         // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
         let pages = count.div_ceil(self.drives[drive as usize].data.ftl.layout().slots_per_page);
         let busy = self.config.harvest.agent_cost * u64::from(1 + pages);
-        self.enqueue(now, drive, 0, Job { tag: id, busy, stall: SimSpan::ZERO });
+        let job = Job { tag: id, busy, stall: SimSpan::ZERO };
+        self.begin_job(now, &job, SimSpan::ZERO);
+        self.enqueue(now, drive, 0, job);
     }
 
     /// Hands the command to the data-end that owns the flash.

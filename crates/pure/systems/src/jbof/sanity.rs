@@ -17,6 +17,8 @@ pub(super) struct Ledger {
     level: u128,
     /// Sum of latencies in picoseconds.
     latencies: u128,
+    /// Sum of the times that requests' causes account for, in picoseconds.
+    accounted: u128,
     demand: SimSpan,
     read_slots: u64,
     write_slots: u64,
@@ -38,11 +40,12 @@ impl Ledger {
     }
 
     #[inline]
-    pub(super) fn finished(&mut self, now: SimTime, request: &Request) {
+    pub(super) fn finished(&mut self, now: SimTime, request: &Request, accounted: SimSpan) {
         self.advance(now);
         self.finished += 1;
         self.in_flight -= 1;
         self.latencies += u128::from(now.since(request.issued).as_ps());
+        self.accounted += u128::from(accounted.as_ps());
     }
 
     /// Core time was asked for.
@@ -111,6 +114,7 @@ impl Jbof {
                     ledger.latencies,
                     ledger.level,
                 ),
+                check("time of requests = sum of its causes", ledger.latencies, ledger.accounted),
                 check(
                     "utilization law: busy time of cores = sum of service demands",
                     ledger.demand.as_ps().into(),

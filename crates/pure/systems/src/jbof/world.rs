@@ -9,7 +9,7 @@ use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
-use flashyard_stats::LatencyHistogram;
+use flashyard_stats::{LatencyHistogram, SplitHistogram, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::RequestSource;
 
@@ -86,6 +86,14 @@ pub(super) struct Request {
     pub(super) issued: SimTime,
 }
 
+/// Where the time of a request went so far.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Journey {
+    pub(super) time: TimeSplit,
+    /// When the firmware job under way would end if it never waited for a core.
+    pub(super) unqueued: SimTime,
+}
+
 /// One stream of requests: one busy drive.
 pub(super) struct Stream {
     pub(super) source: Source,
@@ -99,6 +107,7 @@ pub(super) struct Stream {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) latency: LatencyHistogram,
+    pub(super) split: SplitHistogram,
 }
 
 /// A JBOF of one design, ready to run once.
@@ -111,6 +120,8 @@ pub struct Jbof {
     pub(super) fabric: Fabric,
     pub(super) streams: Vec<Stream>,
     pub(super) requests: Vec<Request>,
+    /// One for each of `requests`.
+    pub(super) journeys: Vec<Journey>,
     pub(super) free: Vec<u32>,
     pub(super) effects: Vec<DriveEffect>,
     pub(super) harvest: Option<Harvest>,
@@ -180,6 +191,7 @@ impl Jbof {
             read_bytes: 0,
             write_bytes: 0,
             latency: LatencyHistogram::new(),
+            split: SplitHistogram::default(),
         };
         let count = config.drives as usize;
         Ok(Self {
@@ -189,6 +201,7 @@ impl Jbof {
             runner: Runner::default(),
             drives,
             requests: Vec::with_capacity(1024),
+            journeys: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             effects: Vec::with_capacity(64),
             harvest,
@@ -283,7 +296,7 @@ impl Jbof {
         while index < self.effects.len() {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
-                DriveEffect::Completed { tag } => self.completed(now, tag),
+                DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
             }
             index += 1;
         }

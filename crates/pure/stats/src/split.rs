@@ -1,0 +1,207 @@
+//! Where the time of requests goes: a cause for every picosecond, and its sums by latency.
+
+use flashyard_units::SimSpan;
+
+/// A place where a request spends time, in the order in which a request meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Host software: submission and completion on host cores, and waiting for one.
+    Host,
+    /// Waiting for a drive core.
+    Queue,
+    /// Firmware work, with stalls on the drive's own memory.
+    Core,
+    /// Translation pages read from flash, and waiting for them.
+    Mapping,
+    /// Host data over the drive's link, and waiting for its turn.
+    Link,
+    /// Transfers on the flash channel, and waiting for the channel.
+    Bus,
+    /// Array time, and waiting for host commands on the same die.
+    Die,
+    /// Sensing a page again after an error.
+    Retry,
+    /// Waiting behind reclaim, or for the space it frees.
+    ReclaimWait,
+    /// Messages and memory accesses between drives.
+    InterDrive,
+}
+
+/// The number of causes.
+pub const CAUSE_COUNT: usize = 10;
+
+/// The time of one request, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeSplit([SimSpan; CAUSE_COUNT]);
+
+impl TimeSplit {
+    /// Books `span` on `cause`.
+    #[inline]
+    pub fn add(&mut self, cause: Cause, span: SimSpan) {
+        self.0[cause as usize] += span;
+    }
+
+    /// Adds all parts of `other`.
+    #[inline]
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(part, &more)| *part += more);
+    }
+
+    /// Time spent on `cause`.
+    pub fn get(&self, cause: Cause) -> SimSpan {
+        self.0[cause as usize]
+    }
+
+    /// All parts, in the order of [`Cause`].
+    pub fn parts(&self) -> &[SimSpan; CAUSE_COUNT] {
+        &self.0
+    }
+
+    /// The sum of all parts.
+    pub fn total(&self) -> SimSpan {
+        self.0.iter().copied().sum()
+    }
+}
+
+/// Buckets in each doubling of latency: bucket edges are 6 % apart at most.
+const STEPS_SHIFT: u32 = 4;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    requests: u64,
+    parts_ps: [u128; CAUSE_COUNT],
+}
+
+/// Splits summed over requests of about the same latency: how the slow ones differ from the usual ones.
+#[derive(Clone, Debug, Default)]
+pub struct SplitHistogram {
+    buckets: Vec<Bucket>,
+    requests: u64,
+}
+
+/// The mean split of some requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanSplit {
+    /// How many requests.
+    pub requests: u64,
+    /// Mean microseconds on each cause, in the order of [`Cause`].
+    pub parts_us: [f64; CAUSE_COUNT],
+}
+
+impl MeanSplit {
+    /// Mean latency in microseconds.
+    pub fn total_us(&self) -> f64 {
+        self.parts_us.iter().sum()
+    }
+}
+
+impl SplitHistogram {
+    /// Counts a request; its latency is the sum of its parts.
+    #[inline]
+    pub fn record(&mut self, split: &TimeSplit) {
+        let index = bucket_of(split.total());
+        if index >= self.buckets.len() {
+            self.buckets.resize(index + 1, Bucket::default());
+        }
+        let bucket = &mut self.buckets[index];
+        bucket.requests += 1;
+        self.requests += 1;
+        bucket.parts_ps.iter_mut().zip(&split.0).for_each(|(sum, part)| *sum += u128::from(part.as_ps()));
+    }
+
+    /// Requests counted.
+    pub fn count(&self) -> u64 {
+        self.requests
+    }
+
+    /// The mean of all requests; zero when empty.
+    pub fn mean(&self) -> MeanSplit {
+        let mut all = Bucket::default();
+        for bucket in &self.buckets {
+            all.requests += bucket.requests;
+            all.parts_ps.iter_mut().zip(&bucket.parts_ps).for_each(|(sum, part)| *sum += part);
+        }
+        all.mean()
+    }
+
+    /// The mean of the requests whose latency is within 6 % of the one that a share `quantile` (0 to 1) of all
+    /// does not exceed; zero when empty.
+    pub fn near(&self, quantile: f64) -> MeanSplit {
+        let rank = (self.requests as f64 * quantile).ceil().max(1.0) as u64;
+        let mut below = 0;
+        for bucket in &self.buckets {
+            below += bucket.requests;
+            if below >= rank {
+                return bucket.mean();
+            }
+        }
+        Bucket::default().mean()
+    }
+}
+
+impl Bucket {
+    fn mean(&self) -> MeanSplit {
+        let requests = self.requests.max(1) as f64;
+        MeanSplit { requests: self.requests, parts_us: self.parts_ps.map(|part| part as f64 / requests / 1e6) }
+    }
+}
+
+/// Exact below 16 ns, then sixteen buckets a doubling.
+#[inline]
+fn bucket_of(latency: SimSpan) -> usize {
+    let ns = latency.as_ns();
+    let exponent = (u64::BITS - ns.leading_zeros()).saturating_sub(STEPS_SHIFT + 1);
+    ((u64::from(exponent) << STEPS_SHIFT) + (ns >> exponent)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(parts: &[(Cause, u64)]) -> TimeSplit {
+        let mut split = TimeSplit::default();
+        parts.iter().for_each(|&(cause, us)| split.add(cause, SimSpan::from_us(us)));
+        split
+    }
+
+    #[test]
+    fn slow_requests_show_their_own_causes() {
+        let mut all = SplitHistogram::default();
+        for _ in 0..990 {
+            all.record(&split(&[(Cause::Host, 10), (Cause::Die, 90)]));
+        }
+        for _ in 0..10 {
+            all.record(&split(&[(Cause::Host, 10), (Cause::ReclaimWait, 990)]));
+        }
+        let (usual, slow) = (all.near(0.5), all.near(0.999));
+        assert_eq!((usual.requests, usual.total_us()), (990, 100.0));
+        assert_eq!((slow.requests, slow.total_us()), (10, 1000.0));
+        assert_eq!(slow.parts_us[Cause::ReclaimWait as usize], 990.0);
+        assert_eq!(all.mean().total_us(), 0.99 * 100.0 + 0.01 * 1000.0);
+    }
+
+    #[test]
+    fn an_empty_histogram_answers_zero() {
+        let empty = SplitHistogram::default();
+        assert_eq!((empty.mean().requests, empty.near(0.99).total_us()), (0, 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_are_in_order_and_six_percent_wide(ns in 1_u64..1 << 50) {
+            let here = bucket_of(SimSpan::from_ns(ns));
+            prop_assert!(bucket_of(SimSpan::from_ns(ns + 1)) - here <= 1);
+            prop_assert!(bucket_of(SimSpan::from_ns(ns + ns / 16 + 1)) > here);
+        }
+
+        #[test]
+        fn parts_add_up(parts in prop::collection::vec((0_usize..CAUSE_COUNT, 0_u64..1 << 40), 0..20)) {
+            let mut split = TimeSplit::default();
+            for &(cause, ps) in &parts {
+                split.0[cause] += SimSpan::from_ps(ps);
+            }
+            prop_assert_eq!(split.total().as_ps(), parts.iter().map(|part| part.1).sum::<u64>());
+        }
+    }
+}
