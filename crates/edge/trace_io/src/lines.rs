@@ -1,6 +1,9 @@
-//! Numbered lines of a stream, with a bound on memory.
+//! Numbered lines of a stream, with a bound on memory, and the rows that a parser makes of them.
 
-use crate::error::TraceError;
+use crate::error::{SHOWN_MAX, TraceError};
+use crate::formats::{Format, Line, LineParser, RowError, Skip};
+use crate::rows::Rows;
+use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -20,11 +23,6 @@ impl Lines {
         Self { path: path.to_owned(), stream, buffer: Vec::with_capacity(256), number: 0 }
     }
 
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The next line without its end; `None` after the last.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>, TraceError> {
         self.buffer.clear();
@@ -42,5 +40,64 @@ impl Lines {
         }
         let text = std::str::from_utf8(&self.buffer).map_err(|_| not_text())?;
         Ok(Some(text.trim_end_matches(['\n', '\r'])))
+    }
+}
+
+/// Rows of text: the lines that detection took, then the lines after them.
+pub(crate) struct LineRows {
+    format: Format,
+    parser: Box<dyn LineParser>,
+    head: VecDeque<String>,
+    lines: Lines,
+    given: u64,
+    /// Beginning of the line given last, where there is a row to refuse.
+    shown: String,
+}
+
+impl LineRows {
+    pub(crate) fn new(format: Format, parser: Box<dyn LineParser>, head: Vec<String>, lines: Lines) -> Self {
+        Self { format, parser, head: head.into(), lines, given: 0, shown: String::new() }
+    }
+}
+
+impl Rows for LineRows {
+    fn next_line(&mut self) -> Result<Option<Line>, TraceError> {
+        let head = self.head.pop_front();
+        let line = match &head {
+            Some(line) => line,
+            None => match self.lines.next_line()? {
+                Some(line) => line,
+                None => return Ok(None),
+            },
+        };
+        self.given += 1;
+        if line.trim().is_empty() {
+            return Ok(Some(Line::Skip(Skip::Blank)));
+        }
+        self.shown.clear();
+        self.shown.extend(line.chars().take(SHOWN_MAX));
+        match self.parser.parse(line) {
+            Ok(parsed) => Ok(Some(parsed)),
+            Err(RowError(why)) => Err(self.refuse(why)),
+        }
+    }
+
+    fn refuse(&self, why: String) -> TraceError {
+        TraceError::Row {
+            path: self.path().to_owned(),
+            line: self.given,
+            found: self.shown.clone(),
+            format: self.format.name(),
+            why,
+            accepted: self.format.accepted(),
+        }
+    }
+
+    fn given(&self) -> u64 {
+        self.given
+    }
+
+    fn path(&self) -> &Path {
+        &self.lines.path
     }
 }
