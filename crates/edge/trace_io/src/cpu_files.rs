@@ -27,7 +27,11 @@ pub(crate) struct CpuFile {
 enum Place {
     File(PathBuf),
     /// Where the content of a member begins in the uncompressed archive, and its length.
-    Member { archive: PathBuf, offset: u64, bytes: u64 },
+    Member {
+        archive: PathBuf,
+        offset: u64,
+        bytes: u64,
+    },
 }
 
 impl CpuFile {
@@ -137,7 +141,8 @@ fn one_name(path: &Path, files: Vec<(String, CpuFile)>) -> Result<Vec<CpuFile>, 
     names.sort_unstable();
     names.dedup();
     if let [first, second, ..] = names[..] {
-        let why = format!("it holds several traces, such as {first} and {second}; give a file of the one that is meant");
+        let why =
+            format!("it holds several traces, such as {first} and {second}; give a file of the one that is meant");
         return Err(TraceError::CpuFiles { path: path.to_owned(), why });
     }
     whole_set(path, files.into_iter().map(|(_, file)| file).collect())

@@ -34,6 +34,11 @@ pub(crate) fn open_all(files: &[CpuFile]) -> Result<Vec<CpuStream>, TraceError> 
     files.iter().map(open).collect()
 }
 
+/// The events in one stream, of however many processors.
+pub(crate) fn one(path: &Path, stream: Headed) -> Vec<CpuStream> {
+    vec![CpuStream { shown: path.to_owned(), stream, read: 0, next: None }]
+}
+
 /// The earliest event of a request's life that the beginnings of the files hold.
 pub(crate) fn earliest_event(streams: &[CpuStream]) -> Event {
     let mut issued = false;
@@ -127,7 +132,9 @@ impl CpuStream {
         let there = io::copy(&mut (&mut self.stream).take(follow), &mut io::sink())?;
         self.read += there;
         if there < follow {
-            return Ok(Some(Err(RowError(format!("the file ends after {there} of the {follow} bytes that follow it")))));
+            return Ok(Some(Err(RowError(format!(
+                "the file ends after {there} of the {follow} bytes that follow it"
+            )))));
         }
         Ok(Some(Ok(header)))
     }

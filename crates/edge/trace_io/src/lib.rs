@@ -33,6 +33,6 @@ mod summary;
 
 pub use error::TraceError;
 pub use formats::{Event, Format};
-pub use open::{OpenOptions, open};
+pub use open::{OpenOptions, open, open_stream};
 pub use reader::{RowCounts, TraceReader};
 pub use summary::{TraceSummary, summarize};

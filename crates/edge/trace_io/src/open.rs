@@ -1,12 +1,14 @@
 //! Opens a trace: decompression by content, then the format.
 
+use crate::cpu_files::{self, CpuFile};
+use crate::cpu_rows::{self, CpuRows, CpuStream};
 use crate::error::{SHOWN_MAX, TraceError};
-use crate::formats::{Format, Header, Layout};
+use crate::formats::{BinaryFormat, Format, Header, Layout};
 use crate::lines::{LineRows, Lines};
 use crate::reader::TraceReader;
 use crate::records::RecordRows;
 use crate::stream::{self, Headed, Stream};
-use crate::{cpu_files, cpu_rows};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// Lines that detection looks at.
@@ -26,27 +28,62 @@ pub struct OpenOptions {
 pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError> {
     let failed = |source| TraceError::Open { path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(failed)?.is_dir() {
-        return open_cpu_files(path, options, cpu_files::in_directory(path)?);
+        return open_cpu_files(path, options, &cpu_files::in_directory(path)?);
     }
     let stream = Headed::new(stream::open(path, 0).map_err(failed)?);
-    let by_name = options.format.map(Format::layout);
-    match by_name {
-        Some(Layout::Text(_)) => return open_text(path, options, Box::new(stream)),
-        Some(Layout::Binary(_)) => return open_binary(path, options.format, Box::new(stream)),
-        Some(Layout::CpuFiles(_)) | None => {}
+    match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
+        Kind::Archive => open_cpu_files(path, options, &cpu_files::in_archive(path)?),
+        Kind::Cpu => open_cpu_files(path, options, &cpu_files::beside(path)?),
+        Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
+        Kind::Text => open_text(path, options, Box::new(stream)),
     }
-    if cpu_files::is_archive(stream.head()) {
-        return open_cpu_files(path, options, cpu_files::in_archive(path)?);
+}
+
+/// Opens the trace in `bytes`, compressed or not, such as the standard input. `path` names it in messages. Of binary
+/// block traces it is the events of one processor, or of several in one file.
+///
+/// Errors: as [`open`], and an archive, whose files must be opened one beside the other.
+pub fn open_stream(
+    path: &Path,
+    bytes: impl Read + Send + 'static,
+    options: OpenOptions,
+) -> Result<TraceReader, TraceError> {
+    let failed = |source| TraceError::Open { path: path.to_owned(), source };
+    let stream = stream::decompress(Box::new(BufReader::new(bytes))).map_err(failed)?;
+    let stream = Headed::new(stream);
+    match kind(options.format, stream.head(), false) {
+        Kind::Archive => {
+            let why = "it is an archive in a stream; give the file".to_owned();
+            Err(TraceError::CpuFiles { path: path.to_owned(), why })
+        }
+        Kind::Cpu => merge(path, options, cpu_rows::one(path, stream), "events of one file".to_owned()),
+        Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
+        Kind::Text => open_text(path, options, Box::new(stream)),
     }
-    let nameless = stream.is_empty() && cpu_files::is_named(path);
-    if by_name.is_some() || nameless || Header::begins(stream.head()) {
-        return open_cpu_files(path, options, cpu_files::beside(path)?);
-    }
-    // Text holds no zero bytes, records of numbers almost always do.
-    let binary = stream.head().contains(&0).then(|| Format::detect_binary(stream.head())).flatten();
-    match binary {
-        Some(format) => open_binary(path, Some(format), Box::new(stream)),
-        None => open_text(path, options, Box::new(stream)),
+}
+
+/// What a file is.
+enum Kind {
+    Archive,
+    Cpu,
+    Binary(Format, &'static dyn BinaryFormat),
+    Text,
+}
+
+/// What the file is that begins with `head`, whose format is named or not; `named` when only the file's name says
+/// that it is a processor's.
+fn kind(format: Option<Format>, head: &[u8], named: bool) -> Kind {
+    match format.map(|format| (format, format.layout())) {
+        Some((_, Layout::Text(_))) => Kind::Text,
+        Some((format, Layout::Binary(binary))) => Kind::Binary(format, binary),
+        _ if cpu_files::is_archive(head) => Kind::Archive,
+        Some((_, Layout::CpuFiles(_))) => Kind::Cpu,
+        None if named || Header::begins(head) => Kind::Cpu,
+        // Text holds no zero bytes, records of numbers almost always do.
+        None if head.contains(&0) => {
+            Format::detect_binary(head).map_or(Kind::Text, |(format, binary)| Kind::Binary(format, binary))
+        }
+        None => Kind::Text,
     }
 }
 
@@ -67,31 +104,21 @@ fn open_text(path: &Path, options: OpenOptions, stream: Stream) -> Result<TraceR
     Ok(TraceReader::new(format, Box::new(LineRows::new(format, text.parser(), head, lines))))
 }
 
-fn open_binary(path: &Path, format: Option<Format>, stream: Stream) -> Result<TraceReader, TraceError> {
-    match format.map(|format| (format, format.layout())) {
-        Some((format, Layout::Binary(binary))) => {
-            Ok(TraceReader::new(format, Box::new(RecordRows::new(path, format, binary, stream))))
-        }
-        _ => unreachable!("only binary formats come here"),
-    }
+fn open_binary(path: &Path, format: Format, binary: &'static dyn BinaryFormat, stream: Headed) -> TraceReader {
+    TraceReader::new(format, Box::new(RecordRows::new(path, format, binary, Box::new(stream))))
 }
 
-fn open_cpu_files(
-    path: &Path,
-    options: OpenOptions,
-    files: Vec<cpu_files::CpuFile>,
-) -> Result<TraceReader, TraceError> {
-    let streams = cpu_rows::open_all(&files)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::blktrace(cpu_rows::earliest_event(&streams)),
-    };
+fn open_cpu_files(path: &Path, options: OpenOptions, files: &[CpuFile]) -> Result<TraceReader, TraceError> {
+    merge(path, options, cpu_rows::open_all(files)?, cpu_files::note(files))
+}
+
+fn merge(path: &Path, options: OpenOptions, streams: Vec<CpuStream>, note: String) -> Result<TraceReader, TraceError> {
+    let format = options.format.unwrap_or_else(|| Format::blktrace(cpu_rows::earliest_event(&streams)));
     let Layout::CpuFiles(event) = format.layout() else {
         let why = format!("binary block traces cannot be read as {}", format.name());
         return Err(TraceError::CpuFiles { path: path.to_owned(), why });
     };
-    let rows = cpu_rows::CpuRows::new(path, format, event, streams, cpu_files::note(&files));
-    Ok(TraceReader::new(format, Box::new(rows)))
+    Ok(TraceReader::new(format, Box::new(CpuRows::new(path, format, event, streams, note))))
 }
 
 /// The format of a file that begins with `head`.

@@ -108,7 +108,8 @@ impl Header {
     /// Whether a file that begins with `head` is a binary block trace, of whatever version.
     pub(crate) fn begins(head: &[u8]) -> bool {
         let magic = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
-        head.first_chunk::<4>().is_some_and(|bytes| magic(bytes) >> 8 == MAGIC >> 8 || magic(bytes) == MAGIC.swap_bytes())
+        head.first_chunk::<4>()
+            .is_some_and(|bytes| magic(bytes) >> 8 == MAGIC >> 8 || magic(bytes) == MAGIC.swap_bytes())
     }
 
     /// The event, where it is one that can be counted and a request of a file system.

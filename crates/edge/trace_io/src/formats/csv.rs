@@ -43,8 +43,7 @@ const LENGTH_UNITS: [(&str, u64); 13] = [
     ("4kib", 4096),
 ];
 /// Words for a direction, with `r`, `read`, `w`, `write`, `t`, `trim`, `d`, `discard` below them.
-const OPERATION: [&str; 9] =
-    ["op", "operation", "opcode", "type", "io_type", "iotype", "rw", "direction", "command"];
+const OPERATION: [&str; 9] = ["op", "operation", "opcode", "type", "io_type", "iotype", "rw", "direction", "command"];
 /// Words for the volume, a number.
 const VOLUME: [&str; 9] = ["volume", "volume_id", "vol", "device", "device_id", "dev", "disk", "lun", "asu"];
 
@@ -96,6 +95,19 @@ enum Column {
     Size(u64),
     Volume,
     Ignored,
+}
+
+impl Column {
+    /// What the column gives of what every row must have.
+    fn required(self) -> Option<&'static str> {
+        match self {
+            Self::Time(_) => Some("time with a unit"),
+            Self::Operation | Self::Flag(_) => Some("direction"),
+            Self::Offset(_) => Some("address with a unit"),
+            Self::Size(_) => Some("size with a unit"),
+            Self::Volume | Self::Ignored => None,
+        }
+    }
 }
 
 /// The column called `name`; `None` for an unknown name.
@@ -154,14 +166,8 @@ impl Columns {
             let known = column(name);
             columns.push(known.ok_or_else(|| RowError(format!("the header has an unknown column {:?}", name.trim())))?);
         }
-        let kinds: [(&str, fn(&Column) -> bool); 4] = [
-            ("time with a unit", |column| matches!(column, Column::Time(_))),
-            ("direction", |column| matches!(column, Column::Operation | Column::Flag(_))),
-            ("address with a unit", |column| matches!(column, Column::Offset(_))),
-            ("size with a unit", |column| matches!(column, Column::Size(_))),
-        ];
-        for (what, is) in kinds {
-            let count = columns.iter().filter(|column| is(column)).count();
+        for what in ["time with a unit", "direction", "address with a unit", "size with a unit"] {
+            let count = columns.iter().filter(|column| column.required() == Some(what)).count();
             if count != 1 {
                 return Err(RowError(format!("the header has {count} columns for the {what} where 1 should be")));
             }
@@ -176,14 +182,14 @@ impl Columns {
         let (mut at, mut operation, mut start, mut size, mut volume) = (0, Operation::Read, 0, 0, 0);
         let mut fields = line.split(self.separator);
         for column in &self.columns {
-            let field = Some(unquoted(required(fields.next(), "last field")?));
+            let text = unquoted(required(fields.next(), "last field")?);
             match *column {
-                Column::Time(unit) => at = time(field, unit)?,
-                Column::Operation => operation = word(field.unwrap_or_default())?,
-                Column::Flag(one) => operation = flag(field.unwrap_or_default(), one)?,
-                Column::Offset(unit) => start = offset(field, "address", unit)?,
-                Column::Size(unit) => size = length(field, "size", unit)?,
-                Column::Volume => volume = number(field, "volume")?,
+                Column::Time(unit) => at = time(Some(text), unit)?,
+                Column::Operation => operation = word(text)?,
+                Column::Flag(one) => operation = flag(text, one)?,
+                Column::Offset(unit) => start = offset(Some(text), "address", unit)?,
+                Column::Size(unit) => size = length(Some(text), "size", unit)?,
+                Column::Volume => volume = number(Some(text), "volume")?,
                 Column::Ignored => {}
             }
         }

@@ -361,13 +361,13 @@ impl Format {
     }
 
     /// The format of a file of records that begins with `head`.
-    pub(crate) fn detect_binary(head: &[u8]) -> Option<Self> {
-        Self::all().find(|format| match format.layout() {
+    pub(crate) fn detect_binary(head: &[u8]) -> Option<(Self, &'static dyn BinaryFormat)> {
+        Self::all().find_map(|format| match format.layout() {
             Layout::Binary(binary) => {
                 let records: Vec<&[u8]> = head.chunks_exact(binary.record_bytes()).take(HEAD_RECORDS).collect();
-                !records.is_empty() && binary.recognises(&records)
+                (!records.is_empty() && binary.recognises(&records)).then_some((format, binary))
             }
-            Layout::Text(_) | Layout::CpuFiles(_) => false,
+            Layout::Text(_) | Layout::CpuFiles(_) => None,
         })
     }
 }

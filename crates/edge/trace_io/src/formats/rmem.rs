@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn pages_that_make_no_sense_are_refused() {
-        for line in ["0 5 3 2 1", "0 5 3 2 4095", "0 --5 3 2 4096", "0 5 3 1048576 4096", "0 5 4503599627370496 1 4096"] {
+        for line in ["0 5 3 2 1", "0 5 3 2 4095", "0 --5 3 2 4096", "0 5 3 1048576 4096", "0 5 4503599627370496 1 4096"]
+        {
             assert!(Rmem.parse(line).is_err(), "{line}");
         }
     }

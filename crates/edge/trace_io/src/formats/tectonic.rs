@@ -82,9 +82,9 @@ fn operation(name: &str) -> Result<Operation, RowError> {
 /// The byte at which a block begins, by the rule of this page.
 fn place(block: &str) -> u64 {
     // FNV-1a: offset basis and prime of its 64-bit variant.
-    let hash = block.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    });
+    let hash = block
+        .bytes()
+        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3));
     hash % PAGES * PAGE_BYTES
 }
 
