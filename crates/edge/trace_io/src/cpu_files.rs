@@ -7,12 +7,16 @@
 
 use crate::error::TraceError;
 use crate::stream::{self, Stream};
-use std::fs;
-use std::io::{self, BufReader, Read};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::NamedTempFile;
 
 /// Files in one trace; Linux knows fewer processors.
 const FILES_MAX: usize = 1 << 13;
+/// Bytes of an archive that is copied.
+const COPY_MAX: u64 = 16 << 30;
 /// Missing processors that the note names.
 const MISSING_SHOWN: usize = 8;
 
@@ -28,20 +32,37 @@ enum Place {
     File(PathBuf),
     /// Where the content of a member begins in the uncompressed archive, and its length.
     Member {
-        archive: PathBuf,
+        archive: Arc<Archive>,
         offset: u64,
         bytes: u64,
     },
+}
+
+/// An uncompressed archive.
+enum Archive {
+    Plain(PathBuf),
+    /// A copy of a compressed one, without a name once its members are open.
+    Copy(NamedTempFile),
+}
+
+impl Archive {
+    fn open(&self) -> io::Result<File> {
+        match self {
+            Self::Plain(path) => File::open(path),
+            Self::Copy(file) => file.reopen(),
+        }
+    }
 }
 
 impl CpuFile {
     /// The events, uncompressed.
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.place {
-            Place::File(path) => stream::open(path, 0),
+            Place::File(path) => stream::open(path),
             Place::Member { archive, offset, bytes } => {
-                let member = stream::open(archive, *offset)?.take(*bytes);
-                stream::decompress(Box::new(BufReader::new(member)))
+                let mut archive = archive.open()?;
+                archive.seek(SeekFrom::Start(*offset))?;
+                stream::decompress(Box::new(BufReader::with_capacity(stream::BUFFER, archive.take(*bytes))))
             }
         }
     }
@@ -80,32 +101,48 @@ pub(crate) fn in_directory(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     one_name(path, files)
 }
 
-/// The files in a tar archive, plain or compressed as a whole. A compressed one is decompressed once here and once
-/// more for each file, up to it: memory does not grow with the archive, time does with the files in it.
+/// The files in a tar archive. One that is compressed as a whole is copied, uncompressed, to the system's directory of
+/// temporary files, for the members are read beside each other: memory does not grow with it. The copy has a limit.
 pub(crate) fn in_archive(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     let failed = |source| TraceError::Open { path: path.to_owned(), source };
-    let mut archive = tar::Archive::new(stream::open(path, 0).map_err(failed)?);
+    let refuse = |why: &str| TraceError::CpuFiles { path: path.to_owned(), why: why.to_owned() };
+    let archive = Arc::new(match stream::is_compressed(path).map_err(failed)? {
+        false => Archive::Plain(path.to_owned()),
+        true => copy(path).map_err(failed)?.ok_or_else(|| refuse("it holds more than 16 GiB; unpack it first"))?,
+    });
+    let file = archive.open().map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut entries = tar::Archive::new(BufReader::new(file));
     let mut files = Vec::new();
     // Raw: extended headers, whose length is anyone's, are not read into memory.
-    for entry in archive.entries().map_err(failed)?.raw(true) {
+    for entry in entries.entries_with_seek().map_err(failed)?.raw(true) {
         let entry = entry.map_err(failed)?;
         let header = entry.header();
-        let path_in = String::from_utf8_lossy(&header.path_bytes()).into_owned();
-        let name = path_in.rsplit('/').next().unwrap_or_default();
+        let member = String::from_utf8_lossy(&header.path_bytes()).into_owned();
+        let name = member.rsplit('/').next().unwrap_or_default();
         let Some((set, cpu)) = split(name).filter(|_| header.entry_type().is_file()) else { continue };
-        let place = Place::Member { archive: path.to_owned(), offset: entry.raw_file_position(), bytes: entry.size() };
-        let shown = PathBuf::from(format!("{}:{path_in}", path.display()));
-        let set = path_in[..path_in.len() - name.len()].to_owned() + set;
-        files.push((set, CpuFile { shown, cpu, place }));
+        let (offset, bytes) = (entry.raw_file_position(), entry.size());
+        if offset.checked_add(bytes).is_none_or(|end| end > length) {
+            return Err(refuse(&format!("it is truncated: it ends inside {member}")));
+        }
+        let shown = PathBuf::from(format!("{}:{member}", path.display()));
+        let set = member[..member.len() - name.len()].to_owned() + set;
+        files.push((set, CpuFile { shown, cpu, place: Place::Member { archive: archive.clone(), offset, bytes } }));
         if files.len() > FILES_MAX {
             break;
         }
     }
     if files.is_empty() {
-        let why = "it is an archive without files such as sda.blktrace.0; unpack other traces";
-        return Err(TraceError::CpuFiles { path: path.to_owned(), why: why.to_owned() });
+        return Err(refuse("it is an archive without files such as sda.blktrace.0; unpack other traces"));
     }
     one_name(path, files)
+}
+
+/// The uncompressed copy of an archive; `None` beyond the limit.
+fn copy(path: &Path) -> io::Result<Option<Archive>> {
+    let mut file = NamedTempFile::new()?;
+    let copied = io::copy(&mut stream::open(path)?.take(COPY_MAX + 1), &mut file)?;
+    Ok((copied <= COPY_MAX).then_some(Archive::Copy(file)))
 }
 
 /// What to know about a set: how many files, and which processors have none.

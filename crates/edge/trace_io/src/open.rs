@@ -30,7 +30,7 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
     if std::fs::metadata(path).map_err(failed)?.is_dir() {
         return open_cpu_files(path, options, &cpu_files::in_directory(path)?);
     }
-    let stream = Headed::new(stream::open(path, 0).map_err(failed)?);
+    let stream = Headed::new(stream::open(path).map_err(failed)?);
     match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
         Kind::Archive => open_cpu_files(path, options, &cpu_files::in_archive(path)?),
         Kind::Cpu => open_cpu_files(path, options, &cpu_files::beside(path)?),

@@ -166,8 +166,8 @@ fn an_error_names_the_file_and_the_byte() {
     assert!(error.contains("set.tar:sda.blktrace.1: byte 48: ") && error.contains("magic number"), "{error}");
     // An archive that ends inside a member, and inside a compressed stream.
     let whole = archive(&members);
-    write("cut.tar", &whole[..whole.len() / 2]);
-    assert!(!error_of(&directory.path().join("cut.tar")).is_empty());
+    write("cut.tar", &whole[..512 + 100]);
+    assert!(error_of(&directory.path().join("cut.tar")).contains("it ends inside sda.blktrace.0"));
     let packed = zstd(&whole);
     write("cut.tar.zst", &packed[..packed.len() / 2]);
     assert!(error_of(&directory.path().join("cut.tar.zst")).contains("cut.tar.zst"));
