@@ -106,7 +106,7 @@ impl LineParser for Parser {
                 self.wait(number(fields.next(), "wait")?)?;
                 return Ok(Line::Skip(Skip::OtherEvent));
             }
-            "sync" | "datasync" => return Ok(Line::Skip(Skip::NoRange)),
+            "sync" | "datasync" | "sync_file_range" | "syncfs" => return Ok(Line::Skip(Skip::NoRange)),
             "read" => Operation::Read,
             "write" => Operation::Write,
             "trim" => Operation::Trim,
