@@ -41,6 +41,11 @@ impl Lines {
         let text = std::str::from_utf8(&self.buffer).map_err(|_| not_text())?;
         Ok(Some(text.trim_end_matches(['\n', '\r'])))
     }
+
+    /// The line given last, as it was.
+    fn last_line(&self) -> &str {
+        std::str::from_utf8(&self.buffer).unwrap_or_default().trim_end_matches(['\n', '\r'])
+    }
 }
 
 /// Rows of text: the lines that detection took, then the lines after them.
@@ -50,20 +55,20 @@ pub(crate) struct LineRows {
     head: VecDeque<String>,
     lines: Lines,
     given: u64,
-    /// Beginning of the line given last, where there is a row to refuse.
-    shown: String,
+    /// The line given last, when it was of the head.
+    last: Option<String>,
 }
 
 impl LineRows {
     pub(crate) fn new(format: Format, parser: Box<dyn LineParser>, head: Vec<String>, lines: Lines) -> Self {
-        Self { format, parser, head: head.into(), lines, given: 0, shown: String::new() }
+        Self { format, parser, head: head.into(), lines, given: 0, last: None }
     }
 }
 
 impl Rows for LineRows {
     fn next_line(&mut self) -> Result<Option<Line>, TraceError> {
-        let head = self.head.pop_front();
-        let line = match &head {
+        self.last = self.head.pop_front();
+        let line = match &self.last {
             Some(line) => line,
             None => match self.lines.next_line()? {
                 Some(line) => line,
@@ -74,8 +79,6 @@ impl Rows for LineRows {
         if line.trim().is_empty() {
             return Ok(Some(Line::Skip(Skip::Blank)));
         }
-        self.shown.clear();
-        self.shown.extend(line.chars().take(SHOWN_MAX));
         match self.parser.parse(line) {
             Ok(parsed) => Ok(Some(parsed)),
             Err(RowError(why)) => Err(self.refuse(why)),
@@ -83,10 +86,11 @@ impl Rows for LineRows {
     }
 
     fn refuse(&self, why: String) -> TraceError {
+        let line = self.last.as_deref().unwrap_or_else(|| self.lines.last_line());
         TraceError::Row {
             path: self.path().to_owned(),
             line: self.given,
-            found: self.shown.clone(),
+            found: line.chars().take(SHOWN_MAX).collect(),
             format: self.format.name(),
             why,
             accepted: self.format.accepted(),

@@ -8,9 +8,11 @@
 use super::fields::{MICROSECOND_PS, end, length, number, offset, required, row, time};
 use super::{Layout, Line, LineParser, Parsed, RowError, Skip, TextFormat, TraceFormat};
 use flashyard_blk::Operation;
+use std::collections::HashMap;
 
-/// Files that a log may add: their names are kept.
-const FILES_MAX: usize = 1 << 16;
+/// Files that a log may add, and bytes of a name: the names are kept.
+const FILES_MAX: usize = 1 << 14;
+const NAME_MAX: usize = 4096;
 /// What the first line begins with.
 const FIRST: &str = "fio version ";
 
@@ -67,7 +69,7 @@ impl TraceFormat for Fio {
 
 impl TextFormat for Fio {
     fn parser(&'static self) -> Box<dyn LineParser> {
-        Box::new(Parser { format: self, begun: false, files: Vec::new(), waited_ps: 0 })
+        Box::new(Parser { format: self, begun: false, files: HashMap::new(), waited_ps: 0 })
     }
 
     /// A version that is unknown goes to version 3, whose message names the first line.
@@ -79,7 +81,8 @@ impl TextFormat for Fio {
 struct Parser {
     format: &'static Fio,
     begun: bool,
-    files: Vec<String>,
+    /// Volumes by name.
+    files: HashMap<String, u64>,
     waited_ps: i128,
 }
 
@@ -124,13 +127,13 @@ impl Parser {
         if action != "add" {
             return self.volume(file).map(|_| ());
         }
-        if self.files.iter().any(|known| known == file) {
+        if self.files.contains_key(file) {
             return Ok(());
         }
-        if self.files.len() == FILES_MAX {
-            return Err(RowError(format!("it adds more than {FILES_MAX} files")));
+        if self.files.len() == FILES_MAX || file.len() > NAME_MAX {
+            return Err(RowError(format!("it adds more than {FILES_MAX} files, or a name above {NAME_MAX} bytes")));
         }
-        self.files.push(file.to_owned());
+        self.files.insert(file.to_owned(), self.files.len() as u64);
         Ok(())
     }
 
@@ -142,8 +145,8 @@ impl Parser {
     }
 
     fn volume(&self, file: &str) -> Result<u64, RowError> {
-        let place = self.files.iter().position(|known| known == file);
-        place.map(|place| place as u64).ok_or_else(|| RowError(format!("the file {file:?} was not added before")))
+        let place = self.files.get(file).copied();
+        place.ok_or_else(|| RowError(format!("the file {file:?} was not added before")))
     }
 }
 
@@ -208,7 +211,11 @@ mod tests {
 
     #[test]
     fn more_files_than_the_limit_are_refused() {
-        let mut parser = Parser { format: &V3, begun: true, files: vec![String::new(); FILES_MAX], waited_ps: 0 };
+        let files = (0..FILES_MAX as u64).map(|number| (number.to_string(), number)).collect();
+        let mut parser = Parser { format: &V3, begun: true, files, waited_ps: 0 };
         assert!(parser.parse("0 one-more add").is_err());
+        assert_eq!(parser.parse("0 77 add"), Ok(Line::Skip(Skip::OtherEvent)), "it is known");
+        let mut parser = V3.parser();
+        assert!(parser.parse(V3.first).is_ok() && parser.parse(&format!("0 {} add", "n".repeat(5_000))).is_err());
     }
 }

@@ -423,6 +423,15 @@ mod tests {
     }
 
     #[test]
+    fn other_names_lead_to_formats_and_are_no_names_of_their_own() {
+        for (alias, own) in Format::aliases() {
+            assert_eq!(Format::by_name(alias).map(Format::name), Some(own));
+            assert!(Format::all().all(|format| format.name() != alias));
+        }
+        assert_eq!(Format::by_name("mqsim"), Format::by_name("disksim-ns"));
+    }
+
+    #[test]
     fn comma_separated_rows_tell_their_format() {
         assert_eq!(detect("128166386783630075,hm,0,Write,3164164096,40960,2896"), "msr");
         assert_eq!(detect("1538323200,4247200,128,1,1058"), "tencent");
