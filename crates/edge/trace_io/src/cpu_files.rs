@@ -78,13 +78,10 @@ pub(crate) fn is_named(path: &Path) -> bool {
     name_of(path).is_some_and(|name| split(&name).is_some())
 }
 
-/// The files that belong to the one at `path`, itself included; itself alone when its name says nothing.
+/// The files that belong to the one at `path`, itself included; none when its name says nothing.
 pub(crate) fn beside(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     let name = name_of(path);
-    let Some((set, _)) = name.as_deref().and_then(split) else {
-        let place = Place::File(path.to_owned());
-        return Ok(vec![CpuFile { shown: path.to_owned(), cpu: 0, place }]);
-    };
+    let Some((set, _)) = name.as_deref().and_then(split) else { return Ok(Vec::new()) };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let files = list(directory).map_err(|source| TraceError::Open { path: directory.to_owned(), source })?;
     let files = files.into_iter().filter(|(found, _)| found == set).map(|(_, file)| file).collect();

@@ -33,7 +33,8 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
     let stream = Headed::new(stream::open(path).map_err(failed)?);
     match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
         Kind::Archive => open_cpu_files(path, options, &cpu_files::in_archive(path)?),
-        Kind::Cpu => open_cpu_files(path, options, &cpu_files::beside(path)?),
+        Kind::Cpu if cpu_files::is_named(path) => open_cpu_files(path, options, &cpu_files::beside(path)?),
+        Kind::Cpu => open_cpu_stream(path, options, stream),
         Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
         Kind::Text => open_text(path, options, Box::new(stream)),
     }
@@ -56,7 +57,7 @@ pub fn open_stream(
             let why = "it is an archive in a stream; give the file".to_owned();
             Err(TraceError::CpuFiles { path: path.to_owned(), why })
         }
-        Kind::Cpu => merge(path, options, cpu_rows::one(path, stream), "events of one file".to_owned()),
+        Kind::Cpu => open_cpu_stream(path, options, stream),
         Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
         Kind::Text => open_text(path, options, Box::new(stream)),
     }
@@ -110,6 +111,11 @@ fn open_binary(path: &Path, format: Format, binary: &'static dyn BinaryFormat, s
 
 fn open_cpu_files(path: &Path, options: OpenOptions, files: &[CpuFile]) -> Result<TraceReader, TraceError> {
     merge(path, options, cpu_rows::open_all(files)?, cpu_files::note(files))
+}
+
+/// Events of one processor, or of several in one file.
+fn open_cpu_stream(path: &Path, options: OpenOptions, stream: Headed) -> Result<TraceReader, TraceError> {
+    merge(path, options, cpu_rows::one(path, stream), "events of one file".to_owned())
 }
 
 fn merge(path: &Path, options: OpenOptions, streams: Vec<CpuStream>, note: String) -> Result<TraceReader, TraceError> {

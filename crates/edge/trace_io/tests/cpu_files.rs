@@ -1,6 +1,7 @@
 //! Binary block traces by processor: whatever of a set is given, the whole set is read, merged by time.
 
 use flashyard_trace_io::{Event, Format, OpenOptions, TraceError, TraceReader, open, open_stream};
+use proptest::prelude::*;
 use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -178,6 +179,11 @@ fn a_stream_holds_the_events_of_one_file_and_no_archive() {
     let path = Path::new("stdin");
     let reader = open_stream(path, Cursor::new(zstd(&queued(0, 10, 4))), OpenOptions::default()).expect("it is good");
     assert_eq!(sectors(reader), [0, 10, 20, 30]);
+    let (directory, other) = (tempfile::tempdir().expect("a temporary directory can be made"), "events.bin");
+    fs::write(directory.path().join(other), queued(0, 10, 4)).expect("it can be written");
+    let reader = opened(&directory.path().join(other)).expect("its content tells it");
+    assert_eq!(reader.note(), "read as blktrace-queue, events of one file");
+    assert_eq!(sectors(reader), [0, 10, 20, 30]);
     let archive = Cursor::new(archive(&three()));
     let error = open_stream(path, archive, OpenOptions::default()).map(|_| ()).expect_err("an archive");
     assert!(error.to_string().contains("an archive in a stream"), "{error}");
@@ -195,6 +201,40 @@ fn no_damage_to_an_archive_makes_the_reader_panic() {
         if let Ok(reader) = opened(&path) {
             let rows = reader.flatten().count();
             assert!(rows <= MERGED.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn merged_events_are_those_of_a_stable_sort(
+        cpus in prop::collection::vec(prop::collection::vec((0..40_u64, any::<bool>()), 0..30), 1..6)
+    ) {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut expected = Vec::new();
+        for (cpu, mut events) in cpus.into_iter().enumerate() {
+            events.sort_unstable();
+            let mut bytes = Vec::new();
+            for (index, (ns, queued)) in events.into_iter().enumerate() {
+                let sector = (cpu as u64) << 20 | (index as u64) << 10 | ns;
+                bytes.extend(event(ns, sector * 8, if queued { 1 } else { 7 }));
+                if queued {
+                    expected.push((ns, sector));
+                }
+            }
+            fs::write(directory.path().join(format!("sda.blktrace.{cpu}")), bytes).expect("it can be written");
+        }
+        // In order of processors so far, and a stable sort keeps that on ties.
+        expected.sort_by_key(|(ns, _)| *ns);
+        let named = OpenOptions { format: Some(Format::blktrace(Event::Queue)) };
+        let reader = open(directory.path(), named).expect("it opens");
+        let found: Result<Vec<u64>, _> =
+            reader.map(|record| record.map(|record| record.request.offset_bytes / 512 / 8)).collect();
+        match found {
+            Ok(found) => prop_assert_eq!(found, expected.iter().map(|(_, sector)| *sector).collect::<Vec<_>>()),
+            Err(error) => prop_assert!(expected.is_empty(), "{}", error),
         }
     }
 }
