@@ -7,6 +7,9 @@ use anyhow::Result;
 use crate::rust_source::Outline;
 use crate::{Finding, Repository};
 
+/// Targets of the fuzzing workspace, which is no member of this one.
+const FUZZ_TARGETS: &str = "fuzz/fuzz_targets/";
+
 /// Rust files outside the module trees of all targets.
 ///
 /// Errors: unreadable or unparsable source.
@@ -15,8 +18,9 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>> {
     for file in repository.files.iter().filter(|file| file.ends_with(".rs")) {
         outlines.insert(file.clone(), Outline::parse(file, &repository.read(file)?)?);
     }
-    let roots = repository.crates.iter().flat_map(|member| &member.targets).map(|target| target.path.as_str());
-    Ok(unreached(&outlines, &roots.collect::<Vec<_>>()))
+    let targets = repository.crates.iter().flat_map(|member| &member.targets).map(|target| target.path.as_str());
+    let fuzzed = outlines.keys().map(String::as_str).filter(|file| file.starts_with(FUZZ_TARGETS));
+    Ok(unreached(&outlines, &targets.chain(fuzzed).collect::<Vec<_>>()))
 }
 
 fn unreached(outlines: &BTreeMap<String, Outline>, roots: &[&str]) -> Vec<Finding> {

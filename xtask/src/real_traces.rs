@@ -10,23 +10,32 @@ use serde_json::Value;
 
 use crate::Repository;
 
-/// Formats the program reads: a directory of the shared traces and the beginning of its files' names.
-const SUPPORTED: [(&str, &str); 10] = [
-    ("msr-cambridge", ""),
-    ("microsoft-servers", ""),
-    ("umass-spc", "fin1.trace"),
-    ("umass-spc", "wsrch-small.trace"),
-    ("disksim-ssd", ""),
-    ("llm", "trace_opt"),
-    ("blkparse-text", ""),
-    ("ycsb-rocksdb", ""),
-    ("tencent-cbs", ""),
-    ("tencent-flashnet", ""),
+/// Traces the program reads: a directory of the shared traces, and the beginning and end of its files' names. Of binary
+/// traces by processor one file stands for its siblings.
+const SUPPORTED: [(&str, &str, &str); 18] = [
+    ("msr-cambridge", "", ""),
+    ("microsoft-servers", "", ""),
+    ("umass-spc", "", ""),
+    ("disksim-ssd", "", ""),
+    ("llm", "trace_opt", ""),
+    ("blkparse-text", "", ""),
+    ("ycsb-rocksdb", "", ""),
+    ("tencent-cbs", "", ""),
+    ("tencent-flashnet", "", ""),
+    ("cloudphysics", "", ""),
+    ("fiu", "", ""),
+    ("nexus5", "", ""),
+    ("netapp", "", ""),
+    ("arc", "", ""),
+    ("tectonic", "", ""),
+    ("hadoop-eternity", "", ""),
+    ("ec2-spark-wordcount/150520220958", "", "blktrace.0.zst"),
+    ("ec2-spark-wordcount/150520220958", "", "rmem.log.zst"),
 ];
 /// Where the traces lie, beside the repository: they are too large to be part of it.
 const TRACES: &str = "../shared/traces";
 const SCENARIO: &str = "scenarios/demo/scenario.toml";
-/// Long enough to reach every design's mechanisms, short enough for two dozen traces in a few minutes.
+/// Long enough to reach every design's mechanisms, short enough for five dozen traces in a few minutes.
 const REQUESTS_PER_DRIVE: &str = "2000";
 /// Conv, OC, Shrunk, VH, VH(ideal), ProcH and XBOF.
 const DESIGNS: usize = 7;
@@ -82,7 +91,7 @@ pub(crate) fn program(repository: &Repository) -> Result<PathBuf> {
 
 fn supported_files(traces: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for (directory, beginning) in SUPPORTED {
+    for (directory, beginning, end) in SUPPORTED {
         let directory = traces.join(directory);
         // A copy may hold some of the collections only.
         if !directory.is_dir() {
@@ -91,7 +100,8 @@ fn supported_files(traces: &Path) -> Result<Vec<PathBuf>> {
         }
         for entry in fs::read_dir(&directory).with_context(|| format!("cannot list {}", directory.display()))? {
             let entry = entry?;
-            if entry.file_type()?.is_file() && entry.file_name().to_string_lossy().starts_with(beginning) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_file() && name.starts_with(beginning) && name.ends_with(end) {
                 files.push(entry.path());
             }
         }

@@ -1,8 +1,9 @@
 //! Profiles and traces from the file system.
 
+use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
-use flashyard_trace_io::{Format, OpenOptions, open};
-use flashyard_workload::{Records, SourceError};
+use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
+use flashyard_workload::{RecordStream, Records, SourceError};
 use std::path::{Path, PathBuf};
 
 /// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
@@ -42,6 +43,23 @@ impl Files for DiskFiles {
         let beside = self.base.join(name);
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
-        Ok(Box::new(reader.map(|record| record.map_err(|error| SourceError(error.to_string())))))
+        Ok(Box::new(FileRecords(reader)))
+    }
+}
+
+/// The records of a trace file, with how they are read.
+struct FileRecords(TraceReader);
+
+impl Iterator for FileRecords {
+    type Item = Result<TraceRecord, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map_err(|error| SourceError(error.to_string())))
+    }
+}
+
+impl RecordStream for FileRecords {
+    fn note(&self) -> String {
+        self.0.note()
     }
 }

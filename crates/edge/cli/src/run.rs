@@ -51,6 +51,7 @@ fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Res
     }
     output::line(&format!("{}, seed {}", report.scenario, report.seed));
     output::line(&format!("workload: {}", report.workload));
+    report.scaling.iter().for_each(|note| output::line(&format!("scaling: {note}")));
     output::line(&run_table(report));
     output::line(&verdict_sentence(report));
     for design in report.designs.iter().filter(|design| !design.laws.hold) {

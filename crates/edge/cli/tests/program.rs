@@ -91,6 +91,34 @@ fn an_address_beyond_the_drive_is_folded_for_traces_and_refused_for_spans() {
 }
 
 #[test]
+fn several_traces_are_given_out_and_the_result_says_how_each_was_scaled() {
+    let rows: String = (0..400).map(|row| format!("{} 8 0 {row}\n", row % 7 * 8)).collect();
+    let (_one, first) = file("first.csv", b"time_us,op,offset_bytes,size_bytes\n0,R,0,4096\n9,W,99999999999999,4096\n");
+    let (_two, second) = file("second.lis", rows.as_bytes());
+    let traces = format!("workload.traces=[\"{first}\", \"{second}#arc\"]");
+    let short = ["--set", &traces, "--set", "workload.size_factor=2.0", "--set", "run.warm_mapping_requests=0"];
+    let output = demo(&[&short[..], &["--set", "designs=[\"conv\", \"oc\"]"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for part in ["given out again from the first", "sizes x2", "scaling: drive-5: ", "no directions: all read"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let output = demo(&[&short[..], &["--set", "designs=[\"conv\"]", "--json"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let scaling: Vec<&str> =
+        report["scaling"].as_array().expect("a list").iter().filter_map(|line| line.as_str()).collect();
+    assert_eq!(scaling.len(), 6);
+    for part in
+        ["drive-0: ", "300 requests in 150 rounds", "300 (100.0 %) resized", "150 (50.0 %) folded", "read as csv"]
+    {
+        assert!(scaling[0].contains(part), "{part} is not in {}", scaling[0]);
+    }
+    refused(&demo(&["--set", &traces, "--set", "workload.size_factor=0.0"]), &["workload.size_factor", "above 0"]);
+    refused(&demo(&["--set", &traces, "--set", "jbof.busy_drives=1"]), &["workload.traces", "2 traces for 1 busy"]);
+    refused(&demo(&["--set", &traces, "--set", "workload.trace=x"]), &["workload.traces", "not both"]);
+}
+
+#[test]
 fn an_unknown_system_or_number_is_refused() {
     refused(&flashyard(&["reproduce", "ybof"]), &["ybof", "xbof"]);
     refused(&flashyard(&["reproduce", "xbof", "no-such-row"]), &["no-such-row", "bom-saving"]);

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+/// Characters of a bad row that a message shows.
+pub(crate) const SHOWN_MAX: usize = 120;
+
 /// Why a trace cannot be read. Every message names the file, the line where there is one, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -20,14 +23,14 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
-    /// Lines, but no row of the format among them, such as a blkparse file without the wanted event.
+    /// Lines or records, but no row of the format among them, such as a blkparse file without the wanted event.
     #[error("{}: the file holds no rows of format {format}, only {lines} other lines; name another format", path.display())]
     NoRows {
         /// The file.
         path: PathBuf,
         /// Format in use.
         format: &'static str,
-        /// Lines that were passed over.
+        /// Lines or records that were passed over.
         lines: u64,
     },
     /// The content fits no format.
@@ -68,8 +71,40 @@ pub enum TraceError {
         /// The decoder's word.
         source: io::Error,
     },
-    /// Bytes that are no text: a zero byte, no UTF-8, or a line beyond 64 KiB.
-    #[error("{}:{line}: this is not text; a trace is text, plain or compressed with zstd or gzip", path.display())]
+    /// A record of a binary format that cannot be meant, or that the end of the file cuts off.
+    #[error("{}: byte {offset}: no record of format {format}: {why}; a record is {accepted}", path.display())]
+    Record {
+        /// The file; after a colon the member, in an archive.
+        path: PathBuf,
+        /// Byte of the uncompressed file at which the record begins.
+        offset: u64,
+        /// Format in use.
+        format: &'static str,
+        /// What is wrong.
+        why: String,
+        /// What a record looks like.
+        accepted: &'static str,
+    },
+    /// The compressed or plain stream of a binary format breaks early.
+    #[error("{}: the file is truncated or damaged after byte {offset}: {source}", path.display())]
+    DamagedBytes {
+        /// The file; after a colon the member, in an archive.
+        path: PathBuf,
+        /// Good bytes before, uncompressed.
+        offset: u64,
+        /// The decoder's word.
+        source: io::Error,
+    },
+    /// Files that make no set of traces by processor.
+    #[error("{}: {why}", path.display())]
+    CpuFiles {
+        /// The directory, archive or file that was asked for.
+        path: PathBuf,
+        /// What is wrong and what is accepted.
+        why: String,
+    },
+    /// Bytes that are no text and no known binary format: a zero byte, no UTF-8, or a line beyond 64 KiB.
+    #[error("{}:{line}: this is not text, and no binary format was recognised; a trace is one of the formats in the table of docs/traces.md, plain or compressed with zstd or gzip", path.display())]
     NotText {
         /// The file.
         path: PathBuf,

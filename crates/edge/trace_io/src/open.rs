@@ -1,17 +1,18 @@
 //! Opens a trace: decompression by content, then the format.
 
-use crate::error::TraceError;
-use crate::formats::Format;
-use crate::lines::Lines;
-use crate::reader::{SHOWN_MAX, TraceReader};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use crate::cpu_files::{self, CpuFile};
+use crate::cpu_rows::{self, CpuRows, CpuStream};
+use crate::error::{SHOWN_MAX, TraceError};
+use crate::formats::{BinaryFormat, Format, Header, Layout};
+use crate::lines::{LineRows, Lines};
+use crate::reader::TraceReader;
+use crate::records::RecordRows;
+use crate::stream::{self, Headed, Stream};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// Lines that detection looks at.
 const HEAD_LINES: usize = 256;
-/// Bytes that are read, and decompressed, at a time.
-const BUFFER: usize = 1 << 16;
 
 /// How to open a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,16 +21,74 @@ pub struct OpenOptions {
     pub format: Option<Format>,
 }
 
-/// Opens the trace at `path`: text, plain or compressed with zstd or gzip, which its first bytes tell.
+/// Opens the trace at `path`: a file, plain or compressed with zstd or gzip, which its first bytes tell; or binary
+/// block traces by processor, as any one of the files, as their directory or as a tar archive of them.
 ///
-/// Errors: a file that is missing, empty, damaged at its start or of no known format.
+/// Errors: a file that is missing, empty, damaged at its start or of no known format; files that make no set.
 pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError> {
     let failed = |source| TraceError::Open { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(std::io::Error::other("it is a directory")));
+    if std::fs::metadata(path).map_err(failed)?.is_dir() {
+        return open_cpu_files(path, options, &cpu_files::in_directory(path)?);
     }
-    let stream = decompress(BufReader::with_capacity(BUFFER, file)).map_err(failed)?;
+    let stream = Headed::new(stream::open(path).map_err(failed)?);
+    match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
+        Kind::Archive => open_cpu_files(path, options, &cpu_files::in_archive(path)?),
+        Kind::Cpu if cpu_files::is_named(path) => open_cpu_files(path, options, &cpu_files::beside(path)?),
+        Kind::Cpu => open_cpu_stream(path, options, stream),
+        Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
+        Kind::Text => open_text(path, options, Box::new(stream)),
+    }
+}
+
+/// Opens the trace in `bytes`, compressed or not, such as the standard input. `path` names it in messages. Of binary
+/// block traces it is the events of one processor, or of several in one file.
+///
+/// Errors: as [`open`], and an archive, whose files must be opened one beside the other.
+pub fn open_stream(
+    path: &Path,
+    bytes: impl Read + Send + 'static,
+    options: OpenOptions,
+) -> Result<TraceReader, TraceError> {
+    let failed = |source| TraceError::Open { path: path.to_owned(), source };
+    let stream = stream::decompress(Box::new(BufReader::new(bytes))).map_err(failed)?;
+    let stream = Headed::new(stream);
+    match kind(options.format, stream.head(), false) {
+        Kind::Archive => {
+            let why = "it is an archive in a stream; give the file".to_owned();
+            Err(TraceError::CpuFiles { path: path.to_owned(), why })
+        }
+        Kind::Cpu => open_cpu_stream(path, options, stream),
+        Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
+        Kind::Text => open_text(path, options, Box::new(stream)),
+    }
+}
+
+/// What a file is.
+enum Kind {
+    Archive,
+    Cpu,
+    Binary(Format, &'static dyn BinaryFormat),
+    Text,
+}
+
+/// What the file is that begins with `head`, whose format is named or not; `named` when only the file's name says
+/// that it is a processor's.
+fn kind(format: Option<Format>, head: &[u8], named: bool) -> Kind {
+    match format.map(|format| (format, format.layout())) {
+        Some((_, Layout::Text(_))) => Kind::Text,
+        Some((format, Layout::Binary(binary))) => Kind::Binary(format, binary),
+        _ if cpu_files::is_archive(head) => Kind::Archive,
+        Some((_, Layout::CpuFiles(_))) => Kind::Cpu,
+        None if named || Header::begins(head) => Kind::Cpu,
+        // Text holds no zero bytes, records of numbers almost always do.
+        None if head.contains(&0) => {
+            Format::detect_binary(head).map_or(Kind::Text, |(format, binary)| Kind::Binary(format, binary))
+        }
+        None => Kind::Text,
+    }
+}
+
+fn open_text(path: &Path, options: OpenOptions, stream: Stream) -> Result<TraceReader, TraceError> {
     let mut lines = Lines::new(path, stream);
     let mut head = Vec::new();
     while head.len() < HEAD_LINES {
@@ -42,18 +101,30 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
         Some(format) => format,
         None => detect(path, &head)?,
     };
-    Ok(TraceReader::new(format, lines, head))
+    let Layout::Text(text) = format.layout() else { unreachable!("only text formats are told from lines") };
+    Ok(TraceReader::new(format, Box::new(LineRows::new(format, text.parser(), head, lines))))
 }
 
-/// The text of `file`, whatever it is compressed with. Memory is a buffer and the decoder's window, which
-/// both decoders bound.
-fn decompress(mut file: BufReader<File>) -> std::io::Result<Box<dyn BufRead + Send>> {
-    let stream: Box<dyn Read + Send> = match file.fill_buf()? {
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => Box::new(zstd::Decoder::with_buffer(file)?),
-        [0x1F, 0x8B, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
-        _ => return Ok(Box::new(file)),
+fn open_binary(path: &Path, format: Format, binary: &'static dyn BinaryFormat, stream: Headed) -> TraceReader {
+    TraceReader::new(format, Box::new(RecordRows::new(path, format, binary, Box::new(stream))))
+}
+
+fn open_cpu_files(path: &Path, options: OpenOptions, files: &[CpuFile]) -> Result<TraceReader, TraceError> {
+    merge(path, options, cpu_rows::open_all(files)?, cpu_files::note(files))
+}
+
+/// Events of one processor, or of several in one file.
+fn open_cpu_stream(path: &Path, options: OpenOptions, stream: Headed) -> Result<TraceReader, TraceError> {
+    merge(path, options, cpu_rows::one(path, stream), "events of one file".to_owned())
+}
+
+fn merge(path: &Path, options: OpenOptions, streams: Vec<CpuStream>, note: String) -> Result<TraceReader, TraceError> {
+    let format = options.format.unwrap_or_else(|| Format::blktrace(cpu_rows::earliest_event(&streams)));
+    let Layout::CpuFiles(event) = format.layout() else {
+        let why = format!("binary block traces cannot be read as {}", format.name());
+        return Err(TraceError::CpuFiles { path: path.to_owned(), why });
     };
-    Ok(Box::new(BufReader::with_capacity(BUFFER, stream)))
+    Ok(TraceReader::new(format, Box::new(CpuRows::new(path, format, event, streams, note))))
 }
 
 /// The format of a file that begins with `head`.

@@ -1,55 +1,50 @@
-//! Rows of one file as records.
+//! Rows of one trace as records.
 
 use crate::clock::{Clock, Stamp};
 use crate::error::TraceError;
-use crate::formats::{Format, Line, Row, RowError, Skip};
-use crate::lines::Lines;
+use crate::formats::{Format, Line, Row, Skip};
+use crate::rows::Rows;
 use flashyard_blk::TraceRecord;
-use std::collections::VecDeque;
-use std::path::Path;
-
-/// Characters of a bad row that a message shows.
-pub(crate) const SHOWN_MAX: usize = 120;
 
 /// What was seen while reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that became records.
     pub rows: u64,
-    /// Lines passed over, for any of the four reasons below.
+    /// Lines or binary records passed over, for any of the five reasons below.
     pub skipped: u64,
     /// Of the skipped: blank lines.
     pub skipped_blank: u64,
-    /// Of the skipped: events other than the one that is counted.
+    /// Of the skipped: events, commands and file actions other than those that are counted.
     pub skipped_other_event: u64,
     /// Of the skipped: flushes, notifications and requests for no bytes.
     pub skipped_no_range: u64,
     /// Of the skipped: totals that a tool printed after the rows.
     pub skipped_totals: u64,
+    /// Of the skipped: headers that name the columns or the version.
+    pub skipped_header: u64,
     /// Rows earlier than one before them.
     pub reordered: u64,
     /// Rows whose clock jumped more than 30 days.
     pub jumped: u64,
     /// Rows with a number that was printed rounded.
     pub rounded: u64,
+    /// Rows with a time, an address or a direction that the file does not hold: [`Format::assumes`] says which.
+    pub assumed: u64,
 }
 
-/// The records of one trace file, as they are read. Nothing follows an error.
+/// The records of one trace, as they are read. Nothing follows an error.
 pub struct TraceReader {
     format: Format,
-    lines: Lines,
-    head: VecDeque<String>,
-    line: u64,
+    source: Box<dyn Rows>,
     clock: Clock,
     counts: RowCounts,
     ended: bool,
 }
 
 impl TraceReader {
-    /// A reader of `head`, the lines that detection took, and the `lines` after them.
-    pub(crate) fn new(format: Format, lines: Lines, head: Vec<String>) -> Self {
-        let (clock, counts) = (Clock::default(), RowCounts::default());
-        Self { format, lines, head: head.into(), line: 0, clock, counts, ended: false }
+    pub(crate) fn new(format: Format, source: Box<dyn Rows>) -> Self {
+        Self { format, source, clock: Clock::default(), counts: RowCounts::default(), ended: false }
     }
 
     /// The format of the file.
@@ -67,77 +62,65 @@ impl TraceReader {
         self.clock.span_ps() as f64 / 1e12
     }
 
+    /// How the trace was read, for results that come from it: the format, what it assumes, files that are missing,
+    /// irregular rows so far.
+    pub fn note(&self) -> String {
+        let mut note = format!("read as {}", self.format.name());
+        if let Some(assumed) = self.format.assumes() {
+            note = format!("{note} ({assumed})");
+        }
+        if let Some(files) = self.source.note() {
+            note = format!("{note}, {files}");
+        }
+        let counts = &self.counts;
+        let irregular = [
+            (counts.reordered, "rows out of order"),
+            (counts.jumped, "rows with a clock jump"),
+            (counts.rounded, "rows with a rounded offset"),
+        ];
+        for (count, what) in irregular.into_iter().filter(|(count, _)| *count > 0) {
+            note = format!("{note}, {count} {what}");
+        }
+        note
+    }
+
     fn next_record(&mut self) -> Result<Option<TraceRecord>, TraceError> {
-        loop {
-            let head = self.head.pop_front();
-            let line = match &head {
-                Some(line) => line,
-                None => match self.lines.next_line()? {
-                    Some(line) => line,
-                    None => break,
-                },
-            };
-            self.line += 1;
-            if line.trim().is_empty() {
-                self.counts.skipped += 1;
-                self.counts.skipped_blank += 1;
-                continue;
-            }
-            let parsed = self.format.parse(line).and_then(|parsed| stamp(&mut self.clock, parsed));
-            match parsed {
-                Ok(Stamped::Record(record, stamp, row)) => {
-                    self.counts.admit(stamp, &row);
-                    return Ok(Some(record));
-                }
-                Ok(Stamped::Skip(skip)) => self.counts.pass_over(skip),
-                Err(RowError(why)) => {
-                    let found = line.chars().take(SHOWN_MAX).collect();
-                    return Err(self.row_error(found, why));
+        while let Some(line) = self.source.next_line()? {
+            match line {
+                Line::Skip(skip) => self.counts.pass_over(skip),
+                Line::Row(row) => {
+                    let Some((arrival, stamp)) = self.clock.stamp(row.time_ps) else {
+                        let late = "it arrives more than 213 days after the first row, the range of simulated time";
+                        return Err(self.source.refuse(late.to_owned()));
+                    };
+                    self.counts.admit(stamp, &row, self.format.assumes().is_some());
+                    return Ok(Some(TraceRecord { arrival, volume: row.volume, request: row.request }));
                 }
             }
         }
         if self.counts.rows > 0 {
             return Ok(None);
         }
-        Err(TraceError::NoRows { path: self.path().to_owned(), format: self.format.name(), lines: self.line })
-    }
-
-    fn path(&self) -> &Path {
-        self.lines.path()
-    }
-
-    fn row_error(&self, found: String, why: String) -> TraceError {
-        TraceError::Row {
-            path: self.path().to_owned(),
-            line: self.line,
-            found,
-            format: self.format.name(),
-            why,
-            accepted: self.format.accepted(),
-        }
-    }
-}
-
-/// A line with its arrival.
-enum Stamped {
-    Record(TraceRecord, Stamp, Row),
-    Skip(Skip),
-}
-
-fn stamp(clock: &mut Clock, line: Line) -> Result<Stamped, RowError> {
-    match line {
-        Line::Skip(skip) => Ok(Stamped::Skip(skip)),
-        Line::Row(row) => {
-            let late = "it arrives more than 213 days after the first row, the range of simulated time";
-            let (arrival, stamp) = clock.stamp(row.time_ps).ok_or(late)?;
-            Ok(Stamped::Record(TraceRecord { arrival, volume: row.volume, request: row.request }, stamp, row))
-        }
+        let (path, lines) = (self.source.path().to_owned(), self.source.given());
+        Err(TraceError::NoRows { path, format: self.format.name(), lines })
     }
 }
 
 impl RowCounts {
-    fn admit(&mut self, stamp: Stamp, row: &Row) {
+    /// The skipped by reason, in words.
+    pub fn reasons(&self) -> [(u64, &'static str); 5] {
+        [
+            (self.skipped_blank, "blank"),
+            (self.skipped_other_event, "other events"),
+            (self.skipped_no_range, "without a range"),
+            (self.skipped_totals, "totals"),
+            (self.skipped_header, "headers"),
+        ]
+    }
+
+    fn admit(&mut self, stamp: Stamp, row: &Row, assumed: bool) {
         self.rows += 1;
+        self.assumed += u64::from(assumed);
         self.rounded += u64::from(row.rounded);
         self.reordered += u64::from(stamp == Stamp::Reordered);
         self.jumped += u64::from(stamp == Stamp::Jumped);
@@ -146,6 +129,8 @@ impl RowCounts {
     fn pass_over(&mut self, skip: Skip) {
         self.skipped += 1;
         match skip {
+            Skip::Blank => self.skipped_blank += 1,
+            Skip::Header => self.skipped_header += 1,
             Skip::OtherEvent => self.skipped_other_event += 1,
             Skip::NoRange => self.skipped_no_range += 1,
             Skip::Totals => self.skipped_totals += 1,

@@ -17,6 +17,9 @@ pub struct RunReport {
     pub wall_seconds: f64,
     /// What drives the run, in words, with every scaling that was applied.
     pub workload: String,
+    /// What was done to fit recorded requests to each drive, with counts; empty for generated ones. Designs in which
+    /// a drive's trace went equally far share an entry.
+    pub scaling: Vec<String>,
     /// Whether every design was finished; false after Ctrl-C.
     pub complete: bool,
     /// One entry a design, in the order asked for.

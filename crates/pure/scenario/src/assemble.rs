@@ -2,7 +2,8 @@
 
 use crate::Files;
 use crate::parse::ScenarioError;
-use crate::schema::{DriveSection, OneOrMany, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
+use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
+use crate::traces;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::{FtlConfig, VictimPolicy};
@@ -13,14 +14,12 @@ use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
 use flashyard_systems::xbof::{HarvestConfig, Weights};
 use flashyard_units::{Hertz, SimSpan, Watts};
-use flashyard_workload::{
-    AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec, table2,
-};
+use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, table2};
 
 /// Makes the seed of warming another one than that of the run.
 const WARMING_SEED: u64 = 0x5741_524D;
 
-fn value(key: &'static str, message: String) -> ScenarioError {
+pub(crate) fn value(key: &'static str, message: String) -> ScenarioError {
     ScenarioError::Value { key, message }
 }
 
@@ -195,7 +194,7 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
             return Err(value("run.requests_per_drive", "0 requests measure nothing, give at least 1".into()));
         }
         (None, Some(requests)) => StopRule::Requests(requests),
-        (None, None) if scenario.workload.trace.is_some() => StopRule::StreamEnd,
+        (None, None) if traces::are_given(&scenario.workload) => StopRule::StreamEnd,
         (None, None) => {
             return Err(value("run", "give measure = \"100 ms\" or requests_per_drive = 10000".to_owned()));
         }
@@ -218,8 +217,8 @@ pub(crate) fn sources(
 ) -> Result<Vec<Source>, ScenarioError> {
     let workload = &scenario.workload;
     let busy = scenario.jbof.busy_drives;
-    if let Some(traces) = &workload.trace {
-        return replays(workload, traces, busy, capacity_bytes, files);
+    if traces::are_given(workload) {
+        return traces::sources(workload, busy, capacity_bytes, files);
     }
     let spec = spec(workload, capacity_bytes)?;
     (0..busy)
@@ -250,64 +249,13 @@ pub(crate) fn describe(scenario: &Scenario, capacity_bytes: u64) -> String {
         Some(depth) => format!("closed loop of depth {depth} on each of {} drives", scenario.jbof.busy_drives),
         None => format!("arrival times kept, on each of {} drives", scenario.jbof.busy_drives),
     };
-    match (&workload.trace, &workload.table2) {
-        (Some(OneOrMany::One(trace)), _) => {
-            let note = replay_options(workload, 0, scenario.jbof.busy_drives, capacity_bytes).note();
-            format!("trace {trace} ({note}; every drive replays it at its own offset); {looping}")
-        }
-        (Some(OneOrMany::Many(traces)), _) => format!("{} traces, one a drive; {looping}", traces.len()),
-        (None, Some(name)) => format!("synthetic, with the published means of {name}; {looping}"),
-        (None, None) => format!("synthetic pattern; {looping}"),
+    if traces::are_given(workload) {
+        return format!("{}; {looping}", traces::describe(workload, scenario.jbof.busy_drives, capacity_bytes));
     }
-}
-
-fn replay_options(workload: &WorkloadSection, drive: u32, busy: u32, capacity_bytes: u64) -> ReplayOptions {
-    // Drives that replay one trace start at different places, whole translation pages apart.
-    let shift = capacity_bytes / u64::from(busy.max(1)) * u64::from(drive) / (4 << 20) * (4 << 20);
-    ReplayOptions {
-        span_bytes: capacity_bytes,
-        shift_bytes: shift,
-        speed: workload.speed.unwrap_or(1.0),
-        repetitions: workload.repetitions,
-        volumes: None,
+    match &workload.table2 {
+        Some(name) => format!("synthetic, with the published means of {name}; {looping}"),
+        None => format!("synthetic pattern; {looping}"),
     }
-}
-
-fn replays(
-    workload: &WorkloadSection,
-    traces: &OneOrMany,
-    busy: u32,
-    capacity_bytes: u64,
-    files: &'static dyn Files,
-) -> Result<Vec<Source>, ScenarioError> {
-    let speed = workload.speed.unwrap_or(1.0);
-    if !(speed > 0.0 && speed.is_finite()) {
-        return Err(value("workload.speed", format!("{speed} is no speed, give a number above 0")));
-    }
-    let names: Vec<String> = match traces {
-        OneOrMany::One(name) => vec![name.clone(); busy as usize],
-        OneOrMany::Many(names) if names.len() == busy as usize => names.clone(),
-        OneOrMany::Many(names) => {
-            return Err(value(
-                "workload.trace",
-                format!("{} traces for {busy} busy drives, give one, or one each", names.len()),
-            ));
-        }
-    };
-    let shared = matches!(traces, OneOrMany::One(_));
-    let mut sources: Vec<Source> = Vec::new();
-    for (drive, name) in names.into_iter().enumerate() {
-        let drive = if shared { drive as u32 } else { 0 };
-        let mut options = replay_options(workload, drive, busy, capacity_bytes);
-        // Without a number of repetitions a trace goes round until enough was asked.
-        if workload.repetitions == Some(0) {
-            return Err(value("workload.repetitions", "0 replays nothing, give at least 1".to_owned()));
-        }
-        options.repetitions = workload.repetitions;
-        let open = Box::new(move || files.open_trace(&name).map_err(SourceError));
-        sources.push(Box::new(Replay::new(open, options)));
-    }
-    Ok(sources)
 }
 
 fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
@@ -327,7 +275,7 @@ fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec
         (None, None) => {
             return Err(value(
                 "workload",
-                "give trace, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
+                "give trace, traces, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
             ));
         }
     };

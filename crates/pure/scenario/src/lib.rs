@@ -9,6 +9,7 @@ mod quantity;
 pub mod reproduce;
 mod run;
 mod schema;
+mod traces;
 
 pub use assemble::prices;
 pub use parse::{Resolved, ScenarioError, builtin_profile, resolve};

@@ -2,7 +2,7 @@
 
 use crate::assemble;
 use crate::parse::ScenarioError;
-use crate::{Files, Scenario};
+use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
     Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, RunReport, bill_of_materials,
@@ -85,12 +85,15 @@ pub fn summarize(scenario: &Scenario, runs: Vec<DesignRun>, wall_seconds: f64, c
     let config = assemble::drive(&scenario.drive);
     let capacity = config.map_or(0, |drive| u64::from(drive.ftl.logical_slots) * u64::from(SLOT_BYTES));
     let longest = runs.iter().map(|run| run.figures.simulated.as_secs_f64()).fold(0.0, f64::max);
+    let notes: Vec<_> = runs.iter().map(|run| (run.figures.design.name(), &run.figures.scaling[..])).collect();
+    let scaling = traces::scaling(&notes);
     RunReport {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,
         workload: assemble::describe(scenario, capacity),
+        scaling,
         complete,
         designs: runs.into_iter().map(|run| run.result).collect(),
     }

@@ -241,14 +241,20 @@ pub struct VhSection {
     pub copy_back_depth: Option<u32>,
 }
 
-/// What is asked of the busy drives: `trace`, or else `table2`, or else a pattern.
+/// What is asked of the busy drives: `trace` or `traces`, or else `table2`, or else a pattern.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadSection {
     /// Trace files: one for all busy drives, or one each.
     pub trace: Option<OneOrMany>,
-    /// How often a trace is replayed; without it, as often as needed.
+    /// Trace files, one a busy drive in order; fewer than drives are given out again from the first, each time at
+    /// another place of the drive. `FILE#format` names the format.
+    pub traces: Option<Vec<String>>,
+    /// How often a trace is replayed; without it, as often as needed. Also called `repeat`.
+    #[serde(alias = "repeat")]
     pub repetitions: Option<u64>,
+    /// Multiplies the request sizes of a trace, to whole sectors of 512 bytes and at least one.
+    pub size_factor: Option<f64>,
     /// Divides the arrival times of a trace; open loop only.
     pub speed: Option<f64>,
     /// Name of a workload of the published Table 2, generated.

@@ -26,7 +26,7 @@ mod zipf;
 pub use address::AddressPattern;
 pub use arrival::Arrival;
 pub use permutation::Permutation;
-pub use replay::{Open, Records, Replay, ReplayOptions, records};
+pub use replay::{Open, RecordStream, Records, Replay, ReplayOptions, records};
 pub use scaling::ScalingNote;
 pub use sizes::SizeMix;
 pub use source::{RequestSource, SourceError};

@@ -8,17 +8,41 @@ use std::error::Error;
 
 /// Opens the trace from its beginning.
 pub type Open = Box<dyn FnMut() -> Result<Records, SourceError> + Send>;
-/// Records one after the other.
-pub type Records = Box<dyn Iterator<Item = Result<TraceRecord, SourceError>> + Send>;
+/// Records one after the other, with how they are read.
+pub type Records = Box<dyn RecordStream>;
 
+/// Records of a trace.
+pub trait RecordStream: Iterator<Item = Result<TraceRecord, SourceError>> + Send {
+    /// How the trace was read so far, for the report: its format, what that assumes, rows that are irregular. Empty
+    /// when there is nothing to say.
+    fn note(&self) -> String {
+        String::new()
+    }
+}
+
+/// A sector, the unit of scaled sizes.
+const SECTOR_BYTES: u32 = 512;
 /// A request that crosses the span's end is moved back by multiples of this, so that its alignment stays. \[A\]
 /// the mapping unit of common drives, and a multiple of every sector.
 const MOVE_BYTES: u64 = 4096;
 
 /// The records of any reader, its errors in one line with their causes.
 pub fn records<E: Error>(reader: impl Iterator<Item = Result<TraceRecord, E>> + Send + 'static) -> Records {
-    Box::new(reader.map(|record| record.map_err(|error| SourceError::from_error(&error))))
+    Box::new(Plain(reader.map(|record| record.map_err(|error| SourceError::from_error(&error)))))
 }
+
+/// Records of which there is nothing to say.
+struct Plain<I>(I);
+
+impl<I: Iterator> Iterator for Plain<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.0.next()
+    }
+}
+
+impl<I: Iterator<Item = Result<TraceRecord, SourceError>> + Send> RecordStream for Plain<I> {}
 
 /// How a trace is fitted to a drive.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +53,9 @@ pub struct ReplayOptions {
     pub span_bytes: u64,
     /// Added to every address before folding, so that drives that replay one trace differ.
     pub shift_bytes: u64,
+    /// Lengths are multiplied by this, to the nearest whole sector of 512 bytes and at least one; 1 keeps them to
+    /// the byte.
+    pub size_factor: f64,
     /// Arrival times are divided by this.
     pub speed: f64,
     /// How often the trace is replayed; `None` for without end.
@@ -43,7 +70,8 @@ impl ReplayOptions {
         let repeated =
             self.repetitions.map_or("repeated as needed".to_owned(), |count| format!("replayed {count} times"));
         let volumes = self.volumes.map_or(String::new(), |(drive, of)| format!(", volumes {drive} modulo {of}"));
-        format!("addresses modulo {} bytes, speed x{}, {repeated}{volumes}", self.span_bytes, self.speed)
+        let sizes = if self.size_factor == 1.0 { String::new() } else { format!(", sizes x{}", self.size_factor) };
+        format!("addresses modulo {} bytes{sizes}, speed x{}, {repeated}{volumes}", self.span_bytes, self.speed)
     }
 }
 
@@ -67,10 +95,11 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Replays what `open` opens. Panics on a span of zero, on a speed that is not above zero, and on volumes
-    /// modulo zero: whoever reads options from people checks them first.
+    /// Replays what `open` opens. Panics on a span of zero, on a speed or a factor that is not above zero, and on
+    /// volumes modulo zero: whoever reads options from people checks them first.
     pub fn new(open: Open, options: ReplayOptions) -> Self {
         assert!(options.speed > 0.0 && options.span_bytes > 0, "speed and span are above zero");
+        assert!(options.size_factor > 0.0, "a factor on sizes is above zero");
         assert!(options.volumes.is_none_or(|(_, of)| of > 0), "volumes are spread over at least one drive");
         Self {
             open,
@@ -116,7 +145,11 @@ impl Replay {
             let volumes: Vec<String> = self.only.iter().map(u32::to_string).collect();
             applied = format!("{applied}, volumes {} only", volumes.join(" "));
         }
-        ScalingNote { applied, ..self.done.clone() }
+        let mut note = ScalingNote { applied, ..self.done.clone() };
+        if let Some(records) = &self.records {
+            note.read = records.note();
+        }
+        note
     }
 
     /// The next record of the wanted volumes, over rounds.
@@ -142,7 +175,10 @@ impl Replay {
                     }
                     self.done.left_out += 1;
                 }
-                None => self.records = None,
+                None => {
+                    self.done.read = records.note();
+                    self.records = None;
+                }
             }
         }
     }
@@ -151,6 +187,18 @@ impl Replay {
     fn wants(&self, volume: u32) -> bool {
         self.options.volumes.is_none_or(|(drive, of)| volume % of == drive)
             && (self.only.is_empty() || self.only.binary_search(&volume).is_ok())
+    }
+
+    /// The length after the factor, where there is one.
+    fn resize(&mut self, request: &mut BlockRequest) {
+        if self.options.size_factor == 1.0 || request.len_bytes == 0 {
+            return;
+        }
+        let sectors = f64::from(request.len_bytes) * self.options.size_factor / f64::from(SECTOR_BYTES);
+        // Casts of floating-point numbers stop at the bounds of the integer.
+        let sectors = ((sectors + 0.5) as u32).clamp(1, u32::MAX / SECTOR_BYTES);
+        self.done.resized += u64::from(sectors * SECTOR_BYTES != request.len_bytes);
+        request.len_bytes = sectors * SECTOR_BYTES;
     }
 
     /// Folds a request into the span.
@@ -193,6 +241,7 @@ impl RequestSource for Replay {
             return Ok(None);
         }
         let Some(mut record) = self.next_record()? else { return Ok(None) };
+        self.resize(&mut record.request);
         self.fit(&mut record.request);
         record.arrival = self.retime(record.arrival)?;
         self.left -= 1;

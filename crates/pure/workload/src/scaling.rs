@@ -9,12 +9,16 @@ use std::fmt;
 pub struct ScalingNote {
     /// What was asked for, in words.
     pub applied: String,
+    /// How the trace was read, in words; empty when its reader says nothing.
+    pub read: String,
     /// Requests handed out.
     pub requests: u64,
     /// Requests whose address was beyond the span and was folded into it.
     pub folded: u64,
     /// Requests that crossed the end of the span and were moved back to lie before it.
     pub moved_back: u64,
+    /// Requests whose length the factor on sizes changed.
+    pub resized: u64,
     /// Requests longer than the span, cut to it.
     pub cut: u64,
     /// Requests that arrived before their predecessor in the trace, made to arrive with it.
@@ -29,6 +33,7 @@ impl fmt::Display for ScalingNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} requests in {} rounds", self.applied, self.requests, self.rounds)?;
         let counts = [
+            (self.resized, "resized"),
             (self.folded, "folded"),
             (self.moved_back, "moved back from the end"),
             (self.cut, "cut"),
@@ -41,6 +46,9 @@ impl fmt::Display for ScalingNote {
         }
         if self.left_out > 0 {
             write!(f, ", {} records of other volumes left out", self.left_out)?;
+        }
+        if !self.read.is_empty() {
+            write!(f, "; {}", self.read)?;
         }
         Ok(())
     }

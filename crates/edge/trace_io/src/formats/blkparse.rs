@@ -4,7 +4,7 @@
 //! hold: queue (Q), else issue to the device (D), else completion (C). Other events are passed over, and so
 //! are the totals, which are known by their labels; any other line is an error.
 
-use super::fields::{SECOND_PS, SECTOR, length, offset, required, row, time};
+use super::fields::{self, SECOND_PS, SECTOR, length, offset, required, row, time};
 use super::{LineFormat, Parsed, RowError, Skip};
 use crate::formats::Line;
 use flashyard_blk::Operation;
@@ -40,9 +40,6 @@ const LABELS: [&str; 13] = [
     "Skips",
     "Input file",
 ];
-
-/// Bits of a minor device number, as Linux keeps them.
-const MINOR_BITS: u32 = 20;
 
 /// blkparse text of which one event is counted.
 pub(super) struct Blkparse {
@@ -98,8 +95,7 @@ impl LineFormat for Blkparse {
 fn device(field: &str) -> Result<u32, RowError> {
     let numbers = || {
         let (major, minor) = field.split_once(',')?;
-        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-        (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some((major << MINOR_BITS) | minor)
+        fields::device(major.parse().ok()?, minor.parse().ok()?)
     };
     numbers().ok_or_else(|| RowError(format!("{field:?} is no device such as 8,16")))
 }

@@ -14,6 +14,9 @@ pub(super) const SECOND_PS: i128 = 1_000 * MILLISECOND_PS;
 /// Picoseconds of the 100 ns in which Windows counts.
 pub(super) const FILETIME_PS: i128 = MICROSECOND_PS / 10;
 
+/// Bits of a minor device number, as Linux keeps them.
+const MINOR_BITS: u32 = 20;
+
 /// A field that has to be there.
 pub(super) fn required<'a>(field: Option<&'a str>, name: &str) -> Result<&'a str, RowError> {
     field.map(str::trim).ok_or_else(|| RowError(format!("the {name} is missing")))
@@ -67,6 +70,36 @@ pub(super) fn direction(field: Option<&str>, read: &str, write: &str) -> Result<
     } else {
         Err(RowError(format!("the type {text:?} is neither {read} nor {write}")))
     }
+}
+
+/// A direction written as a letter, small or large.
+pub(super) fn letter(field: Option<&str>) -> Result<Operation, RowError> {
+    match required(field, "type")? {
+        "R" | "r" => Ok(Operation::Read),
+        "W" | "w" => Ok(Operation::Write),
+        other => Err(RowError(format!("the type {other:?} is neither R nor W"))),
+    }
+}
+
+/// A little-endian number of two bytes at `at`. Panics beyond the record: formats know their records.
+pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([record[at], record[at + 1]])
+}
+
+/// A little-endian number of four bytes at `at`. Panics beyond the record.
+pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+}
+
+/// A little-endian number of eight bytes at `at`. Panics beyond the record.
+pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(record, at)) | (u64::from(u32_at(record, at + 4)) << 32)
+}
+
+/// Major and minor number as one volume number, as Linux numbers devices: the minor in the lower 20 bits.
+pub(super) fn device(major: u64, minor: u64) -> Option<u32> {
+    let (major, minor) = (u32::try_from(major).ok()?, u32::try_from(minor).ok()?);
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some((major << MINOR_BITS) | minor)
 }
 
 /// Checks that nothing follows.

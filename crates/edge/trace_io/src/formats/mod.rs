@@ -1,20 +1,39 @@
-//! Formats. To add one: a file with a [`LineFormat`], its `mod` line here and its line in [`TABLE`].
+//! Formats. To add one: a file with a [`LineFormat`] (each line stands for itself), a [`TextFormat`] (lines that need
+//! those before them) or a [`BinaryFormat`], its `mod` line here and its line in [`TABLE`].
 
+mod alibaba;
+mod amber;
+mod arc;
 mod blkparse;
+mod blktrace;
+mod columns;
+mod csv;
 mod disksim;
 mod fields;
+mod fio;
+mod fiu;
 mod msr;
+mod netapp;
+mod nexus;
+mod oracle;
 mod profile;
 mod replay;
+mod rmem;
+mod spc;
+mod systor;
+mod tectonic;
 mod tencent;
+mod vscsi;
 mod web3;
+
+pub(crate) use blktrace::{HEADER_BYTES, Header};
 
 use flashyard_blk::BlockRequest;
 use std::fmt;
 
 /// All formats. Detection prefers the earlier of two that fit equally well, so a format whose rows also
 /// look like another's stands before it and says in [`LineFormat::plausible`] when they are its own.
-static TABLE: [&dyn LineFormat; 12] = [
+static TABLE: [&dyn TraceFormat; 32] = [
     &msr::Msr,
     &web3::Web3,
     &tencent::Tencent,
@@ -27,9 +46,101 @@ static TABLE: [&dyn LineFormat; 12] = [
     &blkparse::QUEUE,
     &blkparse::ISSUE,
     &blkparse::COMPLETE,
+    &fiu::Fiu,
+    &spc::Spc,
+    &nexus::Nexus,
+    &amber::Amber,
+    &alibaba::Alibaba,
+    &systor::Systor,
+    &arc::BLOCKS,
+    &arc::PAGES,
+    &rmem::Rmem,
+    &netapp::NetApp,
+    &tectonic::Tectonic,
+    &fio::V2,
+    &fio::V3,
+    &csv::Csv,
+    &vscsi::V1,
+    &vscsi::V2,
+    &oracle::Oracle,
+    &blktrace::QUEUE,
+    &blktrace::ISSUE,
+    &blktrace::COMPLETE,
 ];
 
-/// A format with one row a line.
+/// Other names of formats: what a program calls the rows that a format here reads.
+const ALIASES: [(&str, &str); 4] =
+    [("mqsim", "disksim-ns"), ("vscsi", "vscsi1"), ("oracle-general", "oracleGeneral"), ("systor17", "systor")];
+
+/// What every format says about itself.
+pub(crate) trait TraceFormat: Sync {
+    /// The name by which it is asked for.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn description(&self) -> &'static str;
+
+    /// What a row looks like, for messages.
+    fn accepted(&self) -> &'static str;
+
+    /// What rows get that the file does not hold, and by which rule.
+    fn assumes(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How its files are laid out.
+    fn layout(&'static self) -> Layout;
+}
+
+/// How the files of a format are laid out.
+#[derive(Clone, Copy)]
+pub(crate) enum Layout {
+    /// Lines of text.
+    Text(&'static dyn TextFormat),
+    /// Records of one size.
+    Binary(&'static dyn BinaryFormat),
+    /// Binary block traces, a file for each processor, of which one event is counted.
+    CpuFiles(Event),
+}
+
+/// A format of lines.
+pub(crate) trait TextFormat: Sync {
+    /// A parser for a file's lines, from the first on.
+    fn parser(&'static self) -> Box<dyn LineParser>;
+
+    /// Whether `rows`, lines at the file's start that all parse, are this format's and not those of
+    /// another with rows of the same shape.
+    fn plausible(&self, rows: &[&str]) -> bool {
+        let _ = rows;
+        true
+    }
+
+    /// Whether `first`, the first line that is not blank, is this format's header, whatever follows it.
+    fn claims(&self, first: &str) -> bool {
+        let _ = first;
+        false
+    }
+}
+
+/// Lines of one file, in order.
+pub(crate) trait LineParser: Send {
+    /// Parses the next line that is not blank: a row, a line to pass over, or what is wrong with it.
+    fn parse(&mut self, line: &str) -> Parsed;
+}
+
+/// A format of records of one size.
+pub(crate) trait BinaryFormat: Sync {
+    /// Bytes of a record, at most [`RECORD_MAX`](crate::records::RECORD_MAX).
+    fn record_bytes(&self) -> usize;
+
+    /// Whether `records`, whole and from the file's start, are this format's.
+    fn recognises(&self, records: &[&[u8]]) -> bool;
+
+    /// Parses one record.
+    fn parse(&self, record: &[u8]) -> Parsed;
+}
+
+/// A format with one row a line, which needs no other line.
 pub(crate) trait LineFormat: Sync {
     /// The name by which it is asked for.
     fn name(&self) -> &'static str;
@@ -43,11 +154,57 @@ pub(crate) trait LineFormat: Sync {
     /// Parses one line that is not blank: a row, a line to pass over, or what is wrong with it.
     fn parse(&self, line: &str) -> Parsed;
 
-    /// Whether `rows`, lines at the file's start that all parse, are this format's and not those of
-    /// another with rows of the same shape.
+    /// See [`TextFormat::plausible`].
     fn plausible(&self, rows: &[&str]) -> bool {
         let _ = rows;
         true
+    }
+
+    /// See [`TextFormat::claims`].
+    fn claims(&self, first: &str) -> bool {
+        let _ = first;
+        false
+    }
+}
+
+impl<T: LineFormat + 'static> TraceFormat for T {
+    fn name(&self) -> &'static str {
+        LineFormat::name(self)
+    }
+
+    fn description(&self) -> &'static str {
+        LineFormat::description(self)
+    }
+
+    fn accepted(&self) -> &'static str {
+        LineFormat::accepted(self)
+    }
+
+    fn layout(&'static self) -> Layout {
+        Layout::Text(self)
+    }
+}
+
+impl<T: LineFormat + 'static> TextFormat for T {
+    fn parser(&'static self) -> Box<dyn LineParser> {
+        Box::new(Each(self))
+    }
+
+    fn plausible(&self, rows: &[&str]) -> bool {
+        LineFormat::plausible(self, rows)
+    }
+
+    fn claims(&self, first: &str) -> bool {
+        LineFormat::claims(self, first)
+    }
+}
+
+/// The parser of a format whose lines stand for themselves.
+struct Each<T: LineFormat + 'static>(&'static T);
+
+impl<T: LineFormat> LineParser for Each<T> {
+    fn parse(&mut self, line: &str) -> Parsed {
+        self.0.parse(line)
     }
 }
 
@@ -77,12 +234,16 @@ pub(crate) struct Row {
 /// Why a line is passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// An event other than the wanted one.
+    /// An event, a command or a file action other than the wanted ones.
     OtherEvent,
     /// A request without a range: a flush, a notification, or a length of zero.
     NoRange,
     /// A line of the totals that a tool prints after the rows.
     Totals,
+    /// A line that names the columns or the version.
+    Header,
+    /// Nothing.
+    Blank,
 }
 
 /// What is wrong with a line, to be read after the line itself.
@@ -101,7 +262,7 @@ impl From<&str> for RowError {
     }
 }
 
-/// A block layer event of blkparse output.
+/// A block layer event of blkparse output and of binary block traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Queued by a program: Q.
@@ -114,7 +275,7 @@ pub enum Event {
 
 /// A trace format: an entry of the table of formats.
 #[derive(Clone, Copy)]
-pub struct Format(&'static dyn LineFormat);
+pub struct Format(&'static dyn TraceFormat);
 
 impl Format {
     /// All formats, in the order in which detection prefers them.
@@ -122,9 +283,15 @@ impl Format {
         TABLE.into_iter().map(Self)
     }
 
-    /// The format called `name`.
+    /// The format called `name`, also by another name than its own, such as `mqsim` for `disksim-ns`.
     pub fn by_name(name: &str) -> Option<Self> {
+        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
         Self::all().find(|format| format.name() == name)
+    }
+
+    /// Other names of formats, with their own.
+    pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+        ALIASES.into_iter()
     }
 
     /// The format of blkparse output of which `event` is counted.
@@ -133,6 +300,15 @@ impl Format {
             Event::Queue => Self(&blkparse::QUEUE),
             Event::Issue => Self(&blkparse::ISSUE),
             Event::Complete => Self(&blkparse::COMPLETE),
+        }
+    }
+
+    /// The format of binary block traces of which `event` is counted.
+    pub fn blktrace(event: Event) -> Self {
+        match event {
+            Event::Queue => Self(&blktrace::QUEUE),
+            Event::Issue => Self(&blktrace::ISSUE),
+            Event::Complete => Self(&blktrace::COMPLETE),
         }
     }
 
@@ -156,33 +332,62 @@ impl Format {
         self.0.accepted()
     }
 
-    /// Parses one line that is not blank.
-    pub(crate) fn parse(self, line: &str) -> Parsed {
-        self.0.parse(line)
+    /// What every row gets that the file does not hold, and by which rule; `None` where files hold all.
+    pub fn assumes(self) -> Option<&'static str> {
+        self.0.assumes()
     }
 
-    /// The format of a file that begins with `lines`, none of them blank: the one with the fewest lines that
-    /// it cannot mean, if it has rows and at most half of the lines are wrong. So a file with a spoilt row
-    /// keeps its format, and the error is about the row.
+    pub(crate) fn layout(self) -> Layout {
+        self.0.layout()
+    }
+
+    /// The text format of a file that begins with `lines`, none of them blank: the one whose header the first is,
+    /// else the one with the fewest lines that it cannot mean, if it has rows and at most half of the lines are
+    /// wrong. So a file with a spoilt row keeps its format, and the error is about the row.
     pub(crate) fn detect(lines: &[&str]) -> Option<Self> {
-        let judged = Self::all().filter_map(|format| Some((format.wrong_lines(lines)?, format)));
+        let first = lines.first()?;
+        let texts = || {
+            Self::all().filter_map(|format| match format.layout() {
+                Layout::Text(text) => Some((format, text)),
+                Layout::Binary(_) | Layout::CpuFiles(_) => None,
+            })
+        };
+        if let Some((format, _)) = texts().find(|(_, text)| text.claims(first)) {
+            return Some(format);
+        }
+        let judged = texts().filter_map(|(format, text)| Some((wrong_lines(text, lines)?, format)));
         let (wrong, best) = judged.min_by_key(|(wrong, _)| *wrong)?;
         (wrong * 2 <= lines.len()).then_some(best)
     }
 
-    /// How many lines this format cannot mean; `None` when the others are no rows of it.
-    fn wrong_lines(self, lines: &[&str]) -> Option<usize> {
-        let mut rows = Vec::new();
-        let mut wrong = 0;
-        for line in lines {
-            match self.parse(line) {
-                Ok(Line::Row(_)) => rows.push(*line),
-                Ok(Line::Skip(_)) => {}
-                Err(_) => wrong += 1,
+    /// The format of a file of records that begins with `head`.
+    pub(crate) fn detect_binary(head: &[u8]) -> Option<(Self, &'static dyn BinaryFormat)> {
+        Self::all().find_map(|format| match format.layout() {
+            Layout::Binary(binary) => {
+                let records: Vec<&[u8]> = head.chunks_exact(binary.record_bytes()).take(HEAD_RECORDS).collect();
+                (!records.is_empty() && binary.recognises(&records)).then_some((format, binary))
             }
-        }
-        (!rows.is_empty() && self.0.plausible(&rows)).then_some(wrong)
+            Layout::Text(_) | Layout::CpuFiles(_) => None,
+        })
     }
+}
+
+/// Records that detection looks at.
+const HEAD_RECORDS: usize = 256;
+
+/// How many lines a format cannot mean; `None` when the others are no rows of it.
+fn wrong_lines(text: &'static dyn TextFormat, lines: &[&str]) -> Option<usize> {
+    let mut parser = text.parser();
+    let mut rows = Vec::new();
+    let mut wrong = 0;
+    for line in lines {
+        match parser.parse(line) {
+            Ok(Line::Row(_)) => rows.push(*line),
+            Ok(Line::Skip(_)) => {}
+            Err(_) => wrong += 1,
+        }
+    }
+    (!rows.is_empty() && text.plausible(&rows)).then_some(wrong)
 }
 
 impl PartialEq for Format {
@@ -215,6 +420,15 @@ mod tests {
         }
         assert_eq!(Format::all().filter(|format| format.name() == "msr").count(), 1);
         assert_eq!(Format::by_name("MSR"), None);
+    }
+
+    #[test]
+    fn other_names_lead_to_formats_and_are_no_names_of_their_own() {
+        for (alias, own) in Format::aliases() {
+            assert_eq!(Format::by_name(alias).map(Format::name), Some(own));
+            assert!(Format::all().all(|format| format.name() != alias));
+        }
+        assert_eq!(Format::by_name("mqsim"), Format::by_name("disksim-ns"));
     }
 
     #[test]

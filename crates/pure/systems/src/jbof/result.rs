@@ -9,6 +9,7 @@ use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Picojoules, SimSpan, SimTime};
+use flashyard_workload::ScalingNote;
 
 /// Counter readings of all components at one instant.
 pub(super) struct Marks {
@@ -96,6 +97,8 @@ pub struct JbofFigures {
     pub events: u64,
     /// Laws that must hold.
     pub sanity: SanityReport,
+    /// What each stream's source did to fit recorded requests to its drive; `None` for generated ones.
+    pub scaling: Vec<Option<ScalingNote>>,
 }
 
 impl JbofFigures {
@@ -187,6 +190,7 @@ impl Jbof {
             loans: self.harvest.as_ref().map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
             events: self.runner.queue.inserted(),
             sanity,
+            scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }
     }
 

@@ -17,11 +17,19 @@ fn three() -> Vec<TraceRecord> {
 }
 
 fn options() -> ReplayOptions {
-    ReplayOptions { span_bytes: SPAN, shift_bytes: 0, speed: 2.0, repetitions: Some(2), volumes: None }
+    ReplayOptions {
+        span_bytes: SPAN,
+        shift_bytes: 0,
+        size_factor: 1.0,
+        speed: 2.0,
+        repetitions: Some(2),
+        volumes: None,
+    }
 }
 
 fn replay_of(trace: Vec<TraceRecord>, options: ReplayOptions) -> Replay {
-    let open = move || -> Result<Records, SourceError> { Ok(Box::new(trace.clone().into_iter().map(Ok))) };
+    let open =
+        move || -> Result<Records, SourceError> { Ok(records(trace.clone().into_iter().map(Ok::<_, SourceError>))) };
     Replay::new(Box::new(open), options)
 }
 
@@ -88,7 +96,7 @@ fn a_limit_ends_an_endless_replay() {
 
 #[test]
 fn a_reader_that_opens_once_is_replayed_once() {
-    let mut replay = Replay::once(Box::new(three().into_iter().map(Ok)), options());
+    let mut replay = Replay::once(records(three().into_iter().map(Ok::<_, SourceError>)), options());
     assert_eq!(drain(&mut replay).len(), 3);
 }
 
@@ -103,6 +111,47 @@ fn the_note_counts_what_was_changed() {
         "addresses modulo 16384 bytes, speed x2, replayed 2 times: 6 requests in 2 rounds, 2 (33.3 %) folded, \
          2 (33.3 %) moved back from the end, 2 (33.3 %) put in order of arrival"
     );
+}
+
+#[test]
+fn sizes_scale_to_whole_sectors_and_at_least_one() {
+    let trace = vec![record(0, 0, 0, 4096), record(1, 0, 0, 512), record(2, 0, 0, 700), record(3, 0, 0, 1024)];
+    let lengths = |size_factor| -> Vec<u32> {
+        let options = ReplayOptions { size_factor, ..options() };
+        ranges(trace.clone(), options).into_iter().map(|(_, len)| len).collect()
+    };
+    assert_eq!(lengths(2.0), [8192, 1024, 1536, 2048]);
+    assert_eq!(lengths(0.25), [1024, 512, 512, 512]);
+    assert_eq!(lengths(1.0), [4096, 512, 700, 1024]);
+    assert_eq!(lengths(1e18), [16_384; 4], "cut to the drive");
+}
+
+#[test]
+fn the_note_says_how_sizes_were_scaled_and_how_the_trace_was_read() {
+    struct Noted(std::vec::IntoIter<TraceRecord>);
+    impl Iterator for Noted {
+        type Item = Result<TraceRecord, SourceError>;
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.next().map(Ok)
+        }
+    }
+    impl RecordStream for Noted {
+        fn note(&self) -> String {
+            format!("read as slate, {} rows to come", self.0.len())
+        }
+    }
+    let noted = ReplayOptions { size_factor: 0.5, ..options() };
+    let open = || -> Result<Records, SourceError> { Ok(Box::new(Noted(three().into_iter()))) };
+    let mut replay = Replay::new(Box::new(open), noted).limit(4);
+    let first = replay.next_request();
+    assert!(first.is_ok() && replay.scaling_note().to_string().ends_with("read as slate, 2 rows to come"));
+    drain(&mut replay);
+    let note = replay.scaling_note().to_string();
+    assert!(
+        note.starts_with("addresses modulo 16384 bytes, sizes x0.5, speed x2, replayed 2 times: 4 requests"),
+        "{note}"
+    );
+    assert!(note.contains("4 (100.0 %) resized") && note.ends_with("; read as slate, 2 rows to come"), "{note}");
 }
 
 #[test]
@@ -138,10 +187,12 @@ proptest! {
     fn requests_stay_inside_the_span_and_aligned_and_in_order(
         trace in prop::collection::vec((0_u64..10_000, any::<u64>(), any::<u32>()), 1..10),
         blocks in 1_u64..1 << 40, shift in 0_u64..1 << 50, speed in 0.01_f64..100.0,
+        size_factor in prop_oneof![Just(1.0), 0.001_f64..1000.0],
     ) {
         let span_bytes = blocks * 4096;
         let trace = trace.into_iter().map(|(us, offset, len)| record(us, 0, offset / 512 * 512, len / 512 * 512));
-        let options = ReplayOptions { span_bytes, shift_bytes: shift * 4096, speed, repetitions: Some(1), volumes: None };
+        let options =
+            ReplayOptions { span_bytes, shift_bytes: shift * 4096, size_factor, speed, repetitions: Some(1), volumes: None };
         let trace: Vec<TraceRecord> = trace.collect();
         let found = drain(&mut replay_of(trace.clone(), options));
         prop_assert_eq!(found.len(), trace.len());
@@ -149,7 +200,10 @@ proptest! {
         for (found, recorded) in found.iter().zip(&trace) {
             prop_assert!(found.request.end_bytes().is_some_and(|end| end <= span_bytes), "{:?}", found);
             prop_assert!(found.request.offset_bytes.is_multiple_of(512));
-            prop_assert!(found.request.len_bytes <= recorded.request.len_bytes);
+            prop_assert!(found.request.len_bytes.is_multiple_of(512));
+            if size_factor <= 1.0 {
+                prop_assert!(found.request.len_bytes <= recorded.request.len_bytes);
+            }
         }
     }
 }

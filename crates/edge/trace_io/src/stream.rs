@@ -1,0 +1,123 @@
+//! Streams of bytes: decompression by content, and a look at the beginning.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+/// Bytes that are read, and decompressed, at a time.
+pub(crate) const BUFFER: usize = 1 << 16;
+/// Bytes that detection looks at.
+const HEAD_BYTES: usize = 1 << 16;
+
+/// Uncompressed bytes.
+pub(crate) type Stream = Box<dyn BufRead + Send>;
+
+/// The uncompressed bytes of the file at `path`.
+pub(crate) fn open(path: &Path) -> io::Result<Stream> {
+    decompress(Box::new(BufReader::with_capacity(BUFFER, File::open(path)?)))
+}
+
+/// Whether the file at `path` is compressed.
+pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    Ok(Packing::of(file.fill_buf()?).is_some())
+}
+
+/// How bytes are compressed.
+enum Packing {
+    Zstd,
+    Gzip,
+}
+
+impl Packing {
+    /// Told from the first bytes; `None` for bytes that are not.
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
+            [0x1F, 0x8B, ..] => Some(Self::Gzip),
+            _ => None,
+        }
+    }
+}
+
+/// The content of `stream`, whatever it is compressed with. Memory is a buffer and the decoder's window, which
+/// both decoders bound.
+pub(crate) fn decompress(mut stream: Stream) -> io::Result<Stream> {
+    let decoder: Box<dyn Read + Send> = match Packing::of(stream.fill_buf()?) {
+        Some(Packing::Zstd) => Box::new(zstd::Decoder::with_buffer(stream)?),
+        Some(Packing::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
+        None => return Ok(stream),
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
+}
+
+/// A stream whose beginning was looked at and is read again.
+pub(crate) struct Headed {
+    head: Vec<u8>,
+    at: usize,
+    /// What ended the look, to be met again by whoever reads that far.
+    error: Option<io::Error>,
+    rest: Stream,
+}
+
+impl Headed {
+    /// Looks at the beginning of `rest`.
+    pub(crate) fn new(mut rest: Stream) -> Self {
+        let mut head = Vec::new();
+        let error = (&mut rest).take(HEAD_BYTES as u64).read_to_end(&mut head).err();
+        Self { head, at: 0, error, rest }
+    }
+
+    /// The beginning, whole when the stream is shorter than 64 KiB.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Whether the stream ended, without an error, before its first byte.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.error.is_none()
+    }
+}
+
+impl Read for Headed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Headed {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at < self.head.len() {
+            return Ok(&self.head[self.at..]);
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.rest.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        if self.at < self.head.len() {
+            self.at += count;
+        } else {
+            self.rest.consume(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_at_the_beginning_changes_nothing() {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|number| (number % 251) as u8).collect();
+        let mut stream = Headed::new(Box::new(io::Cursor::new(bytes.clone())));
+        assert_eq!(stream.head(), &bytes[..HEAD_BYTES]);
+        let mut again = Vec::new();
+        assert!(stream.read_to_end(&mut again).is_ok());
+        assert!(again == bytes);
+    }
+}
