@@ -40,7 +40,7 @@ pub struct FioDirection {
     pub bytes: u64,
     /// Latency.
     pub latency: LatencyHistogram,
-    /// Bytes a second, in samples of half a second.
+    /// Bytes a second, in samples of equal length.
     pub bandwidth: FioSamples,
     /// Requests a second, in the same samples.
     pub rate: FioSamples,

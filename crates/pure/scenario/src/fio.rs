@@ -88,6 +88,7 @@ impl JobFile {
                 streams.push(StreamSpec {
                     start: job.start_delay,
                     end: job.runtime.map(|runtime| job.start_delay + warmup + runtime),
+                    sample: job.sample,
                     think: (job.think > SimSpan::ZERO).then_some(think),
                     ..StreamSpec::new(drive, source, pacing)
                 });

@@ -59,17 +59,19 @@ pub struct StreamSpec {
     pub end: Option<SimSpan>,
     /// Pauses.
     pub think: Option<Think>,
+    /// Length of the samples of bandwidth, above zero.
+    pub sample: SimSpan,
 }
 
 impl StreamSpec {
     /// A stream that starts at once and goes on until its source or the run ends.
     pub fn new(drive: u16, source: Source, pacing: Pacing) -> Self {
-        Self { drive, source, pacing, start: SimSpan::ZERO, end: None, think: None }
+        Self { drive, source, pacing, start: SimSpan::ZERO, end: None, think: None, sample: SAMPLE }
     }
 }
 
-/// Bandwidth is sampled over this long. \[C\] the default of fio's `bwavgtime`
-pub(super) const SAMPLE: SimSpan = SimSpan::from_ms(500);
+/// Bandwidth is sampled over this long unless a stream says otherwise. \[C\] the default of fio's `bwavgtime`
+const SAMPLE: SimSpan = SimSpan::from_ms(500);
 
 /// What was completed of one operation in the measured window.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +82,7 @@ pub struct OperationFigures {
     pub bytes: u64,
     /// Latency from the application's call to its return.
     pub latency: LatencyHistogram,
-    /// Bytes a second in samples of half a second; only whole samples count.
+    /// Bytes a second in samples of equal length; only whole samples count.
     pub bandwidth: Samples,
     /// Requests a second in the same samples.
     pub rate: Samples,
@@ -157,6 +159,7 @@ pub(super) struct Stream {
     pub(super) write_bytes: u64,
     operations: [OperationFigures; 4],
     depths: [u64; 7],
+    sample: SimSpan,
     sample_end: SimTime,
     last: SimTime,
 }
@@ -181,6 +184,7 @@ impl Stream {
             write_bytes: 0,
             operations: std::array::from_fn(|_| OperationFigures::default()),
             depths: [0; 7],
+            sample: spec.sample,
             sample_end: SimTime::ZERO,
             last: SimTime::ZERO,
         }
@@ -244,9 +248,9 @@ impl Stream {
     /// Closes the samples that ended by `now`.
     fn sample(&mut self, now: SimTime, begun: SimTime) {
         if self.sample_end == SimTime::ZERO {
-            self.sample_end = begun.max(self.start) + SAMPLE;
+            self.sample_end = begun.max(self.start) + self.sample;
         }
-        let seconds = SAMPLE.as_secs_f64();
+        let seconds = self.sample.as_secs_f64();
         while now >= self.sample_end {
             for figures in &mut self.operations {
                 let (bytes, ios) = std::mem::take(&mut figures.sample);
@@ -255,7 +259,7 @@ impl Stream {
                     figures.rate.record(ios as f64 / seconds);
                 }
             }
-            self.sample_end += SAMPLE;
+            self.sample_end += self.sample;
         }
     }
 

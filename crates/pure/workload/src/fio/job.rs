@@ -75,6 +75,8 @@ pub struct FioJob {
     pub think: SimSpan,
     /// Completions between pauses.
     pub think_requests: u64,
+    /// Length of the samples of bandwidth in the results.
+    pub sample: SimSpan,
     /// Clones: streams that do the same with other random numbers.
     pub clones: u32,
     /// Seed in place of the scenario's.
@@ -117,6 +119,7 @@ impl Default for FioJob {
             poisson: false,
             think: SimSpan::ZERO,
             think_requests: 1,
+            sample: SimSpan::from_ms(500),
             clones: 1,
             seed: None,
             group_reporting: false,
@@ -171,6 +174,7 @@ impl FioJob {
             "bs" | "blocksize" => each(text, &mut self.sizes, |text| size(text, base).map(SizeMix::Fixed))?,
             "bsrange" | "blocksize_range" => each(text, &mut self.sizes, |text| size_range(text, base))?,
             "bssplit" => each(text, &mut self.sizes, |text| size_split(text, base))?,
+            "bwavgtime" => self.sample = SimSpan::from_ms(value::number(text, 1, 3_600_000)?),
             "iodepth" => self.iodepth = value::number(text, 1, 65_536)? as u32,
             "ioengine" => self.synchronous = is_synchronous(text)?,
             "direct" if text != "1" => return Err("there is no page cache here, give direct=1 or leave it out".into()),

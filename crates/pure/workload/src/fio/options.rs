@@ -20,6 +20,7 @@ const SUPPORTED: &[&str] = &[
     "bs",
     "bsrange",
     "bssplit",
+    "bwavgtime",
     "direct",
     "group_reporting",
     "io_limit",
@@ -123,7 +124,6 @@ const IGNORED: &[(&str, &[&str])] = &[
     (
         "results have one form",
         &[
-            "bwavgtime",
             "clat_percentiles",
             "description",
             "disable_clat",
