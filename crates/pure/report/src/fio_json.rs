@@ -443,3 +443,78 @@ fn date(second: u64) -> String {
     let (hour, minute, rest) = (second / 3600 % 24, second / 60 % 60, second % 60);
     format!("{weekday} {month} {:>2} {hour:02}:{minute:02}:{rest:02} 1970", day + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_units::SimSpan;
+
+    /// A stream of reads with these latencies in nanoseconds, 4 KiB each, over one second.
+    fn stream(latencies_ns: &[u64]) -> FioStream {
+        let mut read = FioDirection { ios: latencies_ns.len() as u64, ..FioDirection::default() };
+        read.bytes = read.ios * 4096;
+        latencies_ns.iter().for_each(|&ns| read.latency.record(SimSpan::from_ns(ns)));
+        let directions = [read, FioDirection::default(), FioDirection::default()];
+        FioStream { name: "job".to_owned(), seconds: 1.0, directions, ..FioStream::default() }
+    }
+
+    fn report(streams: Vec<FioStream>) -> FioReport {
+        FioReport::new(FioRun { streams, ..FioRun::default() })
+    }
+
+    fn used(pairs: &Pairs<f64>) -> Vec<(&str, f64)> {
+        pairs.0.iter().filter(|pair| pair.1 > 0.0).map(|pair| (pair.0.as_str(), pair.1)).collect()
+    }
+
+    #[test]
+    fn latencies_fall_into_the_buckets_of_fio() {
+        let job = &report(vec![stream(&[1, 3, 999, 1_100, 70_000, 999_000, 1_900_000, 1_500_000_000])]).jobs[0];
+        assert_eq!(used(&job.latency_ns), [("2", 12.5), ("4", 12.5), ("1000", 12.5)]);
+        assert_eq!(used(&job.latency_us), [("2", 12.5), ("100", 12.5), ("1000", 12.5)]);
+        assert_eq!(used(&job.latency_ms), [("2", 12.5), ("2000", 12.5)]);
+        let slow = &report(vec![stream(&[2_500_000_000])]).jobs[0];
+        assert_eq!(used(&slow.latency_ms), [(">=2000", 100.0)]);
+    }
+
+    #[test]
+    fn percentiles_have_the_names_of_fio_and_directions_without_requests_have_none() {
+        let job = &report(vec![stream(&[10_000; 1000])]).jobs[0];
+        let percentiles = job.read.clat_ns.percentile.as_ref().expect("there were reads");
+        let names: Vec<&str> = percentiles.0.iter().map(|pair| pair.0.as_str()).collect();
+        assert_eq!((names[0], names[13], names[16], names.len()), ("1.000000", "99.500000", "99.990000", 17));
+        assert!(percentiles.0.iter().all(|pair| pair.1.abs_diff(10_000) < 10));
+        assert!(job.write.clat_ns.percentile.is_none() && job.read.lat_ns.percentile.is_none());
+    }
+
+    #[test]
+    fn rates_use_the_time_of_the_job_and_kilobytes_are_binary() {
+        let job = &report(vec![FioStream { seconds: 0.25, ..stream(&[10_000; 100]) }]).jobs[0];
+        let read = &job.read;
+        assert_eq!((read.io_bytes, read.io_kbytes, read.bw_bytes, read.bw), (409_600, 400, 1_638_400, 1600));
+        assert_eq!((read.iops, read.runtime, job.write.runtime), (400.0, 250, 0));
+    }
+
+    #[test]
+    fn streams_of_a_group_are_added_up_and_others_are_not() {
+        let samples = |mean| FioSamples { count: 2, min: mean - 1.0, max: mean + 1.0, mean, deviation: 3.0 };
+        let member = |group, mean| {
+            let mut member = FioStream { group, group_reporting: true, ..stream(&[10_000; 10]) };
+            member.directions[0].bandwidth = samples(mean);
+            member
+        };
+        let found = report(vec![member(0, 2048.0), member(0, 4096.0), member(1, 1024.0), stream(&[5_000])]).jobs;
+        let ios: Vec<u64> = found.iter().map(|job| job.read.total_ios).collect();
+        assert_eq!(ios, [20, 10, 1]);
+        let read = &found[0].read;
+        assert_eq!((read.bw_min, read.bw_max, read.bw_mean, read.bw_samples), (1, 4, 6.0, 4));
+        assert!((read.bw_dev - 18.0_f64.sqrt() / 1024.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn dates_are_those_of_1970() {
+        assert_eq!(date(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(date(86_399), "Thu Jan  1 23:59:59 1970");
+        assert_eq!(date(31 * 86_400), "Sun Feb  1 00:00:00 1970");
+        assert_eq!(date(212 * 86_400 + 3_661), "Sat Aug  1 01:01:01 1970");
+    }
+}
