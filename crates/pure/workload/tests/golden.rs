@@ -88,7 +88,10 @@ fn jobs_of_fio_keep_their_requests() {
         ("rw=randrw\nrwmixread=70\nbssplit=4k/60:8k/40,16k\nrandom_distribution=zipf:1.2", 0x159b_aa9e_1d44_42a3),
         ("rw=randwrite\nrandom_distribution=pareto:0.2\nrate_iops=1000", 0x9476_74f9_d267_f1cc),
         ("rw=randread\nrandom_distribution=normal:20\nbsrange=4k-16k", 0xe95c_3dd0_3178_39d3),
-        ("rw=randtrim\nrandom_distribution=zoned:60/10:40/90\nrate_iops=1000\nrate_process=poisson", 0x763a_1729_ff4d_1a37),
+        (
+            "rw=randtrim\nrandom_distribution=zoned:60/10:40/90\nrate_iops=1000\nrate_process=poisson",
+            0x763a_1729_ff4d_1a37,
+        ),
         ("rw=rw\nbs=64k\nrate=100m,", 0xba1c_c851_c2f3_a096),
     ];
     for (options, golden) in cases {

@@ -279,7 +279,7 @@ mod tests {
             let found = popularity(&options);
             for (count, published) in found.iter().zip(published) {
                 let share = *count as f64 / 200_000.0;
-                let (published, deviation) = (published / 20_480.0, (published as f64).sqrt() / 20_480.0);
+                let (published, deviation) = (published / 20_480.0, f64::sqrt(published) / 20_480.0);
                 // fio's draw is an approximation: two percent besides the chance of its 20,480 requests.
                 let bound = 4.0 * deviation + 0.02 * published;
                 assert!((share - published).abs() < bound, "{distribution}: {share} against {published} (seed 7)");
