@@ -84,7 +84,7 @@ const ACCEPTED: [&str; 34] = [
     "rate=,1m",
     "rate_iops=100,200\nrate_process=poisson",
     "thinktime=10ms\nthinktime_blocks=4",
-    "numjobs=4\ngroup_reporting\nnew_group",
+    "numjobs=4\ngroup_reporting\nnew_group\nstonewall",
     "name=other\ndescription=text\nkb_base=1000",
     "bwavgtime=20\niopsavgtime=20\ndisk_util=0",
     "thread\nfilename=/dev/null\ninvalidate=0\nrandrepeat=0\nsoftrandommap=1\nrandom_generator=lfsr",

@@ -1,7 +1,7 @@
 //! Job files of fio as the workload of a scenario.
 //!
-//! Every busy drive runs all jobs of the file at once, as if fio ran on each: a clone of a job is a stream of
-//! requests with its own depth, and the streams of a drive share it.
+//! Every busy drive runs all jobs of the file, as if fio ran on each: a clone of a job is a stream of requests with
+//! its own depth, and the streams of a drive that run at once share it.
 
 use crate::Files;
 use crate::parse::ScenarioError;
@@ -37,29 +37,19 @@ impl JobFile {
             return Err(value("run.requests_per_drive", message.to_owned()));
         }
         let text = files.text(name).map_err(|message| value("workload.fio", message))?;
-        let file = Self { jobs: FioJobs::parse(&text).map_err(|error| at(name, &error))?, name: name.clone() };
-        file.check_ramps(scenario)?;
-        Ok(Some(file))
+        let jobs = FioJobs::parse(&text).map_err(|error| at(name, &error))?;
+        Ok(Some(Self { jobs, name: name.clone() }))
     }
 
-    /// One window is measured, so that all jobs have to warm up together.
-    fn check_ramps(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let first = &self.jobs.jobs[0];
-        match self.jobs.jobs.iter().find(|job| job.ramp != first.ramp) {
-            Some(other) if scenario.run.warmup.is_none() => Err(ScenarioError::Text {
-                origin: self.name.clone(),
-                message: format!(
-                    "line {}: ramp_time: job {} warms up for {}, job {} for {}; one window is measured: give all the \
-                     same, or run.warmup in the scenario",
-                    other.line, first.name, first.ramp, other.name, other.ramp
-                ),
-            }),
-            _ => Ok(()),
-        }
+    fn ramp(scenario: &Scenario, job: &FioJob) -> SimSpan {
+        scenario.run.warmup.map_or(job.ramp, |time| time.0)
     }
 
+    /// The window of the box opens when the first job begins to count.
     fn warmup(&self, scenario: &Scenario) -> SimSpan {
-        scenario.run.warmup.map_or(self.jobs.jobs[0].ramp, |time| time.0)
+        let of_first_stage = self.jobs.jobs.iter().filter(|job| job.stage == 0);
+        let begins = of_first_stage.map(|job| job.start_delay + Self::ramp(scenario, job));
+        begins.min().unwrap_or(SimSpan::ZERO)
     }
 
     /// How long to run: until every job has ended, or for `run.measure` if that is shorter.
@@ -77,7 +67,6 @@ impl JobFile {
     ///
     /// Errors: a job that does not fit the drive.
     pub(crate) fn streams(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<StreamSpec>, ScenarioError> {
-        let warmup = self.warmup(scenario);
         let mut streams = Vec::new();
         for drive in 0..scenario.jbof.busy_drives as u16 {
             for (index, job, clone) in self.clones() {
@@ -86,8 +75,10 @@ impl JobFile {
                 let pacing = if job.is_paced() { Pacing::Timed { depth } } else { Pacing::Closed { depth } };
                 let think = Think { span: job.think, requests: job.think_requests };
                 streams.push(StreamSpec {
-                    start: job.start_delay,
-                    end: job.runtime.map(|runtime| job.start_delay + warmup + runtime),
+                    stage: job.stage,
+                    delay: job.start_delay,
+                    ramp: Self::ramp(scenario, job),
+                    length: job.runtime,
                     sample: job.sample,
                     think: (job.think > SimSpan::ZERO).then_some(think),
                     ..StreamSpec::new(drive, source, pacing)

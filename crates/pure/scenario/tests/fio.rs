@@ -101,6 +101,27 @@ fn the_ramp_does_not_count_and_comes_before_the_runtime() {
 }
 
 #[test]
+fn stages_follow_each_other_on_each_drive_and_ramp_for_themselves() {
+    let job = "[global]\nioengine=libaio\nsize=50%\niodepth=4\nramp_time=1ms\n[a]\nrw=randread\nruntime=5ms\n\
+               [b]\nrw=randread\nruntime=2ms\n[c]\nstonewall\nrw=randwrite\nstartdelay=3ms\nruntime=4ms\n\
+               [d]\nstonewall\nrw=randread\nnumber_ios=100\nramp_time=0\n";
+    let staged = attempt(Design::Xbof, job, &[]).expect("it runs");
+    let seconds: Vec<f64> = staged.figures.streams.iter().map(|stream| stream.active.as_secs_f64()).collect();
+    for (found, expected) in seconds.iter().zip([0.005, 0.002, 0.004]) {
+        assert!((expected..expected + 0.0007).contains(found), "{seconds:?}");
+    }
+    let last = &staged.figures.streams[3];
+    assert_eq!((last.of(Operation::Read).ios, last.of(Operation::Write).ios), (100, 0));
+    // Ramp, a and what it has in flight, delay, ramp, c, d.
+    let (whole, parts) = (staged.figures.simulated.as_secs_f64(), 0.001 + 0.003 + 0.001 + seconds[0] + seconds[2]);
+    assert!((parts + seconds[3]..parts + seconds[3] + 0.001).contains(&whole), "{whole} against {parts}");
+    assert!(staged.figures.sanity.holds());
+    let report = serde_json::to_value(fio_report(&staged)).expect("it is plain data");
+    let groups: Vec<u64> = (0..8).filter_map(|index| report["jobs"][index]["groupid"].as_u64()).collect();
+    assert_eq!(groups, [0, 0, 0, 0, 1, 1, 2, 2]);
+}
+
+#[test]
 fn clones_and_jobs_share_a_drive_with_their_own_depths() {
     let both = attempt(
         Design::Conv,
@@ -191,8 +212,6 @@ fn what_does_not_go_together_is_refused_with_its_key() {
     assert!(error("[a]\n", &["workload.depth=4"]).starts_with("workload.fio: the job file says everything"));
     assert!(error("[a]\n", &["run.requests_per_drive=4"]).starts_with("run.requests_per_drive: a job file says when"));
     assert_eq!(error("[a]\n", &["workload.fio=gone.fio"]), "workload.fio: gone.fio: cannot be read");
-    let ramps = error("[a]\nramp_time=1\n[b]\n", &[]);
-    assert!(ramps.starts_with("job.fio: line 3: ramp_time: job a warms up for 1.000 s, job b for 0"), "{ramps}");
     assert!(error("[a]\nsize=9t\n", &[]).starts_with("job.fio: line 1: size: job a: 9895604649984 bytes"));
     assert!(error("[a]\nsize=1m\nramp_time=1\n", &[]).contains("nothing was measured"));
 }

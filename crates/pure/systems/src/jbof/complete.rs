@@ -55,7 +55,7 @@ impl Jbof {
             let over = stream.pause_end(now, pause);
             self.runner.queue.push(over, Event::Resume { stream: request.stream });
         }
-        if let (Some(begun), None) = (&self.begun, &self.ended) {
+        if let (Some(begun), None, true) = (&self.begun, &self.ended, stream.counts(now)) {
             let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
             stream.ios += 1;
             match request.operation {
@@ -68,7 +68,7 @@ impl Jbof {
         }
         self.fill(now, request.stream);
         if self.streams[request.stream as usize].ended {
-            self.stop_when_drained(now);
+            self.stream_done(now, request.stream);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
+use super::stream::Stream;
 use super::world::{Event, Jbof, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
@@ -29,9 +30,27 @@ impl Jbof {
         Ok(())
     }
 
+    /// Begins the next stage of a drive's streams, if there is one and everything before it is done.
+    pub(super) fn start_stage(&mut self, now: SimTime, drive: u16) {
+        let of_drive = || self.streams.iter().filter(|stream| stream.drive == drive);
+        if self.stopping || of_drive().any(|stream| stream.released && !stream.is_done()) {
+            return;
+        }
+        let waiting = of_drive().filter(|stream| !stream.released).map(|stream| stream.stage);
+        let Some(stage) = waiting.min() else { return };
+        for number in 0..self.streams.len() {
+            let stream = &self.streams[number];
+            // A stream that ends at once may have begun the rest of its stage already.
+            if stream.drive == drive && stream.stage == stage && !stream.released {
+                self.start_stream(now, number as u16);
+            }
+        }
+    }
+
     /// Lets a stream issue what it may, now or when its start has come.
-    pub(super) fn start_stream(&mut self, now: SimTime, number: u16) {
+    fn start_stream(&mut self, now: SimTime, number: u16) {
         let stream = &mut self.streams[number as usize];
+        stream.release(now);
         if stream.start > now {
             stream.held = true;
             self.runner.queue.push(stream.start, Event::Resume { stream: number });
@@ -79,7 +98,7 @@ impl Jbof {
 
     fn end_stream(&mut self, now: SimTime, number: u16) {
         self.streams[number as usize].ended = true;
-        self.stop_when_drained(now);
+        self.stream_done(now, number);
     }
 
     /// The stream's next record, unless it has ended, its share is issued, or the run is stopping.
@@ -105,9 +124,10 @@ impl Jbof {
         }
     }
 
-    /// Ends the run once every stream has ended and nothing is in flight.
-    pub(super) fn stop_when_drained(&mut self, now: SimTime) {
-        let drained = self.streams.iter().all(|stream| stream.ended && stream.in_flight == 0);
+    /// Begins what waits for a stream that has ended, and ends the run once every stream is done.
+    pub(super) fn stream_done(&mut self, now: SimTime, number: u16) {
+        self.start_stage(now, self.streams[number as usize].drive);
+        let drained = self.streams.iter().all(Stream::is_done);
         if drained && !self.stopping {
             self.stop(now);
         }
@@ -126,7 +146,7 @@ impl Jbof {
             stream.ended = true;
             return;
         }
-        stream.rise(self.begun.is_some() && self.ended.is_none());
+        stream.rise(self.begun.is_some() && self.ended.is_none() && stream.counts(now));
         let home = stream.drive;
         let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;

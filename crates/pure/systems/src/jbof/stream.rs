@@ -49,14 +49,18 @@ pub struct Think {
 pub struct StreamSpec {
     /// The busy drive that is asked.
     pub drive: u16,
-    /// Where requests come from. Arrivals count from `start`.
+    /// Where requests come from. Arrivals count from the stream's start.
     pub source: Source,
     /// When they are issued.
     pub pacing: Pacing,
-    /// Nothing is issued before.
-    pub start: SimSpan,
-    /// Nothing is issued from then on, counted from the beginning of the run.
-    pub end: Option<SimSpan>,
+    /// Streams of a drive start stage by stage: those of the next one when all of the last one have ended.
+    pub stage: u32,
+    /// Between the beginning of the stage and the stream's start.
+    pub delay: SimSpan,
+    /// Time after the start that does not count.
+    pub ramp: SimSpan,
+    /// Time after the ramp from which on nothing is issued.
+    pub length: Option<SimSpan>,
     /// Pauses.
     pub think: Option<Think>,
     /// Length of the samples of bandwidth, above zero.
@@ -64,9 +68,19 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
-    /// A stream that starts at once and goes on until its source or the run ends.
+    /// A stream that starts with the run and goes on until its source or the run ends.
     pub fn new(drive: u16, source: Source, pacing: Pacing) -> Self {
-        Self { drive, source, pacing, start: SimSpan::ZERO, end: None, think: None, sample: SAMPLE }
+        Self {
+            drive,
+            source,
+            pacing,
+            stage: 0,
+            delay: SimSpan::ZERO,
+            ramp: SimSpan::ZERO,
+            length: None,
+            think: None,
+            sample: SAMPLE,
+        }
     }
 }
 
@@ -141,7 +155,15 @@ pub(super) struct Stream {
     pub(super) drive: u16,
     pub(super) source: Source,
     pub(super) pacing: Pacing,
+    pub(super) stage: u32,
+    delay: SimSpan,
+    ramp: SimSpan,
+    length: Option<SimSpan>,
+    /// Whether its stage has begun.
+    pub(super) released: bool,
     pub(super) start: SimTime,
+    /// Completions before do not count.
+    counted_from: SimTime,
     end: SimTime,
     think: Option<Think>,
     /// Completions since the last pause.
@@ -170,8 +192,14 @@ impl Stream {
             drive: spec.drive,
             source: spec.source,
             pacing: spec.pacing,
-            start: SimTime::ZERO + spec.start,
-            end: spec.end.map_or(SimTime::MAX, |end| SimTime::ZERO + end),
+            stage: spec.stage,
+            delay: spec.delay,
+            ramp: spec.ramp,
+            length: spec.length,
+            released: false,
+            start: SimTime::ZERO,
+            counted_from: SimTime::ZERO,
+            end: SimTime::MAX,
             think: spec.think,
             thought: 0,
             held: false,
@@ -188,6 +216,25 @@ impl Stream {
             sample_end: SimTime::ZERO,
             last: SimTime::ZERO,
         }
+    }
+
+    /// Its stage begins.
+    pub(super) fn release(&mut self, now: SimTime) {
+        self.released = true;
+        self.start = now + self.delay;
+        self.counted_from = self.start + self.ramp;
+        self.end = self.length.map_or(SimTime::MAX, |length| self.counted_from + length);
+    }
+
+    /// Whether everything that it will ask for has completed.
+    pub(super) fn is_done(&self) -> bool {
+        self.ended && self.in_flight == 0
+    }
+
+    /// Whether a completion at `now` counts, if the window is open.
+    #[inline]
+    pub(super) fn counts(&self, now: SimTime) -> bool {
+        now >= self.counted_from
     }
 
     /// Whether it may issue one more.
@@ -248,7 +295,7 @@ impl Stream {
     /// Closes the samples that ended by `now`.
     fn sample(&mut self, now: SimTime, begun: SimTime) {
         if self.sample_end == SimTime::ZERO {
-            self.sample_end = begun.max(self.start) + self.sample;
+            self.sample_end = begun.max(self.counted_from) + self.sample;
         }
         let seconds = self.sample.as_secs_f64();
         while now >= self.sample_end {
@@ -272,7 +319,7 @@ impl Stream {
 
     /// The figures of a window that began at `begun`.
     pub(super) fn figures(self, begun: SimTime) -> StreamFigures {
-        let from = begun.max(self.start);
+        let from = begun.max(self.counted_from);
         StreamFigures {
             drive: self.drive,
             active: if self.last > from { self.last.since(from) } else { SimSpan::ZERO },

@@ -250,8 +250,8 @@ impl Jbof {
         if self.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
-        for stream in 0..self.streams.len() as u16 {
-            self.start_stream(SimTime::ZERO, stream);
+        for drive in 0..self.config.busy_drives as u16 {
+            self.start_stage(SimTime::ZERO, drive);
         }
     }
 

@@ -85,6 +85,10 @@ pub struct FioJob {
     pub group_reporting: bool,
     /// Number of its group, from 0.
     pub group: u32,
+    /// Number of its stage, from 0: jobs begin when all of the stages before have ended.
+    pub stage: u32,
+    /// Whether the section says that a new stage begins.
+    pub(super) stonewall: bool,
     /// Whether the section says that a new group begins.
     pub(super) new_group: bool,
     pub(super) base: KbBase,
@@ -124,6 +128,8 @@ impl Default for FioJob {
             seed: None,
             group_reporting: false,
             group: 0,
+            stage: 0,
+            stonewall: false,
             new_group: false,
             base: KbBase(1024),
         }
@@ -156,6 +162,7 @@ impl FioJob {
         match setting.name.as_str() {
             "time_based" => self.time_based = value::switch(given)?,
             "group_reporting" => self.group_reporting = value::switch(given)?,
+            "stonewall" | "wait_for_previous" => self.stonewall = value::switch(given)?,
             "new_group" => self.new_group = value::switch(given)?,
             "norandommap" => self.random_map = !value::switch(given)?,
             name => {

@@ -49,10 +49,12 @@ const SUPPORTED: &[&str] = &[
     "rwmixwrite",
     "size",
     "startdelay",
+    "stonewall",
     "thinktime",
     "thinktime_blocks",
     "time_based",
     "timeout",
+    "wait_for_previous",
 ];
 
 /// Every option that is accepted without effect, by what it concerns.
@@ -164,13 +166,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("nrfiles", "a job has one drive: give numjobs and offset_increment"),
     ("percentage_random", "a job is sequential or random: write two jobs"),
     ("read_iolog", "name the trace in the scenario: workload.trace"),
-    ("stonewall", "all jobs of a file run at once: write one file for each part, or give startdelay"),
     ("sync", "flushes are not issued: leave it out"),
     ("thinktime_blocks_type", "pauses count completions: leave it out"),
     ("unified_rw_reporting", "reads, writes and trims are reported apart: leave it out"),
     ("verify", "data is not carried, so there is nothing to verify: leave it out"),
-    ("wait_for", "all jobs of a file run at once: write one file for each part, or give startdelay"),
-    ("wait_for_previous", "all jobs of a file run at once: write one file for each part, or give startdelay"),
+    ("wait_for", "a job waits for all before it: write stonewall"),
     ("zonemode", "zones of a zoned drive are not modelled: leave it out"),
 ];
 
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn a_refused_option_says_what_to_do() {
-        let error = treatment(3, "stonewall").expect_err("it is refused").to_string();
-        assert!(error.starts_with("line 3: stonewall: is not supported: all jobs of a file run at once"), "{error}");
+        let error = treatment(3, "fsync").expect_err("it is refused").to_string();
+        assert!(error.starts_with("line 3: fsync: is not supported: flushes are not issued"), "{error}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl FioJobs {
     pub fn parse(text: &str) -> Result<Self, FioError> {
         let mut found = Self::default();
         let mut template = FioJob::default();
-        let mut group = 0;
+        let (mut group, mut stage) = (0, 0);
         for section in text::sections(text)? {
             if section.name == "global" {
                 found.fill(&mut template, &section)?;
@@ -35,8 +35,11 @@ impl FioJobs {
             let mut job = FioJob { name: section.name.clone(), line: section.line, ..template.clone() };
             found.fill(&mut job, &section)?;
             job.options = written(&section).collect();
-            group += u32::from(job.new_group && !found.jobs.is_empty());
-            job.group = group;
+            let is_later = !found.jobs.is_empty();
+            // A stage is a group of its own, as in fio.
+            group += u32::from((job.new_group || job.stonewall) && is_later);
+            stage += u32::from(job.stonewall && is_later);
+            (job.group, job.stage) = (group, stage);
             check(&job)?;
             found.jobs.push(job);
         }
@@ -173,10 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_group_begins_where_a_job_says_so() {
-        let text = "[a]\nnew_group\n[b]\n[c]\nnew_group\n[d]\n";
-        let groups: Vec<u32> = FioJobs::parse(text).expect("it is good").jobs.iter().map(|job| job.group).collect();
-        assert_eq!(groups, [0, 0, 1, 1]);
+    fn a_new_group_or_stage_begins_where_a_job_says_so() {
+        let text = "[a]\nnew_group\n[b]\n[c]\nnew_group\n[d]\nstonewall\n[e]\n";
+        let jobs = FioJobs::parse(text).expect("it is good").jobs;
+        let numbers: Vec<(u32, u32)> = jobs.iter().map(|job| (job.group, job.stage)).collect();
+        assert_eq!(numbers, [(0, 0), (0, 0), (1, 0), (2, 1), (2, 1)]);
     }
 
     #[test]
