@@ -1,7 +1,7 @@
 //! The requests of one clone of a job on one drive.
 
 use super::error::FioError;
-use super::job::{FioJob, Pace};
+use super::job::{Extent, FioJob, Pace};
 use crate::address::{AddressPattern, Placer};
 use crate::arrival::{Arrival, Clock};
 use crate::sizes::{SizeMix, Sizes};
@@ -57,17 +57,22 @@ impl FioJob {
     pub fn range(&self, capacity: u64, clone: u32) -> Result<Range<u64>, FioError> {
         let wrong = |message: String| FioError::new(self.line, "size", format!("job {}: {message}", self.name));
         let step = self.offset_increment.of(capacity).saturating_mul(u64::from(clone));
-        let begin = self.offset.of(capacity).saturating_add(step);
+        let exact = self.offset.of(capacity).saturating_add(step);
+        let used = || self.sizes.iter().zip(self.operations).filter(|(_, used)| *used).map(|(sizes, _)| sizes);
+        // A share of a drive need not begin at a block: it begins at the next one, and may lose its end to that.
+        let is_share = [self.offset, self.offset_increment].iter().any(|place| matches!(place, Extent::Percent(_)));
+        let block = u64::from(used().map(smallest).min().unwrap_or(1));
+        let begin = if is_share { exact.div_ceil(block).saturating_mul(block) } else { exact };
         let rest = capacity.saturating_sub(begin);
         let size = self.size.map_or(rest, |size| size.of(capacity));
+        let size = if size > rest && size - rest <= begin - exact { rest } else { size };
         if size > rest || size == 0 {
             return Err(wrong(format!(
                 "{size} bytes from byte {begin} are not on a drive of {capacity} bytes, give a smaller size or offset, \
                  or percentages"
             )));
         }
-        let used = self.sizes.iter().zip(self.operations).filter(|(_, used)| *used).map(|(sizes, _)| largest(sizes));
-        let largest = u64::from(used.max().unwrap_or(0));
+        let largest = u64::from(used().map(largest).max().unwrap_or(0));
         if largest > size {
             return Err(wrong(format!("requests of {largest} bytes do not fit into {size} bytes, give a larger size")));
         }
@@ -318,7 +323,8 @@ mod tests {
     fn clones_have_their_own_numbers_and_increments() {
         let options = "rw=randread\nsize=1m\noffset_increment=10%";
         let (first, second) = (requests(options, 0), requests(options, 1));
-        let step = CAPACITY / 10;
+        // A tenth of the drive, from the next block on.
+        let step = (CAPACITY / 10).div_ceil(4096) * 4096;
         assert!(second.iter().all(|record| (step..step + (1 << 20)).contains(&record.request.offset_bytes)));
         let moved: Vec<u64> = offsets(&first, Operation::Read).iter().map(|offset| offset + step).collect();
         assert_ne!(moved, offsets(&second, Operation::Read));
@@ -341,7 +347,17 @@ mod tests {
         );
         assert!(error("size=60%\noffset=50%").contains("are not on a drive"));
         assert!(error("bs=8k\nsize=4k").contains("requests of 8192 bytes do not fit into 4096 bytes"));
-        assert_eq!(job("offset=50%").range(CAPACITY, 0), Ok(CAPACITY / 2..CAPACITY));
+    }
+
+    #[test]
+    fn shares_of_a_drive_begin_at_a_block() {
+        let range = |options: &str, clone| job(options).range(CAPACITY, clone);
+        assert_eq!(range("offset=50%", 0), Ok(CAPACITY / 2..CAPACITY));
+        let last = range("bs=64k\noffset=90%\nsize=10%", 0).expect("it loses its end");
+        assert!(last.start.is_multiple_of(65_536) && last.end == CAPACITY, "{last:?}");
+        assert_eq!(range("offset=1000\nsize=1m", 0), Ok(1000..1000 + (1 << 20)));
+        let second = range("bs=8k\noffset_increment=1%\nsize=1m", 1).expect("it fits");
+        assert_eq!(second.start, (CAPACITY / 100).div_ceil(8192) * 8192);
     }
 
     proptest! {
