@@ -212,6 +212,7 @@ fn what_does_not_go_together_is_refused_with_its_key() {
     assert!(error("[a]\n", &["workload.depth=4"]).starts_with("workload.fio: the job file says everything"));
     assert!(error("[a]\n", &["run.requests_per_drive=4"]).starts_with("run.requests_per_drive: a job file says when"));
     assert_eq!(error("[a]\n", &["workload.fio=gone.fio"]), "workload.fio: gone.fio: cannot be read");
+    assert_eq!(error("[a]\nnumjobs=4096\n", &[]), "streams is 8192, give 1 to 4096");
     assert!(error("[a]\nsize=9t\n", &[]).starts_with("job.fio: line 1: size: job a: 9895604649984 bytes"));
     assert!(error("[a]\nsize=1m\nramp_time=1\n", &[]).contains("nothing was measured"));
 }

@@ -92,6 +92,9 @@ pub(super) struct Request {
     pub(super) issued: SimTime,
 }
 
+/// Streams at most: each has histograms of some 250 KiB for four operations, of which it touches a part.
+const STREAMS_MAX: u64 = 4096;
+
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
     pub(super) config: JbofConfig,
@@ -147,11 +150,11 @@ impl Jbof {
 
     /// Builds drives and host, with any number of streams for each busy drive. The plan's depth means nothing here.
     ///
-    /// Errors: parameters outside their ranges, a stream for a drive that is not busy, more than 65535 streams.
+    /// Errors: parameters outside their ranges, a stream for a drive that is not busy, more than 4096 streams.
     pub fn with_streams(config: JbofConfig, plan: RunPlan, streams: Vec<StreamSpec>) -> Result<Self, JbofError> {
         config.validate()?;
         let numbers = [
-            ("streams", streams.len() as u64, 1, u64::from(u16::MAX)),
+            ("streams", streams.len() as u64, 1, STREAMS_MAX),
             (
                 "drive of a stream",
                 streams.iter().map(|stream| u64::from(stream.drive)).max().unwrap_or(0),

@@ -263,6 +263,11 @@ mod tests {
 
     proptest! {
         #[test]
+        fn no_text_panics(text in "(\\[?[a-z]{0,6}\\]?=?\\PC{0,6}\n){0,8}") {
+            let _ = FioJobs::parse(&text);
+        }
+
+        #[test]
         fn no_value_of_any_supported_option_panics(
             choice in 0_usize..200, text in "[0-9a-z/:,.%-]{0,14}|\\PC{0,8}",
         ) {
