@@ -33,6 +33,9 @@ pub(crate) struct RunOptions {
     /// Override a key, for example --set jbof.drives=24
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Job file of fio, in place of the scenario's workload and length of the run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fio: Option<PathBuf>,
     /// Seed of all random streams, in place of the scenario's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -42,6 +45,9 @@ pub(crate) struct RunOptions {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print what fio --output-format=json would, for one design; with --out, fio-DESIGN.json for each
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) json_fio: bool,
     /// Designs run at once; all cores without it. Results do not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

@@ -7,16 +7,22 @@ use flashyard_workload::{RecordStream, Records, SourceError};
 use std::path::{Path, PathBuf};
 
 /// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
-/// directory, or beside the scenario.
+/// directory, or beside the scenario; job files beside the scenario, or where the command line says.
 pub(crate) struct DiskFiles {
     base: PathBuf,
+    job_file: Option<PathBuf>,
 }
 
 impl DiskFiles {
     /// Files for a scenario in directory `base`. They live as long as the program: runs on several
     /// threads share them.
     pub(crate) fn leak(base: &Path) -> &'static Self {
-        Box::leak(Box::new(Self { base: base.to_owned() }))
+        Self::leak_with_jobs(base, None)
+    }
+
+    /// The same with a job file that the command line names, from the working directory.
+    pub(crate) fn leak_with_jobs(base: &Path, job_file: Option<&Path>) -> &'static Self {
+        Box::leak(Box::new(Self { base: base.to_owned(), job_file: job_file.map(Path::to_owned) }))
     }
 }
 
@@ -44,6 +50,12 @@ impl Files for DiskFiles {
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
+    }
+
+    fn text(&self, name: &str) -> Result<String, String> {
+        let direct = Path::new(name);
+        let path = if self.job_file.as_deref() == Some(direct) { direct.to_owned() } else { self.base.join(direct) };
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::arguments::RunOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, output, parallel};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use flashyard_report::{RunReport, run_table, verdict_sentence};
-use flashyard_scenario::{ScenarioError, resolve, run_design, summarize};
+use flashyard_scenario::{DesignRun, ScenarioError, fio_report, resolve_with_jobs, run_design, summarize};
 use flashyard_systems::jbof::JbofError;
 use std::path::Path;
 use std::time::Instant;
@@ -14,12 +14,20 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let path = &options.scenario;
     let text =
         std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
-    let files = DiskFiles::leak(path.parent().unwrap_or(Path::new(".")));
+    let files = DiskFiles::leak_with_jobs(path.parent().unwrap_or(Path::new(".")), options.fio.as_deref());
     let mut overrides = options.set.clone();
     overrides.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let resolved = resolve(&text, &path.display().to_string(), &overrides, files)?;
+    let jobs = options.fio.as_deref().map(Path::to_string_lossy);
+    let resolved = resolve_with_jobs(&text, &path.display().to_string(), jobs.as_deref(), &overrides, files)?;
     let scenario = &resolved.scenario;
     let designs = scenario.design_list()?;
+    if options.json_fio && options.out.is_none() && designs.len() != 1 {
+        bail!(
+            "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
+            designs.len(),
+            designs[0].name()
+        );
+    }
     parallel::catch_interrupt()?;
     let began = Instant::now();
     let results = parallel::run_all(designs.len(), options.threads, "designs", |index, observer| {
@@ -34,9 +42,26 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         }
     }
     let complete = runs.len() == designs.len();
+    if options.json_fio {
+        write_fio(&runs, options)?;
+    }
     let report = summarize(scenario, runs, began.elapsed().as_secs_f64(), complete);
     write_report(&report, &resolved.text, options)?;
     Ok(if complete { Outcome::Done } else { Outcome::Interrupted })
+}
+
+/// Prints the one design in fio's layout, or writes a file for each.
+fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
+    for run in runs {
+        let text = serde_json::to_string_pretty(&fio_report(run))?;
+        match &options.out {
+            Some(directory) => {
+                output::write_file(directory, &format!("fio-{}.json", run.result.name), &format!("{text}\n"))?
+            }
+            None => output::line(&text),
+        }
+    }
+    Ok(())
 }
 
 fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Result<()> {
@@ -47,6 +72,8 @@ fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Res
     }
     if options.json {
         output::json(&value);
+    }
+    if options.json || options.json_fio {
         return Ok(());
     }
     output::line(&format!("{}, seed {}", report.scenario, report.seed));

@@ -6,6 +6,7 @@
 mod bom;
 mod detail;
 mod expectation;
+mod fio_json;
 mod schema;
 mod table;
 
@@ -15,5 +16,6 @@ pub use detail::{
     Percentile, ReportDocument, SplitRow, Timeline,
 };
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
 pub use table::{comparison_table, run_table, verdict_sentence};

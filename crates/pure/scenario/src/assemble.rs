@@ -1,6 +1,7 @@
 //! From a scenario to the parameters and sources of a world.
 
 use crate::Files;
+use crate::fio::JobFile;
 use crate::parse::ScenarioError;
 use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
 use crate::traces;
@@ -233,11 +234,15 @@ pub(crate) fn sources(
 /// Sources that warm mapping caches: the same description with other random numbers, a trace at most once.
 pub(crate) fn warming_sources(
     scenario: &Scenario,
+    jobs: Option<&JobFile>,
     capacity_bytes: u64,
     files: &'static dyn Files,
 ) -> Result<Vec<Source>, ScenarioError> {
     let mut warming = scenario.clone();
     warming.seed ^= WARMING_SEED;
+    if let Some(jobs) = jobs {
+        return jobs.warming_sources(&warming, capacity_bytes);
+    }
     warming.workload.repetitions = Some(1);
     sources(&warming, capacity_bytes, files)
 }
@@ -275,7 +280,7 @@ fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec
         (None, None) => {
             return Err(value(
                 "workload",
-                "give trace, traces, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
+                "give fio, trace, traces, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
             ));
         }
     };

@@ -4,6 +4,8 @@
 //! `parse` → `Resolved` (profiles merged, overrides applied) → `run_design` for each design → `report`.
 
 mod assemble;
+mod fio;
+mod fio_result;
 mod parse;
 mod quantity;
 pub mod reproduce;
@@ -12,14 +14,15 @@ mod schema;
 mod traces;
 
 pub use assemble::prices;
-pub use parse::{Resolved, ScenarioError, builtin_profile, resolve};
+pub use fio_result::fio_report;
+pub use parse::{Resolved, ScenarioError, builtin_profile, resolve, resolve_with_jobs};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, run_design, summarize};
 pub use schema::Scenario;
 
 use flashyard_workload::Records;
 
-/// What a scenario needs from outside: profiles by path and traces by name.
+/// What a scenario needs from outside: profiles by path, traces and job files by name.
 pub trait Files: Sync {
     /// The text of `profiles/{kind}/{name}.toml`.
     fn profile(&self, kind: &str, name: &str) -> Option<String>;
@@ -28,6 +31,13 @@ pub trait Files: Sync {
     ///
     /// Errors: what is wrong with it, with file and line.
     fn open_trace(&self, name: &str) -> Result<Records, String>;
+
+    /// The text of a job file.
+    ///
+    /// Errors: why it cannot be read, with its name.
+    fn text(&self, name: &str) -> Result<String, String> {
+        Err(format!("{name}: no files can be read here"))
+    }
 }
 
 /// The JSON Schema of scenario files, as text.

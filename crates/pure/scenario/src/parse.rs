@@ -71,9 +71,26 @@ pub fn builtin_profile(kind: &str, name: &str) -> Option<&'static str> {
 ///
 /// Errors: syntax, unknown keys, wrong units and missing profiles, with place and accepted form.
 pub fn resolve(text: &str, origin: &str, overrides: &[String], files: &dyn Files) -> Result<Resolved, ScenarioError> {
+    resolve_with_jobs(text, origin, None, overrides, files)
+}
+
+/// The same with the workload replaced by the job file `jobs`, if one is given: the scenario's own workload goes, and
+/// so does what it says of the length of the run.
+///
+/// Errors: as [`resolve`].
+pub fn resolve_with_jobs(
+    text: &str,
+    origin: &str,
+    jobs: Option<&str>,
+    overrides: &[String],
+    files: &dyn Files,
+) -> Result<Resolved, ScenarioError> {
     let wrong = |message: String| ScenarioError::Text { origin: origin.to_owned(), message };
     let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_lines(text, &table, origin, files)?;
+    if let Some(jobs) = jobs {
+        replace_workload(&mut table, jobs);
+    }
     for setting in overrides {
         apply(&mut table, setting)?;
     }
@@ -122,6 +139,16 @@ fn describe(error: &toml::de::Error, text: &str) -> String {
     let line = text[..span.start.min(text.len())].matches('\n').count();
     let content = text.lines().nth(line).unwrap_or_default().trim();
     format!("line {}: {}\n  {content}", line + 1, error.message())
+}
+
+fn replace_workload(table: &mut Table, jobs: &str) {
+    let workload = Table::from_iter([("fio".to_owned(), Value::String(jobs.to_owned()))]);
+    table.insert("workload".to_owned(), Value::Table(workload));
+    if let Some(Value::Table(run)) = table.get_mut("run") {
+        for key in ["warmup", "measure", "requests_per_drive"] {
+            run.remove(key);
+        }
+    }
 }
 
 fn apply(table: &mut Table, setting: &str) -> Result<(), ScenarioError> {

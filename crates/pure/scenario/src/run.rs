@@ -1,6 +1,7 @@
 //! Runs one design of a scenario and turns its figures into the result schema.
 
 use crate::assemble;
+use crate::fio::JobFile;
 use crate::parse::ScenarioError;
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
@@ -15,6 +16,8 @@ pub struct DesignRun {
     pub figures: JbofFigures,
     /// Figures as reports give them.
     pub result: DesignResult,
+    /// The job file that drove it, if one did.
+    pub(crate) jobs: Option<JobFile>,
 }
 
 /// The designs that a scenario names.
@@ -52,12 +55,14 @@ pub fn run_design(
 ) -> Result<DesignRun, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
     config.validate()?;
-    let plan = assemble::plan(scenario)?;
+    let jobs = JobFile::load(scenario, files)?;
     let capacity = u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
-    let sources = assemble::sources(scenario, capacity, files)?;
-    let mut jbof = Jbof::new(config, plan, sources)?;
+    let mut jbof = match &jobs {
+        Some(jobs) => Jbof::with_streams(config, jobs.plan(scenario), jobs.streams(scenario, capacity)?)?,
+        None => Jbof::new(config, assemble::plan(scenario)?, assemble::sources(scenario, capacity, files)?)?,
+    };
     if scenario.run.warm_mapping_requests > 0 {
-        let warming = assemble::warming_sources(scenario, capacity, files)?;
+        let warming = assemble::warming_sources(scenario, jobs.as_ref(), capacity, files)?;
         jbof.warm_mapping(warming, scenario.run.warm_mapping_requests)?;
     }
     let figures = jbof.run(observer)?;
@@ -66,7 +71,7 @@ pub fn run_design(
     let price =
         drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
     let result = design_result(&figures, price);
-    Ok(DesignRun { figures, result })
+    Ok(DesignRun { figures, result, jobs })
 }
 
 /// Price of one drive as `design` builds it.
@@ -92,7 +97,10 @@ pub fn summarize(scenario: &Scenario, runs: Vec<DesignRun>, wall_seconds: f64, c
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,
-        workload: assemble::describe(scenario, capacity),
+        workload: match runs.first().and_then(|run| run.jobs.as_ref()) {
+            Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
+            None => assemble::describe(scenario, capacity),
+        },
         scaling,
         complete,
         designs: runs.into_iter().map(|run| run.result).collect(),

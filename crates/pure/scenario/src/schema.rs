@@ -241,10 +241,13 @@ pub struct VhSection {
     pub copy_back_depth: Option<u32>,
 }
 
-/// What is asked of the busy drives: `trace` or `traces`, or else `table2`, or else a pattern.
+/// What is asked of the busy drives: `fio`, or else `trace` or `traces`, or else `table2`, or else a pattern.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadSection {
+    /// Job file of fio, from the directory of the scenario: every busy drive runs all its jobs at once. No other key
+    /// of this section goes with it.
+    pub fio: Option<String>,
     /// Trace files: one for all busy drives, or one each.
     pub trace: Option<OneOrMany>,
     /// Trace files, one a busy drive in order; fewer than drives are given out again from the first, each time at
@@ -311,9 +314,9 @@ pub enum PatternName {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunSection {
-    /// Simulated time before figures count.
+    /// Simulated time before figures count; with a job file, in place of its `ramp_time`.
     pub warmup: Option<Time>,
-    /// Simulated time that figures cover.
+    /// Simulated time that figures cover; with a job file, the most that they cover.
     pub measure: Option<Time>,
     /// Requests of each busy drive that warm its mapping cache before the run, without timing. A trace warms
     /// with one pass at most.

@@ -68,6 +68,16 @@ impl LatencyHistogram {
         if self.count() == 0 { 0.0 } else { self.histogram.max() as f64 / 1e3 }
     }
 
+    /// The shortest latency in microseconds, rounded down in its third digit; zero when empty.
+    pub fn min_us(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.histogram.min() as f64 / 1e3 }
+    }
+
+    /// Standard deviation in microseconds, of the values rounded to three digits; zero when empty.
+    pub fn deviation_us(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.histogram.stdev() / 1e3 }
+    }
+
     /// Upper edge in microseconds and count of every bucket in use, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.histogram.iter_recorded().map(|step| (step.value_iterated_to() as f64 / 1e3, step.count_at_value()))
@@ -84,6 +94,16 @@ mod tests {
         let empty = LatencyHistogram::new();
         assert_eq!((empty.count(), empty.mean_us(), empty.percentile_us(0.99), empty.max_us()), (0, 0.0, 0.0, 0.0));
         assert_eq!(empty.buckets().count(), 0);
+    }
+
+    #[test]
+    fn the_shortest_latency_and_the_deviation_are_those_of_the_values() {
+        let mut latency = LatencyHistogram::new();
+        [2, 4, 4, 4, 5, 5, 7, 9].into_iter().for_each(|us| latency.record(SimSpan::from_us(us)));
+        assert!((latency.min_us() / 2.0 - 1.0).abs() < 0.001, "{}", latency.min_us());
+        assert!((latency.deviation_us() / 2.0 - 1.0).abs() < 0.001, "{}", latency.deviation_us());
+        let empty = LatencyHistogram::new();
+        assert_eq!((empty.min_us(), empty.deviation_us()), (0.0, 0.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where requests come from: synthetic generators and the replay of trace records.
 //!
-//! What it models: mixes of reads and writes, sizes, addresses and arrivals; the fourteen workloads of a
+//! What it models: mixes of reads and writes, sizes, addresses and arrivals; job files of fio ([`fio`]); the fourteen workloads of a
 //! published table by their means ([`table2`], labelled synthetic); replay with folding, speed, repetition
 //! and a choice of volumes.
 //! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
@@ -14,17 +14,22 @@
 
 mod address;
 mod arrival;
+pub mod fio;
+mod interleave;
 mod permutation;
+mod ranks;
 mod replay;
 mod scaling;
+mod shuffle;
 mod sizes;
 mod source;
 mod synthetic;
 pub mod table2;
 mod zipf;
 
-pub use address::AddressPattern;
+pub use address::{AddressPattern, Zone};
 pub use arrival::Arrival;
+pub use interleave::Interleaved;
 pub use permutation::Permutation;
 pub use replay::{Open, RecordStream, Records, Replay, ReplayOptions, records};
 pub use scaling::ScalingNote;

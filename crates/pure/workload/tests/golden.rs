@@ -5,12 +5,16 @@
 use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
 use flashyard_units::SimSpan;
+use flashyard_workload::fio::FioJobs;
 use flashyard_workload::{AddressPattern, Arrival, RequestSource, SizeMix, Synthetic, SyntheticSpec, table2};
 
 const SEED: u64 = 1;
 
 fn hash(spec: SyntheticSpec, name: &str) -> u64 {
-    let mut source = Synthetic::new(spec, Rng::named(SEED, name)).expect("the description is valid");
+    hash_of(Synthetic::new(spec, Rng::named(SEED, name)).expect("the description is valid"))
+}
+
+fn hash_of(mut source: impl RequestSource) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for _ in 0..10_000 {
         let record = source.next_request().expect("time does not end here").expect("it has no end");
@@ -74,5 +78,26 @@ fn patterns_and_arrivals_keep_their_requests() {
     for (name, spec, golden) in cases {
         let found = hash(spec, "x");
         assert_eq!(found, golden, "{name} (seed {SEED}): {found:#018x}");
+    }
+}
+
+#[test]
+fn jobs_of_fio_keep_their_requests() {
+    let cases = [
+        ("rw=randread", 0x9bce_b2da_cbec_1d7b),
+        ("rw=randrw\nrwmixread=70\nbssplit=4k/60:8k/40,16k\nrandom_distribution=zipf:1.2", 0x05a9_295c_7f72_cb18),
+        ("rw=randwrite\nrandom_distribution=pareto:0.2\nrate_iops=1000", 0xf26c_2055_f111_7da9),
+        ("rw=randread\nrandom_distribution=normal:20\nbsrange=4k-16k", 0x64ca_3248_bc3d_7502),
+        (
+            "rw=randtrim\nrandom_distribution=zoned:60/10:40/90\nrate_iops=1000\nrate_process=poisson",
+            0x73e1_d0cc_ca63_9158,
+        ),
+        ("rw=rw\nbs=64k\nrate=100m,", 0xc78a_4a5b_a557_7210),
+    ];
+    for (options, golden) in cases {
+        let job =
+            FioJobs::parse(&format!("[job]\nsize=80%\noffset=10%\n{options}\n")).expect("it is good").jobs.remove(0);
+        let found = hash_of(job.source(1 << 40, 0, Rng::named(SEED, "x")).expect("it fits"));
+        assert_eq!(found, golden, "{options} (seed {SEED}): {found:#018x}");
     }
 }

@@ -49,7 +49,7 @@ impl Jbof {
                 }
             }
             Purpose::CopyRead => self.copy_write(now, &request),
-            Purpose::CopyWrite => self.copy_done(now, request.stream),
+            Purpose::CopyWrite => self.copy_done(now, request.home),
         }
     }
 
@@ -58,10 +58,12 @@ impl Jbof {
     fn finish_foreground(&mut self, now: SimTime, request: &Request, id: u32) {
         let time = &self.journeys[id as usize].time;
         self.ledger.finished(now, request, time.total());
-        let counts = self.begun.is_some() && self.ended.is_none();
         let stream = &mut self.streams[request.stream as usize];
-        stream.in_flight -= 1;
-        if counts {
+        if let Some(pause) = stream.fall() {
+            let over = stream.pause_end(now, pause);
+            self.runner.queue.push(over, Event::Resume { stream: request.stream });
+        }
+        if let (Some(begun), None, true) = (&self.begun, &self.ended, stream.counts(now)) {
             let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
             stream.ios += 1;
             match request.operation {
@@ -69,14 +71,13 @@ impl Jbof {
                 Operation::Write => stream.write_bytes += bytes,
                 Operation::Trim | Operation::Flush => {}
             }
-            stream.latency.record(now.since(request.issued));
+            let len_bytes = u64::from(request.len_bytes);
+            stream.count(now, begun.at, request.operation, len_bytes, now.since(request.issued));
             stream.split.record(time);
         }
-        if self.plan.depth.is_some() {
-            self.issue_next(now, request.stream);
-        }
+        self.fill(now, request.stream);
         if self.streams[request.stream as usize].ended {
-            self.stop_when_drained(now);
+            self.stream_done(now, request.stream);
         }
     }
 
@@ -166,6 +167,7 @@ impl Jbof {
         let Some(piece) = self.copy_back.as_mut().and_then(|copy_back| copy_back.next(owner)) else { return };
         let id = self.new_request(Request {
             stream: owner,
+            home: owner,
             drive: piece.lender,
             compute: piece.lender,
             offer: 0,
@@ -174,6 +176,7 @@ impl Jbof {
             operation: Operation::Read,
             first: piece.first,
             count: piece.count,
+            len_bytes: 0,
             parts: 0,
             issued: now,
         });
@@ -183,8 +186,8 @@ impl Jbof {
 
     fn copy_write(&mut self, now: SimTime, read: &Request) {
         let id = self.new_request(Request {
-            drive: read.stream,
-            compute: read.stream,
+            drive: read.home,
+            compute: read.home,
             phase: Phase::Firmware,
             purpose: Purpose::CopyWrite,
             operation: Operation::Write,

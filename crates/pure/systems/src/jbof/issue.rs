@@ -1,6 +1,7 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
+use super::stream::Stream;
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
@@ -30,42 +31,75 @@ impl Jbof {
         Ok(())
     }
 
-    /// Fills a closed loop to its depth, or waits for an open loop's first arrival.
-    pub(super) fn start_stream(&mut self, now: SimTime, stream: u16) {
-        match self.plan.depth {
-            Some(depth) => {
-                for _ in 0..depth {
-                    self.issue_next(now, stream);
-                }
+    /// Begins the next stage of a drive's streams, if there is one and everything before it is done.
+    pub(super) fn start_stage(&mut self, now: SimTime, drive: u16) {
+        let of_drive = || self.streams.iter().filter(|stream| stream.drive == drive);
+        if self.stopping || of_drive().any(|stream| stream.released && !stream.is_done()) {
+            return;
+        }
+        let waiting = of_drive().filter(|stream| !stream.released).map(|stream| stream.stage);
+        let Some(stage) = waiting.min() else { return };
+        for number in 0..self.streams.len() {
+            let stream = &self.streams[number];
+            // A stream that ends at once may have begun the rest of its stage already.
+            if stream.drive == drive && stream.stage == stage && !stream.released {
+                self.start_stream(now, number as u16);
             }
-            None => self.await_arrival(now, stream),
         }
     }
 
-    /// Issues a closed loop's next request.
+    /// Lets a stream issue what it may, now or when its start has come.
+    fn start_stream(&mut self, now: SimTime, number: u16) {
+        let stream = &mut self.streams[number as usize];
+        stream.release(now);
+        if stream.start > now {
+            stream.held = true;
+            self.runner.queue.push(stream.start, Event::Resume { stream: number });
+        } else {
+            self.fill(now, number);
+        }
+    }
+
+    /// A stream's start has come, or its pause is over.
+    pub(super) fn resume(&mut self, now: SimTime, stream: u16) {
+        self.streams[stream as usize].held = false;
+        self.fill(now, stream);
+    }
+
+    /// Issues a stream's next requests while it has room; one that keeps arrival times waits for the next arrival.
     #[inline]
-    pub(super) fn issue_next(&mut self, now: SimTime, stream: u16) {
-        if let Some(record) = self.next_record(now, stream) {
-            self.issue(now, stream, &record);
+    pub(super) fn fill(&mut self, now: SimTime, number: u16) {
+        while self.streams[number as usize].has_room() {
+            let Some(record) = self.next_record(now, number) else { break };
+            let stream = &mut self.streams[number as usize];
+            if stream.pacing.keeps_arrivals() {
+                // A record that is out of order arrives at once: time does not run backwards.
+                let arrival = (stream.start + record.arrival.since(SimTime::ZERO)).max(now);
+                if stream.is_over(arrival) {
+                    self.end_stream(now, number);
+                    break;
+                }
+                stream.pending = Some(record);
+                self.runner.queue.push(arrival, Event::Issue { stream: number });
+                break;
+            }
+            self.issue(now, number, &record);
         }
     }
 
-    /// Issues the open-loop request that has just arrived and waits for the one after.
+    /// Issues the request that has just arrived and waits for the one after.
     pub(super) fn issue_pending(&mut self, now: SimTime, stream: u16) {
         if let Some(record) = self.streams[stream as usize].pending.take()
             && !self.stopping
         {
             self.issue(now, stream, &record);
-            self.await_arrival(now, stream);
+            self.fill(now, stream);
         }
     }
 
-    fn await_arrival(&mut self, now: SimTime, stream: u16) {
-        if let Some(record) = self.next_record(now, stream) {
-            // A record that is out of order arrives at once: time does not run backwards.
-            self.runner.queue.push(record.arrival.max(now), Event::Issue { stream });
-            self.streams[stream as usize].pending = Some(record);
-        }
+    fn end_stream(&mut self, now: SimTime, number: u16) {
+        self.streams[number as usize].ended = true;
+        self.stream_done(now, number);
     }
 
     /// The stream's next record, unless it has ended, its share is issued, or the run is stopping.
@@ -75,13 +109,12 @@ impl Jbof {
         if self.stopping || stream.ended {
             return None;
         }
-        let enough = matches!(self.plan.stop, StopRule::Requests(most) if stream.issued >= most);
+        let enough = stream.is_over(now) || matches!(self.plan.stop, StopRule::Requests(most) if stream.issued >= most);
         let next = if enough { Ok(None) } else { stream.source.next_request() };
         match next {
             Ok(Some(record)) => Some(record),
             Ok(None) => {
-                stream.ended = true;
-                self.stop_when_drained(now);
+                self.end_stream(now, number);
                 None
             }
             Err(error) => {
@@ -92,9 +125,10 @@ impl Jbof {
         }
     }
 
-    /// Ends the run once every stream has ended and nothing is in flight.
-    pub(super) fn stop_when_drained(&mut self, now: SimTime) {
-        let drained = self.streams.iter().all(|stream| stream.ended && stream.in_flight == 0);
+    /// Begins what waits for a stream that has ended, and ends the run once every stream is done.
+    pub(super) fn stream_done(&mut self, now: SimTime, number: u16) {
+        self.start_stage(now, self.streams[number as usize].drive);
+        let drained = self.streams.iter().all(Stream::is_done);
         if drained && !self.stopping {
             self.stop(now);
         }
@@ -109,24 +143,27 @@ impl Jbof {
         let capacity = u64::from(self.config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
         let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
         if end > capacity {
-            self.fault = Some(JbofError::BeyondDrive { drive: number, number: stream.issued, end, capacity });
+            self.fault = Some(JbofError::BeyondDrive { drive: stream.drive, number: stream.issued, end, capacity });
             stream.ended = true;
             return;
         }
-        stream.in_flight += 1;
+        stream.rise(self.begun.is_some() && self.ended.is_none() && stream.counts(now));
+        let home = stream.drive;
         let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
-        let operation = request.operation;
+        let (operation, len_bytes) = (request.operation, request.len_bytes);
         let request = Request {
             stream: number,
-            drive: number,
-            compute: number,
+            home,
+            drive: home,
+            compute: home,
             offer: 0,
             phase: Phase::Firmware,
             purpose: Purpose::Foreground,
             operation,
             first,
             count: if operation == Operation::Flush { 0 } else { last - first + 1 },
+            len_bytes,
             parts: 0,
             issued: now,
         };

@@ -19,9 +19,11 @@ mod issue;
 mod result;
 mod route;
 mod sanity;
+mod stream;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use result::{DriveFigures, JbofFigures};
 pub use sanity::{SanityCheck, SanityReport};
+pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
 pub use world::{Jbof, Observer, Source};

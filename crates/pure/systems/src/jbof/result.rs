@@ -2,6 +2,7 @@
 
 use super::config::Design;
 use super::sanity::SanityReport;
+use super::stream::{Stream, StreamFigures};
 use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
@@ -13,7 +14,7 @@ use flashyard_workload::ScalingNote;
 
 /// Counter readings of all components at one instant.
 pub(super) struct Marks {
-    at: SimTime,
+    pub(super) at: SimTime,
     host_busy: SimSpan,
     drives: Vec<DriveMarks>,
 }
@@ -34,7 +35,7 @@ struct DriveMarks {
     link_busy: SimSpan,
 }
 
-/// Figures of one drive. Request figures are those of the stream that the drive serves: zero for idle ones.
+/// Figures of one drive. Request figures are those of the streams that the drive serves: zero for idle ones.
 #[derive(Clone, Debug)]
 pub struct DriveFigures {
     /// Requests completed.
@@ -83,6 +84,8 @@ pub struct JbofFigures {
     pub simulated: SimSpan,
     /// Drives, busy ones first.
     pub drives: Vec<DriveFigures>,
+    /// Streams, in the order in which they were given.
+    pub streams: Vec<StreamFigures>,
     /// Busy share of the host's cores.
     pub host_utilization: f64,
     /// Requests redirected to a lender, over the whole run.
@@ -169,7 +172,14 @@ impl Jbof {
         Marks { at: now, host_busy: self.host.busy_until(now), drives: drives.collect() }
     }
 
-    pub(super) fn figures(self) -> JbofFigures {
+    pub(super) fn figures(mut self) -> JbofFigures {
+        let begun = self.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
+        let figures = self.world_figures();
+        let streams = std::mem::take(&mut self.streams);
+        JbofFigures { streams: streams.into_iter().map(|stream| stream.figures(begun)).collect(), ..figures }
+    }
+
+    fn world_figures(&self) -> JbofFigures {
         let sanity = self.sanity();
         let (Some(begun), Some(ended)) = (&self.begun, &self.ended) else {
             unreachable!("a run ends with its window closed")
@@ -183,6 +193,7 @@ impl Jbof {
             window,
             simulated: ended.at.since(SimTime::ZERO),
             drives: drives.collect(),
+            streams: Vec::new(),
             host_utilization: host.min(1.0),
             redirected: self.redirected,
             requests: self.streams.iter().map(|stream| stream.issued).sum(),
@@ -199,14 +210,17 @@ impl Jbof {
         let geometry = &drive.data.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
-        let stream = self.streams.get(number);
+        let streams = || self.streams.iter().filter(|stream| usize::from(stream.drive) == number);
+        let sum = |figure: fn(&Stream) -> u64| streams().map(figure).sum();
+        let mut latency = LatencyHistogram::new();
+        streams().for_each(|stream| latency.merge(&stream.latency()));
         let medium = difference(&begun.medium, &ended.medium);
         let cache = ended.cache.since(&begun.cache);
         DriveFigures {
-            ios: stream.map_or(0, |stream| stream.ios),
-            read_bytes: stream.map_or(0, |stream| stream.read_bytes),
-            write_bytes: stream.map_or(0, |stream| stream.write_bytes),
-            latency: stream.map_or_else(LatencyHistogram::new, |stream| stream.latency.clone()),
+            ios: sum(|stream| stream.ios),
+            read_bytes: sum(|stream| stream.read_bytes),
+            write_bytes: sum(|stream| stream.write_bytes),
+            latency,
             processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
             lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
             link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),

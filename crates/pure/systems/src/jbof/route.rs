@@ -135,7 +135,7 @@ impl Jbof {
     /// Extra host time of a redirected write of a virtual drive.
     #[inline]
     pub(super) fn virtual_cost(&self, request: &Request) -> SimSpan {
-        let moved = request.drive != request.stream && request.purpose == Purpose::Foreground;
+        let moved = request.drive != request.home && request.purpose == Purpose::Foreground;
         if self.is_virtual() && moved {
             self.config.host.clock.span_of(self.config.vh.redirect_cycles)
         } else {
@@ -155,7 +155,7 @@ impl Jbof {
 
     /// Sends a virtual drive's request: writes to one of its drives, reads to wherever the data is.
     pub(super) fn issue_virtual(&mut self, now: SimTime, mut request: Request) {
-        let owner = request.stream;
+        let owner = request.home;
         let idle = self.config.drives - self.config.busy_drives;
         let choices = u64::from(self.config.vh.lenders.min(idle)) + 1;
         let lender = match request.operation {
@@ -187,11 +187,11 @@ impl Jbof {
     fn issue_pieces(&mut self, now: SimTime, request: Request) {
         let mut pieces = Vec::new();
         if let Some(copy_back) = &mut self.copy_back {
-            copy_back.map(request.stream).pieces(request.first, request.count, |piece| pieces.push(piece));
+            copy_back.map(request.home).pieces(request.first, request.count, |piece| pieces.push(piece));
         }
         let parent = self.new_request(Request { parts: pieces.len() as u32, ..request });
         if let [piece] = pieces.as_slice() {
-            let drive = piece.lender.unwrap_or(request.stream);
+            let drive = piece.lender.unwrap_or(request.home);
             let whole = &mut self.requests[parent as usize];
             whole.parts = 0;
             whole.drive = drive;
@@ -199,7 +199,7 @@ impl Jbof {
             return self.submit(now, parent);
         }
         for piece in pieces {
-            let drive = piece.lender.unwrap_or(request.stream);
+            let drive = piece.lender.unwrap_or(request.home);
             let part = Request {
                 drive,
                 compute: drive,

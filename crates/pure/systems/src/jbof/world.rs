@@ -3,13 +3,14 @@
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
+use super::stream::{Pacing, Stream, StreamSpec};
 use crate::vh::CopyBack;
 use crate::xbof::{Harvest, Shards};
 use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
-use flashyard_stats::{LatencyHistogram, SplitHistogram, TimeSplit};
+use flashyard_stats::TimeSplit;
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::RequestSource;
 
@@ -30,8 +31,10 @@ pub(super) enum Event {
     Wrapped { request: u32 },
     /// A completion reaches the application.
     Finished { request: u32 },
-    /// An open-loop stream's next arrival.
+    /// A stream's next arrival.
     Issue { stream: u16 },
+    /// A stream starts late, or goes on after a pause.
+    Resume { stream: u16 },
     /// Monitors and descriptors.
     Tick,
     /// Figures count from here.
@@ -70,6 +73,8 @@ pub(super) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) stream: u16,
+    /// The busy drive that was asked.
+    pub(super) home: u16,
     /// The drive that holds the data.
     pub(super) drive: u16,
     /// The drive whose cores run the firmware.
@@ -81,6 +86,8 @@ pub(super) struct Request {
     pub(super) operation: Operation,
     pub(super) first: u32,
     pub(super) count: u32,
+    /// Bytes that the application asked for; zero for copies.
+    pub(super) len_bytes: u32,
     /// Parts that have not completed.
     pub(super) parts: u32,
     pub(super) issued: SimTime,
@@ -94,21 +101,8 @@ pub(super) struct Journey {
     pub(super) unqueued: SimTime,
 }
 
-/// One stream of requests: one busy drive.
-pub(super) struct Stream {
-    pub(super) source: Source,
-    pub(super) in_flight: u32,
-    pub(super) issued: u64,
-    pub(super) ended: bool,
-    /// The open-loop request that waits for its arrival.
-    pub(super) pending: Option<flashyard_blk::TraceRecord>,
-    /// Completed inside the measured window.
-    pub(super) ios: u64,
-    pub(super) read_bytes: u64,
-    pub(super) write_bytes: u64,
-    pub(super) latency: LatencyHistogram,
-    pub(super) split: SplitHistogram,
-}
+/// Streams at most: each has histograms of some 250 KiB for four operations, of which it touches a part.
+const STREAMS_MAX: u64 = 4096;
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
@@ -157,9 +151,32 @@ impl Jbof {
     ///
     /// Errors: parameters outside their ranges, a wrong number of sources.
     pub fn new(config: JbofConfig, plan: RunPlan, sources: Vec<Source>) -> Result<Self, JbofError> {
-        config.validate()?;
         if sources.len() != config.busy_drives as usize {
             return Err(JbofError::Streams { streams: sources.len(), busy_drives: config.busy_drives });
+        }
+        let pacing = plan.depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth });
+        let streams = (0..).zip(sources).map(|(drive, source)| StreamSpec::new(drive, source, pacing));
+        Self::with_streams(config, plan, streams.collect())
+    }
+
+    /// Builds drives and host, with any number of streams for each busy drive. The plan's depth means nothing here.
+    ///
+    /// Errors: parameters outside their ranges, a stream for a drive that is not busy, more than 4096 streams.
+    pub fn with_streams(config: JbofConfig, plan: RunPlan, streams: Vec<StreamSpec>) -> Result<Self, JbofError> {
+        config.validate()?;
+        let numbers = [
+            ("streams", streams.len() as u64, 1, STREAMS_MAX),
+            (
+                "drive of a stream",
+                streams.iter().map(|stream| u64::from(stream.drive)).max().unwrap_or(0),
+                0,
+                u64::from(config.busy_drives) - 1,
+            ),
+        ];
+        for (name, value, least, most) in numbers {
+            if !(least..=most).contains(&value) {
+                return Err(JbofError::Range { name, value, least, most });
+            }
         }
         let placed = config.placed_drive();
         // Queue 1 is the drive's own; each offer of a lender has a shadow queue after it.
@@ -181,23 +198,11 @@ impl Jbof {
         let harvest = config.design.harvests_processors().then(|| Harvest::new(config.drives, harvest_config));
         let tracks_misses = harvest.is_some() && !drives[0].data.cache.is_complete();
         let keys = if tracks_misses { config.map_pages() } else { 1 };
-        let stream = |source| Stream {
-            source,
-            in_flight: 0,
-            issued: 0,
-            ended: false,
-            pending: None,
-            ios: 0,
-            read_bytes: 0,
-            write_bytes: 0,
-            latency: LatencyHistogram::new(),
-            split: SplitHistogram::default(),
-        };
         let count = config.drives as usize;
         Ok(Self {
             fabric: Fabric::new(config.drives, config.fabric)?,
             host: ProcessorPool::new(config.host.cores, config.host.clock),
-            streams: sources.into_iter().map(stream).collect(),
+            streams: streams.into_iter().map(Stream::new).collect(),
             runner: Runner::default(),
             drives,
             requests: Vec::with_capacity(1024),
@@ -260,8 +265,8 @@ impl Jbof {
         if self.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
-        for stream in 0..self.streams.len() as u16 {
-            self.start_stream(SimTime::ZERO, stream);
+        for drive in 0..self.config.busy_drives as u16 {
+            self.start_stage(SimTime::ZERO, drive);
         }
     }
 
@@ -275,6 +280,7 @@ impl Jbof {
             Event::Wrapped { request } => self.unwrap_message(now, request),
             Event::Finished { request } => self.finish(now, request),
             Event::Issue { stream } => self.issue_pending(now, stream),
+            Event::Resume { stream } => self.resume(now, stream),
             Event::Tick => self.tick(now),
             Event::WarmupEnd => self.begin_window(now),
             Event::Stop => self.stop(now),

@@ -1,0 +1,228 @@
+//! Job files of fio and results in its layout, compared with fio itself where it is installed.
+
+use flashyard_kernel::Rng;
+use flashyard_workload::RequestSource;
+use flashyard_workload::fio::FioJobs;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SCENARIO: &str = "scenarios/fio/scenario.toml";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the crate is three levels deep").to_owned()
+}
+
+fn flashyard(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_flashyard");
+    Command::new(program).args(arguments).current_dir(root()).output().expect("the program starts")
+}
+
+/// Runs fio in `directory`; `None`, loudly, where it is not installed.
+fn fio(directory: &Path, arguments: &[&str]) -> Option<Output> {
+    match Command::new("fio").args(arguments).current_dir(directory).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            eprintln!("SKIPPED: fio cannot be started ({error}); install it to compare with it");
+            None
+        }
+    }
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory can be made")
+}
+
+fn write(directory: &Path, name: &str, content: &str) -> String {
+    let path = directory.join(name);
+    std::fs::write(&path, content).expect("it can be written");
+    path.to_str().expect("the path is text").to_owned()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in: {text}"))
+}
+
+fn refused(output: &Output, parts: &[&str]) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "{part:?} is missing in: {error}");
+    }
+    assert!(output.stdout.is_empty(), "nothing is printed besides the error");
+}
+
+/// Options that are taken here, one job each.
+const ACCEPTED: [&str; 34] = [
+    "rw=randrw\nrwmixwrite=30",
+    "readwrite=readwrite",
+    "rw=randtrim",
+    "bs=4k,8k,",
+    "bs=,8k",
+    "blocksize=4kib",
+    "bsrange=4k-64k,8k-16k",
+    "bssplit=4k/10:64k/50:32k/40",
+    "bssplit=2k/50:4k/50,4k/90:8k/10",
+    "bssplit=4k/50:8k/:16k",
+    "ioengine=libaio\niodepth=16\ndirect=1",
+    "size=20%\noffset=10%\noffset_increment=5%",
+    "size=1.5g\nio_size=2g\nloops=3",
+    "size=1m\nio_limit=2m\nnumber_ios=7",
+    "runtime=1m30s\ntime_based",
+    "timeout=500ms\nramp_time=100us\nstartdelay=1.5",
+    "rw=randread\nrandom_distribution=zipf:1.2",
+    "rw=randread\nrandom_distribution=zipf",
+    "rw=randread\nrandom_distribution=pareto:0.2",
+    "rw=randread\nrandom_distribution=normal:20",
+    "rw=randread\nrandom_distribution=zoned:60/10:30/20:8/30:2/40",
+    "rw=randread\nrandom_distribution=random\nnorandommap",
+    "norandommap=1\nrandseed=7",
+    "rate=1m,500k,2m",
+    "rate=,1m",
+    "rate_iops=100,200\nrate_process=poisson",
+    "thinktime=10ms\nthinktime_blocks=4",
+    "numjobs=4\ngroup_reporting\nnew_group\nstonewall",
+    "name=other\ndescription=text\nkb_base=1000",
+    "bwavgtime=20\niopsavgtime=20\ndisk_util=0",
+    "thread\nfilename=/dev/null\ninvalidate=0\nrandrepeat=0\nsoftrandommap=1\nrandom_generator=lfsr",
+    "refill_buffers\nscramble_buffers=0\nzero_buffers\ngtod_reduce=1\nnice=1\noverwrite=1\nunlink=1",
+    "fallocate=none\nfadvise_hint=0\ncreate_serialize=0\ncreate_on_open=1\nopenfiles=1\nfile_service_type=random",
+    "percentile_list=50:99\nclat_percentiles=1\nlog_avg_msec=10\nper_job_logs=0 ; the end # of it",
+];
+
+#[test]
+fn what_is_accepted_here_is_accepted_by_fio() {
+    let directory = directory();
+    let files = ["mixed.fio", "read-latency.fio"].map(|name| root().join("scenarios/fio").join(name));
+    let samples = files.map(|file| std::fs::read_to_string(file).expect("the file is there"));
+    let jobs = ACCEPTED.iter().map(|options| format!("[job]\n{options}\n"));
+    for text in jobs.chain(samples) {
+        FioJobs::parse(&text).unwrap_or_else(|error| panic!("{error} in: {text}"));
+        let path = write(directory.path(), "sample.fio", &text);
+        let Some(output) = fio(directory.path(), &["--parse-only", &path]) else { return };
+        let messages = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(output.status.success() && !messages.concat().contains("Bad option"), "{messages:?} for: {text}");
+    }
+}
+
+#[test]
+fn jobs_move_as_many_bytes_in_as_many_requests_as_in_fio() {
+    let directory = directory();
+    let jobs = [
+        "rw=read\nsize=1m",
+        "rw=read\nbs=1k\nsize=1mb",
+        "rw=read\nbs=1000\nsize=1mib",
+        "rw=write\nkb_base=1000\nbs=1k\nsize=1m",
+        "rw=randwrite\nsize=1m\nloops=3",
+        "rw=randread\nsize=1m\nio_size=2500k",
+        "rw=read\nsize=8m\nnumber_ios=77",
+        "rw=randread\nsize=4m\nbs=16k\nnorandommap",
+        "rw=write\nsize=4m\nbs=,32k",
+        "rw=trim\nsize=4m\nbs=8k",
+    ];
+    for options in jobs {
+        let text = format!("[job]\nioengine=null\n{options}\n");
+        let path = write(directory.path(), "sample.fio", &text);
+        let Some(output) = fio(directory.path(), &["--output-format=json", &path]) else { return };
+        let theirs = json(&output)["jobs"][0].clone();
+        let job = FioJobs::parse(&text).expect("it is good").jobs.remove(0);
+        let mut source = job.source(1 << 30, 0, Rng::named(1, "test")).expect("it fits");
+        let (mut bytes, mut ios) = (0, 0);
+        while let Some(record) = source.next_request().expect("time does not end here") {
+            bytes += u64::from(record.request.len_bytes);
+            ios += 1;
+        }
+        let sum = |key: &str| -> u64 {
+            ["read", "write", "trim"].iter().filter_map(|direction| theirs[direction][key].as_u64()).sum()
+        };
+        assert_eq!((bytes, ios), (sum("io_bytes"), sum("total_ios")), "{options}");
+    }
+}
+
+/// Every path of a document with the JSON type at its end; the keys of options are the job's.
+fn paths(value: &Value, path: &str, found: &mut BTreeMap<String, &'static str>) {
+    let kind = match value {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Null => "null",
+    };
+    found.insert(path.to_owned(), kind);
+    match value {
+        Value::Object(_) if path.ends_with("options") => {}
+        Value::Object(map) => map.iter().for_each(|(key, value)| paths(value, &format!("{path}/{key}"), found)),
+        Value::Array(list) => list.iter().for_each(|value| paths(value, &format!("{path}[]"), found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_that_fio_prints_is_there_with_its_type() {
+    let directory = directory();
+    let job = "[global]\nioengine=psync\nsize=1m\nbs=4k\n[mixed]\nrw=randrw\nfilename=data\n";
+    let path = write(directory.path(), "job.fio", job);
+    let Some(output) = fio(directory.path(), &["--output-format=json", &path]) else { return };
+    let (mut theirs, mut ours) = (BTreeMap::new(), BTreeMap::new());
+    let theirs_document = json(&output);
+    paths(&theirs_document, "", &mut theirs);
+    let printed = flashyard(&["run", SCENARIO, "--fio", &path, "--json-fio", "--set", "designs=[\"conv\"]"]);
+    let ours_document = json(&printed);
+    paths(&ours_document, "", &mut ours);
+    for (path, kind) in &theirs {
+        assert_eq!(ours.get(path), Some(kind), "fio prints {path}");
+    }
+    for (path, kind) in &ours {
+        // fio leaves disk_util empty where the file system has no disk of its own.
+        assert!(theirs.get(path) == Some(kind) || path.starts_with("/disk_util"), "fio does not print {path}");
+    }
+    assert!(theirs.len() > 150, "{} paths", theirs.len());
+}
+
+#[test]
+fn the_layout_needs_one_design_or_a_directory() {
+    refused(
+        &flashyard(&["run", SCENARIO, "--json-fio"]),
+        &["one design, not 2", "--set 'designs=[\"conv\"]'", "--out"],
+    );
+    let directory = directory();
+    let out = directory.path().to_str().expect("the path is text");
+    let cut = ["--set", "run.measure=2 ms", "--set", "run.warmup=0 ms"];
+    let output = flashyard(&[&["run", SCENARIO, "--json-fio", "--out", out][..], &cut].concat());
+    assert!(output.status.success() && output.stdout.is_empty());
+    for name in ["fio-conv.json", "fio-xbof.json"] {
+        let text = std::fs::read_to_string(directory.path().join(name)).expect("it is written");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        let names: Vec<&str> =
+            document["jobs"].as_array().into_iter().flatten().filter_map(|job| job["jobname"].as_str()).collect();
+        assert_eq!(names, ["database", "log"]);
+        assert_eq!(document["disk_util"].as_array().map(Vec::len), Some(4));
+    }
+}
+
+#[test]
+fn a_job_file_takes_the_place_of_any_workload() {
+    let directory = directory();
+    let job = "[job]\nrw=randread\nnumber_ios=50\nfilename=/dev/x\niodepth=8\n";
+    let path = write(directory.path(), "job.fio", job);
+    let demo =
+        ["run", "scenarios/demo/scenario.toml", "--set", "designs=[\"conv\"]", "--set", "run.warm_mapping_requests=0"];
+    let report = json(&flashyard(&[&demo[..], &["--json", "--fio", &path]].concat()));
+    assert_eq!(report["designs"][0]["ios"], 6 * 50);
+    let workload = report["workload"].as_str().expect("it is text");
+    for part in
+        ["job.fio (job of depth 1) on each of 6 drives", "without effect here: filename", "psync if none is named"]
+    {
+        assert!(workload.contains(part), "{part:?} is missing in: {workload}");
+    }
+    refused(&flashyard(&[&demo[..], &["--fio", "nowhere.fio"]].concat()), &["nowhere.fio", "cannot be read"]);
+    let wrong = write(directory.path(), "wrong.fio", "[job]\nrw=randread\niodepht=8\n");
+    refused(
+        &flashyard(&[&demo[..], &["--fio", &wrong]].concat()),
+        &["wrong.fio: line 3: iodepht: is not supported; did you mean iodepth?"],
+    );
+}

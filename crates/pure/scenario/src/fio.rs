@@ -1,0 +1,150 @@
+//! Job files of fio as the workload of a scenario.
+//!
+//! Every busy drive runs all jobs of the file, as if fio ran on each: a clone of a job is a stream of requests with
+//! its own depth, and the streams of a drive that run at once share it.
+
+use crate::Files;
+use crate::parse::ScenarioError;
+use crate::schema::{Scenario, WorkloadSection};
+use flashyard_kernel::Rng;
+use flashyard_systems::jbof::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
+use flashyard_units::SimSpan;
+use flashyard_workload::Interleaved;
+use flashyard_workload::fio::{FioError, FioJob, FioJobs};
+
+/// A job file that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct JobFile {
+    pub(crate) name: String,
+    pub(crate) jobs: FioJobs,
+}
+
+fn value(key: &'static str, message: String) -> ScenarioError {
+    ScenarioError::Value { key, message }
+}
+
+impl JobFile {
+    /// The job file that the scenario names, if it names one.
+    ///
+    /// Errors: a file that is not there, what is wrong in it with its line, keys that exclude a job file.
+    pub(crate) fn load(scenario: &Scenario, files: &dyn Files) -> Result<Option<Self>, ScenarioError> {
+        let Some(name) = &scenario.workload.fio else { return Ok(None) };
+        if let Some(key) = other_key(&scenario.workload) {
+            return Err(value("workload.fio", format!("the job file says everything, leave out workload.{key}")));
+        }
+        if scenario.run.requests_per_drive.is_some() {
+            let message = "a job file says when its jobs end; leave it out, or cut the run short with run.measure";
+            return Err(value("run.requests_per_drive", message.to_owned()));
+        }
+        let text = files.text(name).map_err(|message| value("workload.fio", message))?;
+        let jobs = FioJobs::parse(&text).map_err(|error| at(name, &error))?;
+        Ok(Some(Self { jobs, name: name.clone() }))
+    }
+
+    fn ramp(scenario: &Scenario, job: &FioJob) -> SimSpan {
+        scenario.run.warmup.map_or(job.ramp, |time| time.0)
+    }
+
+    /// The window of the box opens when the first job begins to count.
+    fn warmup(&self, scenario: &Scenario) -> SimSpan {
+        let of_first_stage = self.jobs.jobs.iter().filter(|job| job.stage == 0);
+        let begins = of_first_stage.map(|job| job.start_delay + Self::ramp(scenario, job));
+        begins.min().unwrap_or(SimSpan::ZERO)
+    }
+
+    /// How long to run: until every job has ended, or for `run.measure` if that is shorter.
+    pub(crate) fn plan(&self, scenario: &Scenario) -> RunPlan {
+        let stop = scenario.run.measure.map_or(StopRule::StreamEnd, |time| StopRule::After(time.0));
+        RunPlan { warmup: self.warmup(scenario), stop, depth: None, seed: scenario.seed }
+    }
+
+    /// The clones of all jobs in the order of the file, with their numbers.
+    pub(crate) fn clones(&self) -> impl Iterator<Item = (usize, &FioJob, u32)> {
+        self.jobs.jobs.iter().enumerate().flat_map(|(index, job)| (0..job.clones).map(move |clone| (index, job, clone)))
+    }
+
+    /// The streams of all busy drives: drive by drive, in the order of [`JobFile::clones`].
+    ///
+    /// Errors: a job that does not fit the drive.
+    pub(crate) fn streams(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<StreamSpec>, ScenarioError> {
+        let mut streams = Vec::new();
+        for drive in 0..scenario.jbof.busy_drives as u16 {
+            for (index, job, clone) in self.clones() {
+                let source = self.source(scenario.seed, "fio", capacity, drive, (index, job, clone))?;
+                let depth = job.depth();
+                let pacing = if job.is_paced() { Pacing::Timed { depth } } else { Pacing::Closed { depth } };
+                let think = Think { span: job.think, requests: job.think_requests };
+                streams.push(StreamSpec {
+                    stage: job.stage,
+                    delay: job.start_delay,
+                    ramp: Self::ramp(scenario, job),
+                    length: job.runtime,
+                    sample: job.sample,
+                    think: (job.think > SimSpan::ZERO).then_some(think),
+                    ..StreamSpec::new(drive, source, pacing)
+                });
+            }
+        }
+        Ok(streams)
+    }
+
+    fn source(
+        &self,
+        seed: u64,
+        purpose: &str,
+        capacity: u64,
+        drive: u16,
+        (index, job, clone): (usize, &FioJob, u32),
+    ) -> Result<Source, ScenarioError> {
+        let rng = Rng::named(job.seed.unwrap_or(seed), &format!("{purpose}.{drive}.{index}.{clone}"));
+        let source = job.source(capacity, clone, rng).map_err(|error| at(&self.name, &error))?;
+        Ok(Box::new(source))
+    }
+
+    /// For each busy drive a source that takes turns among its streams.
+    pub(crate) fn warming_sources(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<Source>, ScenarioError> {
+        let all = |drive| {
+            let sources = self.clones().map(|clone| self.source(scenario.seed, "fio.warming", capacity, drive, clone));
+            Ok(Box::new(Interleaved::new(sources.collect::<Result<_, ScenarioError>>()?)) as Source)
+        };
+        (0..scenario.jbof.busy_drives as u16).map(all).collect()
+    }
+
+    /// What drives the run, in words.
+    pub(crate) fn describe(&self, busy_drives: u32) -> String {
+        let names: Vec<String> = self.jobs.jobs.iter().map(in_words).collect();
+        let notes: String = self.jobs.notes().into_iter().map(|note| format!("; {note}")).collect();
+        format!("fio job file {} ({}) on each of {busy_drives} drives{notes}", self.name, names.join(", "))
+    }
+}
+
+fn in_words(job: &FioJob) -> String {
+    let clones = if job.clones > 1 { format!("{} x ", job.clones) } else { String::new() };
+    format!("{clones}{} of depth {}", job.name, job.depth())
+}
+
+fn at(file: &str, error: &FioError) -> ScenarioError {
+    ScenarioError::Text { origin: file.to_owned(), message: error.to_string() }
+}
+
+/// A key besides `fio` that says what the workload is.
+fn other_key(workload: &WorkloadSection) -> Option<&'static str> {
+    let keys = [
+        ("trace", workload.trace.is_some()),
+        ("repetitions", workload.repetitions.is_some()),
+        ("speed", workload.speed.is_some()),
+        ("table2", workload.table2.is_some()),
+        ("pattern", workload.pattern.is_some()),
+        ("size", workload.size.is_some()),
+        ("read_share", workload.read_share.is_some()),
+        ("zipf_theta", workload.zipf_theta.is_some()),
+        ("hot_space", workload.hot_space.is_some()),
+        ("hot_traffic", workload.hot_traffic.is_some()),
+        ("span", workload.span.is_some()),
+        ("requests_per_second", workload.requests_per_second.is_some()),
+        ("burst", workload.burst.is_some()),
+        ("pause", workload.pause.is_some()),
+        ("depth", workload.depth.is_some()),
+    ];
+    keys.into_iter().find(|key| key.1).map(|key| key.0)
+}

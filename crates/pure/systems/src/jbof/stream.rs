@@ -1,0 +1,333 @@
+//! One stream of requests: where they come from, how they are paced, and what was counted of them.
+
+use super::world::Source;
+use flashyard_blk::{Operation, TraceRecord};
+use flashyard_stats::{LatencyHistogram, MeanEstimate, SplitHistogram};
+use flashyard_units::{SimSpan, SimTime};
+
+/// When a stream issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// As soon as fewer than `depth` requests are in flight; arrival times are ignored.
+    Closed {
+        /// Requests in flight at most, at least 1.
+        depth: u32,
+    },
+    /// At arrival times, however many are in flight.
+    Open,
+    /// Not before their arrival, and while fewer than `depth` requests are in flight: a request that finds no room
+    /// is issued when there is some.
+    Timed {
+        /// Requests in flight at most, at least 1.
+        depth: u32,
+    },
+}
+
+impl Pacing {
+    fn depth(self) -> u32 {
+        match self {
+            Self::Closed { depth } | Self::Timed { depth } => depth,
+            Self::Open => u32::MAX,
+        }
+    }
+
+    pub(super) fn keeps_arrivals(self) -> bool {
+        matches!(self, Self::Open | Self::Timed { .. })
+    }
+}
+
+/// A pause that a stream makes: after `requests` completions it lets everything in flight complete, and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Think {
+    /// How long it waits once nothing is in flight.
+    pub span: SimSpan,
+    /// Completions between pauses, at least 1.
+    pub requests: u64,
+}
+
+/// A stream as its owner describes it.
+pub struct StreamSpec {
+    /// The busy drive that is asked.
+    pub drive: u16,
+    /// Where requests come from. Arrivals count from the stream's start.
+    pub source: Source,
+    /// When they are issued.
+    pub pacing: Pacing,
+    /// Streams of a drive start stage by stage: those of the next one when all of the last one have ended.
+    pub stage: u32,
+    /// Between the beginning of the stage and the stream's start.
+    pub delay: SimSpan,
+    /// Time after the start that does not count.
+    pub ramp: SimSpan,
+    /// Time after the ramp from which on nothing is issued.
+    pub length: Option<SimSpan>,
+    /// Pauses.
+    pub think: Option<Think>,
+    /// Length of the samples of bandwidth, above zero.
+    pub sample: SimSpan,
+}
+
+impl StreamSpec {
+    /// A stream that starts with the run and goes on until its source or the run ends.
+    pub fn new(drive: u16, source: Source, pacing: Pacing) -> Self {
+        Self {
+            drive,
+            source,
+            pacing,
+            stage: 0,
+            delay: SimSpan::ZERO,
+            ramp: SimSpan::ZERO,
+            length: None,
+            think: None,
+            sample: SAMPLE,
+        }
+    }
+}
+
+/// Bandwidth is sampled over this long unless a stream says otherwise. \[C\] the default of fio's `bwavgtime`
+const SAMPLE: SimSpan = SimSpan::from_ms(500);
+
+/// What was completed of one operation in the measured window.
+#[derive(Clone, Debug, Default)]
+pub struct OperationFigures {
+    /// Requests.
+    pub ios: u64,
+    /// Bytes as they were asked for, before rounding to whole slots.
+    pub bytes: u64,
+    /// Latency from the application's call to its return.
+    pub latency: LatencyHistogram,
+    /// Bytes a second in samples of equal length; only whole samples count.
+    pub bandwidth: Samples,
+    /// Requests a second in the same samples.
+    pub rate: Samples,
+    /// What was counted in the sample under way.
+    sample: (u64, u64),
+}
+
+/// Mean, spread and extremes of samples.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Mean and deviation.
+    pub mean: MeanEstimate,
+    /// The least and the most; `None` without a sample.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Samples {
+    fn record(&mut self, value: f64) {
+        self.mean.record(value);
+        let (low, high) = self.range.unwrap_or((value, value));
+        self.range = Some((low.min(value), high.max(value)));
+    }
+}
+
+/// Figures of one stream over the measured window.
+#[derive(Clone, Debug)]
+pub struct StreamFigures {
+    /// The busy drive that was asked.
+    pub drive: u16,
+    /// The part of the window in which the stream was at work: from its start to its last completion.
+    pub active: SimSpan,
+    /// Reads, writes, trims and flushes.
+    pub operations: [OperationFigures; 4],
+    /// Requests issued with so many in flight, themselves among them: 1, 2 to 3, 4 to 7, ... 64 and more.
+    pub depths: [u64; 7],
+}
+
+impl StreamFigures {
+    /// The figures of one operation.
+    pub fn of(&self, operation: Operation) -> &OperationFigures {
+        &self.operations[index(operation)]
+    }
+}
+
+fn index(operation: Operation) -> usize {
+    match operation {
+        Operation::Read => 0,
+        Operation::Write => 1,
+        Operation::Trim => 2,
+        Operation::Flush => 3,
+    }
+}
+
+/// A stream at work.
+pub(super) struct Stream {
+    pub(super) drive: u16,
+    pub(super) source: Source,
+    pub(super) pacing: Pacing,
+    pub(super) stage: u32,
+    delay: SimSpan,
+    ramp: SimSpan,
+    length: Option<SimSpan>,
+    /// Whether its stage has begun.
+    pub(super) released: bool,
+    pub(super) start: SimTime,
+    /// Completions before do not count.
+    counted_from: SimTime,
+    end: SimTime,
+    think: Option<Think>,
+    /// Completions since the last pause.
+    thought: u64,
+    /// Nothing is issued before the pause, or the wait for the start, is over.
+    pub(super) held: bool,
+    pub(super) in_flight: u32,
+    pub(super) issued: u64,
+    pub(super) ended: bool,
+    /// The request that waits for its arrival.
+    pub(super) pending: Option<TraceRecord>,
+    /// Completed inside the measured window.
+    pub(super) ios: u64,
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    operations: [OperationFigures; 4],
+    depths: [u64; 7],
+    /// Where the time of the requests counted went.
+    pub(super) split: SplitHistogram,
+    sample: SimSpan,
+    sample_end: SimTime,
+    last: SimTime,
+}
+
+impl Stream {
+    pub(super) fn new(spec: StreamSpec) -> Self {
+        Self {
+            drive: spec.drive,
+            source: spec.source,
+            pacing: spec.pacing,
+            stage: spec.stage,
+            delay: spec.delay,
+            ramp: spec.ramp,
+            length: spec.length,
+            released: false,
+            start: SimTime::ZERO,
+            counted_from: SimTime::ZERO,
+            end: SimTime::MAX,
+            think: spec.think,
+            thought: 0,
+            held: false,
+            in_flight: 0,
+            issued: 0,
+            ended: false,
+            pending: None,
+            ios: 0,
+            read_bytes: 0,
+            write_bytes: 0,
+            operations: std::array::from_fn(|_| OperationFigures::default()),
+            depths: [0; 7],
+            split: SplitHistogram::default(),
+            sample: spec.sample,
+            sample_end: SimTime::ZERO,
+            last: SimTime::ZERO,
+        }
+    }
+
+    /// Its stage begins.
+    pub(super) fn release(&mut self, now: SimTime) {
+        self.released = true;
+        self.start = now + self.delay;
+        self.counted_from = self.start + self.ramp;
+        self.end = self.length.map_or(SimTime::MAX, |length| self.counted_from + length);
+    }
+
+    /// Whether everything that it will ask for has completed.
+    pub(super) fn is_done(&self) -> bool {
+        self.ended && self.in_flight == 0
+    }
+
+    /// Whether a completion at `now` counts, if the window is open.
+    #[inline]
+    pub(super) fn counts(&self, now: SimTime) -> bool {
+        now >= self.counted_from
+    }
+
+    /// Whether it may issue one more.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight < self.pacing.depth() && self.pending.is_none() && !self.held
+    }
+
+    /// Whether its time is over at `when`.
+    #[inline]
+    pub(super) fn is_over(&self, when: SimTime) -> bool {
+        when >= self.end
+    }
+
+    /// One more is in flight; `counts` says whether the measured window is open.
+    #[inline]
+    pub(super) fn rise(&mut self, counts: bool) {
+        self.in_flight += 1;
+        if counts {
+            self.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
+        }
+    }
+
+    /// One has completed. Returns the pause that begins now, when there is one and nothing is in flight.
+    #[inline]
+    pub(super) fn fall(&mut self) -> Option<SimSpan> {
+        self.in_flight -= 1;
+        let think = self.think?;
+        self.thought += 1;
+        self.held |= self.thought >= think.requests;
+        if self.held && self.in_flight == 0 {
+            self.thought = 0;
+            return Some(think.span);
+        }
+        None
+    }
+
+    /// When a pause that begins now is over: at the latest when the stream's time is.
+    pub(super) fn pause_end(&self, now: SimTime, pause: SimSpan) -> SimTime {
+        (now + pause).min(self.end.max(now))
+    }
+
+    /// Counts a completion inside the window, which began at `begun`.
+    #[inline]
+    pub(super) fn count(&mut self, now: SimTime, begun: SimTime, operation: Operation, bytes: u64, latency: SimSpan) {
+        if now >= self.sample_end {
+            self.sample(now, begun);
+        }
+        self.last = now;
+        let figures = &mut self.operations[index(operation)];
+        figures.ios += 1;
+        figures.bytes += bytes;
+        figures.sample.0 += bytes;
+        figures.sample.1 += 1;
+        figures.latency.record(latency);
+    }
+
+    /// Closes the samples that ended by `now`.
+    fn sample(&mut self, now: SimTime, begun: SimTime) {
+        if self.sample_end == SimTime::ZERO {
+            self.sample_end = begun.max(self.counted_from) + self.sample;
+        }
+        let seconds = self.sample.as_secs_f64();
+        while now >= self.sample_end {
+            for figures in &mut self.operations {
+                let (bytes, ios) = std::mem::take(&mut figures.sample);
+                if figures.ios > 0 {
+                    figures.bandwidth.record(bytes as f64 / seconds);
+                    figures.rate.record(ios as f64 / seconds);
+                }
+            }
+            self.sample_end += self.sample;
+        }
+    }
+
+    /// Latency of all operations.
+    pub(super) fn latency(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
+        self.operations.iter().for_each(|figures| all.merge(&figures.latency));
+        all
+    }
+
+    /// The figures of a window that began at `begun`.
+    pub(super) fn figures(self, begun: SimTime) -> StreamFigures {
+        let from = begun.max(self.counted_from);
+        StreamFigures {
+            drive: self.drive,
+            active: if self.last > from { self.last.since(from) } else { SimSpan::ZERO },
+            operations: self.operations,
+            depths: self.depths,
+        }
+    }
+}
