@@ -48,6 +48,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }
+        Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
         Command::Schema => {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)

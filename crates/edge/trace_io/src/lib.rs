@@ -1,4 +1,4 @@
-//! Trace files to records: formats, decompression, detection, statistics.
+//! Trace files to records: formats, decompression, detection, statistics; and to files of other formats.
 //!
 //! The path of a row: file → zstd or gzip by its first bytes → line → [`Format`]'s parser → time, volume,
 //! request → clock rule → [`TraceRecord`](flashyard_blk::TraceRecord). Everything streams: memory does not grow with
@@ -19,6 +19,7 @@
 
 mod analysis;
 mod clock;
+mod convert;
 mod error;
 mod footprint;
 mod formats;
@@ -31,6 +32,7 @@ pub use analysis::{
     AnalysisOptions, CurvePoint, FrequentSize, GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary,
     TraceAnalysis, analyze,
 };
+pub use convert::{ConvertError, IOLOG_BEGIN_US, OutputFormat, convert};
 pub use error::TraceError;
 pub use formats::{Event, Format};
 pub use open::{OpenOptions, open};
