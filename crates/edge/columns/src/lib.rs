@@ -2,6 +2,7 @@
 //!
 //! The path of a table: [`Field`]s name the columns → [`TableWriter`] → one [`Column`] a field for each row group →
 //! metadata → `finish`; and back through [`TableReader`]. Only one row group is in memory.
+//! [`write_table`] takes a whole table that is small.
 //!
 //! Invariant: the bytes depend on fields, rows, row groups and metadata only. No time, host or random number gets
 //! in, so the same table is the same file. Pages are compressed with zstd; texts are in a dictionary.
@@ -14,4 +15,4 @@ mod tests;
 mod write;
 
 pub use read::{TableReader, Values};
-pub use write::{Column, Field, Kind, TableError, TableWriter};
+pub use write::{Column, Field, Kind, TableError, TableWriter, write_table};

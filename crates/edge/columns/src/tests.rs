@@ -1,9 +1,9 @@
-use crate::{Column, Field, Kind, TableReader, TableWriter, Values};
+use crate::{Column, Field, Kind, TableReader, TableWriter, Values, write_table};
 use proptest::prelude::*;
 use std::fs::File;
 use std::io::{Seek, Write};
 
-const FIELDS: [Field; 5] = [
+const FIELDS: [Field<'_>; 5] = [
     Field { name: "small", kind: Kind::U32 },
     Field { name: "large", kind: Kind::U64 },
     Field { name: "share", kind: Kind::F64 },
@@ -57,6 +57,16 @@ fn unsigned_numbers_keep_their_highest_bit_and_nothing_stays_nothing() {
         table.fields().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
         FIELDS.map(|field| field.name)
     );
+}
+
+#[test]
+fn a_small_table_is_written_at_once() {
+    let columns = [("name", Values::Text(vec!["b".to_owned()])), ("n", Values::U32(vec![7]))];
+    let table = reader(&write_table(Vec::new(), &columns, &[("key", "value")]).expect("memory takes everything"));
+    assert_eq!(table.row_group(0).expect("it reads"), columns.map(|(_, values)| values));
+    assert_eq!(table.metadata("key"), Some("value"));
+    let nothing = [("n", Values::U32(vec![]))];
+    assert_eq!(reader(&write_table(Vec::new(), &nothing, &[]).expect("memory takes everything")).row_groups(), 0);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Columns to a Parquet file.
 
+use crate::read::Values;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -30,9 +31,9 @@ pub enum Kind {
 
 /// A column's name, with its unit last, and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct Field<'a> {
     /// Name of the column.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What it holds.
     pub kind: Kind,
 }
@@ -70,7 +71,7 @@ pub enum TableError {
 
 /// A Parquet file in the making.
 pub struct TableWriter<W: Write + Send> {
-    fields: Vec<Field>,
+    kinds: Vec<Kind>,
     file: SerializedFileWriter<W>,
 }
 
@@ -78,24 +79,24 @@ impl<W: Write + Send> TableWriter<W> {
     /// A file of `fields` that is written to `out`.
     ///
     /// Errors: what `out` says.
-    pub fn new(out: W, fields: &[Field]) -> Result<Self, TableError> {
+    pub fn new(out: W, fields: &[Field<'_>]) -> Result<Self, TableError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_created_by(concat!("flashyard ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         let file = SerializedFileWriter::new(out, schema(fields)?, Arc::new(properties))?;
-        Ok(Self { fields: fields.to_vec(), file })
+        Ok(Self { kinds: fields.iter().map(|field| field.kind).collect(), file })
     }
 
     /// Writes rows: a column for each field, in the fields' order, all of one length.
     ///
     /// Errors: what the output says. Panics on columns that are not the fields'.
     pub fn row_group(&mut self, columns: &[Column<'_>]) -> Result<(), TableError> {
-        assert_eq!(columns.len(), self.fields.len(), "a row group has a column for each field");
-        for (column, field) in columns.iter().zip(&self.fields) {
-            assert_eq!(column.kind(), field.kind, "column {} is of another kind", field.name);
-            assert_eq!(column.rows(), columns[0].rows(), "column {} is of another length", field.name);
+        assert_eq!(columns.len(), self.kinds.len(), "a row group has a column for each field");
+        for (index, (column, kind)) in columns.iter().zip(&self.kinds).enumerate() {
+            assert_eq!(column.kind(), *kind, "column {index} is of another kind");
+            assert_eq!(column.rows(), columns[0].rows(), "column {index} is of another length");
         }
         let mut group = self.file.next_row_group()?;
         for column in columns {
@@ -120,7 +121,28 @@ impl<W: Write + Send> TableWriter<W> {
     }
 }
 
-fn schema(fields: &[Field]) -> Result<TypePtr, ParquetError> {
+/// Writes a table that is in memory, as one row group, with lines of metadata.
+///
+/// Errors: what the output says. Panics on columns of different lengths.
+pub fn write_table<W: Write + Send>(
+    out: W,
+    columns: &[(&str, Values)],
+    metadata: &[(&str, &str)],
+) -> Result<W, TableError> {
+    let fields: Vec<Field<'_>> = columns.iter().map(|(name, values)| Field { name, kind: values.kind() }).collect();
+    let mut table = TableWriter::new(out, &fields)?;
+    // Texts are borrowed as a list of slices, which must live somewhere.
+    let texts: Vec<Vec<&str>> = columns.iter().map(|(_, values)| values.texts()).collect();
+    let row_group: Vec<Column<'_>> =
+        columns.iter().zip(&texts).map(|((_, values), text)| values.column(text)).collect();
+    if row_group.first().is_some_and(|column| column.rows() > 0) {
+        table.row_group(&row_group)?;
+    }
+    metadata.iter().for_each(|(key, value)| table.metadata(key, value));
+    table.finish()
+}
+
+fn schema(fields: &[Field<'_>]) -> Result<TypePtr, ParquetError> {
     let unsigned = |bits| Some(LogicalType::integer(bits, false));
     let fields = fields.iter().map(|field| {
         let (physical, logical) = match field.kind {

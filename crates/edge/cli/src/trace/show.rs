@@ -25,7 +25,7 @@ pub(super) fn text(analysis: &TraceAnalysis) -> String {
 
 fn rate(rate: &RateOverTime) -> String {
     if rate.requests_per_s.is_empty() {
-        return "rate            the trace has no times".to_owned();
+        return "rate            all rows arrive at one time".to_owned();
     }
     let mib: Vec<f64> = rate.bytes_per_s.iter().map(|bytes| bytes / 1_048_576.0).collect();
     let line = |label: &str, values: &[f64], mean: f64| {
@@ -155,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn no_times_and_no_requests_are_said_in_words() {
-        assert_eq!(rate(&RateOverTime::default()), "rate            the trace has no times");
+    fn one_time_and_no_requests_are_said_in_words() {
+        assert_eq!(rate(&RateOverTime::default()), "rate            all rows arrive at one time");
         assert!(sizes(&SizeSummary::default(), &SizeSummary::default()).ends_with("\nwrites          none"));
     }
 }

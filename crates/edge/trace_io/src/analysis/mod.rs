@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_without_times_has_no_rates() {
+    fn rows_of_one_time_have_no_rates() {
         let found = analysis("5.0 0 0 8192 1\n5.0 0 8192 4096 1\n");
         assert_eq!((found.rate, found.gaps.max_us), (RateOverTime::default(), 0.0));
     }

@@ -6,7 +6,7 @@ use flashyard_units::{SimSpan, SimTime};
 /// Bins at most: what fits a line of a terminal. There are at least half as many, once they were joined.
 const BINS_MAX: usize = 80;
 
-/// Requests and bytes a second over time, in equal bins from the first row. Empty for a trace without times.
+/// Requests and bytes a second over time, in equal bins from the first row. Empty when all rows arrive at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateOverTime {
     /// Length of a bin: a power of two of microseconds. The trace ends within the last one, which shows less.

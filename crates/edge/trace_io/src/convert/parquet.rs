@@ -9,7 +9,7 @@ use std::io::Write;
 /// Rows of a group: some 3 MB in memory, and enough for columns to compress well.
 const GROUP_ROWS: usize = 1 << 17;
 
-const FIELDS: [Field; 5] = [
+const FIELDS: [Field<'_>; 5] = [
     // Arrival since the first row; what is below a nanosecond is cut off.
     Field { name: "time_ns", kind: Kind::U64 },
     Field { name: "operation", kind: Kind::Text },
