@@ -76,6 +76,21 @@ fn a_table_without_rows_has_its_columns() {
 }
 
 #[test]
+fn a_full_disk_is_said_once() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("no space left"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let written = write_table(Full, &[("n", Values::U32(vec![7]))], &[]);
+    assert!(matches!(written.map(|_| ()), Err(error) if error.to_string() == "no space left"));
+}
+
+#[test]
 fn what_is_no_table_is_refused() {
     let mut file = tempfile::tempfile().expect("a temporary file can be made");
     file.write_all(b"1,2,3\n").expect("it can be written");

@@ -56,9 +56,12 @@ pub enum Column<'a> {
 /// Why a table cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The file or its content.
-    #[error("the Parquet file cannot be written or read")]
-    Parquet(#[from] ParquetError),
+    /// What the file system says.
+    #[error(transparent)]
+    File(std::io::Error),
+    /// What is wrong with the content.
+    #[error(transparent)]
+    Parquet(ParquetError),
     /// A file that this crate did not write.
     #[error("column {name} is of a type that is not read here: {found}")]
     UnknownType {
@@ -67,6 +70,19 @@ pub enum TableError {
         /// Its type.
         found: String,
     },
+}
+
+impl From<ParquetError> for TableError {
+    /// Brings out the file system's word, which would be said twice otherwise.
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(inner) => match inner.downcast() {
+                Ok(inner) => Self::File(*inner),
+                Err(inner) => Self::Parquet(ParquetError::External(inner)),
+            },
+            error => Self::Parquet(error),
+        }
+    }
 }
 
 /// A Parquet file in the making.

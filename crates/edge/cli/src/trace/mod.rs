@@ -42,12 +42,14 @@ impl Progress {
     fn rows(&mut self, rows: u64) {
         if self.bar.is_none() && self.began.elapsed() >= QUIET {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(QUIET);
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows, {elapsed}, {per_sec} rows") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows in {elapsed}, {msg} rows/s") {
                 bar.set_style(style);
             }
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
+            // From the beginning on: the bar was not there yet.
+            bar.set_message(plot::count((rows as f64 / self.began.elapsed().as_secs_f64()) as u64));
             bar.set_position(rows);
         }
     }

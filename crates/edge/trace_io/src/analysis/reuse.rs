@@ -65,7 +65,6 @@ struct Exact {
     numbers: PageNumbers,
     reuse: ReuseDistances,
     histogram: DistanceHistogram,
-    first: u64,
 }
 
 impl Reuse {
@@ -74,7 +73,6 @@ impl Reuse {
             numbers: PageNumbers::default(),
             reuse: ReuseDistances::new(),
             histogram: DistanceHistogram::geometric(),
-            first: 0,
         };
         let sampled = Shards::geometric(SAMPLED_PAGES);
         Self { references: 0, exact: Some(exact), exact_bytes_max, sampled }
@@ -89,10 +87,11 @@ impl Reuse {
         let base = u64::from(volume).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (first..=last).for_each(|page| self.sampled.access_wide(base.wrapping_add(page)));
         let Some(exact) = &mut self.exact else { return };
-        let Exact { numbers, reuse, histogram, first: unseen } = exact;
-        numbers.visit(volume, first, last, |number| match reuse.access(number) {
-            Some(distance) => histogram.record(f64::from(distance)),
-            None => *unseen += 1,
+        let Exact { numbers, reuse, histogram } = exact;
+        numbers.visit(volume, first, last, |number| {
+            if let Some(distance) = reuse.access(number) {
+                histogram.record(f64::from(distance));
+            }
         });
         if numbers.bytes() + reuse.bytes() > self.exact_bytes_max {
             self.exact = None;
@@ -100,47 +99,31 @@ impl Reuse {
     }
 
     pub(super) fn finish(self, footprint_bytes: u64) -> ReuseSummary {
-        let references = self.references;
-        let all = references.max(1) as f64;
-        match &self.exact {
-            Some(exact) => {
-                let hits = |pages| exact.histogram.weight_within(exact.histogram.buckets_within(pages));
-                summary(
-                    ReuseMethod::Exact,
-                    references,
-                    exact.first as f64 / all,
-                    &exact.histogram,
-                    curve(footprint_bytes, |pages| 1.0 - hits(pages) / all),
-                )
+        let all = self.references.max(1) as f64;
+        // Known exactly in either case, and no cache misses less.
+        let first = (footprint_bytes / PAGE) as f64 / all;
+        let (method, distances, curve) = match &self.exact {
+            Some(Exact { histogram, .. }) => {
+                let hits = |pages| histogram.weight_within(histogram.buckets_within(pages));
+                (ReuseMethod::Exact, histogram, curve(footprint_bytes, |pages| 1.0 - hits(pages) / all))
             }
-            None => summary(
-                ReuseMethod::Sampled { rate: self.sampled.rate() },
-                references,
-                self.sampled.cold_ratio(),
-                self.sampled.distances(),
-                curve(footprint_bytes, |pages| self.sampled.miss_ratio(pages)),
-            ),
+            None => {
+                let misses = |pages| self.sampled.miss_ratio(pages).max(first);
+                let method = ReuseMethod::Sampled { rate: self.sampled.rate() };
+                (method, self.sampled.distances(), curve(footprint_bytes, misses))
+            }
+        };
+        // Distances of a sample are estimates; whole bytes are told.
+        let quantile = |quantile| distances.quantile(quantile).map(|pages| (pages * PAGE as f64) as u64);
+        ReuseSummary {
+            method,
+            references: self.references,
+            first_percent: 100.0 * first,
+            distance_p50_bytes: quantile(0.5),
+            distance_p90_bytes: quantile(0.9),
+            distance_p99_bytes: quantile(0.99),
+            curve,
         }
-    }
-}
-
-fn summary(
-    method: ReuseMethod,
-    references: u64,
-    first: f64,
-    distances: &DistanceHistogram,
-    curve: Vec<CurvePoint>,
-) -> ReuseSummary {
-    // Distances of a sample are estimates; whole bytes are told.
-    let quantile = |quantile| distances.quantile(quantile).map(|pages| (pages * PAGE as f64) as u64);
-    ReuseSummary {
-        method,
-        references,
-        first_percent: 100.0 * first,
-        distance_p50_bytes: quantile(0.5),
-        distance_p90_bytes: quantile(0.9),
-        distance_p99_bytes: quantile(0.99),
-        curve,
     }
 }
 
@@ -206,7 +189,7 @@ mod tests {
         assert_eq!(exact.method, ReuseMethod::Exact);
         assert!(matches!(sampled.method, ReuseMethod::Sampled { rate } if rate > 0.2 && rate < 0.4), "{sampled:?}");
         assert_eq!((exact.references, exact.curve.len()), (sampled.references, sampled.curve.len()));
-        assert!((exact.first_percent - sampled.first_percent).abs() < 2.0);
+        assert_eq!(exact.first_percent, sampled.first_percent);
         for (exact, sampled) in exact.curve.iter().zip(&sampled.curve) {
             // All distances are the same here, so the step may come one point early or late.
             let near = exact.bytes > 50_000 * PAGE && exact.bytes < 75_000 * PAGE;

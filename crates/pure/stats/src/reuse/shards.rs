@@ -102,12 +102,6 @@ impl Shards {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Share of first accesses to a key among all; zero before any sample.
-    pub fn cold_ratio(&self) -> f64 {
-        let expected = self.accesses * self.rate();
-        if expected > 0.0 { (self.cold / expected).min(1.0) } else { 0.0 }
-    }
-
     /// Halves all counts, so that old behaviour fades.
     pub fn fade(&mut self) {
         self.histogram.scale(0.5);
