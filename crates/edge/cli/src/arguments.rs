@@ -83,4 +83,20 @@ pub(crate) enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a trace in another format
+    Convert(ConvertOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertOptions {
+    /// Trace file, plain, zstd or gzip
+    pub(crate) file: PathBuf,
+    /// File to write; an existing one is replaced when the new one is complete
+    pub(crate) out: PathBuf,
+    /// Format of FILE, when its content does not tell (msr, disksim-us, ...)
+    #[arg(long)]
+    pub(crate) format: Option<String>,
+    /// Format of OUT, when its extension does not tell: parquet, or iolog for fio
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
 }

@@ -4,6 +4,8 @@
 
 mod arguments;
 mod files;
+#[cfg_attr(not(test), expect(dead_code, reason = "runs do not make the document yet that these files are made of"))]
+mod out;
 mod output;
 mod parallel;
 mod reproduce;
@@ -48,6 +50,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }
+        Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
         Command::Schema => {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)

@@ -1,8 +1,9 @@
-//! Trace files to records: formats, decompression, detection, statistics.
+//! Trace files to records: formats, decompression, detection, statistics; and to files of other formats.
 //!
 //! The path of a row: file → zstd or gzip by its first bytes → line, record or the earliest event of several files →
 //! [`Format`]'s parser → time, volume, request → clock rule → [`TraceRecord`](flashyard_blk::TraceRecord). Everything
-//! streams: memory does not grow with the file. Only [`summarize`] keeps something, 64 bits for every 256 KiB of address space that is touched.
+//! streams: memory does not grow with the file. Only [`summarize`] keeps something, 64 bits for every 256 KiB of
+//! address space that is touched, and [`analyze`] a bounded amount more.
 //!
 //! The clock rule, for all formats: arrivals count from the first row; a row earlier than the latest arrival so
 //! far arrives with it (counted as *reordered*); a row more than 30 days away from it, either way, is a clock
@@ -17,7 +18,9 @@
 //! What it does not do: sort rows, keep the latencies that some formats hold, guess units that a file does not show
 //! (name the format instead; `disksim-ms` and its kin say how units are told).
 
+mod analysis;
 mod clock;
+mod convert;
 mod cpu_files;
 mod cpu_rows;
 mod error;
@@ -31,6 +34,11 @@ mod rows;
 mod stream;
 mod summary;
 
+pub use analysis::{
+    AnalysisOptions, CurvePoint, FrequentSize, GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary,
+    TraceAnalysis, analyze,
+};
+pub use convert::{ConvertError, IOLOG_BEGIN_US, OutputFormat, convert};
 pub use error::TraceError;
 pub use formats::{Event, Format};
 pub use open::{OpenOptions, open, open_stream};

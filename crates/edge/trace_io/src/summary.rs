@@ -3,7 +3,7 @@
 use crate::error::TraceError;
 use crate::footprint::{Footprint, PAGE};
 use crate::reader::{RowCounts, TraceReader};
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, TraceRecord};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -53,41 +53,62 @@ impl TraceSummary {
 ///
 /// Errors: the first row that cannot be read.
 pub fn summarize(mut reader: TraceReader) -> Result<TraceSummary, TraceError> {
-    let mut footprint = Footprint::default();
-    let mut volumes: HashSet<u32> = HashSet::new();
-    let (mut reads, mut writes, mut trims, mut read_bytes, mut write_bytes) = (0, 0, 0, 0, 0);
+    let mut totals = Totals::default();
     for record in &mut reader {
-        let record = record?;
-        let request = record.request;
-        volumes.insert(record.volume);
+        totals.add(&record?);
+    }
+    Ok(totals.finish(&reader))
+}
+
+/// A summary in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    footprint: Footprint,
+    volumes: HashSet<u32>,
+    reads: u64,
+    writes: u64,
+    trims: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+}
+
+impl Totals {
+    /// Counts one row.
+    pub(crate) fn add(&mut self, record: &TraceRecord) {
+        let request = &record.request;
+        self.volumes.insert(record.volume);
         match request.operation {
             Operation::Read => {
-                reads += 1;
-                read_bytes += u64::from(request.len_bytes);
+                self.reads += 1;
+                self.read_bytes += u64::from(request.len_bytes);
             }
             Operation::Write => {
-                writes += 1;
-                write_bytes += u64::from(request.len_bytes);
+                self.writes += 1;
+                self.write_bytes += u64::from(request.len_bytes);
             }
-            Operation::Trim => trims += 1,
+            Operation::Trim => self.trims += 1,
             Operation::Flush => {}
         }
         if matches!(request.operation, Operation::Read | Operation::Write) {
-            footprint.add(record.volume, request.offset_bytes, request.len_bytes);
+            self.footprint.add(record.volume, request.offset_bytes, request.len_bytes);
         }
     }
-    Ok(TraceSummary {
-        format: reader.format().name(),
-        counts: *reader.counts(),
-        reads,
-        writes,
-        trims,
-        read_bytes,
-        write_bytes,
-        footprint_bytes: footprint.pages() * PAGE,
-        duration_seconds: reader.duration_seconds(),
-        volumes: volumes.len() as u64,
-    })
+
+    /// The summary of what `reader` has read.
+    pub(crate) fn finish(self, reader: &TraceReader) -> TraceSummary {
+        TraceSummary {
+            format: reader.format().name(),
+            counts: *reader.counts(),
+            reads: self.reads,
+            writes: self.writes,
+            trims: self.trims,
+            read_bytes: self.read_bytes,
+            write_bytes: self.write_bytes,
+            footprint_bytes: self.footprint.pages() * PAGE,
+            duration_seconds: reader.duration_seconds(),
+            volumes: self.volumes.len() as u64,
+        }
+    }
 }
 
 impl fmt::Display for TraceSummary {

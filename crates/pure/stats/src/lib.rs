@@ -1,11 +1,12 @@
-//! Figures: latencies, levels and busy time over time, series, and means with their uncertainty.
+//! Figures: latencies, levels and busy time over time, series, means with their uncertainty, and reuse of keys.
 //!
 //! What it models: nothing; it counts what models tell it. The path of one figure: a model records into a
-//! meter ([`LatencyHistogram`], [`SplitHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and whoever
-//! reports asks the meter once, after the run or at the end of a window.
+//! meter ([`LatencyHistogram`], [`SplitHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and
+//! whoever reports asks the meter once, after the run or at the end of a window. What caches would do with a stream of
+//! keys is counted by [`ReuseDistances`], exactly, or by [`Shards`], from a sample.
 //!
-//! Invariants: recording allocates nothing; time is an argument and never goes backwards; level and busy
-//! integrals are exact integers; a latency histogram does not depend on the order of its records. Series
+//! Invariants: recording allocates nothing, but for keys that are new; time is an argument and never goes
+//! backwards; level and busy integrals are exact integers; a latency histogram does not depend on the order of its records. Series
 //! and means add floating-point numbers, so the same records in the same order give the same bits.
 //!
 //! What it does not model: confidence from one run's correlated samples; a mean estimate is for independent
@@ -15,6 +16,7 @@ mod busy;
 mod latency;
 mod level;
 mod mean;
+mod reuse;
 mod series;
 mod split;
 
@@ -22,5 +24,6 @@ pub use busy::BusyMeter;
 pub use latency::LatencyHistogram;
 pub use level::{LevelMark, LevelMeter};
 pub use mean::{ConfidenceInterval, MeanEstimate};
+pub use reuse::{DistanceHistogram, ReuseDistances, Shards};
 pub use series::{Series, SeriesKind, SeriesPoint};
 pub use split::{CAUSE_COUNT, Cause, MeanSplit, SplitHistogram, TimeSplit};

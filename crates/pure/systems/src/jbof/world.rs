@@ -5,12 +5,12 @@ use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
 use super::stream::{Pacing, Stream, StreamSpec};
 use crate::vh::CopyBack;
-use crate::xbof::{Harvest, Shards};
+use crate::xbof::Harvest;
 use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
-use flashyard_stats::TimeSplit;
+use flashyard_stats::{Shards, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::RequestSource;
 

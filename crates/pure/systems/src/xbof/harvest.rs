@@ -5,8 +5,8 @@
 use super::balance::redirect_share;
 use super::config::HarvestConfig;
 use super::descriptor::{Descriptor, DescriptorKind, NOBODY};
-use super::shards::Shards;
 use super::trigger::{ProcessorTrigger, TriggerAction};
+use flashyard_stats::Shards;
 
 /// What the monitors of one drive read over the last period.
 #[derive(Clone, Copy, Debug, Default)]
@@ -299,7 +299,7 @@ impl Harvest {
         for loan in std::mem::take(&mut self.loans) {
             let (lender, borrower) = (loan.lender as usize, loan.borrower as usize);
             let needed_by_lender = self.misses_too_much(&readings[lender]);
-            let alone = curves[borrower].miss_ratio(readings[borrower].local_pages);
+            let alone = curves[borrower].miss_ratio(u64::from(readings[borrower].local_pages));
             let enough_alone =
                 readings[borrower].accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
             if needed_by_lender || enough_alone {
@@ -341,12 +341,12 @@ impl Harvest {
         if reading.accesses == 0 {
             return all - 1;
         }
-        let full = curve.miss_ratio(reading.local_pages);
+        let full = curve.miss_ratio(u64::from(reading.local_pages));
         // The curve falls with size, so the boundary can be bisected.
         let (mut low, mut high) = (0, all - 1);
         while low < high {
             let lent = low + (high - low).div_ceil(2);
-            let rise = curve.miss_ratio((all - lent) * per_segment) - full;
+            let rise = curve.miss_ratio(u64::from((all - lent) * per_segment)) - full;
             if rise < self.config.spare_miss_ratio { low = lent } else { high = lent - 1 }
         }
         low
@@ -361,7 +361,7 @@ impl Harvest {
             }
             let borrowed = self.pages_borrowed(drive);
             let have = readings[drive].local_pages + borrowed;
-            if borrowed == 0 || curves[drive].miss_ratio(have) >= self.config.target_miss_ratio {
+            if borrowed == 0 || curves[drive].miss_ratio(u64::from(have)) >= self.config.target_miss_ratio {
                 self.take_memory(drive);
             }
         }

@@ -5,12 +5,10 @@ mod balance;
 mod config;
 mod descriptor;
 mod harvest;
-mod shards;
 mod trigger;
 
 pub use balance::{Weights, redirect_share};
 pub use config::HarvestConfig;
 pub use descriptor::{Descriptor, DescriptorKind, NOBODY};
 pub use harvest::{Binding, DriveReading, Harvest, HarvestCounters, MemoryLoan};
-pub use shards::Shards;
 pub use trigger::{ProcessorTrigger, TriggerAction};

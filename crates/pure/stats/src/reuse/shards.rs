@@ -1,0 +1,265 @@
+//! SHARDS: a miss-ratio curve from a spatially hashed sample, with a fixed number of keys.
+//!
+//! A key is sampled when its hash lies below a threshold T of P = 2^24; the sampling rate is R = T / P. A
+//! sampled access of stack distance d counts at distance d / R; a first access counts as infinite. When
+//! more than `keys_max` keys are held, the one with the largest hash leaves, T falls to its hash and counts
+//! are rescaled. Curve at size c: 1 - (hits up to c) / all.
+//! Source: [X] Waldspurger et al., FAST '15; parameters [A] sheet xbof §9.2.
+
+use super::histogram::DistanceHistogram;
+use super::recency::Recency;
+use std::collections::{BTreeMap, BTreeSet};
+
+const MODULUS: u32 = 1 << 24;
+
+/// Online miss-ratio curve of a stream of keys.
+pub struct Shards {
+    threshold: u32,
+    keys_max: usize,
+    /// Key to (hash, slot of the last access).
+    last: BTreeMap<u64, (u32, u32)>,
+    /// Last accesses in order: the LRU stack.
+    recency: Recency,
+    /// (hash, key), to find the largest hash.
+    hashes: BTreeSet<(u32, u64)>,
+    histogram: DistanceHistogram,
+    cold: f64,
+    accesses: f64,
+}
+
+impl Shards {
+    /// An empty curve in 256 equal steps over `keys` possible keys, sampling one in a hundred at first, holding
+    /// `keys_max`.
+    pub fn new(keys: u32, keys_max: usize) -> Self {
+        Self::with(MODULUS / 100, keys_max, DistanceHistogram::linear(keys))
+    }
+
+    /// An empty curve in geometric steps over any number of keys, sampling all of them at first, holding
+    /// `keys_max`: nothing is estimated while there are no more.
+    pub fn geometric(keys_max: usize) -> Self {
+        Self::with(MODULUS, keys_max, DistanceHistogram::geometric())
+    }
+
+    fn with(threshold: u32, keys_max: usize, histogram: DistanceHistogram) -> Self {
+        Self {
+            threshold,
+            keys_max,
+            last: BTreeMap::new(),
+            recency: Recency::new(),
+            hashes: BTreeSet::new(),
+            histogram,
+            cold: 0.0,
+            accesses: 0.0,
+        }
+    }
+
+    /// The present sampling rate.
+    pub fn rate(&self) -> f64 {
+        f64::from(self.threshold) / f64::from(MODULUS)
+    }
+
+    /// Keys held at present.
+    pub fn keys(&self) -> usize {
+        self.last.len()
+    }
+
+    /// Distances of the sampled accesses, scaled to all keys; their weight is scaled to the present rate only.
+    pub fn distances(&self) -> &DistanceHistogram {
+        &self.histogram
+    }
+
+    /// Counts one access.
+    #[inline]
+    pub fn access(&mut self, key: u32) {
+        self.count(u64::from(key), Self::hash(key));
+    }
+
+    /// Counts one access to a key of 64 bits. One curve takes keys of one width.
+    #[inline]
+    pub fn access_wide(&mut self, key: u64) {
+        self.count(key, Self::hash_wide(key));
+    }
+
+    #[inline]
+    fn count(&mut self, key: u64, hash: u32) {
+        self.accesses += 1.0;
+        if hash < self.threshold {
+            self.sample(key, hash);
+        }
+    }
+
+    /// Predicted miss ratio of a cache of `size` keys; 1 before any sample.
+    pub fn miss_ratio(&self, size: u64) -> f64 {
+        // The correction of SHARDS-adj: what sampling missed or added belongs to the first bucket.
+        let sampled: f64 = self.histogram.weight() + self.cold;
+        let expected = self.accesses * self.rate();
+        if expected <= 0.0 || sampled <= 0.0 {
+            return 1.0;
+        }
+        let whole = self.histogram.buckets_within(size);
+        let correction = if whole > 0 { expected - sampled } else { 0.0 };
+        let hits: f64 = self.histogram.weight_within(whole) + correction;
+        (1.0 - hits / expected).clamp(0.0, 1.0)
+    }
+
+    /// Halves all counts, so that old behaviour fades.
+    pub fn fade(&mut self) {
+        self.histogram.scale(0.5);
+        self.cold /= 2.0;
+        self.accesses /= 2.0;
+    }
+
+    fn hash(key: u32) -> u32 {
+        // The finalizer of MurmurHash3: a bijection that spreads neighbours.
+        let mut hash = key ^ key >> 16;
+        hash = hash.wrapping_mul(0x85EB_CA6B);
+        hash ^= hash >> 13;
+        hash = hash.wrapping_mul(0xC2B2_AE35);
+        (hash ^ hash >> 16) % MODULUS
+    }
+
+    #[inline]
+    fn hash_wide(key: u64) -> u32 {
+        // The finalizer of MurmurHash3 for 64 bits.
+        let mut hash = key ^ key >> 33;
+        hash = hash.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+        hash ^= hash >> 33;
+        hash = hash.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+        // The remainder of division by 2^24 fits.
+        ((hash ^ hash >> 33) % u64::from(MODULUS)) as u32
+    }
+
+    #[cold]
+    fn sample(&mut self, key: u64, hash: u32) {
+        if self.recency.is_full() {
+            for (_, slot) in self.last.values_mut() {
+                *slot = self.recency.rank(*slot);
+            }
+            self.recency.compact();
+        }
+        let slot = self.recency.append();
+        match self.last.insert(key, (hash, slot)) {
+            Some((_, before)) => {
+                // The new slot is among those from the one before on, and is not counted.
+                let distance = f64::from(self.recency.count_from(before) - 1) / self.rate();
+                self.histogram.record(distance);
+                self.recency.clear(before);
+            }
+            None => {
+                self.cold += 1.0;
+                self.hashes.insert((hash, key));
+            }
+        }
+        if self.last.len() > self.keys_max {
+            self.lower_threshold();
+        }
+    }
+
+    fn lower_threshold(&mut self) {
+        let Some((hash, largest)) = self.hashes.pop_last() else { return };
+        let scale = f64::from(hash) / f64::from(self.threshold);
+        self.threshold = hash;
+        self.histogram.scale(scale);
+        self.cold *= scale;
+        // Every key at or above the new threshold leaves.
+        let equal = self.hashes.split_off(&(hash, 0)).into_iter().map(|(_, key)| key);
+        for key in equal.chain([largest]) {
+            if let Some((_, slot)) = self.last.remove(&key) {
+                self.recency.clear(slot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ReuseDistances;
+    use proptest::prelude::*;
+
+    /// Uniform numbers below `bound`: the SplitMix64 generator.
+    fn uniform(seed: u64, bound: u64) -> impl Iterator<Item = u64> {
+        let mut state = seed;
+        std::iter::repeat_with(move || {
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut word = state;
+            word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (word ^ word >> 31) % bound
+        })
+    }
+
+    #[test]
+    fn uniform_accesses_give_a_straight_curve() {
+        let keys = 100_000_u32;
+        let mut shards = Shards::new(keys, 2_000);
+        for key in uniform(11, u64::from(keys)).take(1_500_000) {
+            shards.access(key as u32);
+        }
+        shards.cold = 0.0;
+        for share in [0.25, 0.5, 0.75] {
+            let predicted = shards.miss_ratio((f64::from(keys) * share) as u64);
+            assert!((predicted - (1.0 - share)).abs() < 0.1, "size {share}: {predicted}");
+        }
+    }
+
+    #[test]
+    fn a_small_working_set_needs_no_more_than_itself() {
+        let mut shards = Shards::new(100_000, 8_192);
+        for key in uniform(12, 20_000).take(500_000) {
+            shards.access(key as u32);
+        }
+        assert!(shards.miss_ratio(24_000) < 0.08, "{}", shards.miss_ratio(24_000));
+        assert!(shards.miss_ratio(5_000) > 0.6, "{}", shards.miss_ratio(5_000));
+    }
+
+    /// A skewed stream: the smaller of three uniform numbers, and now and then a scan over a third of the keys.
+    fn skewed(seed: u64, keys: u64, accesses: usize) -> Vec<u64> {
+        let mut draw = uniform(seed, keys);
+        let mut stream = Vec::with_capacity(accesses);
+        while stream.len() < accesses {
+            let least = draw.by_ref().take(3).min().unwrap_or(0);
+            if least % 4_096 == 7 {
+                stream.extend(least..least + keys / 3);
+            }
+            stream.push(least);
+        }
+        stream.truncate(accesses);
+        stream
+    }
+
+    /// Exact miss ratios at sizes.
+    fn exact(stream: &[u64], sizes: &[u64]) -> Vec<f64> {
+        let mut reuse = ReuseDistances::new();
+        let distances: Vec<Option<u32>> = stream.iter().map(|&key| reuse.access(key as u32)).collect();
+        let hits = |size| distances.iter().flatten().filter(|distance| u64::from(**distance) <= size).count();
+        sizes.iter().map(|&size| 1.0 - hits(size) as f64 / stream.len() as f64).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn a_sampled_curve_is_near_the_exact_one(seed in any::<u64>(), keys in 20_000_u64..60_000) {
+            let stream = skewed(seed, keys, 300_000);
+            let mut shards = Shards::geometric(4_096);
+            stream.iter().for_each(|&key| shards.access_wide(key));
+            prop_assert!(shards.rate() < 0.3 && shards.keys() <= 4_096);
+            let sizes = [1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16];
+            let errors = exact(&stream, &sizes).into_iter().zip(sizes);
+            let errors: Vec<f64> = errors.map(|(miss, size)| (miss - shards.miss_ratio(size)).abs()).collect();
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            prop_assert!(mean < 0.03 && errors.iter().all(|&error| error < 0.08), "{:?}", errors);
+        }
+
+        #[test]
+        fn nothing_is_estimated_while_all_keys_are_held(stream in prop::collection::vec(0_u64..3_000, 1..4_000)) {
+            let mut shards = Shards::geometric(3_000);
+            stream.iter().for_each(|&key| shards.access_wide(key));
+            let sizes = [1, 2, 16, 64, 1 << 10, 1 << 12];
+            prop_assert_eq!(shards.rate(), 1.0);
+            for (miss, size) in exact(&stream, &sizes).into_iter().zip(sizes) {
+                prop_assert!((shards.miss_ratio(size) - miss).abs() < 1e-9);
+            }
+        }
+    }
+}
