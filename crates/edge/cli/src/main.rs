@@ -4,7 +4,6 @@
 
 mod arguments;
 mod files;
-#[cfg_attr(not(test), expect(dead_code, reason = "runs do not make the document yet that these files are made of"))]
 mod out;
 mod output;
 mod parallel;

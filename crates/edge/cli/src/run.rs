@@ -2,10 +2,10 @@
 
 use crate::arguments::RunOptions;
 use crate::files::DiskFiles;
-use crate::{Outcome, output, parallel};
+use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_report::{RunReport, run_table, verdict_sentence};
-use flashyard_scenario::{DesignRun, ScenarioError, fio_report, resolve_with_jobs, run_design, summarize};
+use flashyard_report::{ReportDocument, RunReport, run_table, split_table, verdict_sentence};
+use flashyard_scenario::{DesignRun, ScenarioError, document, fio_report, resolve_with_jobs, run_design, summarize};
 use flashyard_systems::jbof::JbofError;
 use std::path::Path;
 use std::time::Instant;
@@ -45,8 +45,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     if options.json_fio {
         write_fio(&runs, options)?;
     }
-    let report = summarize(scenario, runs, began.elapsed().as_secs_f64(), complete);
-    write_report(&report, &resolved.text, options)?;
+    let report = summarize(scenario, &runs, began.elapsed().as_secs_f64(), complete);
+    let document = document(report, &runs, &resolved.text, env!("CARGO_PKG_VERSION"));
+    if let Some(directory) = &options.out {
+        write_files(&document, directory)?;
+    }
+    print_report(&document.report, options)?;
     Ok(if complete { Outcome::Done } else { Outcome::Interrupted })
 }
 
@@ -64,14 +68,17 @@ fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
     Ok(())
 }
 
-fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Result<()> {
-    let value = serde_json::to_value(report)?;
-    if let Some(directory) = &options.out {
-        output::write_file(directory, "report.json", &format!("{value:#}\n"))?;
-        output::write_file(directory, "resolved.toml", resolved)?;
-    }
+/// The files of `--out`: figures, tables and the scenario that made them.
+fn write_files(document: &ReportDocument, directory: &Path) -> Result<()> {
+    let value = serde_json::to_value(&document.report)?;
+    output::write_file(directory, "report.json", &format!("{value:#}\n"))?;
+    output::write_file(directory, "resolved.toml", &document.resolved)?;
+    out::write_parquet(directory, document)
+}
+
+fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     if options.json {
-        output::json(&value);
+        output::json(&serde_json::to_value(report)?);
     }
     if options.json || options.json_fio {
         return Ok(());
@@ -81,6 +88,8 @@ fn write_report(report: &RunReport, resolved: &str, options: &RunOptions) -> Res
     report.scaling.iter().for_each(|note| output::line(&format!("scaling: {note}")));
     output::line(&run_table(report));
     output::line(&verdict_sentence(report));
+    output::line("where the time of a request goes, us:");
+    output::line(&split_table(report));
     for design in report.designs.iter().filter(|design| !design.laws.hold) {
         output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
     }

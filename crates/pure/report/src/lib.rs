@@ -18,4 +18,4 @@ pub use detail::{
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
-pub use table::{comparison_table, run_table, verdict_sentence};
+pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -2,6 +2,7 @@
 
 use crate::expectation::{Comparison, Verdict};
 use crate::schema::{DesignResult, RunReport};
+use crate::{CAUSES, SplitRow};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 fn table(header: &[&str]) -> Table {
@@ -54,6 +55,23 @@ pub fn run_table(report: &RunReport) -> String {
             right(format!("{:.0}", design.bom_dollars)),
             right(format!("{:.2}", design.throughput_bytes_per_s_per_dollar / 1e6)),
         ]);
+    }
+    table.to_string()
+}
+
+/// Where the time of the mean request and of those near p99 goes; causes that cost nothing anywhere are left out.
+pub fn split_table(report: &RunReport) -> String {
+    let rows = || report.designs.iter().flat_map(|design| design.latency_split.iter().map(move |row| (design, row)));
+    let shown = |row: &SplitRow| row.at == "mean" || row.at == "p99";
+    let used: Vec<usize> =
+        (0..CAUSES.len()).filter(|&cause| rows().any(|(_, row)| shown(row) && row.parts_us[cause] > 0.0)).collect();
+    let mut header = vec!["design", "at", "all"];
+    header.extend(used.iter().map(|&cause| CAUSES[cause].label));
+    let mut table = table(&header);
+    for (design, row) in rows().filter(|(_, row)| shown(row)) {
+        let mut cells = vec![Cell::new(&design.name), Cell::new(&row.at), right(format!("{:.1}", row.latency_us))];
+        cells.extend(used.iter().map(|&cause| right(format!("{:.1}", row.parts_us[cause]))));
+        table.add_row(cells);
     }
     table.to_string()
 }

@@ -4,6 +4,7 @@
 //! `parse` → `Resolved` (profiles merged, overrides applied) → `run_design` for each design → `report`.
 
 mod assemble;
+mod detail;
 mod fio;
 mod fio_result;
 mod parse;
@@ -17,7 +18,7 @@ pub use assemble::prices;
 pub use fio_result::fio_report;
 pub use parse::{Resolved, ScenarioError, builtin_profile, resolve, resolve_with_jobs};
 pub use quantity::{Rate, Size, Time};
-pub use run::{DesignRun, run_design, summarize};
+pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
 
 use flashyard_workload::Records;

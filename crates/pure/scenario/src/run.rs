@@ -1,12 +1,14 @@
 //! Runs one design of a scenario and turns its figures into the result schema.
 
 use crate::assemble;
+use crate::detail::{detail, split_rows};
 use crate::fio::JobFile;
 use crate::parse::ScenarioError;
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, RunReport, bill_of_materials,
+    CAUSES, Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, ReportDocument, RunReport,
+    bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 
@@ -85,8 +87,19 @@ pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, share
     bill_of_materials(prices, terabytes, compute, share)
 }
 
-/// The report of a whole run.
-pub fn summarize(scenario: &Scenario, runs: Vec<DesignRun>, wall_seconds: f64, complete: bool) -> RunReport {
+/// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
+pub fn document(report: RunReport, runs: &[DesignRun], resolved: &str, version: &str) -> ReportDocument {
+    ReportDocument {
+        report,
+        details: runs.iter().map(detail).collect(),
+        causes: CAUSES,
+        resolved: resolved.to_owned(),
+        version: version.to_owned(),
+    }
+}
+
+/// The figures of a whole run.
+pub fn summarize(scenario: &Scenario, runs: &[DesignRun], wall_seconds: f64, complete: bool) -> RunReport {
     let config = assemble::drive(&scenario.drive);
     let capacity = config.map_or(0, |drive| u64::from(drive.ftl.logical_slots) * u64::from(SLOT_BYTES));
     let longest = runs.iter().map(|run| run.figures.simulated.as_secs_f64()).fold(0.0, f64::max);
@@ -103,7 +116,7 @@ pub fn summarize(scenario: &Scenario, runs: Vec<DesignRun>, wall_seconds: f64, c
         },
         scaling,
         complete,
-        designs: runs.into_iter().map(|run| run.result).collect(),
+        designs: runs.iter().map(|run| run.result.clone()).collect(),
     }
 }
 
@@ -128,7 +141,7 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
         throughput_bytes_per_s: figures.throughput(),
         iops: per_second(figures.ios()),
         latency_us: LatencySummary::from(&figures.latency()),
-        latency_split: Vec::new(),
+        latency_split: split_rows(figures),
         processor_utilization: figures.mean(count, |drive| drive.processor_utilization),
         flash_utilization: figures.mean(count, DriveFigures::flash_utilization),
         mapping_miss_ratio: figures.mapping_miss_ratio(),
@@ -173,7 +186,7 @@ fn drive_result(number: usize, drive: &DriveFigures, seconds: f64, price: f64) -
         flash_utilization: drive.flash_utilization(),
         mapping_miss_ratio: drive.cache.miss_ratio(),
         write_amplification: drive.ftl.write_amplification(),
-        energy_joules: drive.energy.as_joules(),
+        energy_joules: drive.energy.total().as_joules(),
         bom_dollars: price,
     }
 }

@@ -109,6 +109,15 @@ impl SplitHistogram {
         bucket.parts_ps.iter_mut().zip(&split.0).for_each(|(sum, part)| *sum += u128::from(part.as_ps()));
     }
 
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        if other.buckets.len() > self.buckets.len() {
+            self.buckets.resize(other.buckets.len(), Bucket::default());
+        }
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(bucket, more)| bucket.merge(more));
+        self.requests += other.requests;
+    }
+
     /// Requests counted.
     pub fn count(&self) -> u64 {
         self.requests
@@ -117,10 +126,7 @@ impl SplitHistogram {
     /// The mean of all requests; zero when empty.
     pub fn mean(&self) -> MeanSplit {
         let mut all = Bucket::default();
-        for bucket in &self.buckets {
-            all.requests += bucket.requests;
-            all.parts_ps.iter_mut().zip(&bucket.parts_ps).for_each(|(sum, part)| *sum += part);
-        }
+        self.buckets.iter().for_each(|bucket| all.merge(bucket));
         all.mean()
     }
 
@@ -140,6 +146,11 @@ impl SplitHistogram {
 }
 
 impl Bucket {
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.parts_ps.iter_mut().zip(&other.parts_ps).for_each(|(sum, part)| *sum += part);
+    }
+
     fn mean(&self) -> MeanSplit {
         let requests = self.requests.max(1) as f64;
         MeanSplit { requests: self.requests, parts_us: self.parts_ps.map(|part| part as f64 / requests / 1e6) }

@@ -58,13 +58,14 @@ impl Jbof {
     fn finish_foreground(&mut self, now: SimTime, request: &Request, id: u32) {
         let time = &self.journeys[id as usize].time;
         self.ledger.finished(now, request, time.total());
+        let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
+        self.totals[request.home as usize].count(request.operation, bytes, now.since(request.issued));
         let stream = &mut self.streams[request.stream as usize];
         if let Some(pause) = stream.fall() {
             let over = stream.pause_end(now, pause);
             self.runner.queue.push(over, Event::Resume { stream: request.stream });
         }
         if let (Some(begun), None, true) = (&self.begun, &self.ended, stream.counts(now)) {
-            let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
             stream.ios += 1;
             match request.operation {
                 Operation::Read => stream.read_bytes += bytes,
@@ -86,6 +87,7 @@ impl Jbof {
         let period = self.config.harvest.period;
         let readings: Vec<DriveReading> =
             (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
+        self.account_loans(now);
         let Some(harvest) = &mut self.harvest else { return };
         let before = harvest.loans().to_vec();
         harvest.tick(&readings, &self.curves);

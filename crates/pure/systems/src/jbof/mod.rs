@@ -20,10 +20,12 @@ mod result;
 mod route;
 mod sanity;
 mod stream;
+mod timeline;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
-pub use result::{DriveFigures, JbofFigures};
+pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
+pub use timeline::{DriveCounters, Reading, Timeline, Totals};
 pub use world::{Jbof, Observer, Source};

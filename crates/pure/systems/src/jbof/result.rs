@@ -3,12 +3,13 @@
 use super::config::Design;
 use super::sanity::SanityReport;
 use super::stream::{Stream, StreamFigures};
+use super::timeline::Timeline;
 use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
-use flashyard_stats::LatencyHistogram;
+use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 use flashyard_workload::ScalingNote;
 
@@ -62,8 +63,43 @@ pub struct DriveFigures {
     pub medium: MediumCounters,
     /// Translation layer counters.
     pub ftl: FtlCounters,
-    /// Energy of cores, DRAM, link and flash.
-    pub energy: Picojoules,
+    /// Energy by part.
+    pub energy: DriveEnergy,
+    /// What its utilizations are shares of.
+    pub servers: Servers,
+    /// How often each superblock was erased since the drive was new.
+    pub erase_counts: Vec<u32>,
+}
+
+/// The servers of a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Servers {
+    /// Cores.
+    pub cores: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Dies.
+    pub dies: u32,
+}
+
+/// Energy of a drive over the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DriveEnergy {
+    /// Cores.
+    pub cores: Picojoules,
+    /// DRAM.
+    pub dram: Picojoules,
+    /// Link.
+    pub link: Picojoules,
+    /// Flash.
+    pub flash: Picojoules,
+}
+
+impl DriveEnergy {
+    /// All parts.
+    pub fn total(&self) -> Picojoules {
+        self.cores + self.dram + self.link + self.flash
+    }
 }
 
 impl DriveFigures {
@@ -100,6 +136,14 @@ pub struct JbofFigures {
     pub events: u64,
     /// Laws that must hold.
     pub sanity: SanityReport,
+    /// Where the time of the requests counted went.
+    pub split: SplitHistogram,
+    /// How things went over time, warm-up included.
+    pub timeline: Timeline,
+    /// When the measured window began.
+    pub measured_from: SimTime,
+    /// Bytes of a segment of lent memory.
+    pub segment_bytes: u64,
     /// What each stream's source did to fit recorded requests to its drive; `None` for generated ones.
     pub scaling: Vec<Option<ScalingNote>>,
 }
@@ -145,7 +189,7 @@ impl JbofFigures {
 
     /// Energy of all drives.
     pub fn energy(&self) -> Picojoules {
-        self.drives.iter().map(|drive| drive.energy).sum()
+        self.drives.iter().map(|drive| drive.energy.total()).sum()
     }
 }
 
@@ -174,9 +218,13 @@ impl Jbof {
 
     pub(super) fn figures(mut self) -> JbofFigures {
         let begun = self.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
+        let timeline = std::mem::take(&mut self.timeline);
         let figures = self.world_figures();
+        let mut split = SplitHistogram::default();
+        self.streams.iter().for_each(|stream| split.merge(&stream.split));
         let streams = std::mem::take(&mut self.streams);
-        JbofFigures { streams: streams.into_iter().map(|stream| stream.figures(begun)).collect(), ..figures }
+        let streams = streams.into_iter().map(|stream| stream.figures(begun)).collect();
+        JbofFigures { streams, split, timeline, ..figures }
     }
 
     fn world_figures(&self) -> JbofFigures {
@@ -201,6 +249,10 @@ impl Jbof {
             loans: self.harvest.as_ref().map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
             events: self.runner.queue.inserted(),
             sanity,
+            split: SplitHistogram::default(),
+            timeline: Timeline::default(),
+            measured_from: begun.at,
+            segment_bytes: u64::from(self.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
             scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }
     }
@@ -230,12 +282,14 @@ impl Jbof {
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             energy: self.energy(number, begun, ended, window),
+            servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
+            erase_counts: drive.data.ftl.erase_counts().collect(),
         }
     }
 
     /// Cores always powered, DRAM by twice the data and the map, link and flash by use.
     /// Source: [A] xbof §9.10 with [P] §4.1 figures.
-    fn energy(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> Picojoules {
+    fn energy(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> DriveEnergy {
         let drive = &self.drives[number];
         let config = &self.config;
         let cores = config.core_power.over(window * u64::from(drive.compute.cores()));
@@ -246,7 +300,7 @@ impl Jbof {
         let nand = drive.data.nand.config();
         let dies = window * u64::from(nand.geometry.dies());
         let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
-        cores + Picojoules::new(dram + link) + flash
+        DriveEnergy { cores, dram: Picojoules::new(dram), link: Picojoules::new(link), flash }
     }
 }
 

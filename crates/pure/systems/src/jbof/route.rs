@@ -28,6 +28,7 @@ impl Jbof {
             job.stall = self.remote_stall(now, request.compute, request.drive, request.count);
             between = job.stall;
             self.lent[request.compute as usize] += job.busy;
+            self.lending.lend(request.compute, request.drive, job.busy);
             2 + request.offer as usize
         };
         let owner = &self.drives[request.drive as usize];

@@ -4,6 +4,7 @@ use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
 use super::stream::{Pacing, Stream, StreamSpec};
+use super::timeline::{LendingLedger, Timeline, Totals};
 use crate::vh::CopyBack;
 use crate::xbof::Harvest;
 use flashyard_fabric::Fabric;
@@ -122,6 +123,11 @@ pub struct Jbof {
     pub(super) curves: Vec<Shards>,
     /// Busy time that lenders gave to others, for each drive.
     pub(super) lent: Vec<SimSpan>,
+    /// By lender and borrower.
+    pub(super) lending: LendingLedger,
+    pub(super) timeline: Timeline,
+    /// Requests of each drive's streams.
+    pub(super) totals: Vec<Totals>,
     pub(super) tick_marks: Vec<TickMark>,
     pub(super) copy_back: Option<CopyBack>,
     pub(super) vh_rng: Rng,
@@ -212,6 +218,9 @@ impl Jbof {
             harvest,
             curves: (0..count).map(|_| Shards::new(keys, 8192)).collect(),
             lent: vec![SimSpan::ZERO; count],
+            lending: LendingLedger::new(count, config.design.harvests_processors()),
+            timeline: Timeline::default(),
+            totals: vec![Totals::default(); count],
             tick_marks: vec![TickMark::default(); count],
             copy_back: config.design.is_virtual().then(|| CopyBack::new(config.busy_drives)),
             vh_rng: Rng::named(plan.seed, "vh.spread"),
@@ -234,6 +243,9 @@ impl Jbof {
         self.start();
         let mut steps = 0_u64;
         while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
+            if self.timeline.due < now {
+                self.read_timeline(now);
+            }
             self.handle(now, event);
             steps += 1;
             if steps & 0x3FFF == 0 && !observer(self.progress(now)) {
@@ -250,6 +262,8 @@ impl Jbof {
             return Err(fault);
         }
         observer(1.0);
+        let now = self.runner.now();
+        self.finish_timeline(now);
         Ok(self.figures())
     }
 

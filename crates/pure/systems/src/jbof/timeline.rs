@@ -1,0 +1,214 @@
+//! How a run went over simulated time: counters read at equal intervals, and what drives lent each other.
+//!
+//! The length of a run is not known when it begins. Readings start close together; whenever there are too many,
+//! every other one is dropped and the interval doubles. Counters only ever grow, so what is left tells the same
+//! story in less detail, and a run costs the same memory whether it lasts a millisecond or a day.
+
+use super::world::Jbof;
+use flashyard_ssd::Operation;
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::BTreeMap;
+
+/// Readings kept at most; half as many after each doubling.
+const READINGS_MAX: usize = 512;
+
+/// The first interval.
+const FIRST_INTERVAL: SimSpan = SimSpan::from_us(100);
+
+/// What the requests of one drive's streams added up to since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Sum of latencies in picoseconds.
+    pub latency_ps: u128,
+}
+
+impl Totals {
+    #[inline]
+    pub(super) fn count(&mut self, operation: Operation, bytes: u64, latency: SimSpan) {
+        self.ios += 1;
+        match operation {
+            Operation::Read => self.read_bytes += bytes,
+            Operation::Write => self.write_bytes += bytes,
+            Operation::Trim | Operation::Flush => {}
+        }
+        self.latency_ps += u128::from(latency.as_ps());
+    }
+}
+
+/// Counters of one drive since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveCounters {
+    /// Requests of its workload.
+    pub totals: Totals,
+    /// Busy time of its cores.
+    pub busy: SimSpan,
+    /// The part of it that served other drives.
+    pub lent: SimSpan,
+    /// Busy time of its channels.
+    pub bus: SimSpan,
+    /// Busy time of its dies.
+    pub die: SimSpan,
+    /// Mapping accesses.
+    pub accesses: u64,
+    /// Mapping misses.
+    pub misses: u64,
+    /// Slots written by the host.
+    pub host_slots: u64,
+    /// Slots programmed.
+    pub programmed_slots: u64,
+}
+
+/// All counters at one instant.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// When.
+    pub at: SimTime,
+    /// One entry a drive.
+    pub drives: Vec<DriveCounters>,
+    /// Core time lent since the run began: (lender, borrower), time.
+    pub processor_lent: Vec<((u16, u16), SimSpan)>,
+    /// Mapping memory lent since the run began: (lender, borrower), segments times picoseconds.
+    pub memory_lent: Vec<((u16, u16), u128)>,
+}
+
+/// Readings over a run.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// Simulated time between readings.
+    pub interval: SimSpan,
+    /// Readings in order of time, the first at the beginning. The last one may follow sooner.
+    pub readings: Vec<Reading>,
+    pub(super) due: SimTime,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { interval: FIRST_INTERVAL, readings: Vec::new(), due: SimTime::ZERO }
+    }
+}
+
+impl Timeline {
+    fn add(&mut self, reading: Reading) {
+        self.readings.push(reading);
+        if self.readings.len() > READINGS_MAX {
+            // The reading at the beginning has number 0 and stays.
+            let mut number = 0;
+            self.readings.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.interval = self.interval * 2;
+        }
+        self.due = self.readings.last().map_or(SimTime::ZERO, |last| last.at) + self.interval;
+    }
+}
+
+/// What drives lent each other since the run began.
+pub(super) struct LendingLedger {
+    drives: usize,
+    /// Lender times drives plus borrower; empty where nothing can be lent.
+    processor: Vec<SimSpan>,
+    /// By lender and borrower, in segments times picoseconds.
+    memory: BTreeMap<(u16, u16), u128>,
+    /// Up to when `memory` is complete.
+    since: SimTime,
+}
+
+impl LendingLedger {
+    pub(super) fn new(drives: usize, lends: bool) -> Self {
+        let pairs = if lends { drives * drives } else { 0 };
+        Self { drives, processor: vec![SimSpan::ZERO; pairs], memory: BTreeMap::new(), since: SimTime::ZERO }
+    }
+
+    /// Core time of `lender` goes to a command of `borrower`.
+    #[inline]
+    pub(super) fn lend(&mut self, lender: u16, borrower: u16, busy: SimSpan) {
+        self.processor[usize::from(lender) * self.drives + usize::from(borrower)] += busy;
+    }
+
+    fn processor_lent(&self) -> Vec<((u16, u16), SimSpan)> {
+        let pair = |index: usize| ((index / self.drives) as u16, (index % self.drives) as u16);
+        let lent = self.processor.iter().enumerate().filter(|(_, lent)| **lent > SimSpan::ZERO);
+        lent.map(|(index, &lent)| (pair(index), lent)).collect()
+    }
+}
+
+impl Jbof {
+    /// Reads the counters at every instant that is due before `now`.
+    #[cold]
+    pub(super) fn read_timeline(&mut self, now: SimTime) {
+        while self.timeline.due < now {
+            let at = self.timeline.due;
+            self.add_reading(at);
+        }
+    }
+
+    /// The reading that ends the timeline.
+    pub(super) fn finish_timeline(&mut self, now: SimTime) {
+        self.read_timeline(now);
+        if self.timeline.readings.last().is_none_or(|last| last.at < now) {
+            self.add_reading(now);
+        }
+    }
+
+    fn add_reading(&mut self, at: SimTime) {
+        self.account_loans(at);
+        let drives = (0..self.drives.len()).map(|number| self.drive_counters(number)).collect();
+        let processor_lent = self.lending.processor_lent();
+        let memory_lent = self.lending.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect();
+        self.timeline.add(Reading { at, drives, processor_lent, memory_lent });
+    }
+
+    /// Books the memory lent since the last account; to be called before loans change.
+    pub(super) fn account_loans(&mut self, now: SimTime) {
+        let Some(harvest) = &self.harvest else { return };
+        let span = u128::from(now.since(self.lending.since).as_ps());
+        for loan in harvest.loans() {
+            *self.lending.memory.entry((loan.lender, loan.borrower)).or_default() += u128::from(loan.segments) * span;
+        }
+        self.lending.since = now;
+    }
+
+    fn drive_counters(&self, number: usize) -> DriveCounters {
+        let drive = &self.drives[number];
+        let (cache, ftl) = (drive.data.cache.counters(), drive.data.ftl.counters());
+        DriveCounters {
+            totals: self.totals[number],
+            busy: drive.compute.busy(),
+            lent: self.lent[number],
+            bus: drive.data.nand.bus_busy(),
+            die: drive.data.nand.die_busy(),
+            accesses: cache.local_hits + cache.offsite_hits + cache.misses,
+            misses: cache.misses,
+            host_slots: ftl.host_slots,
+            programmed_slots: ftl.host_slots + ftl.moved_slots + ftl.padded_slots,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(at: SimTime) -> Reading {
+        Reading { at, drives: Vec::new(), processor_lent: Vec::new(), memory_lent: Vec::new() }
+    }
+
+    #[test]
+    fn a_long_run_keeps_equal_intervals_and_bounded_readings() {
+        let mut timeline = Timeline::default();
+        for _ in 0..10_000 {
+            timeline.add(reading(timeline.due));
+        }
+        assert!((READINGS_MAX / 2..=READINGS_MAX).contains(&timeline.readings.len()), "{}", timeline.readings.len());
+        assert_eq!(timeline.readings[0].at, SimTime::ZERO);
+        let gaps = timeline.readings.windows(2).map(|pair| pair[1].at.since(pair[0].at));
+        assert!(gaps.into_iter().all(|gap| gap == timeline.interval));
+    }
+}
