@@ -1,8 +1,9 @@
 //! A drive: its two ends, its events and its effects.
 
+use crate::command::CommandSpec;
 use crate::compute::{ComputeEnd, Job};
 use crate::config::{DriveConfig, DriveConfigError};
-use crate::data::{CommandSpec, DataEnd};
+use crate::data::DataEnd;
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_nand::NandEvent;
 use flashyard_stats::TimeSplit;

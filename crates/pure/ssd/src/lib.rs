@@ -15,6 +15,7 @@
 //! Invariants: every executed command completes exactly once; the write buffer never exceeds its size;
 //! acknowledged data is readable from buffer or flash at every moment.
 
+mod command;
 mod compute;
 mod config;
 mod data;
@@ -22,8 +23,9 @@ mod drive;
 mod reclaim;
 mod write;
 
+pub use command::CommandSpec;
 pub use compute::{ComputeEnd, Job};
 pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
-pub use data::{CommandSpec, DataCounters, DataEnd};
+pub use data::{DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
 pub use flashyard_blk::Operation;

@@ -1,6 +1,7 @@
 //! Keeps reclaim going in time: as many reads in flight as allowed, never more than its frontier can take.
 
-use crate::data::{DataEnd, Tag};
+use crate::command::Tag;
+use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Priority;
 use flashyard_ftl::{Stream, Want};

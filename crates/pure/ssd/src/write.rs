@@ -1,6 +1,7 @@
 //! Writes: admission to the buffer, appending, programming, flushing.
 
-use crate::data::{DataEnd, Tag};
+use crate::command::Tag;
+use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::{Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};

@@ -1,0 +1,125 @@
+//! Commands under way in the data-end: what they ask for, where their time went, and the tags that lead flash
+//! completions back to them.
+
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use flashyard_blk::Operation;
+use flashyard_kernel::Outbox;
+use flashyard_stats::{Cause, TimeSplit};
+use flashyard_units::{SimSpan, SimTime};
+
+/// One command for the data-end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The owner's number, handed back on completion.
+    pub tag: u32,
+    /// What to do.
+    pub operation: Operation,
+    /// First logical slot.
+    pub first: u32,
+    /// Number of slots; zero only for a flush.
+    pub count: u32,
+    /// Payload stamp of every slot written.
+    pub stamp: u64,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Active {
+    pub(crate) spec: CommandSpec,
+    /// Flash commands that have not reported yet.
+    pub(crate) remaining: u32,
+    /// When the last DMA reserved so far ends.
+    pub(crate) dma_end: SimTime,
+    /// Next translation page to look up.
+    pub(crate) page: u32,
+    /// Up to when `time` accounts for the command.
+    pub(crate) accounted: SimTime,
+    /// The reclaim clock when the command began to wait for room.
+    pub(crate) reclaim_mark: SimSpan,
+    pub(crate) time: TimeSplit,
+}
+
+impl Active {
+    /// Books the time since the last account on `cause`.
+    #[inline]
+    pub(crate) fn account(&mut self, now: SimTime, cause: Cause) {
+        self.time.add(cause, now.since(self.accounted));
+        self.accounted = now;
+    }
+}
+
+/// What a flash command's tag says: a kind in the upper four bits, two numbers below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// Host read: command, slots.
+    Read(u32, u32),
+    /// Translation page read: page.
+    Load(u32),
+    /// Host die row programmed.
+    HostRow(u32),
+    /// Moved die row programmed.
+    MovedRow(u32),
+    /// Translation pages programmed.
+    Store,
+    /// Die row read for reclaim.
+    Reclaim(u32),
+    /// One die of a superblock erased.
+    Erase(u32),
+}
+
+impl Tag {
+    #[inline]
+    pub(crate) fn pack(self) -> u64 {
+        let (kind, high, low) = match self {
+            Self::Read(command, slots) => (0, slots, command),
+            Self::Load(page) => (1, 0, page),
+            Self::HostRow(row) => (2, 0, row),
+            Self::MovedRow(row) => (3, 0, row),
+            Self::Store => (4, 0, 0),
+            Self::Reclaim(row) => (5, 0, row),
+            Self::Erase(superblock) => (6, 0, superblock),
+        };
+        kind << 60 | u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[inline]
+    pub(crate) fn unpack(tag: u64) -> Self {
+        let low = tag as u32;
+        match tag >> 60 {
+            0 => Self::Read(low, (tag >> 32) as u32 & 0xFFF_FFFF),
+            1 => Self::Load(low),
+            2 => Self::HostRow(low),
+            3 => Self::MovedRow(low),
+            4 => Self::Store,
+            5 => Self::Reclaim(low),
+            _ => Self::Erase(low),
+        }
+    }
+}
+
+impl DataEnd {
+    #[inline]
+    pub(crate) fn complete(&mut self, at: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.counters.completed += 1;
+        let Active { spec, time, .. } = &self.active[index as usize];
+        out.emit(DriveEffect::Completed { tag: spec.tag, at, time: *time });
+        self.free.push(index);
+    }
+
+    /// Begins a wait for room or for programs.
+    #[inline]
+    pub(crate) fn mark_wait(&mut self, now: SimTime, index: u32) {
+        self.active[index as usize].reclaim_mark = self.pump.clock(now);
+    }
+
+    /// Books a wait that has ended: on reclaim for as long as it was under way, on the dies otherwise.
+    #[inline]
+    pub(crate) fn account_wait(&mut self, now: SimTime, index: u32) {
+        let clock = self.pump.clock(now);
+        let active = &mut self.active[index as usize];
+        let behind = clock - active.reclaim_mark;
+        active.time.add(Cause::ReclaimWait, behind);
+        active.time.add(Cause::Die, now.since(active.accounted) - behind);
+        active.accounted = now;
+    }
+}
