@@ -33,13 +33,16 @@ pub(crate) struct RunOptions {
     /// Override a key, for example --set jbof.drives=24
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Run every combination of values, for example --sweep drive.cores=2,3,6
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub(crate) sweep: Vec<String>,
     /// Job file of fio, in place of the scenario's workload and length of the run
     #[arg(long, value_name = "FILE")]
     pub(crate) fio: Option<PathBuf>,
     /// Seed of all random streams, in place of the scenario's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Write report.json and resolved.toml to this directory
+    /// Write report.html, report.json, resolved.toml and Parquet tables to this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON instead of a table

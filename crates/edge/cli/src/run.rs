@@ -5,33 +5,61 @@ use crate::files::DiskFiles;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{ReportDocument, RunReport, run_table, split_table, verdict_sentence};
-use flashyard_scenario::{DesignRun, ScenarioError, document, fio_report, resolve_with_jobs, run_design, summarize};
-use flashyard_systems::jbof::JbofError;
+use flashyard_scenario::{
+    DesignRun, Overrides, Point, Scenario, ScenarioError, document, fio_report, points, resolve_with, run_design,
+    summarize,
+};
+use flashyard_systems::jbof::{Design, JbofError};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
+
+/// One design at one point of a sweep.
+struct Task {
+    scenario: Arc<Scenario>,
+    design: Design,
+    point: Point,
+}
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let path = &options.scenario;
     let text =
         std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
     let files = DiskFiles::leak_with_jobs(path.parent().unwrap_or(Path::new(".")), options.fio.as_deref());
-    let mut overrides = options.set.clone();
-    overrides.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let jobs = options.fio.as_deref().map(Path::to_string_lossy);
-    let resolved = resolve_with_jobs(&text, &path.display().to_string(), jobs.as_deref(), &overrides, files)?;
+    let origin = path.display().to_string();
+    let mut overrides = Overrides {
+        settings: options.set.clone(),
+        sweeps: options.sweep.clone(),
+        jobs: options.fio.as_deref().map(|jobs| jobs.to_string_lossy().into_owned()),
+    };
+    overrides.settings.extend(options.seed.map(|seed| format!("seed={seed}")));
+    let resolved = resolve_with(&text, &origin, &overrides, files)?;
     let scenario = &resolved.scenario;
-    let designs = scenario.design_list()?;
-    if options.json_fio && options.out.is_none() && designs.len() != 1 {
+    let mut tasks = Vec::new();
+    for point in points(&scenario.sweep)? {
+        let mut here = overrides.clone();
+        here.settings.extend(point.iter().cloned());
+        let at_point = resolve_with(&text, &origin, &here, files)?.scenario;
+        let designs = at_point.design_list()?;
+        let at_point = Arc::new(at_point);
+        tasks.extend(designs.into_iter().map(|design| Task {
+            scenario: Arc::clone(&at_point),
+            design,
+            point: point.clone(),
+        }));
+    }
+    if options.json_fio && options.out.is_none() && tasks.len() != 1 {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
-            designs.len(),
-            designs[0].name()
+            tasks.len(),
+            tasks[0].design.name()
         );
     }
     parallel::catch_interrupt()?;
     let began = Instant::now();
-    let results = parallel::run_all(designs.len(), options.threads, "designs", |index, observer| {
-        run_design(scenario, designs[index], files, observer)
+    let results = parallel::run_all(tasks.len(), options.threads, "designs", |index, observer| {
+        let task = &tasks[index];
+        Ok(run_design(&task.scenario, task.design, files, observer)?.at_point(&task.point))
     });
     let mut runs = Vec::new();
     for result in results.into_iter().flatten() {
@@ -41,7 +69,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         }
     }
-    let complete = runs.len() == designs.len();
+    let complete = runs.len() == tasks.len();
     if options.json_fio {
         write_fio(&runs, options)?;
     }

@@ -197,3 +197,65 @@ fn the_schema_is_json_and_names_every_section() {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
 }
+
+#[test]
+fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
+    let directories = [tempfile::tempdir().expect("it can be made"), tempfile::tempdir().expect("it can be made")];
+    for (threads, directory) in ["1", "2"].iter().zip(&directories) {
+        let out = directory.path().to_str().expect("the path is text");
+        let output = demo(&[
+            "--set",
+            "designs=[\"shrunk\", \"xbof\"]",
+            "--sweep",
+            "drive.cores=2,6",
+            "--threads",
+            threads,
+            "--out",
+            out,
+            "--json",
+        ]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let designs = report["designs"].as_array().expect("there are designs");
+        let names: Vec<&str> = designs.iter().filter_map(|design| design["name"].as_str()).collect();
+        assert_eq!(names, ["shrunk cores=2", "xbof cores=2", "shrunk cores=6", "xbof cores=6"]);
+        assert_eq!(designs[3]["point"][0], "drive.cores=6");
+        let parts = |row: &serde_json::Value| {
+            row["parts_us"]
+                .as_array()
+                .expect("there are parts")
+                .iter()
+                .filter_map(serde_json::Value::as_f64)
+                .sum::<f64>()
+        };
+        let mean = &designs[0]["latency_split"][0];
+        assert!((parts(mean) - mean["latency_us"].as_f64().expect("a number")).abs() < 1e-6);
+    }
+    let resolved = std::fs::read_to_string(directories[0].path().join("resolved.toml")).expect("it is there");
+    assert!(resolved.contains("\"drive.cores\" = [2, 6]"), "the sweep is part of what runs again: {resolved}");
+    for name in ["timeline", "latency_histogram", "latency_split", "lending", "drives"] {
+        let [serial, parallel] = [0, 1].map(|index| {
+            std::fs::read(directories[index].path().join(format!("{name}.parquet"))).expect("the table is there")
+        });
+        assert!(serial == parallel, "{name}.parquet depends on the number of threads");
+    }
+}
+
+#[test]
+fn the_resolved_scenario_says_where_each_number_comes_from() {
+    let directory = tempfile::tempdir().expect("it can be made");
+    demo(&["--set", "designs=[\"conv\"]", "--set", "jbof.drives=7", "--out", directory.path().to_str().expect("text")]);
+    let resolved = std::fs::read_to_string(directory.path().join("resolved.toml")).expect("it is there");
+    let line =
+        |start: &str| resolved.lines().find(|line| line.starts_with(start)).expect("the key is there").to_owned();
+    assert!(line("drives = ").contains("[A] set by --set"), "{resolved}");
+    assert!(line("busy_drives = ").contains("[P] xbof"), "{resolved}");
+    assert!(line("erase = ").contains("(profile xbof-4tb)"), "{resolved}");
+    // The names of profiles and workloads are no quantities.
+    let named = |line: &&str| line.starts_with("profile") || line.starts_with("table2");
+    let unmarked: Vec<&str> = resolved
+        .lines()
+        .filter(|line| !named(line))
+        .filter(|line| line.contains(" = ") && line.bytes().any(|byte| byte.is_ascii_digit()) && !line.contains("# ["))
+        .collect();
+    assert!(unmarked.is_empty(), "numbers without a source: {unmarked:?}");
+}

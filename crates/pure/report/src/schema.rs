@@ -67,6 +67,8 @@ pub struct Laws {
 pub struct DesignResult {
     /// Design name.
     pub name: String,
+    /// Where in a sweep it was run, as `section.key=value`; empty without a sweep.
+    pub point: Vec<String>,
     /// Length of the measured window in seconds.
     pub window_seconds: f64,
     /// Requests completed.

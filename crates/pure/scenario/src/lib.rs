@@ -3,6 +3,7 @@
 //! Text goes in, with a [`Files`] that fetches profiles and traces; this crate touches no file itself.
 //! `parse` → `Resolved` (profiles merged, overrides applied) → `run_design` for each design → `report`.
 
+mod annotate;
 mod assemble;
 mod detail;
 mod fio;
@@ -12,14 +13,16 @@ mod quantity;
 pub mod reproduce;
 mod run;
 mod schema;
+mod sweep;
 mod traces;
 
 pub use assemble::prices;
 pub use fio_result::fio_report;
-pub use parse::{Resolved, ScenarioError, builtin_profile, resolve, resolve_with_jobs};
+pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
+pub use sweep::{Point, Sweep, SweepValue, points};
 
 use flashyard_workload::Records;
 

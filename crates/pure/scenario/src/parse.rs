@@ -1,6 +1,7 @@
 //! Reads a scenario: text, overrides, profiles.
 
 use crate::Files;
+use crate::annotate::Sources;
 use crate::schema::Scenario;
 use toml::{Table, Value};
 
@@ -9,7 +10,7 @@ use toml::{Table, Value};
 pub struct Resolved {
     /// The scenario.
     pub scenario: Scenario,
-    /// The same as TOML, complete: it runs again without any profile.
+    /// The same as TOML, complete: it runs again without any profile. Each number carries the mark of its source.
     pub text: String,
 }
 
@@ -27,6 +28,9 @@ pub enum ScenarioError {
     /// An override that is not `key=value`.
     #[error("--set {0:?}: write section.key=value, for example jbof.drives=24")]
     Override(String),
+    /// An axis without values.
+    #[error("--sweep {0:?}: write section.key=value,value, for example drive.cores=2,3,6")]
+    Sweep(String),
     /// A profile that is not there.
     #[error("{section}.profile: there is no profile {name:?}; available: {available}")]
     Profile {
@@ -71,36 +75,51 @@ pub fn builtin_profile(kind: &str, name: &str) -> Option<&'static str> {
 ///
 /// Errors: syntax, unknown keys, wrong units and missing profiles, with place and accepted form.
 pub fn resolve(text: &str, origin: &str, overrides: &[String], files: &dyn Files) -> Result<Resolved, ScenarioError> {
-    resolve_with_jobs(text, origin, None, overrides, files)
+    resolve_with(text, origin, &Overrides { settings: overrides.to_vec(), ..Overrides::default() }, files)
 }
 
-/// The same with the workload replaced by the job file `jobs`, if one is given: the scenario's own workload goes, and
-/// so does what it says of the length of the run.
+/// What a command line changes in a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Keys and values, `section.key=value`.
+    pub settings: Vec<String>,
+    /// Axes of a grid, `section.key=value,value`.
+    pub sweeps: Vec<String>,
+    /// Job file in place of the scenario's workload and of what it says of the length of the run.
+    pub jobs: Option<String>,
+}
+
+/// The same with all that a command line can change.
 ///
 /// Errors: as [`resolve`].
-pub fn resolve_with_jobs(
+pub fn resolve_with(
     text: &str,
     origin: &str,
-    jobs: Option<&str>,
-    overrides: &[String],
+    overrides: &Overrides,
     files: &dyn Files,
 ) -> Result<Resolved, ScenarioError> {
     let wrong = |message: String| ScenarioError::Text { origin: origin.to_owned(), message };
     let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_lines(text, &table, origin, files)?;
-    if let Some(jobs) = jobs {
+    if let Some(jobs) = &overrides.jobs {
         replace_workload(&mut table, jobs);
     }
-    for setting in overrides {
+    let mut sources = Sources::default();
+    for setting in &overrides.settings {
         apply(&mut table, setting)?;
+        sources.overridden(setting.split('=').next().unwrap_or_default().trim());
     }
-    merge_profiles(&mut table, files)?;
+    for axis in &overrides.sweeps {
+        sweep(&mut table, axis)?;
+    }
+    sources.take(text, "", "");
+    merge_profiles(&mut table, files, &mut sources)?;
     let merged = toml::to_string(&table).map_err(|error| wrong(error.to_string()))?;
     let scenario = toml::from_str(&merged).map_err(|error: toml::de::Error| {
-        let place = if overrides.is_empty() { "with profiles merged" } else { "after --set and profiles" };
+        let place = if overrides.settings.is_empty() { "with profiles merged" } else { "after --set and profiles" };
         ScenarioError::Text { origin: format!("{origin} ({place})"), message: describe(&error, &merged) }
     })?;
-    Ok(Resolved { scenario, text: merged })
+    Ok(Resolved { scenario, text: sources.annotate(&merged) })
 }
 
 /// Parses the text alone first, with profile keys appended behind it, so that errors in it carry its own
@@ -110,7 +129,7 @@ fn check_lines(text: &str, table: &Table, origin: &str, files: &dyn Files) -> Re
     // Missing keys of a profiled section are the profile's to give; everything else is the file's fault.
     if error.message().contains("missing field") {
         let mut merged = table.clone();
-        merge_profiles(&mut merged, files)?;
+        merge_profiles(&mut merged, files, &mut Sources::default())?;
         let whole = toml::to_string(&merged)
             .map_err(|error| ScenarioError::Text { origin: origin.to_owned(), message: error.to_string() })?;
         let Err(error) = toml::from_str::<Scenario>(&whole) else { return Ok(()) };
@@ -164,6 +183,19 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), ScenarioError> {
     Ok(())
 }
 
+/// Puts an axis under `sweep`.
+fn sweep(table: &mut Table, axis: &str) -> Result<(), ScenarioError> {
+    let wrong = || ScenarioError::Sweep(axis.to_owned());
+    let (key, values) = axis.split_once('=').ok_or_else(wrong)?;
+    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    if key.trim().is_empty() || values.iter().any(|value| value.is_empty()) {
+        return Err(wrong());
+    }
+    let axes = table.entry("sweep").or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(wrong)?;
+    axes.insert(key.trim().to_owned(), Value::Array(values.into_iter().map(parse_value).collect()));
+    Ok(())
+}
+
 /// A TOML value, or the text itself where it is none: `--set workload.trace=FILE` needs no quotes.
 fn parse_value(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
@@ -173,7 +205,7 @@ fn parse_value(text: &str) -> Value {
 }
 
 /// Puts the keys of named profiles under the keys that the scenario gives itself.
-fn merge_profiles(table: &mut Table, files: &dyn Files) -> Result<(), ScenarioError> {
+fn merge_profiles(table: &mut Table, files: &dyn Files, sources: &mut Sources) -> Result<(), ScenarioError> {
     for (section, kind) in PROFILED {
         let Some(Value::Table(own)) = table.get_mut(section) else { continue };
         let Some(Value::String(name)) = own.get("profile").cloned() else { continue };
@@ -186,6 +218,7 @@ fn merge_profiles(table: &mut Table, files: &dyn Files) -> Result<(), ScenarioEr
             origin: format!("profiles/{kind}/{name}.toml"),
             message: describe(&error, &text),
         })?;
+        sources.take(&text, section, &format!(" (profile {name})"));
         for (key, value) in profile {
             own.entry(key).or_insert(value);
         }

@@ -4,6 +4,7 @@ use crate::assemble;
 use crate::detail::{detail, split_rows};
 use crate::fio::JobFile;
 use crate::parse::ScenarioError;
+use crate::sweep::label;
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
@@ -43,6 +44,15 @@ impl Scenario {
     /// Errors: a name that is no design.
     pub fn design_list(&self) -> Result<Vec<Design>, ScenarioError> {
         designs(self)
+    }
+}
+
+impl DesignRun {
+    /// Names the run after its point of a sweep, too.
+    pub fn at_point(mut self, point: &[String]) -> Self {
+        self.result.name.push_str(&label(point));
+        self.result.point = point.to_vec();
+        self
     }
 }
 
@@ -133,6 +143,7 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
     }
     let segments: u64 = figures.loans.iter().map(|loan| u64::from(loan.segments)).sum();
     DesignResult {
+        point: Vec::new(),
         name: figures.design.name().to_owned(),
         window_seconds: seconds,
         ios: figures.ios(),

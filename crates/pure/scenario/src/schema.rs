@@ -2,6 +2,7 @@
 //! JSON Schema and the resolved copy in every result.
 
 use crate::quantity::{Rate, Size, Time};
+use crate::sweep::Sweep;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,6 +38,9 @@ pub struct Scenario {
     /// How long to run.
     #[serde(default)]
     pub run: RunSection,
+    /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
+    #[serde(default)]
+    pub sweep: Sweep,
 }
 
 /// The box.

@@ -1,7 +1,7 @@
 //! Job files of fio as workloads: what their options do to a run, in closed form where there is one.
 
 use flashyard_blk::Operation;
-use flashyard_scenario::{DesignRun, Files, fio_report, resolve, resolve_with_jobs, run_design};
+use flashyard_scenario::{DesignRun, Files, Overrides, fio_report, resolve, resolve_with, run_design};
 use flashyard_systems::jbof::{Design, StreamFigures};
 use flashyard_workload::Records;
 
@@ -33,7 +33,12 @@ fn files(job: &str) -> &'static Texts {
 fn attempt(design: Design, job: &str, settings: &[&str]) -> Result<DesignRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let files = files(job);
-    let resolved = resolve_with_jobs(SCENARIO, "fio", Some("job.fio"), &settings, files);
+    let resolved = resolve_with(
+        SCENARIO,
+        "fio",
+        &Overrides { settings, jobs: Some("job.fio".to_owned()), ..Overrides::default() },
+        files,
+    );
     let scenario = resolved.map_err(|error| error.to_string())?.scenario;
     run_design(&scenario, design, files, &mut |_| true).map_err(|error| error.to_string())
 }

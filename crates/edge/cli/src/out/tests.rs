@@ -31,6 +31,7 @@ fn drive_result(name: &str) -> DriveResult {
 fn design_result(name: &str) -> DesignResult {
     let parts_us = std::array::from_fn(|index| index as f64);
     DesignResult {
+        point: Vec::new(),
         name: name.to_owned(),
         window_seconds: 0.5,
         ios: 20,
