@@ -27,6 +27,7 @@ mod config;
 mod ftl;
 mod gc;
 mod map;
+mod scattered;
 mod victim;
 
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};

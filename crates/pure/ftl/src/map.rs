@@ -1,16 +1,29 @@
 //! Sparse tables of slot numbers: the forward map and the reverse map.
+//!
+//! A table costs memory only where it differs from its base, the identity below `filled` and nowhere above: a
+//! sequentially filled drive is all base. What differs is kept in chunks of one translation page, 1024 entries.
+//! The chunks of a large table hold scattered entries in a hash table first, 8 to 16 bytes an entry, and become
+//! dense, 4 bytes an entry, once that is cheaper: random writes over terabytes would otherwise cost 4 KiB each.
 
+use crate::scattered::Scattered;
 use flashyard_flash::Slot;
 
 const CHUNK: usize = 1024;
 const CHUNK_SHIFT: u32 = 10;
 
-/// A table of slot numbers that costs memory only where it differs from its base: the identity below
-/// `filled`, nowhere above. A sequentially filled drive is all base.
-///
-/// A chunk is one translation page, 1024 entries.
+/// Scattered entries of a chunk before it becomes dense: about where both cost the same.
+const SCATTERED_MAX: u16 = 256;
+
+/// Entries of a table that is small even when it is all dense (512 MiB): scattering would only cost time there.
+const SMALL: u32 = 1 << 27;
+
+/// A table of slot numbers, sparse until it is written all over.
 pub struct SparseTable {
+    /// Dense chunks. Boxes of their own: a lookup is two loads, and a third one would halve the speed of ageing.
     chunks: Vec<Option<Box<[u32; CHUNK]>>>,
+    scattered: Scattered,
+    /// Scattered entries of each chunk; empty in small tables.
+    scattered_in: Vec<u16>,
     len: u32,
     filled: u32,
 }
@@ -18,8 +31,14 @@ pub struct SparseTable {
 impl SparseTable {
     /// A table of `len` entries whose first `filled` name their own index.
     pub fn new(len: u32, filled: u32) -> Self {
-        let chunks = (0..(len as usize).div_ceil(CHUNK)).map(|_| None).collect();
-        Self { chunks, len, filled }
+        let chunks = (len as usize).div_ceil(CHUNK);
+        Self {
+            chunks: (0..chunks).map(|_| None).collect(),
+            scattered: Scattered::default(),
+            scattered_in: if len > SMALL { vec![0; chunks] } else { Vec::new() },
+            len,
+            filled,
+        }
     }
 
     /// The number of entries.
@@ -37,7 +56,8 @@ impl SparseTable {
     pub fn get(&self, index: u32) -> Slot {
         match &self.chunks[(index >> CHUNK_SHIFT) as usize] {
             Some(chunk) => Slot::new(chunk[index as usize % CHUNK]),
-            None => self.base(index),
+            None if self.scattered.is_empty() => self.base(index),
+            None => self.get_scattered(index),
         }
     }
 
@@ -46,7 +66,10 @@ impl SparseTable {
     pub fn replace(&mut self, index: u32, slot: Slot) -> Slot {
         let number = (index >> CHUNK_SHIFT) as usize;
         if self.chunks[number].is_none() {
-            self.materialize(number);
+            if !self.scattered_in.is_empty() {
+                return self.replace_scattered(index, slot);
+            }
+            self.make_dense(number);
         }
         let chunk = self.chunks[number].as_mut().expect("the chunk was just made");
         Slot::new(std::mem::replace(&mut chunk[index as usize % CHUNK], slot.get()))
@@ -54,8 +77,8 @@ impl SparseTable {
 
     /// Bytes of memory behind the table.
     pub fn resident_bytes(&self) -> u64 {
-        let chunks = self.chunks.iter().filter(|chunk| chunk.is_some()).count();
-        (chunks * CHUNK * 4 + self.chunks.len() * 8) as u64
+        let dense = self.chunks.iter().filter(|chunk| chunk.is_some()).count() * CHUNK * 4;
+        self.scattered.bytes() + (dense + self.chunks.len() * 8 + self.scattered_in.len() * 2) as u64
     }
 
     #[inline]
@@ -63,11 +86,31 @@ impl SparseTable {
         if index < self.filled { Slot::new(index) } else { Slot::NONE }
     }
 
+    #[inline(never)]
+    fn get_scattered(&self, index: u32) -> Slot {
+        self.scattered.get(index).map_or_else(|| self.base(index), Slot::new)
+    }
+
+    #[inline(never)]
+    fn replace_scattered(&mut self, index: u32, slot: Slot) -> Slot {
+        if let Some(before) = self.scattered.insert(index, slot.get()) {
+            return Slot::new(before);
+        }
+        let number = (index >> CHUNK_SHIFT) as usize;
+        self.scattered_in[number] += 1;
+        if self.scattered_in[number] > SCATTERED_MAX {
+            self.make_dense(number);
+        }
+        self.base(index)
+    }
+
+    /// Makes a chunk from its base and its scattered entries.
     #[cold]
-    fn materialize(&mut self, number: usize) {
+    fn make_dense(&mut self, number: usize) {
         let mut chunk = Box::new([0; CHUNK]);
         for (offset, entry) in chunk.iter_mut().enumerate() {
-            *entry = self.base((number * CHUNK + offset) as u32).get();
+            let index = (number * CHUNK + offset) as u32;
+            *entry = self.scattered.remove(index).unwrap_or_else(|| self.base(index).get());
         }
         self.chunks[number] = Some(chunk);
     }
@@ -78,20 +121,52 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
-        #[test]
-        fn a_sparse_table_reads_like_a_dense_one(
-            filled in 0_u32..5000, writes in prop::collection::vec((0_u32..5000, 0_u32..9999), 0..100),
-        ) {
-            let mut dense: Vec<u32> = (0..5000).map(|i| if i < filled { i } else { u32::MAX }).collect();
-            let mut sparse = SparseTable::new(5000, filled);
-            for (index, slot) in writes {
-                let before = std::mem::replace(&mut dense[index as usize], slot);
-                prop_assert_eq!(sparse.replace(index, Slot::new(slot)).get(), before);
-            }
-            for (index, &slot) in dense.iter().enumerate() {
-                prop_assert_eq!(sparse.get(index as u32).get(), slot);
+    fn compare(len: u32, filled: u32, writes: &[(u32, u32)]) -> Result<(), TestCaseError> {
+        let mut model = std::collections::BTreeMap::new();
+        let base = |index: u32| if index < filled { index } else { u32::MAX };
+        let mut sparse = SparseTable::new(len, filled);
+        for &(index, slot) in writes {
+            let before = model.insert(index, slot).unwrap_or_else(|| base(index));
+            prop_assert_eq!(sparse.replace(index, Slot::new(slot)).get(), before);
+        }
+        for &(index, _) in writes {
+            for near in [index.saturating_sub(1), index, (index + 1).min(len - 1)] {
+                let expected = model.get(&near).copied().unwrap_or_else(|| base(near));
+                prop_assert_eq!(sparse.get(near).get(), expected);
             }
         }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn a_small_table_reads_like_a_dense_one(
+            filled in 0_u32..5000, writes in prop::collection::vec((0_u32..5000, 0_u32..9999), 0..100),
+        ) {
+            compare(5000, filled, &writes)?;
+        }
+
+        #[test]
+        fn a_large_table_reads_like_a_dense_one_before_and_after_chunks_become_dense(
+            filled in 0_u32..=SMALL + 4096,
+            near in prop::collection::vec((0_u32..1500, 0_u32..9999), 0..1200),
+            far in prop::collection::vec((0_u32..SMALL + 4096, 0_u32..9999), 0..50),
+        ) {
+            let writes: Vec<(u32, u32)> = near.into_iter().map(|(index, slot)| (SMALL + index, slot)).chain(far).collect();
+            compare(SMALL + 4096, filled, &writes)?;
+        }
+    }
+
+    #[test]
+    fn random_writes_over_terabytes_cost_tens_of_bytes_each() {
+        let mut table = SparseTable::new(1 << 30, 1 << 30);
+        let at_rest = table.resident_bytes();
+        let writes = 1_000_000_u64;
+        for number in 0..writes {
+            let index = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 34) as u32;
+            table.replace(index, Slot::new(number as u32));
+        }
+        let each = (table.resident_bytes() - at_rest) / writes;
+        assert!(each <= 24, "{each} bytes a write");
     }
 }

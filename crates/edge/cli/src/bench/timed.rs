@@ -93,6 +93,10 @@ pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
     Ok(())
 }
 
+/// The same load on one conventional drive of the same kind, behind the same host: what the twelve-drive rate is
+/// to be compared with.
+const ALONE: [&str; 3] = ["jbof.drives=1", "jbof.busy_drives=1", "run.requests_per_drive=1500000"];
+
 /// Twelve drives, six of them busy, with harvesting.
 pub(crate) fn xbof(digest: &mut Digest) -> Result<()> {
     for (name, overrides) in
@@ -100,6 +104,8 @@ pub(crate) fn xbof(digest: &mut Digest) -> Result<()> {
     {
         let (figures, seconds) = run(XBOF, Design::Xbof, overrides)?;
         report(name, &figures, seconds, digest);
+        let (figures, seconds) = run(XBOF, Design::Conv, &[overrides, &ALONE].concat())?;
+        report(&format!("{name}, one"), &figures, seconds, digest);
     }
     Ok(())
 }
