@@ -1,0 +1,149 @@
+// From the document to what the charts draw. Pure functions, tested without a browser.
+
+import type { DesignDetail, Figure, Lending, LentResource, Timeline } from "./schema.ts";
+
+/** Sum of the figures that exist; null when none does. */
+export function sum(values: readonly Figure[]): Figure {
+  const known = values.filter((value): value is number => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+}
+
+/** Mean of the figures that exist; null when none does. */
+export function mean(values: readonly Figure[]): Figure {
+  const known = values.filter((value): value is number => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0) / known.length;
+}
+
+/** Indices of the best figures, which differ by at most 1 %; none when there is no contest. */
+export function best(values: readonly Figure[], better: "most" | "least"): number[] {
+  const known = values.filter((value): value is number => value !== null);
+  if (known.length < 2) return [];
+  const top = better === "most" ? Math.max(...known) : Math.min(...known);
+  const near = values.flatMap((value, index) => (value !== null && Math.abs(value - top) <= 0.01 * Math.abs(top) ? [index] : []));
+  return near.length === known.length ? [] : near;
+}
+
+/** Equal spans of a series: `[first, behind the last]` of each, at most `most` of them. */
+export function spans(length: number, most: number): [number, number][] {
+  const parts = Math.min(length, Math.max(1, Math.floor(most)));
+  return Array.from({ length: parts }, (_, part) => [
+    Math.floor((part * length) / parts),
+    Math.floor(((part + 1) * length) / parts),
+  ]);
+}
+
+/** Mean of each span of a series. */
+export const rebinned = (series: readonly Figure[], into: readonly [number, number][]): Figure[] =>
+  into.map(([from, to]) => mean(series.slice(from, to)));
+
+/** Begin and end of each interval in seconds; the last one may be shorter. */
+export function intervals(timeline: Timeline): [number, number][] {
+  const begins = timeline.begin_seconds;
+  return begins.map((begin, index) => [begin, begins[index + 1] ?? Math.max(timeline.end_seconds, begin)]);
+}
+
+/** Point in the middle of each interval with the sum over drives. */
+export function totals(timeline: Timeline, figure: (drive: Timeline["drives"][number]) => readonly Figure[]): [number, Figure][] {
+  const series = timeline.drives.map(figure);
+  return intervals(timeline).map(([begin, end], index) => [(begin + end) / 2, sum(series.map((values) => values[index] ?? null))]);
+}
+
+/** Mean latency of all requests of each interval: that of each drive, weighted by its requests. */
+export function latencyOverTime(timeline: Timeline): [number, Figure][] {
+  return intervals(timeline).map(([begin, end], index) => {
+    let [weighted, requests] = [0, 0];
+    for (const drive of timeline.drives) {
+      const [rate, us] = [drive.iops[index] ?? null, drive.latency_mean_us[index] ?? null];
+      if (rate === null || us === null) continue;
+      weighted += rate * us;
+      requests += rate;
+    }
+    return [(begin + end) / 2, requests > 0 ? weighted / requests : null];
+  });
+}
+
+/** "Nines" of a percentile: p90 is 1, p99 is 2, p99.9 is 3. */
+export const nines = (percent: number): number => -Math.log10(1 - Math.min(percent, 99.9999) / 100);
+
+/** Share of the requests in each of `perDecade` equal steps of the logarithm of latency: `[middle in µs, share]`. */
+export function histogram(buckets: DesignDetail["latency"], perDecade: number): [number, number][] {
+  const total = buckets.reduce((requests, bucket) => requests + bucket.requests, 0);
+  const steps = new Map<number, number>();
+  for (const bucket of buckets) {
+    if (bucket.up_to_us === null || bucket.up_to_us <= 0 || bucket.requests === 0) continue;
+    const step = Math.floor(Math.log10(bucket.up_to_us) * perDecade);
+    steps.set(step, (steps.get(step) ?? 0) + bucket.requests);
+  }
+  if (steps.size === 0) return [];
+  const known = [...steps.keys()];
+  const [first, last] = [Math.min(...known) - 1, Math.max(...known) + 1];
+  return Array.from({ length: last - first + 1 }, (_, index) => {
+    const step = first + index;
+    return [10 ** ((step + 0.5) / perDecade), (steps.get(step) ?? 0) / total];
+  });
+}
+
+/** 1, 2, 5, 10, 20 … from below the least to above the greatest value; for logarithmic axes. */
+export function decades(values: readonly Figure[]): number[] {
+  const known = values.filter((value): value is number => value !== null && value > 0);
+  if (known.length === 0) return [1, 10];
+  const [least, greatest] = [Math.min(...known), Math.max(...known)];
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(greatest)); power += 1) {
+    for (const factor of [1, 2, 5]) ticks.push(Number(`${factor}e${power}`));
+  }
+  const from = ticks.findLastIndex((tick) => tick <= least * 1.000001);
+  const to = ticks.findIndex((tick) => tick >= greatest * 0.999999);
+  return ticks.slice(Math.max(0, from), (to < 0 ? ticks.length : to) + 1);
+}
+
+/** What flows from lender to borrower on average, strongest first. */
+export interface Flow {
+  lender: number;
+  borrower: number;
+  amount: number;
+}
+
+/** Mean flows of one resource, at most `most`; the rest is dropped and returned as one amount. */
+export function flows(lending: readonly Lending[], resource: LentResource, most: number): { shown: Flow[]; rest: number } {
+  const all = lending
+    .filter((lent) => lent.resource === resource && (lent.mean ?? 0) > 0)
+    .map(({ lender, borrower, mean }) => ({ lender, borrower, amount: mean ?? 0 }))
+    .sort((a, b) => b.amount - a.amount || a.lender - b.lender || a.borrower - b.borrower);
+  return { shown: all.slice(0, most), rest: all.slice(most).reduce((total, flow) => total + flow.amount, 0) };
+}
+
+/** What each lender gave over time, in the order of the drives; lenders beyond `most`, least first, are one series. */
+export function lent(lending: readonly Lending[], resource: LentResource, length: number, most: number): { lender: number | null; amount: number[]; mean: number }[] {
+  const byLender = new Map<number, { lender: number | null; amount: number[]; mean: number }>();
+  for (const one of lending.filter((lent) => lent.resource === resource && (lent.mean ?? 0) > 0)) {
+    const entry = byLender.get(one.lender) ?? { lender: one.lender, amount: Array<number>(length).fill(0), mean: 0 };
+    one.amount.slice(0, length).forEach((amount, index) => (entry.amount[index] = (entry.amount[index] ?? 0) + (amount ?? 0)));
+    entry.mean += one.mean ?? 0;
+    byLender.set(one.lender, entry);
+  }
+  const ranked = [...byLender.values()].sort((a, b) => b.mean - a.mean);
+  const kept = ranked.slice(0, ranked.length > most ? most - 1 : most).sort((a, b) => (a.lender ?? 0) - (b.lender ?? 0));
+  const rest = ranked.slice(kept.length);
+  if (rest.length === 0) return kept;
+  const amount = Array.from({ length }, (_, index) => rest.reduce((total, entry) => total + (entry.amount[index] ?? 0), 0));
+  return [...kept, { lender: null, amount, mean: rest.reduce((total, entry) => total + entry.mean, 0) }];
+}
+
+/** Superblocks of all drives by how often they were erased, rising. */
+export function eraseCounts(detail: DesignDetail): [number, number][] {
+  const blocks = new Map<number, number>();
+  for (const [erases, superblocks] of detail.flash.flatMap((flash) => flash.erase_counts)) {
+    blocks.set(erases, (blocks.get(erases) ?? 0) + superblocks);
+  }
+  return [...blocks].sort(([a], [b]) => a - b);
+}
+
+/** Least, mean and greatest number of erases of one drive's superblocks. */
+export function eraseSummary(counts: readonly [number, number][]): { least: Figure; mean: Figure; most: Figure } {
+  const blocks = counts.reduce((total, [, superblocks]) => total + superblocks, 0);
+  if (blocks === 0) return { least: null, mean: null, most: null };
+  const erases = counts.map(([erased]) => erased);
+  const weighted = counts.reduce((total, [erased, superblocks]) => total + erased * superblocks, 0);
+  return { least: Math.min(...erases), mean: weighted / blocks, most: Math.max(...erases) };
+}
