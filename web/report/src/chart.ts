@@ -9,6 +9,7 @@ import type { ComposeOption, EChartsType } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 import type { Hue } from "./colours.ts";
 import { element } from "./dom.ts";
+import { mark } from "./format.ts";
 
 use([
   BarChart, HeatmapChart, LineChart, SankeyChart,
@@ -76,7 +77,7 @@ function draw(entry: Entry): void {
   if (width === 0) return;
   entry.chart?.dispose();
   entry.chart = init(entry.place, null, { renderer: "svg", width, height: entry.height });
-  entry.chart.setOption({ animation: false, textStyle: { fontFamily: "inherit" }, ...entry.option(theme(width)) });
+  entry.chart.setOption({ animation: false, textStyle: { fontFamily: getComputedStyle(entry.place).fontFamily }, ...entry.option(theme(width)) });
   // Drawing normally waits for the next frame; print does not.
   entry.chart.getZr().flush();
 }
@@ -142,6 +143,12 @@ export function axis(theme: Theme) {
   };
 }
 
+/** An axis of values; `text` writes its marks. */
+export function valueAxis(theme: Theme, text: (value: number) => string) {
+  const plain = axis(theme);
+  return { ...plain, axisLabel: { ...plain.axisLabel, hideOverlap: true, formatter: (value: number) => mark(text(value)) } };
+}
+
 /** A legend above the chart, in as many rows as it takes. */
 export function legend(theme: Theme, names: readonly string[]): LegendComponentOption {
   return {
@@ -155,6 +162,19 @@ export function legend(theme: Theme, names: readonly string[]): LegendComponentO
     // A name of a report may be long.
     formatter: (name: string) => shortened(name, 28),
   };
+}
+
+/** Height of the legend with room below it, for the width that the names will take. */
+export function legendHeight(theme: Theme, names: readonly string[]): number {
+  if (names.length < 2) return 12;
+  let [rows, taken] = [1, 0];
+  for (const name of names) {
+    // A letter is about 0.62 of the font's size wide; swatch and gaps take 40 pixels.
+    const width = 40 + 0.62 * theme.fontSize * Math.min(28, name.length);
+    if (taken > 0 && taken + width > theme.width) [rows, taken] = [rows + 1, 0];
+    taken += width;
+  }
+  return 12 + 24 * rows;
 }
 
 /** At most `length` characters. */

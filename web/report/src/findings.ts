@@ -14,6 +14,13 @@ function extremes(values: readonly Figure[]): { least: number; most: number } | 
   return { least: by((a, b) => a < b), most: by((a, b) => a > b) };
 }
 
+/** The text of the smallest and of the greatest gap, with what that means; all texts when there are few. */
+function betweenEnds(gaps: readonly { gap: number; text: string }[], small: string, great: string): string {
+  const ends = extremes(gaps.map(({ gap }) => gap));
+  if (!ends || gaps.length < 3) return listed(gaps.map(({ text }) => text));
+  return `${gaps[ends.least]?.text ?? ""}, ${small}, and ${gaps[ends.most]?.text ?? ""}, ${great}`;
+}
+
 function winners(designs: readonly Design[], values: readonly Figure[], better: "most" | "least"): string {
   return listed(best(values, better).map((index) => designs[index]?.name ?? ""));
 }
@@ -69,25 +76,28 @@ export function greatestCause(row: SplitRow, causes: readonly Cause[]): { label:
 
 /** What takes most time in the mean request, design by design. */
 export function splitFinding({ designs, causes }: Page): string {
-  const parts = designs.flatMap((design) => {
+  const shares = new Map<string, string[]>();
+  for (const design of designs) {
     const row = design.result.latency_split.find((one) => one.at === "mean");
     const cause = row ? greatestCause(row, causes) : null;
-    return cause ? [`${cause.label.toLowerCase()} in ${design.name} (${percent(cause.share)})`] : [];
-  });
+    if (cause) shares.set(cause.label, [...(shares.get(cause.label) ?? []), `${percent(cause.share)} in ${design.name}`]);
+  }
+  const parts = [...shares].map(([label, designs]) => `${label.toLowerCase()} (${listed(designs)})`);
   if (parts.length === 0) return "No request was completed in the measured window, so there is nothing to split.";
   return `What takes most of the mean request: ${listed(parts)}.`;
 }
 
 /** How unequally cores are busy. */
 export function utilizationFinding({ designs }: Page): string {
-  const parts = designs.flatMap((design) => {
+  const gaps = designs.flatMap((design) => {
     const values = design.result.drives.map((drive) => drive.processor_utilization);
     const ends = extremes(values);
     if (!ends) return [];
-    const [most, least] = [percent(values[ends.most] ?? null), percent(values[ends.least] ?? null)];
-    return [values.length === 1 ? `${most} in ${design.name}` : `from ${least} (${driveName(design, ends.least)}) to ${most} (${driveName(design, ends.most)}) in ${design.name}`];
+    const [most, least] = [values[ends.most] ?? 0, values[ends.least] ?? 0];
+    const text = values.length === 1 ? percent(most) : `${percent(least)} (${driveName(design, ends.least)}) to ${percent(most)} (${driveName(design, ends.most)})`;
+    return [{ gap: most - least, text: `${text} in ${design.name}` }];
   });
-  return parts.length === 0 ? "There is no drive to look at." : `In the measured window the cores of a drive are busy ${listed(parts)}.`;
+  return gaps.length === 0 ? "There is no drive to look at." : `In the measured window the cores of a drive are busy ${betweenEnds(gaps, "the most even design", "the least even")}.`;
 }
 
 /** How steady throughput is in the measured window. */
@@ -96,9 +106,10 @@ export function steadinessFinding({ designs }: Page): string {
     const measured = timeline.begin_seconds.flatMap((begin, index) => (begin >= timeline.measured_from_seconds ? [index] : []));
     // The last interval may be cut short, and streams end one after the other in it.
     const totals = measured.slice(0, -1).map((index) => timeline.drives.reduce((total, drive) => total + (drive.read_bytes_per_s[index] ?? 0) + (drive.write_bytes_per_s[index] ?? 0), 0));
-    return totals.length < 2 ? [] : [`${bytesPerSecond(Math.min(...totals))} and ${bytesPerSecond(Math.max(...totals))} in ${name}`];
+    const [least, most] = [Math.min(...totals), Math.max(...totals)];
+    return totals.length < 2 ? [] : [{ gap: most > 0 ? (most - least) / most : 0, text: `${bytesPerSecond(least)} to ${bytesPerSecond(most)} in ${name}` }];
   });
-  return parts.length === 0 ? "The run is too short to tell how steady it is." : `In the measured window throughput stays between ${listed(parts)}.`;
+  return parts.length === 0 ? "The run is too short to tell how steady it is." : `In the measured window throughput ranges from ${betweenEnds(parts, "the steadiest design", "the least steady")}.`;
 }
 
 /** What is lent on average, or that nothing is. */
@@ -120,14 +131,14 @@ export function lendingFinding({ designs }: Page): string {
 export function wearFinding({ designs }: Page): string {
   const parts = designs.flatMap((design) => {
     const waf = design.result.write_amplification;
-    return waf === null || waf === 0 ? [] : [`${ratio(waf)} slots in ${design.name}`];
+    return waf === null || waf === 0 ? [] : [`${ratio(waf)} in ${design.name}`];
   });
   const worn = designs.flatMap((design) => {
     const { most } = eraseSummary(eraseCounts(design.detail));
     return most === null ? [] : [most];
   });
   const wear = worn.length === 0 ? "" : ` No superblock was erased more than ${Math.max(...worn)} times since the drives were new.`;
-  return parts.length === 0 ? `Nothing was written.${wear}` : `For each slot that the host writes, flash takes ${listed(parts)}.${wear}`;
+  return parts.length === 0 ? `Nothing was written.${wear}` : `Slots written to flash for each slot that the host writes: ${listed(parts)}.${wear}`;
 }
 
 /** Joules for each gigabyte moved. */

@@ -77,6 +77,12 @@ export function mebibytes(value: Figure): string {
   return Math.abs(value) >= 1024 ? `${digits(value / 1024)}${SPACE}GiB` : `${digits(value)}${SPACE}MiB`;
 }
 
+/** A value as a mark of an axis: without needless zeros, and nothing but `0` for zero. */
+export function mark(text: string): string {
+  const short = text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
+  return /^\D*0(?!\.)\D*$/.test(short) ? "0" : short;
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function listed(names: readonly string[]): string {
   if (names.length < 2) return names[0] ?? "";

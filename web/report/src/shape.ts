@@ -97,6 +97,13 @@ export function decades(values: readonly Figure[]): number[] {
   return ticks.slice(Math.max(0, from), (to < 0 ? ticks.length : to) + 1);
 }
 
+/** A distance of marks that makes about four of them: one of `factors` times a power of `base`. */
+export function roundStep(greatest: number, factors: readonly number[], base: number): number {
+  if (!(greatest > 0)) return 1;
+  const power = base ** Math.floor(Math.log(greatest / 4) / Math.log(base));
+  return power * (factors.find((factor) => power * factor >= greatest / 4) ?? base);
+}
+
 /** What flows from lender to borrower on average, strongest first. */
 export interface Flow {
   lender: number;

@@ -1,6 +1,6 @@
 // One figure of every design as horizontal bars from zero.
 
-import { axis, chart, shortened, tip, tooltip } from "../chart.ts";
+import { axis, chart, shortened, tip, tooltip, valueAxis } from "../chart.ts";
 import type { Page } from "../page.ts";
 import type { Figure } from "../schema.ts";
 
@@ -9,7 +9,7 @@ export function designBars(page: Page, title: string, value: (design: Page["desi
   const { designs } = page;
   const label = `${title}: ${designs.map((design) => `${design.name} ${text(value(design))}`).join(", ")}`;
   return chart(label, 26 + 30 * designs.length, (theme) => ({
-    grid: { left: 4, right: 76, top: 4, bottom: 20, containLabel: true },
+    grid: { left: 4, right: 76, top: 4, bottom: 2, containLabel: true },
     tooltip: {
       ...tooltip(theme),
       formatter: (hit) => {
@@ -20,9 +20,8 @@ export function designBars(page: Page, title: string, value: (design: Page["desi
     xAxis: {
       type: "value",
       min: 0,
-      splitNumber: 3,
-      ...axis(theme),
-      axisLabel: { ...axis(theme).axisLabel, color: theme.muted, hideOverlap: true, formatter: (v: number) => text(v) },
+      splitNumber: 2,
+      ...valueAxis(theme, text),
     },
     yAxis: {
       type: "category",

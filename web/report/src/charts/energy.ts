@@ -1,6 +1,6 @@
 // Energy of each design, stacked by part.
 
-import { axis, chart, legend, shortened, tip, tooltip } from "../chart.ts";
+import { axis, chart, legend, shortened, tip, tooltip, valueAxis } from "../chart.ts";
 import { partHue } from "../colours.ts";
 import { joules } from "../format.ts";
 import type { Page } from "../page.ts";
@@ -12,8 +12,8 @@ export const PARTS: [keyof EnergyParts, string][] = [["cores", "Drive cores"], [
 export function energyBars(page: Page): HTMLElement {
   const { designs } = page;
   const total = (index: number) => sum(Object.values(designs[index]?.detail.energy_joules ?? {}) as (number | null)[]);
-  return chart("Energy of each design by part", 66 + 30 * designs.length, (theme) => ({
-    grid: { left: 4, right: 70, top: 30, bottom: 20, containLabel: true },
+  return chart("Energy of each design by part", 54 + 30 * designs.length, (theme) => ({
+    grid: { left: 4, right: 70, top: 30, bottom: 2, containLabel: true },
     legend: { ...legend(theme, PARTS.map(([, name]) => name)), icon: "rect", itemWidth: 12 },
     tooltip: {
       ...tooltip(theme),
@@ -26,7 +26,7 @@ export function energyBars(page: Page): HTMLElement {
         return tip(`${designs[index]?.name ?? ""}: ${joules(total(index))}`, lines);
       },
     },
-    xAxis: { type: "value", min: 0, splitNumber: 3, ...axis(theme), axisLabel: { ...axis(theme).axisLabel, color: theme.muted, hideOverlap: true, formatter: (value: number) => joules(value) } },
+    xAxis: { type: "value", min: 0, splitNumber: 3, ...valueAxis(theme, joules) },
     yAxis: { type: "category", inverse: true, data: designs.map((design) => design.name), ...axis(theme), axisTick: { show: false }, axisLabel: { ...axis(theme).axisLabel, interval: 0, formatter: (name: string) => shortened(name, 16) } },
     series: PARTS.map(([part, name], at) => ({
       type: "bar",

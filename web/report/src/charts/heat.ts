@@ -3,7 +3,7 @@
 import { axis, chart, shortened, tip, tooltip } from "../chart.ts";
 import type { Option, Theme } from "../chart.ts";
 import { RAMP } from "../colours.ts";
-import { percent, seconds } from "../format.ts";
+import { mark, percent, seconds } from "../format.ts";
 import type { Design } from "../page.ts";
 import type { DriveTimeline, Figure } from "../schema.ts";
 import { intervals, rebinned, spans } from "../shape.ts";
@@ -11,6 +11,8 @@ import { intervals, rebinned, spans } from "../shape.ts";
 /** More cells than this make the page slow without showing more. */
 const CELLS_MAX = 24_000;
 const COLUMNS_MAX = 240;
+/** Stands out from every colour of the ramp. */
+const MEASURED = "#f26d21";
 
 export interface HeatMetric {
   name: string;
@@ -24,7 +26,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
   const { timeline } = design.detail;
   const { drives } = timeline;
   const row = small ? (drives.length > 40 ? 3 : 9) : drives.length > 50 ? 8 : drives.length > 24 ? 12 : 22;
-  const height = Math.max(small ? 70 : 120, drives.length * row + (small ? 34 : 92));
+  const height = Math.max(small ? 70 : 120, drives.length * row + (small ? 30 : 76));
   const columns = spans(timeline.begin_seconds.length, small ? Math.min(60, Math.max(12, 900 / drives.length)) : Math.min(COLUMNS_MAX, CELLS_MAX / drives.length));
   const times = intervals(timeline);
   const values = drives.map((drive) => rebinned(metric.series(drive), columns));
@@ -32,7 +34,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
   const end = (column: number): number => times[(columns[column]?.[1] ?? 1) - 1]?.[1] ?? timeline.end_seconds;
   const label = `${metric.name} of each drive of ${design.name} over time`;
   return chart(label, height, (theme) => ({
-    grid: { left: 8, right: 12, top: small ? 6 : 46, bottom: small ? 6 : 24, containLabel: true },
+    grid: { left: 8, right: 12, top: small ? 6 : 50, bottom: 2, containLabel: true },
     tooltip: {
       ...tooltip(theme),
       formatter: (hit) => {
@@ -46,7 +48,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
         ]);
       },
     },
-    ...axes(theme, small, drives.map((drive) => drive.name), columns.map((_, column) => seconds(begin(column)))),
+    ...axes(theme, small, drives.map((drive) => drive.name), columns.map((_, column) => mark(seconds(begin(column))))),
     visualMap: {
       type: "continuous",
       show: !small,
@@ -99,8 +101,8 @@ function measuredLine(theme: Theme, small: boolean, from: number, column: number
     markLine: {
       silent: true,
       symbol: "none",
-      lineStyle: { color: theme.ink, width: 1.2, type: "dashed" as const },
-      label: { show: !small, formatter: "measured from here", color: theme.ink, fontSize: theme.fontSize, position: "end" as const },
+      lineStyle: { color: MEASURED, width: 1.5, type: "solid" as const },
+      label: { show: !small, formatter: "warm-up ends", color: theme.ink, fontSize: theme.fontSize, position: "start" as const },
       data: [{ xAxis: column }],
     },
   };

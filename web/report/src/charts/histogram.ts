@@ -1,6 +1,6 @@
 // How many requests take how long: shares in equal steps of the logarithm of latency.
 
-import { axis, chart, legend, tip, tooltip } from "../chart.ts";
+import { axis, chart, legend, legendHeight, tip, tooltip, valueAxis } from "../chart.ts";
 import { designDash } from "../colours.ts";
 import { latency, percent } from "../format.ts";
 import type { Page } from "../page.ts";
@@ -10,11 +10,12 @@ const STEPS_PER_DECADE = 10;
 
 export function latencyHistogram(page: Page): HTMLElement {
   const { designs } = page;
+  const names = designs.map((design) => design.name);
   const shares = designs.map((design) => histogram(design.detail.latency, STEPS_PER_DECADE));
   const ticks = decades(shares.flat().map(([us]) => us));
   return chart("Share of requests by latency, one line a design", 340, (theme) => ({
-    grid: { left: 8, right: 24, top: designs.length > 4 ? 58 : 40, bottom: 40, containLabel: true },
-    legend: legend(theme, designs.map((design) => design.name)),
+    grid: { left: 8, right: 24, top: legendHeight(theme, names), bottom: 26, containLabel: true },
+    legend: legend(theme, names),
     tooltip: {
       ...tooltip(theme),
       trigger: "axis",
@@ -37,13 +38,13 @@ export function latencyHistogram(page: Page): HTMLElement {
       max: ticks[ticks.length - 1] ?? 10,
       name: "latency",
       nameLocation: "middle",
-      nameGap: 26,
+      nameGap: 28,
       ...axis(theme),
       axisTick: { customValues: ticks, lineStyle: { color: theme.muted } },
-      axisLabel: { ...axis(theme).axisLabel, customValues: ticks, hideOverlap: true, formatter: (value: number) => latency(value) },
+      axisLabel: { ...valueAxis(theme, latency).axisLabel, customValues: ticks },
       splitLine: { show: false },
     },
-    yAxis: { type: "value", min: 0, splitNumber: 4, ...axis(theme), axisLabel: { ...axis(theme).axisLabel, formatter: (value: number) => `${Math.round(value * 1000) / 10} %` } },
+    yAxis: { type: "value", min: 0, splitNumber: 4, ...valueAxis(theme, percent) },
     series: designs.map((design, index) => ({
       type: "line",
       name: design.name,

@@ -1,6 +1,6 @@
 // One figure of every design over simulated time, warm-up shaded.
 
-import { axis, chart, legend, tip, tooltip } from "../chart.ts";
+import { axis, chart, legend, legendHeight, tip, tooltip, valueAxis } from "../chart.ts";
 import { designDash } from "../colours.ts";
 import { seconds } from "../format.ts";
 import type { Page } from "../page.ts";
@@ -9,11 +9,12 @@ import type { Figure } from "../schema.ts";
 /** `series` has one entry a design, as points of time in seconds and value. */
 export function timeLines(page: Page, title: string, series: readonly (readonly [number, Figure][])[], text: (value: Figure) => string): HTMLElement {
   const { designs } = page;
+  const names = designs.map((design) => design.name);
   const end = Math.max(...designs.map((design) => design.detail.timeline.end_seconds), 0);
   const warm = Math.max(...designs.map((design) => design.detail.timeline.measured_from_seconds), 0);
-  return chart(`${title} over simulated time, one line a design`, 260, (theme) => ({
-    grid: { left: 8, right: 24, top: designs.length > 6 ? 52 : 34, bottom: 24, containLabel: true },
-    legend: legend(theme, designs.map((design) => design.name)),
+  return chart(`${title} over simulated time, one line a design`, 240, (theme) => ({
+    grid: { left: 8, right: 24, top: legendHeight(theme, names), bottom: 2, containLabel: true },
+    legend: legend(theme, names),
     tooltip: {
       ...tooltip(theme),
       trigger: "axis",
@@ -33,10 +34,10 @@ export function timeLines(page: Page, title: string, series: readonly (readonly 
       min: 0,
       max: end,
       ...axis(theme),
-      axisLabel: { ...axis(theme).axisLabel, hideOverlap: true, showMaxLabel: false, formatter: (value: number) => seconds(value) },
+      axisLabel: { ...valueAxis(theme, seconds).axisLabel, showMaxLabel: false },
       splitLine: { show: false },
     },
-    yAxis: { type: "value", min: 0, splitNumber: 4, ...axis(theme), axisLabel: { ...axis(theme).axisLabel, formatter: (value: number) => text(value) } },
+    yAxis: { type: "value", min: 0, splitNumber: 4, ...valueAxis(theme, text) },
     series: designs.map((design, index) => ({
       type: "line",
       name: design.name,

@@ -1,6 +1,6 @@
 // Latency at each percentile: each nine as far from the next as from the one before, latency on a logarithmic axis.
 
-import { axis, chart, legend, tip, tooltip } from "../chart.ts";
+import { axis, chart, legend, legendHeight, tip, tooltip, valueAxis } from "../chart.ts";
 import { designDash } from "../colours.ts";
 import { latency } from "../format.ts";
 import type { Page } from "../page.ts";
@@ -10,12 +10,13 @@ const TICKS = [50, 90, 99, 99.9, 99.99];
 
 export function percentileCurves(page: Page): HTMLElement {
   const { designs } = page;
+  const names = designs.map((design) => design.name);
   const all = designs.flatMap((design) => design.detail.percentiles.map((point) => point.latency_us));
   const ticks = decades(all);
   const percents = [...new Set(designs.flatMap((design) => design.detail.percentiles.map((point) => point.percent)))].sort((a, b) => a - b);
   return chart("Latency at each percentile, one line a design", 340, (theme) => ({
-    grid: { left: 8, right: 24, top: designs.length > 4 ? 58 : 40, bottom: 40, containLabel: true },
-    legend: legend(theme, designs.map((design) => design.name)),
+    grid: { left: 8, right: 24, top: legendHeight(theme, names), bottom: 26, containLabel: true },
+    legend: legend(theme, names),
     tooltip: {
       ...tooltip(theme),
       trigger: "axis",
@@ -36,15 +37,16 @@ export function percentileCurves(page: Page): HTMLElement {
       type: "value",
       min: nines(50),
       max: Math.max(nines(99), ...percents.map(nines)),
-      name: "share of requests",
+      name: "percentile",
       nameLocation: "middle",
-      nameGap: 26,
+      nameGap: 30,
       ...axis(theme),
       axisTick: { customValues: TICKS.map(nines), lineStyle: { color: theme.muted } },
       axisLabel: {
         ...axis(theme).axisLabel,
         customValues: TICKS.map(nines),
-        formatter: (value: number) => `${TICKS.find((tick) => Math.abs(nines(tick) - value) < 1e-6) ?? ""} %`,
+        margin: 12,
+        formatter: (value: number) => `p${TICKS.find((tick) => Math.abs(nines(tick) - value) < 1e-6) ?? ""}`,
       },
       splitLine: { show: false },
     },
@@ -54,7 +56,7 @@ export function percentileCurves(page: Page): HTMLElement {
       max: ticks[ticks.length - 1] ?? 10,
       ...axis(theme),
       axisTick: { customValues: ticks, lineStyle: { color: theme.muted } },
-      axisLabel: { ...axis(theme).axisLabel, customValues: ticks, hideOverlap: true, formatter: (value: number) => latency(value) },
+      axisLabel: { ...valueAxis(theme, latency).axisLabel, customValues: ticks },
     },
     series: designs.map((design) => ({
       type: "line",

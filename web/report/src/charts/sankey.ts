@@ -14,7 +14,9 @@ export function lendingFlows(design: Design, title: string, flows: readonly Flow
     flows.filter((flow) => flow[side] === drive).reduce((sum, flow) => sum + flow.amount, 0);
   const hue = (lender: number) => (colours.has(lender) ? lenderHue(colours.get(lender) ?? 0) : REST);
   const rows = Math.max(lenders.length, borrowers.length);
-  return chart(`${title}: from lenders on the left to borrowers on the right`, Math.max(130, 34 * rows + 24), (theme) => ({
+  return chart(`${title}: from lenders on the left to borrowers on the right`, Math.max(130, 34 * rows + 24), (theme) => {
+    const side = theme.printing ? 96 : 124;
+    return {
     tooltip: {
       ...tooltip(theme),
       formatter: (hit) => {
@@ -29,8 +31,8 @@ export function lendingFlows(design: Design, title: string, flows: readonly Flow
     series: [
       {
         type: "sankey",
-        left: 4,
-        right: 150,
+        left: side,
+        right: side,
         top: 8,
         bottom: 8,
         nodeWidth: 12,
@@ -52,11 +54,12 @@ export function lendingFlows(design: Design, title: string, flows: readonly Flow
         },
         // A drive may lend and borrow at different times: it is then a node on each side.
         data: [
-          ...lenders.map((drive) => ({ name: `l${drive}`, depth: 0, itemStyle: { color: theme.hue(hue(drive)), borderWidth: 0 } })),
+          ...lenders.map((drive) => ({ name: `l${drive}`, depth: 0, label: { position: "left" as const }, itemStyle: { color: theme.hue(hue(drive)), borderWidth: 0 } })),
           ...borrowers.map((drive) => ({ name: `b${drive}`, depth: 1, itemStyle: { color: theme.muted, borderWidth: 0 } })),
         ],
         links: flows.map((flow) => ({ source: `l${flow.lender}`, target: `b${flow.borrower}`, value: flow.amount })),
       },
     ],
-  }));
+  };
+  });
 }

@@ -1,6 +1,6 @@
 // Where the time of a request goes: one stacked bar a design, one colour a cause.
 
-import { axis, chart, shortened, tip, tooltip } from "../chart.ts";
+import { axis, chart, shortened, tip, tooltip, valueAxis } from "../chart.ts";
 import { causeHue } from "../colours.ts";
 import { latency, percent } from "../format.ts";
 import type { Page } from "../page.ts";
@@ -10,7 +10,7 @@ import type { SplitRow } from "../schema.ts";
 export function splitBars(page: Page, title: string, rows: readonly (SplitRow | undefined)[]): HTMLElement {
   const { designs, causes } = page;
   return chart(`${title}: time of a request by cause`, 42 + 34 * designs.length, (theme) => ({
-    grid: { left: 4, right: 70, top: 4, bottom: 22, containLabel: true },
+    grid: { left: 4, right: 70, top: 4, bottom: 2, containLabel: true },
     tooltip: {
       ...tooltip(theme),
       trigger: "axis",
@@ -30,8 +30,7 @@ export function splitBars(page: Page, title: string, rows: readonly (SplitRow | 
       type: "value",
       min: 0,
       splitNumber: 3,
-      ...axis(theme),
-      axisLabel: { ...axis(theme).axisLabel, color: theme.muted, hideOverlap: true, formatter: (value: number) => latency(value) },
+      ...valueAxis(theme, latency),
     },
     yAxis: {
       type: "category",

@@ -27,7 +27,7 @@ export function utilization(page: Page): HTMLElement {
   const all = (): Node[] => [
     element("p", { class: "ramp" }, "0 %", element("span", {}), "100 %; no cell: no value"),
     ...METRICS.map((metric) =>
-      element("div", { class: "metric" }, element("h3", {}, metric.name), element("div", { class: "grid two" }, designs.map((design) => captioned(design.name, heatMap(design, metric, true))))),
+      element("div", { class: "metric" }, element("h3", {}, metric.name), element("div", { class: "grid small" }, designs.map((design) => captioned(design.name, heatMap(design, metric, true))))),
     ),
   ];
   return section(
