@@ -49,6 +49,7 @@ export function throughputFinding({ designs }: Page): string {
   const ends = extremes(values);
   if (!ends) return "No throughput was measured.";
   const [most, least] = [values[ends.most] ?? 0, values[ends.least] ?? 0];
+  if (most === 0) return "No data was moved in the measured window.";
   const top = designs[ends.most]?.name ?? "";
   if (designs.length === 1) return `${top} moves ${bytesPerSecond(most)}.`;
   if (best(values, "most").length === 0) return `All designs move ${bytesPerSecond(most)}, within 1 %.`;
@@ -157,7 +158,7 @@ export function costFinding({ designs }: Page): string {
   const cheap = winners(designs, price, "least");
   const frugal = winners(designs, energy, "least");
   return [
-    cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs cost about ${dollars(mean(price))}.`,
-    frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs take about ${joules(mean(energy))} for each gigabyte moved.`,
+    extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs cost about ${dollars(mean(price))}.`,
+    extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs take about ${joules(mean(energy))} for each gigabyte moved.`,
   ].join(" ");
 }

@@ -94,7 +94,8 @@ export function decades(values: readonly Figure[]): number[] {
   }
   const from = ticks.findLastIndex((tick) => tick <= least * 1.000001);
   const to = ticks.findIndex((tick) => tick >= greatest * 0.999999);
-  return ticks.slice(Math.max(0, from), (to < 0 ? ticks.length : to) + 1);
+  // An axis needs two ends, also for one value.
+  return ticks.slice(Math.max(0, from), Math.max(to < 0 ? ticks.length : to, from + 1) + 1);
 }
 
 /** A distance of marks that makes about four of them: one of `factors` times a power of `base`. */
@@ -104,37 +105,54 @@ export function roundStep(greatest: number, factors: readonly number[], base: nu
   return power * (factors.find((factor) => power * factor >= greatest / 4) ?? base);
 }
 
-/** What flows from lender to borrower on average, strongest first. */
+/** What flows from lender to borrower on average; null stands for all drives that are not shown one by one. */
 export interface Flow {
-  lender: number;
-  borrower: number;
+  lender: number | null;
+  borrower: number | null;
   amount: number;
 }
 
-/** Mean flows of one resource, at most `most`; the rest is dropped and returned as one amount. */
-export function flows(lending: readonly Lending[], resource: LentResource, most: number): { shown: Flow[]; rest: number } {
-  const all = lending
-    .filter((lent) => lent.resource === resource && (lent.mean ?? 0) > 0)
-    .map(({ lender, borrower, mean }) => ({ lender, borrower, amount: mean ?? 0 }))
-    .sort((a, b) => b.amount - a.amount || a.lender - b.lender || a.borrower - b.borrower);
-  return { shown: all.slice(0, most), rest: all.slice(most).reduce((total, flow) => total + flow.amount, 0) };
+/** The drives of one side that lend or borrow most, at most `most`, in the order of the drives. */
+export function strongest(lending: readonly Lending[], resource: LentResource, side: "lender" | "borrower", most: number): number[] {
+  const total = new Map<number, number>();
+  for (const one of lending) {
+    if (one.resource === resource && (one.mean ?? 0) > 0) total.set(one[side], (total.get(one[side]) ?? 0) + (one.mean ?? 0));
+  }
+  const ranked = [...total].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([drive]) => drive);
+  // One drive alone among "others" would better have its name.
+  return ranked.slice(0, ranked.length > most ? most - 1 : most).sort((a, b) => a - b);
 }
 
-/** What each lender gave over time, in the order of the drives; lenders beyond `most`, least first, are one series. */
-export function lent(lending: readonly Lending[], resource: LentResource, length: number, most: number): { lender: number | null; amount: number[]; mean: number }[] {
-  const byLender = new Map<number, { lender: number | null; amount: number[]; mean: number }>();
-  for (const one of lending.filter((lent) => lent.resource === resource && (lent.mean ?? 0) > 0)) {
-    const entry = byLender.get(one.lender) ?? { lender: one.lender, amount: Array<number>(length).fill(0), mean: 0 };
-    one.amount.slice(0, length).forEach((amount, index) => (entry.amount[index] = (entry.amount[index] ?? 0) + (amount ?? 0)));
-    entry.mean += one.mean ?? 0;
-    byLender.set(one.lender, entry);
+/** Mean flows of one resource among at most `most` lenders and borrowers, the weaker ones summed up. */
+export function flows(lending: readonly Lending[], resource: LentResource, most: number): Flow[] {
+  const [lenders, borrowers] = [strongest(lending, resource, "lender", most), strongest(lending, resource, "borrower", most)];
+  const sums = new Map<string, Flow>();
+  for (const one of lending) {
+    if (one.resource !== resource || !((one.mean ?? 0) > 0)) continue;
+    const lender = lenders.includes(one.lender) ? one.lender : null;
+    const borrower = borrowers.includes(one.borrower) ? one.borrower : null;
+    const flow = sums.get(`${lender}>${borrower}`) ?? { lender, borrower, amount: 0 };
+    flow.amount += one.mean ?? 0;
+    sums.set(`${lender}>${borrower}`, flow);
   }
-  const ranked = [...byLender.values()].sort((a, b) => b.mean - a.mean);
-  const kept = ranked.slice(0, ranked.length > most ? most - 1 : most).sort((a, b) => (a.lender ?? 0) - (b.lender ?? 0));
-  const rest = ranked.slice(kept.length);
-  if (rest.length === 0) return kept;
-  const amount = Array.from({ length }, (_, index) => rest.reduce((total, entry) => total + (entry.amount[index] ?? 0), 0));
-  return [...kept, { lender: null, amount, mean: rest.reduce((total, entry) => total + entry.mean, 0) }];
+  const place = (drive: number | null): number => drive ?? Infinity;
+  return [...sums.values()].sort((a, b) => compare(place(a.lender), place(b.lender)) || compare(place(a.borrower), place(b.borrower)));
+}
+
+const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** What each lender gave over time, in the order of the drives; the weakest beyond `most` are one series. */
+export function lent(lending: readonly Lending[], resource: LentResource, length: number, most: number): { lender: number | null; amount: number[] }[] {
+  const shown = strongest(lending, resource, "lender", most);
+  const series = new Map<number | null, number[]>(shown.map((lender) => [lender, Array<number>(length).fill(0)]));
+  for (const one of lending) {
+    if (one.resource !== resource || !((one.mean ?? 0) > 0)) continue;
+    const lender = shown.includes(one.lender) ? one.lender : null;
+    const amount = series.get(lender) ?? Array<number>(length).fill(0);
+    for (let index = 0; index < length; index += 1) amount[index] = (amount[index] ?? 0) + (one.amount[index] ?? 0);
+    series.set(lender, amount);
+  }
+  return [...series].map(([lender, amount]) => ({ lender, amount }));
 }
 
 /** Superblocks of all drives by how often they were erased, rising. */

@@ -1,12 +1,15 @@
 // One figure of every design as horizontal bars from zero.
 
 import { axis, chart, shortened, tip, tooltip, valueAxis } from "../chart.ts";
+import { element } from "../dom.ts";
 import type { Page } from "../page.ts";
 import type { Figure } from "../schema.ts";
 
 /** `text` writes a value with its unit; it labels the bars and the tooltip. */
 export function designBars(page: Page, title: string, value: (design: Page["designs"][number]) => Figure, text: (value: Figure) => string): HTMLElement {
   const { designs } = page;
+  const known = designs.flatMap((design) => value(design) ?? []);
+  if (known.length === 0) return element("p", { class: "quiet" }, "Not known for any design.");
   const label = `${title}: ${designs.map((design) => `${design.name} ${text(value(design))}`).join(", ")}`;
   return chart(label, 26 + 30 * designs.length, (theme) => ({
     grid: { left: 4, right: 76, top: 4, bottom: 2, containLabel: true },
@@ -22,6 +25,8 @@ export function designBars(page: Page, title: string, value: (design: Page["desi
       min: 0,
       splitNumber: 2,
       ...valueAxis(theme, text),
+      // Marks of an axis on which everything is zero would mean nothing.
+      ...(known.every((one) => one === 0) && { axisLabel: { show: false } }),
     },
     yAxis: {
       type: "category",
@@ -35,7 +40,7 @@ export function designBars(page: Page, title: string, value: (design: Page["desi
       {
         type: "bar",
         barMaxWidth: 18,
-        data: designs.map((design) => ({ value: value(design) ?? "-", itemStyle: { color: theme.hue(design.hue) } })),
+        data: designs.map((design) => ({ value: value(design) ?? 0, itemStyle: { color: theme.hue(design.hue) } })),
         label: {
           show: true,
           position: "right",

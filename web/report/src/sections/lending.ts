@@ -12,9 +12,10 @@ import type { Design, Page } from "../page.ts";
 import type { LentResource } from "../schema.ts";
 import { flows, lent, roundStep } from "../shape.ts";
 
-/** More flows or lenders than these are not told apart by eye. */
-const FLOWS_MAX = 60;
-const LENDERS_MAX = 9;
+/** More drives than these are not told apart by eye. */
+const DRIVES_MAX = 9;
+/** More pairs of a design than these are not read. */
+const PAIRS_MAX = 60;
 
 const RESOURCES: { key: LentResource; title: string; over: string; text: (value: number) => string; step: (greatest: number) => number }[] = [
   { key: "processor", title: "Processor time lent, mean over the run", over: "Processor time lent", text: cores, step: (greatest) => roundStep(greatest, [1, 2, 5, 10], 10) },
@@ -36,19 +37,19 @@ export function lending(page: Page): HTMLElement {
       ([chosen = 0]) => (lenders[chosen] ? [element("div", { class: "grid two" }, show(lenders[chosen]))] : []),
       () => lenders.map((design) => element("div", { class: "metric" }, element("h3", {}, design.name), element("div", { class: "grid two" }, show(design)))),
     ),
-    folded("Means as a table", table(`Lent on average over the run; the ${FLOWS_MAX} strongest pairs of each design`, ["Design", "Lender", "Borrower", "Processor time", "Mapping memory"], lenders.flatMap(meanRows))),
+    folded("Means as a table", table(`Lent on average over the run; the ${PAIRS_MAX} strongest pairs of each design`, ["Design", "Lender", "Borrower", "Processor time", "Mapping memory"], lenders.flatMap(meanRows))),
   );
 }
 
 function pictures(design: Design, { key, title, over, text, step }: (typeof RESOURCES)[number]): HTMLElement {
-  const { shown, rest } = flows(design.detail.lending, key, FLOWS_MAX);
+  const shown = flows(design.detail.lending, key, DRIVES_MAX);
   if (shown.length === 0) return captioned(title, element("p", {}, `${design.name} lends none.`));
-  const series = lent(design.detail.lending, key, design.detail.timeline.begin_seconds.length, LENDERS_MAX);
+  const series = lent(design.detail.lending, key, design.detail.timeline.begin_seconds.length, DRIVES_MAX);
   const colours = new Map(series.flatMap(({ lender }, index) => (lender === null ? [] : [[lender, index] as const])));
   return element(
     "div",
     { class: "stack" },
-    captioned(title, lendingFlows(design, title, shown, colours, text), ...(rest > 0 ? [element("p", { class: "quiet" }, `Weaker flows, ${text(rest)} together, are not drawn.`)] : [])),
+    captioned(title, lendingFlows(design, title, shown, colours, text)),
     ...(design.detail.timeline.begin_seconds.length > 0 ? [captioned(`${over} over time, by lender`, lentOverTime(design, over, series, step, colours, text))] : []),
   );
 }
@@ -64,7 +65,7 @@ function meanRows(design: Design): string[][] {
   return [...pairs.values()]
     .filter((pair) => pair.processor > 0 || pair.memory > 0)
     .sort((a, b) => b.processor - a.processor || b.memory - a.memory || a.lender - b.lender)
-    .slice(0, FLOWS_MAX)
+    .slice(0, PAIRS_MAX)
     .sort((a, b) => a.lender - b.lender || a.borrower - b.borrower)
     .map((pair) => [design.name, driveName(design, pair.lender), driveName(design, pair.borrower), cores(pair.processor), mebibytes(pair.memory)]);
 }

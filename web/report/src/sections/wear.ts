@@ -33,6 +33,7 @@ export function wear(page: Page): HTMLElement {
 
 function amplification(design: Design): HTMLElement {
   const data = design.result.drives.map((drive) => ({ name: drive.name, value: drive.write_amplification, text: ratio(drive.write_amplification) }));
+  if (data.every((drive) => !drive.value)) return captioned(`Write amplification of each drive, ${design.name}`, element("p", {}, "Nothing was written."));
   return captioned(`Write amplification of each drive, ${design.name}`, columns(`Write amplification of each drive of ${design.name}`, design.hue, "slots written for each host slot", "drive", data));
 }
 
