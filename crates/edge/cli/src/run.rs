@@ -4,7 +4,7 @@ use crate::arguments::RunOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_report::{ReportDocument, RunReport, run_table, split_table, verdict_sentence};
+use flashyard_report::{ReportDocument, RunReport, html_page, run_table, split_table, verdict_sentence};
 use flashyard_scenario::{
     DesignRun, Overrides, Point, Scenario, ScenarioError, document, fio_report, points, resolve_with, run_design,
     summarize,
@@ -96,11 +96,12 @@ fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
     Ok(())
 }
 
-/// The files of `--out`: figures, tables and the scenario that made them.
+/// The files of `--out`: page, figures, tables and the scenario that made them.
 fn write_files(document: &ReportDocument, directory: &Path) -> Result<()> {
     let value = serde_json::to_value(&document.report)?;
     output::write_file(directory, "report.json", &format!("{value:#}\n"))?;
     output::write_file(directory, "resolved.toml", &document.resolved)?;
+    output::write_file(directory, "report.html", &html_page(document)?)?;
     out::write_parquet(directory, document)
 }
 

@@ -1,4 +1,4 @@
-//! From a world's figures to what people and scripts read: result schema, table, cost, comparison with
+//! From a world's figures to what people and scripts read: result schema, table, page, cost, comparison with
 //! published figures.
 //!
 //! The JSON shapes are a contract: fields are added, never renamed. Source: ARCHITECTURE.md, command line.
@@ -7,6 +7,7 @@ mod bom;
 mod detail;
 mod expectation;
 mod fio_json;
+mod html;
 mod schema;
 mod table;
 
@@ -17,5 +18,6 @@ pub use detail::{
 };
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
+pub use html::{HtmlError, html_page};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -1,0 +1,55 @@
+// Makes dist/report.html from report/: one file with style, program and licences, and a place for the document.
+// With --check it only compares: exit status 1 when the committed file is not what a fresh build gives.
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const home = dirname(fileURLToPath(import.meta.url));
+const text = (...path) => readFileSync(join(home, ...path), "utf8").replaceAll("\r\n", "\n");
+const target = join(home, "dist", "report.html");
+/** Where `html_page` in crates/pure/report puts the document. */
+const PLACE = "%REPORT_DOCUMENT%";
+const SIZE_MAX = 1_500_000;
+
+/** Licences ask to stay with what is copied, also in minified form. */
+function notices() {
+  const parts = [
+    ["Apache ECharts (Apache-2.0)", text("node_modules/echarts/NOTICE"), text("node_modules/echarts/LICENSE")],
+    ["zrender (BSD-3-Clause)", text("node_modules/zrender/LICENSE")],
+    ["tslib (0BSD)", text("node_modules/tslib/LICENSE.txt")],
+  ];
+  const body = parts.map(([title, ...texts]) => `== ${title}\n${texts.map((one) => one.trim()).join("\n\n")}`).join("\n\n");
+  const whole = `This file is part of Flashyard (Apache-2.0). It contains:\n\n${body}`;
+  return `/*!\n${whole.replaceAll("*/", "* /").replaceAll("</", "< /")}\n*/`;
+}
+
+async function page() {
+  const options = { bundle: true, minify: true, write: false, absWorkingDir: home, legalComments: "none", target: "es2022", charset: "utf8", logLevel: "warning" };
+  const script = await build({ ...options, entryPoints: ["report/src/main.ts"], format: "iife", define: { "process.env.NODE_ENV": '"production"' } });
+  const style = await build({ ...options, entryPoints: ["report/style.css"] });
+  // Neither may end its element early.
+  const program = `${notices()}\n${script.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--")}`;
+  const hash = createHash("sha256").update(program).digest("base64");
+  const parts = { "%SCRIPT_HASH%": hash, "%STYLE%": style.outputFiles[0].text.trim(), "%SCRIPT%": program };
+  let html = text("report/template.html");
+  for (const [place, content] of Object.entries(parts)) html = html.replace(place, () => content);
+  if (html.split(PLACE).length !== 2) throw new Error(`${PLACE} must stand in the page exactly once`);
+  if (Buffer.byteLength(html) > SIZE_MAX) throw new Error(`the page has ${Buffer.byteLength(html)} bytes, more than ${SIZE_MAX}`);
+  return html;
+}
+
+const html = await page();
+if (process.argv.includes("--check")) {
+  if (text("dist/report.html") !== html) {
+    console.error("web/dist/report.html is not what web/report gives; run `make web` and commit the result");
+    process.exit(1);
+  }
+  console.log("web/dist/report.html is up to date");
+} else {
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, html);
+  console.log(`dist/report.html: ${Buffer.byteLength(html)} bytes`);
+}

@@ -1,0 +1,225 @@
+// The page in a real browser, from a file and without a network. Skipped, and loudly, where no browser is installed.
+
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { fixture } from "../fixture/generate.ts";
+import { browser, installed } from "./chromium.ts";
+import { CASES, HOSTILE, OUT, pageOf } from "./pages.ts";
+
+/** Sections with the least number of marks that their charts have in the usual report. */
+const MARKS: [string, number][] = [["compare", 18], ["distribution", 6], ["split", 100], ["utilization", 2000], ["overtime", 6], ["lending", 40], ["wear", 12], ["cost", 20]];
+
+interface Opened {
+  page: Page;
+  /** Errors of the console and of scripts, and requests for anything but the file itself. */
+  complaints: string[];
+}
+
+async function open(chromium: Browser, address: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  const page = await chromium.newPage({ viewport: { width: 1280, height: 800 }, ...options });
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
+  page.on("request", (request) => {
+    if (request.url() !== address && !request.url().startsWith("about:")) complaints.push(`request: ${request.url()}`);
+  });
+  await page.goto(address);
+  return { page, complaints };
+}
+
+/** Runs `check` on a fresh page of a case; nothing may be complained about meanwhile. */
+async function on(chromium: Browser, name: string, check: (page: Page) => Promise<void>, options?: BrowserContextOptions): Promise<void> {
+  const make = CASES[name];
+  assert.ok(make, name);
+  const { page, complaints } = await open(chromium, pageOf(name, make()), options);
+  await check(page);
+  assert.deepEqual(complaints, []);
+  await page.close();
+}
+
+const marks = (page: Page, section: string): Promise<number> => page.locator(`#${section} .chart svg path, #${section} .chart svg rect`).count();
+
+/** What the first chart of a section looks like; drawing again only changes the numbers in identifiers. */
+async function picture(page: Page, section: string): Promise<string> {
+  return (await page.locator(`#${section} .chart svg`).first().innerHTML()).replace(/zr\d+/g, "zr");
+}
+
+/** Shows the page as print sees it, or back; the page notices with the next frame. */
+async function medium(page: Page, media: "print" | "screen"): Promise<void> {
+  await page.emulateMedia({ media });
+  await page.waitForFunction((printing) => document.documentElement.classList.contains("printing") === printing, media === "print");
+}
+
+/** A value with its unit as a number: "66.3 GB/s" is 66.3e9. Written anew here, so that it does not share its errors. */
+function read(text: string): number {
+  const found = /^★?\s*(\$?)([\d.\s]+?)\s*([kMGTµmn%]?)(B\/s\/\$|B\/s|\/s|B|s|J)?$/.exec(text.replace(/[\u00a0\u202f]/g, " ").trim());
+  assert.ok(found, `cannot read ${text}`);
+  const factor = { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, "µ": 1e-6, n: 1e-9, "%": 0.01 }[found[3] ?? ""];
+  return Number((found[2] ?? "").replaceAll(" ", "")) * (factor ?? Number.NaN);
+}
+
+const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
+  ["every section of the usual report has its marks", (chromium) => on(chromium, "demo", async (page) => {
+    assert.equal(await page.title(), "demo – Flashyard report");
+    for (const [section, least] of MARKS) {
+      const found = await marks(page, section);
+      assert.ok(found >= least, `${section} has ${found} marks, not ${least}`);
+    }
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280, "the page scrolls sideways");
+  })],
+  ["the table says what the document says", (chromium) => on(chromium, "demo", async (page) => {
+    const designs = fixture().report.designs;
+    const rows: [string, (design: (typeof designs)[number]) => number | null][] = [
+      ["throughput", (d) => d.throughput_bytes_per_s], ["iops", (d) => d.iops], ["mean", (d) => (d.latency_us.mean ?? 0) / 1e6], ["p50", (d) => (d.latency_us.p50 ?? 0) / 1e6],
+      ["p99", (d) => (d.latency_us.p99 ?? 0) / 1e6], ["p999", (d) => (d.latency_us.p999 ?? 0) / 1e6], ["processor", (d) => d.processor_utilization], ["host", (d) => d.host_utilization],
+      ["flash", (d) => d.flash_utilization], ["miss", (d) => d.mapping_miss_ratio], ["waf", (d) => d.write_amplification], ["energy", (d) => d.energy_joules],
+      ["cost", (d) => d.bom_dollars], ["per-dollar", (d) => d.throughput_bytes_per_s_per_dollar], ["ios", (d) => d.ios],
+    ];
+    for (const [key, value] of rows) {
+      const cells = await page.locator(`tr[data-row="${key}"] td`).allTextContents();
+      assert.equal(cells.length, designs.length);
+      designs.forEach((design, index) => {
+        const [shown, expected] = [read(cells[index] ?? ""), value(design) ?? Number.NaN];
+        // Three digits, or a tenth of a percent.
+        assert.ok(Math.abs(shown - expected) <= Math.max(0.0051 * Math.abs(expected), 0.00051), `${key} of ${design.name}: ${cells[index]} for ${expected}`);
+      });
+    }
+    assert.match(await page.locator('tr[data-row="throughput"] td.best').innerText(), /72\.9/);
+  })],
+  ["hovering shows a value with its unit in every chart", (chromium) => on(chromium, "demo", async (page) => {
+    const units: [string, RegExp][] = [["compare", /GB\/s/], ["distribution", /µs|ms/], ["split", /µs \([\d.]+\s%\)/], ["utilization", /\d\s%/], ["overtime", /GB\/s/], ["lending", /cores?/], ["wear", /slots/], ["cost", /J/]];
+    for (const [section, unit] of units) {
+      const chart = page.locator(`#${section} .chart`).first();
+      await chart.scrollIntoViewIfNeeded();
+      const box = await chart.boundingBox();
+      assert.ok(box);
+      // Sweep until a mark is under the pointer.
+      let text = "";
+      for (let at = 0.3; at < 0.7 && !unit.test(text); at += 0.045) {
+        await page.mouse.move(box.x + box.width * at, box.y + box.height * (section === "compare" ? 0.2 : at));
+        text = (await chart.locator(".tip").allTextContents()).join(" ");
+      }
+      assert.match(text.replace(/[\u00a0\u202f]/g, " "), unit, section);
+    }
+  })],
+  ["the choice of design and figure changes the heat map, with the keyboard alone", (chromium) => on(chromium, "demo", async (page) => {
+    const before = await picture(page, "utilization");
+    await page.locator("#utilization fieldset").nth(1).locator("input:checked").focus();
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await page.locator("#utilization figcaption").innerText(), /Cores busy, shrunk/);
+    const other = await picture(page, "utilization");
+    assert.ok(other !== before, "another design looks the same");
+    await page.locator("#utilization fieldset").first().locator("input:checked").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await page.locator("#utilization figcaption").innerText(), /Cores lent to others, shrunk/);
+    assert.ok((await picture(page, "utilization")) !== other, "another figure looks the same");
+  })],
+  ["dark colours are used where they are preferred, and are not printed", (chromium) => on(chromium, "demo", async (page) => {
+    const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    assert.equal(await ground(), "rgb(18, 22, 27)");
+    const before = await picture(page, "overtime");
+    await medium(page, "print");
+    assert.equal(await ground(), "rgb(255, 255, 255)");
+    await medium(page, "screen");
+    assert.ok((await picture(page, "overtime")) === before, "the chart is not what it was before print");
+  }, { colorScheme: "dark" })],
+  ["print shows every choice, everything folded, and cuts no chart", (chromium) => on(chromium, "demo", async (page) => {
+    const screen = await page.locator(".chart").count();
+    await medium(page, "print");
+    // Five figures of three designs.
+    assert.equal(await page.locator("#utilization .chart").count(), 15);
+    assert.ok((await page.locator(".chart").count()) > screen + 14);
+    assert.equal(await page.locator("details:not([open])").count(), 0);
+    const wide = await page.evaluate(() => {
+      const main = document.querySelector("main");
+      const right = main?.getBoundingClientRect().right ?? 0;
+      return [...document.querySelectorAll("svg, table, pre")].filter((one) => one.getBoundingClientRect().right > right + 1).map((one) => one.outerHTML.slice(0, 80));
+    });
+    assert.deepEqual(wide, []);
+    const empty = await page.evaluate(() => [...document.querySelectorAll(".chart")].filter((one) => one.querySelectorAll("path, rect").length < 2).length);
+    assert.equal(empty, 0);
+    await medium(page, "screen");
+    assert.equal(await page.locator(".chart").count(), screen);
+    assert.equal(await page.locator("details[open]").count(), 0);
+  })],
+  ["the page prints to A4 with no blank page", (chromium) => on(chromium, "demo", async (page) => {
+    const file = `${OUT}/printed.pdf`;
+    const bytes = await page.pdf({ path: file, preferCSSPageSize: true });
+    const text = bytes.toString("latin1");
+    const pages = text.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+    assert.ok(pages >= 5 && pages <= 20, `${pages} pages`);
+    assert.match(text, /\/MediaBox\s*\[0 0 59[45][.\d]* 84[12][.\d]*\]/);
+    assert.ok(statSync(file).size > 100_000);
+    // Content streams of blank pages hold next to nothing.
+    const streams = [...text.matchAll(/\/Contents (\d+) 0 R/g)].map((found) => Number(new RegExp(`(?:^|\\n)${found[1]} 0 obj\\s*<<[^>]*?/Length (\\d+)`).exec(text)?.[1] ?? 0));
+    assert.equal(streams.length, pages);
+    assert.ok(streams.every((length) => length > 400), `lengths of pages: ${streams.join(", ")}`);
+  })],
+  ["hostile text stays text", (chromium) => on(chromium, "hostile", async (page) => {
+    assert.equal(await page.locator("h1").textContent(), HOSTILE);
+    assert.equal(await page.evaluate(() => (window as { broken?: number }).broken), undefined);
+    assert.equal(await page.locator("main img, main script, main b[onclick]").count(), 0);
+    const chart = page.locator("#utilization .chart");
+    await chart.scrollIntoViewIfNeeded();
+    await chart.hover();
+    assert.match((await chart.locator(".tip").textContent()) ?? "", /<img src=x/);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
+  })],
+  ["seven designs fit", (chromium) => on(chromium, "seven", async (page) => {
+    assert.equal(await page.locator("#utilization fieldset").nth(1).locator("input").count(), 7);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
+  })],
+  ["one design is not compared with itself", (chromium) => on(chromium, "one-design", async (page) => {
+    assert.equal(await page.locator("td.best").count(), 0);
+    assert.match(await page.locator("#lending").innerText(), /Nothing is lent/);
+  })],
+  ["one drive and one interval are drawn", async (chromium) => {
+    for (const name of ["one-drive", "one-interval"]) await on(chromium, name, async (page) => assert.ok((await marks(page, "utilization")) > 0));
+  }],
+  ["a hundred drives stay legible", (chromium) => on(chromium, "hundred-drives", async (page) => {
+    const labels = page.locator("#utilization .chart svg text");
+    assert.ok((await labels.filter({ hasText: "busy-" }).count()) >= 8);
+    const height = (await page.locator("#utilization .chart").boundingBox())?.height ?? 0;
+    assert.ok(height >= 700 && height < 1200, `${height} px`);
+    assert.ok((await page.locator("#lending .chart svg text").count()) < 120);
+  })],
+  ["without intervals, histograms and figures the page says what is missing", (chromium) => on(chromium, "hollow", async (page) => {
+    const text = await page.locator("main").innerText();
+    for (const words of ["No interval was recorded", "there is no distribution", "nothing to split", "Nothing is lent", "Nothing was written"]) assert.ok(text.includes(words), words);
+    assert.doesNotMatch(text, /undefined|NaN|Infinity/);
+  })],
+  ["a report without a design still opens", (chromium) => on(chromium, "none", async (page) => assert.match(await page.locator("#summary").innerText(), /No design was finished/))],
+  ["broken laws and an interrupted run come first", (chromium) => on(chromium, "broken", async (page) => {
+    const alerts = await page.locator("[role=alert]").allInnerTexts();
+    assert.equal(alerts.length, 2);
+    assert.match(alerts.join(" "), /interrupted.*Little's law/s);
+    assert.ok(((await page.locator("#laws").boundingBox())?.y ?? 9999) < 800, "the warning is not on the first screen");
+  })],
+  ["a narrow screen does not scroll sideways", (chromium) => on(chromium, "demo", async (page) => {
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 420);
+  }, { viewport: { width: 420, height: 800 } })],
+];
+
+if (!installed()) {
+  console.error("SKIPPED: no chromium is installed; the report page was not tested in a browser");
+  process.exit(0);
+}
+const chromium = await browser();
+let failed = 0;
+for (const [name, test] of TESTS) {
+  const begin = performance.now();
+  try {
+    await test(chromium);
+    console.log(`ok   ${name} (${((performance.now() - begin) / 1000).toFixed(1)} s)`);
+  } catch (error) {
+    failed += 1;
+    console.error(`FAIL ${name}\n     ${error instanceof Error ? error.message.slice(0, 1000) : error}`);
+  }
+}
+await chromium.close();
+console.log(`${TESTS.length - failed} of ${TESTS.length} browser tests passed`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,41 @@
+// The page: reads the document that stands in it and builds one section after the other.
+
+import { drawCharts } from "./chart.ts";
+import { element } from "./dom.ts";
+import { page } from "./page.ts";
+import { watchPrinting } from "./print.ts";
+import type { ReportDocument } from "./schema.ts";
+import { compare } from "./sections/compare.ts";
+import { configuration } from "./sections/configuration.ts";
+import { cost } from "./sections/cost.ts";
+import { distribution } from "./sections/distribution.ts";
+import { header, warnings } from "./sections/header.ts";
+import { lending } from "./sections/lending.ts";
+import { overtime } from "./sections/overtime.ts";
+import { split } from "./sections/split.ts";
+import { summary } from "./sections/summary.ts";
+import { utilization } from "./sections/utilization.ts";
+import { wear } from "./sections/wear.ts";
+
+const SECTIONS = [summary, compare, distribution, split, utilization, overtime, lending, wear, cost, configuration];
+
+function show(): void {
+  const text = document.getElementById("report-document")?.textContent ?? "";
+  const shown = page(JSON.parse(text) as ReportDocument);
+  document.title = `${shown.document.report.scenario} – Flashyard report`;
+  const sections = SECTIONS.map((build) => build(shown));
+  const links = sections.map((one) => element("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? ""));
+  document.querySelector("main")?.replaceChildren(header(shown), ...warnings(shown), element("nav", { "aria-label": "Sections" }, links), ...sections);
+  drawCharts();
+  watchPrinting();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts(true));
+  let width = document.documentElement.clientWidth;
+  addEventListener("resize", () => {
+    // Only a new width needs new charts; a phone's address bar changes the height.
+    if (width === document.documentElement.clientWidth) return;
+    width = document.documentElement.clientWidth;
+    drawCharts(true);
+  });
+}
+
+show();

@@ -1,0 +1,149 @@
+// The shape of a report, as `crates/pure/report` writes it (`detail.rs`, `schema.rs`). A test there compares the keys.
+
+/** A number that the writer could not always compute: JSON has no infinity and no "not a number", so they arrive as null. */
+export type Figure = number | null;
+
+export interface ReportDocument {
+  report: RunReport;
+  /** One entry a design, in the order of `report.designs`. */
+  details: DesignDetail[];
+  /** The meaning of the columns of every split. */
+  causes: Cause[];
+  /** TOML with a provenance mark on every number. */
+  resolved: string;
+  version: string;
+}
+
+export interface Cause {
+  key: string;
+  label: string;
+  note: string;
+}
+
+export interface RunReport {
+  scenario: string;
+  seed: number;
+  simulated_seconds: Figure;
+  wall_seconds: Figure;
+  workload: string;
+  complete: boolean;
+  designs: DesignResult[];
+}
+
+export interface LatencySummary {
+  mean: Figure;
+  p50: Figure;
+  p99: Figure;
+  p999: Figure;
+  max: Figure;
+}
+
+export interface SplitRow {
+  /** `mean`, `p50`, `p99` or `p99.9`. */
+  at: string;
+  requests: number;
+  latency_us: Figure;
+  parts_us: Figure[];
+}
+
+export interface DesignResult {
+  name: string;
+  window_seconds: Figure;
+  ios: number;
+  read_bytes: number;
+  write_bytes: number;
+  throughput_bytes_per_s: Figure;
+  iops: Figure;
+  latency_us: LatencySummary;
+  latency_split: SplitRow[];
+  processor_utilization: Figure;
+  flash_utilization: Figure;
+  mapping_miss_ratio: Figure;
+  write_amplification: Figure;
+  energy_joules: Figure;
+  bom_dollars: Figure;
+  throughput_bytes_per_s_per_dollar: Figure;
+  host_utilization: Figure;
+  redirected_share: Figure;
+  lent_segments: number;
+  laws: { hold: boolean; broken: string[] };
+  drives: DriveResult[];
+}
+
+export interface DriveResult {
+  name: string;
+  ios: number;
+  read_bytes: number;
+  write_bytes: number;
+  throughput_bytes_per_s: Figure;
+  iops: Figure;
+  latency_us: LatencySummary;
+  processor_utilization: Figure;
+  lent_utilization: Figure;
+  flash_utilization: Figure;
+  mapping_miss_ratio: Figure;
+  write_amplification: Figure;
+  energy_joules: Figure;
+  bom_dollars: Figure;
+}
+
+export interface DesignDetail {
+  name: string;
+  latency: { up_to_us: Figure; requests: number }[];
+  percentiles: { percent: number; latency_us: Figure }[];
+  timeline: Timeline;
+  lending: Lending[];
+  flash: FlashDetail[];
+  energy_joules: EnergyParts;
+}
+
+/** Equal intervals from the start of the run; every array has the length of `begin_seconds`. */
+export interface Timeline {
+  interval_seconds: number;
+  begin_seconds: number[];
+  end_seconds: number;
+  measured_from_seconds: number;
+  drives: DriveTimeline[];
+}
+
+export interface DriveTimeline {
+  name: string;
+  read_bytes_per_s: Figure[];
+  write_bytes_per_s: Figure[];
+  iops: Figure[];
+  latency_mean_us: Figure[];
+  processor_utilization: Figure[];
+  lent_utilization: Figure[];
+  bus_utilization: Figure[];
+  die_utilization: Figure[];
+  mapping_miss_ratio: Figure[];
+  write_amplification: Figure[];
+}
+
+export type LentResource = "processor" | "memory";
+
+export interface Lending {
+  resource: LentResource;
+  /** Indices among the drives. */
+  lender: number;
+  borrower: number;
+  /** Mean amount in each interval: cores, or MiB. */
+  amount: Figure[];
+  mean: Figure;
+}
+
+export interface FlashDetail {
+  page_reads: number;
+  page_programs: number;
+  block_erases: number;
+  read_retries: number;
+  /** `[erases, superblocks with so many]`, rising. */
+  erase_counts: [number, number][];
+}
+
+export interface EnergyParts {
+  cores: Figure;
+  dram: Figure;
+  link: Figure;
+  flash: Figure;
+}

@@ -1,0 +1,44 @@
+// What was run, and whatever a reader must know before believing a figure.
+
+import { element } from "../dom.ts";
+import { seconds } from "../format.ts";
+import type { Page } from "../page.ts";
+
+export function header({ document: { report, version } }: Page): HTMLElement {
+  const facts: [string, string][] = [
+    ["Workload", report.workload],
+    ["Designs", report.designs.map((design) => design.name).join(", ") || "none"],
+    ["Seed", String(report.seed)],
+    ["Simulated time", seconds(report.simulated_seconds)],
+    ["Wall time", seconds(report.wall_seconds)],
+    ["Program", `flashyard ${version}`],
+  ];
+  return element(
+    "header",
+    {},
+    element("p", { class: "kind" }, "Flashyard report"),
+    element("h1", {}, report.scenario),
+    element("dl", { class: "facts" }, facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
+  );
+}
+
+/** Broken laws and an interrupted run, loudly; that all laws hold, quietly. */
+export function warnings({ document: { report }, designs }: Page): HTMLElement[] {
+  const shown: HTMLElement[] = [];
+  if (!report.complete) {
+    shown.push(element("aside", { class: "alert", role: "alert" }, element("h2", {}, "The run was interrupted"), element("p", {}, "Only the designs below were finished; the others are missing.")));
+  }
+  const broken = designs.filter((design) => !design.result.laws.hold || design.result.laws.broken.length > 0);
+  if (broken.length > 0) {
+    const items = broken.flatMap((design) => {
+      const laws = design.result.laws.broken;
+      return (laws.length > 0 ? laws : ["a law does not hold"]).map((law) => element("li", {}, element("b", {}, design.name), `: ${law}`));
+    });
+    shown.push(
+      element("aside", { class: "alert", role: "alert", id: "laws" }, element("h2", {}, "Broken laws: do not trust these figures"), element("p", {}, "A law that must hold on every run does not. This is an error of the program; please report it."), element("ul", {}, items)),
+    );
+  } else if (designs.length > 0) {
+    shown.push(element("p", { class: "quiet", id: "laws" }, "All laws that are checked on a run (Little’s law, utilization, conservation of requests and bytes) hold in every design."));
+  }
+  return shown;
+}
