@@ -10,7 +10,7 @@ use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
 
 /// Readings kept at most; half as many after each doubling.
-const READINGS_MAX: usize = 512;
+const READINGS_MAX: usize = 256;
 
 /// The first interval.
 const FIRST_INTERVAL: SimSpan = SimSpan::from_us(100);
