@@ -36,7 +36,8 @@ export function lentOverTime(design: Design, title: string, lenders: ReturnType<
         name: name(entry.lender),
         stack: "lent",
         step: "middle",
-        symbol: "none",
+        // One interval makes no area, but it makes a dot.
+        symbol: times.length > 1 ? "none" : "circle",
         color: hue(entry.lender),
         lineStyle: { width: 0 },
         areaStyle: { opacity: 0.9 },
