@@ -6,7 +6,7 @@ FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint docs
+.PHONY: help demo test bench lint docs web lint-web test-web
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -27,6 +27,30 @@ lint: ## format, clippy and tidy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask tidy
+	$(MAKE) lint-web
 
 docs: ## the API documentation, without a warning
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci
+	touch $@
+
+web: web/node_modules/.package-lock.json ## build the report page, web/dist/report.html (needs Node and npm; the program does not)
+	cd web && npm run --silent build
+
+lint-web: ## types and tests of the report page, and whether web/dist is up to date; skipped without npm
+ifeq ($(shell command -v npm),)
+	@echo "SKIPPED: npm is missing; nobody checked that web/dist/report.html is what web/report gives" >&2
+else
+	$(MAKE) web/node_modules/.package-lock.json
+	cd web && npm run --silent check && npm run --silent test
+endif
+
+test-web: ## the report page in a real browser; skipped without npm or chromium
+ifeq ($(shell command -v npm),)
+	@echo "SKIPPED: npm is missing; the report page was not tested in a browser" >&2
+else
+	$(MAKE) web/node_modules/.package-lock.json
+	cd web && npm run --silent test-browser
+endif

@@ -16,5 +16,5 @@ const out = join(home, "out", testing ? "test" : "run");
 rmSync(out, { recursive: true, force: true });
 await build({ absWorkingDir: home, entryPoints: entries, outdir: out, outExtension: { ".js": ".mjs" }, bundle: true, platform: "node", format: "esm", target: "node20", packages: "external", logLevel: "warning" });
 const built = entries.map((entry) => join(out, basename(entry).replace(/ts$/, "mjs")));
-const { status } = spawnSync(process.execPath, [...(testing ? ["--test"] : []), ...built, ...rest], { cwd: home, stdio: "inherit" });
+const { status } = spawnSync(process.execPath, [...(testing ? ["--test", "--test-reporter=dot"] : []), ...built, ...rest], { cwd: home, stdio: "inherit" });
 process.exit(status ?? 1);

@@ -178,7 +178,9 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.match(await page.locator("#lending").innerText(), /Nothing is lent/);
   })],
   ["one drive and one interval are drawn", async (chromium) => {
-    for (const name of ["one-drive", "one-interval"]) await on(chromium, name, async (page) => assert.ok((await marks(page, "utilization")) > 0));
+    for (const name of ["one-drive", "one-interval"]) await on(chromium, name, async (page) => {
+      for (const section of ["utilization", "overtime"]) assert.ok((await marks(page, section)) > 0);
+    });
   }],
   ["a hundred drives stay legible", (chromium) => on(chromium, "hundred-drives", async (page) => {
     const labels = page.locator("#utilization .chart svg text");

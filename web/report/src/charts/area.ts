@@ -10,7 +10,7 @@ import { intervals, type lent } from "../shape.ts";
 export function lentOverTime(design: Design, title: string, lenders: ReturnType<typeof lent>, step: (greatest: number) => number, colours: ReadonlyMap<number, number>, text: (value: number) => string): HTMLElement {
   const { timeline } = design.detail;
   const times = intervals(timeline);
-  const name = (lender: number | null): string => (lender === null ? "other drives" : driveName(design, lender));
+  const name = (lender: number | null): string => (lender === null ? "others" : driveName(design, lender));
   const names = lenders.map((entry) => name(entry.lender));
   const greatest = Math.max(0, ...times.map((_, index) => lenders.reduce((sum, entry) => sum + (entry.amount[index] ?? 0), 0)));
   return chart(`${title} over simulated time, stacked by lender`, 250, (theme) => {
@@ -36,7 +36,8 @@ export function lentOverTime(design: Design, title: string, lenders: ReturnType<
         name: name(entry.lender),
         stack: "lent",
         step: "middle",
-        symbol: "none",
+        // One interval makes no area, but it makes a dot.
+        symbol: times.length > 1 ? "none" : "circle",
         color: hue(entry.lender),
         lineStyle: { width: 0 },
         areaStyle: { opacity: 0.9 },

@@ -52,6 +52,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
     visualMap: {
       type: "continuous",
       show: !small,
+      hoverLink: false,
       min: 0,
       max: 1,
       dimension: 2,

@@ -44,7 +44,7 @@ export function latencyHistogram(page: Page): HTMLElement {
       axisLabel: { ...valueAxis(theme, latency).axisLabel, customValues: ticks },
       splitLine: { show: false },
     },
-    yAxis: { type: "value", min: 0, splitNumber: 4, ...valueAxis(theme, percent) },
+    yAxis: { type: "value", min: 0, ...(shares.flat().some(([, share]) => share > 0.8) && { max: 1 }), splitNumber: 4, ...valueAxis(theme, percent) },
     series: designs.map((design, index) => ({
       type: "line",
       name: design.name,

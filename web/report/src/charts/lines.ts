@@ -43,7 +43,8 @@ export function timeLines(page: Page, title: string, series: readonly (readonly 
       name: design.name,
       color: theme.hue(design.hue),
       lineStyle: { width: 1.6, type: designDash(design.index) },
-      symbol: "none",
+      // One interval makes no line, but it makes a dot.
+      symbol: (series[index]?.length ?? 0) > 1 ? "none" : "circle",
       data: (series[index] ?? []).map(([time, value]) => [time, value ?? "-"]),
       ...(index === 0 && warm > 0 && {
         markArea: {

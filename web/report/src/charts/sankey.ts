@@ -6,7 +6,7 @@ import { driveName } from "../page.ts";
 import type { Design } from "../page.ts";
 import type { Flow } from "../shape.ts";
 
-const OTHERS = "other drives";
+const OTHERS = "others";
 
 /** `colours` gives each lender its place in the palette. */
 export function lendingFlows(design: Design, title: string, flows: readonly Flow[], colours: ReadonlyMap<number, number>, text: (value: number) => string): HTMLElement {
