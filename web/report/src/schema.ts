@@ -26,6 +26,7 @@ export interface RunReport {
   simulated_seconds: Figure;
   wall_seconds: Figure;
   workload: string;
+  scaling: string[];
   complete: boolean;
   designs: DesignResult[];
 }
@@ -48,6 +49,8 @@ export interface SplitRow {
 
 export interface DesignResult {
   name: string;
+  /** Where in a sweep it was run, as `section.key=value`. */
+  point: string[];
   window_seconds: Figure;
   ios: number;
   read_bytes: number;

@@ -7,6 +7,7 @@ import type { Page } from "../page.ts";
 export function header({ document: { report, version } }: Page): HTMLElement {
   const facts: [string, string][] = [
     ["Workload", report.workload],
+    ...report.scaling.map((note): [string, string] => ["Scaling", note]),
     ["Designs", report.designs.map((design) => design.name).join(", ") || "none"],
     ["Seed", String(report.seed)],
     ["Simulated time", seconds(report.simulated_seconds)],
