@@ -12,6 +12,8 @@ use std::fmt;
 pub struct TraceSummary {
     /// Name of the format.
     pub format: &'static str,
+    /// How the trace was read: what the format assumes, files that are missing.
+    pub note: String,
     /// Rows by what happened to them.
     pub counts: RowCounts,
     /// Rows that read.
@@ -98,6 +100,7 @@ impl Totals {
     pub(crate) fn finish(self, reader: &TraceReader) -> TraceSummary {
         TraceSummary {
             format: reader.format().name(),
+            note: reader.note(),
             counts: *reader.counts(),
             reads: self.reads,
             writes: self.writes,
@@ -129,14 +132,11 @@ impl fmt::Display for TraceSummary {
             "irregular rows  {} reordered, {} with a clock jump, {} with a rounded offset; {} lines passed over",
             counts.reordered, counts.jumped, counts.rounded, counts.skipped
         )?;
-        let reasons = [
-            (counts.skipped_blank, "blank"),
-            (counts.skipped_other_event, "other events"),
-            (counts.skipped_no_range, "without a range"),
-            (counts.skipped_totals, "totals"),
-        ];
         let reasons: Vec<String> =
-            reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
-        if reasons.is_empty() { Ok(()) } else { write!(f, " ({})", reasons.join(", ")) }
+            counts.reasons().iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        if !reasons.is_empty() {
+            write!(f, " ({})", reasons.join(", "))?;
+        }
+        write!(f, "\nhow             {}", self.note)
     }
 }

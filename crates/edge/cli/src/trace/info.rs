@@ -49,6 +49,8 @@ fn contract(file: &Path, analysis: &TraceAnalysis) -> Value {
         "jumped_rows": counts.jumped,
         "rounded_rows": counts.rounded,
         "skipped_lines": counts.skipped,
+        "assumed_rows": counts.assumed,
+        "note": summary.note,
         "rate": rate(&analysis.rate),
         "read_sizes": sizes(&analysis.read_sizes),
         "write_sizes": sizes(&analysis.write_sizes),

@@ -76,6 +76,7 @@ impl<W: Write + Send> Sink for Parquet<W> {
             ("jumped_rows", counts.jumped),
             ("rounded_rows", counts.rounded),
             ("skipped_lines", counts.skipped),
+            ("assumed_rows", counts.assumed),
         ];
         self.table.metadata("flashyard.trace.format", format);
         for (key, count) in counted {
