@@ -132,8 +132,12 @@ impl fmt::Display for TraceSummary {
             "irregular rows  {} reordered, {} with a clock jump, {} with a rounded offset; {} lines passed over",
             counts.reordered, counts.jumped, counts.rounded, counts.skipped
         )?;
-        let reasons: Vec<String> =
-            counts.reasons().iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        let reasons: Vec<String> = counts
+            .reasons()
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
         if !reasons.is_empty() {
             write!(f, " ({})", reasons.join(", "))?;
         }
