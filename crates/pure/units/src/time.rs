@@ -37,6 +37,11 @@ impl SimTime {
         self.0 as f64 / 1e12
     }
 
+    /// `span` later, or the end of time (213 days) where that comes first.
+    pub const fn saturating_add(self, span: SimSpan) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
     /// Time passed since `earlier`.
     ///
     /// Panics when `earlier` is later: time never goes backwards.
