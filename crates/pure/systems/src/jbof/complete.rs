@@ -1,17 +1,17 @@
 //! Completions, periodic monitoring and copy-back.
 
-use super::world::{Event, Jbof, Phase, Purpose, Request, TickMark};
-use crate::xbof::DriveReading;
+use super::world::{Event, Jbof, Phase, Purpose, Request};
+use flashyard_cxl::Transaction;
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_stats::{Cause, TimeSplit};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::SimTime;
 
 impl Jbof {
     /// The drive completes the request's command at `at`; the application hears of it later.
     #[inline]
-    pub(super) fn completed(&mut self, now: SimTime, id: u32, at: SimTime, time: &TimeSplit) {
+    pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
         let request = &self.requests[id as usize];
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
         match request.operation {
@@ -20,6 +20,13 @@ impl Jbof {
             Operation::Trim | Operation::Flush => {}
         }
         let latency = self.config.host.complete_latency;
+        let (owner, lender) = (request.drive, request.compute);
+        if lender != owner && self.harvest.is_some() {
+            // The agent sets the completion flag in the lender's memory; the lender posts the completion.
+            let flag = self.fabric.access(now, owner, lender, Transaction::Store, 1);
+            self.journeys[id as usize].time.add(Cause::InterDrive, flag);
+            at += flag;
+        }
         let journey = &mut self.journeys[id as usize];
         journey.time.merge(time);
         journey.time.add(Cause::Host, latency);
@@ -82,75 +89,6 @@ impl Jbof {
         }
     }
 
-    /// One period of monitoring: readings, managers' turns, and what they mean for mapping memory.
-    pub(super) fn tick(&mut self, now: SimTime) {
-        let period = self.config.harvest.period;
-        let readings: Vec<DriveReading> =
-            (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
-        self.account_loans(now);
-        let Some(harvest) = &mut self.harvest else { return };
-        let before = harvest.loans().to_vec();
-        harvest.tick(&readings, &self.curves);
-        if before != harvest.loans() {
-            self.apply_loans(now, &readings);
-        }
-        if self.ended.is_none() {
-            self.runner.queue.push(now + period, Event::Tick);
-        }
-    }
-
-    fn read_monitors(&mut self, number: usize, period: SimSpan) -> DriveReading {
-        let drive = &self.drives[number];
-        let nand = &drive.data.nand;
-        let cache = drive.data.cache.counters();
-        let mark = TickMark {
-            busy: drive.compute.busy(),
-            lent: self.lent[number],
-            bus: nand.bus_busy(),
-            die: nand.die_busy(),
-            accesses: cache.local_hits + cache.offsite_hits + cache.misses,
-            misses: cache.misses,
-        };
-        let before = std::mem::replace(&mut self.tick_marks[number], mark);
-        let cores = period * u64::from(drive.compute.cores());
-        let geometry = &nand.config().geometry;
-        let share = |now: SimSpan, before: SimSpan, whole: SimSpan| (now - before).ratio_of(whole).min(1.0);
-        let processor = share(mark.busy, before.busy, cores);
-        let lent = share(mark.lent, before.lent, cores);
-        let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));
-        let die = share(mark.die, before.die, period * u64::from(geometry.dies()));
-        DriveReading {
-            processor,
-            processor_own: (processor - lent).max(0.0),
-            data_end: bus.max(die),
-            accesses: mark.accesses - before.accesses,
-            misses: mark.misses - before.misses,
-            local_pages: self.local_pages(),
-        }
-    }
-
-    /// Translation pages of a drive's own memory when nothing is lent.
-    fn local_pages(&self) -> u32 {
-        self.drives[0].config().mapping_cache_pages.min(self.config.map_pages())
-    }
-
-    fn apply_loans(&mut self, now: SimTime, readings: &[DriveReading]) {
-        let Some(harvest) = &self.harvest else { return };
-        let per_segment = harvest.config().pages_per_segment;
-        let warm = harvest.config().warm_memory;
-        let loans = harvest.loans().to_vec();
-        for number in 0..self.drives.len() as u16 {
-            let sum = |side: fn(&crate::xbof::MemoryLoan) -> u16| -> u32 {
-                loans.iter().filter(|loan| side(loan) == number).map(|loan| loan.segments * per_segment).sum()
-            };
-            let (lent, borrowed) = (sum(|loan| loan.lender), sum(|loan| loan.borrower));
-            let local = readings[number as usize].local_pages - lent.min(readings[number as usize].local_pages);
-            self.on_drive(now, number, |drive, now, out| {
-                drive.data.set_mapping_memory(now, local, borrowed, warm, out);
-            });
-        }
-    }
-
     /// Starts copying redirected data back to its owners.
     pub(super) fn start_copy_back(&mut self, now: SimTime) {
         let slots = self.config.vh.copy_back_slots;
@@ -173,6 +111,8 @@ impl Jbof {
             drive: piece.lender,
             compute: piece.lender,
             offer: 0,
+            generation: 0,
+            stamp: 0,
             phase: Phase::Firmware,
             purpose: Purpose::CopyRead,
             operation: Operation::Read,

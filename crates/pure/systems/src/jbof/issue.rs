@@ -149,6 +149,7 @@ impl Jbof {
         }
         stream.rise(self.begun.is_some() && self.ended.is_none() && stream.counts(now));
         let home = stream.drive;
+        self.last_stamp += 1;
         let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
         let (operation, len_bytes) = (request.operation, request.len_bytes);
@@ -158,6 +159,8 @@ impl Jbof {
             drive: home,
             compute: home,
             offer: 0,
+            generation: 0,
+            stamp: self.last_stamp,
             phase: Phase::Firmware,
             purpose: Purpose::Foreground,
             operation,
@@ -217,8 +220,8 @@ impl Jbof {
         if harvest.bindings(request.drive).is_empty() || request.operation == Operation::Flush {
             return;
         }
-        if let Some((lender, offer)) = harvest.route(request.drive, self.route_rng.unit()) {
-            harvest.redirected(lender, offer);
+        if let Some((lender, offer)) = harvest.driver().route(request.drive, self.route_rng.unit()) {
+            harvest.driver_mut().enter(lender, offer);
             request.compute = lender;
             request.offer = offer;
             self.redirected += 1;

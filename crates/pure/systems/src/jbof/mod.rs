@@ -10,12 +10,14 @@
 //! | XBOF | as Shrunk, and lenders' cores | half the DRAM, and lenders' | processor and memory harvesting |
 //!
 //! The path of a request: a stream issues it (`issue.rs`) → host driver (`host`) → `Arrive` → firmware on
-//! whichever cores the design says (`route.rs`) → the owner's data-end → completion (`complete.rs`).
+//! whichever cores the design says (`route.rs`, a lender's: `remote.rs`) → the owner's data-end → completion (`complete.rs`).
 //! Source: [P] sheet xbof §5.
 
 mod complete;
 mod config;
 mod issue;
+mod lending;
+mod remote;
 mod result;
 mod route;
 mod sanity;

@@ -1,14 +1,11 @@
 //! Where firmware runs: own cores, a lender's, or the host's; and where a virtual drive's data goes.
 
 use super::config::Design;
-use super::world::{Event, Jbof, Phase, Purpose, Request};
-use flashyard_cxl::Transaction;
+use super::lending::scan_of;
+use super::world::{Jbof, Phase, Purpose, Request};
 use flashyard_ssd::{CommandSpec, Job, Operation};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
-
-/// Mapping entries in one cache line of 64 bytes.
-const ENTRIES_PER_LINE: u32 = 16;
 
 impl Jbof {
     /// A command reaches its drive: queue its firmware job, or go straight to the data-end when the
@@ -19,26 +16,15 @@ impl Jbof {
         if self.config.design == Design::Oc {
             return self.execute(now, id);
         }
-        let mut job = self.drives[request.drive as usize].firmware_job(id, self.slices(&request));
-        let mut between = SimSpan::ZERO;
-        let queue = if request.compute == request.drive {
-            1
-        } else {
-            // The lender walks the owner's tables: its core waits for remote lines instead of its own DRAM.
-            job.stall = self.remote_stall(now, request.compute, request.drive, request.count);
-            between = job.stall;
-            self.lent[request.compute as usize] += job.busy;
-            self.lending.lend(request.compute, request.drive, job.busy);
-            2 + request.offer as usize
-        };
-        let owner = &self.drives[request.drive as usize];
-        if request.operation == Operation::Write && owner.data.cache.offsite_capacity() > 0 {
-            job.stall += self.config.harvest.log_commit;
-            between += self.config.harvest.log_commit;
+        if request.compute != request.drive {
+            return self.arrive_at_lender(now, id);
         }
+        let mut job = self.drives[request.drive as usize].firmware_job(id, self.slices(&request));
+        let between = if self.harvest.is_some() { self.mapping_costs(now, id) } else { SimSpan::ZERO };
+        job.stall += between;
         self.journeys[id as usize].time.add(Cause::InterDrive, between);
         self.begin_job(now, &job, between);
-        self.enqueue(now, request.compute, queue, job);
+        self.enqueue(now, request.compute, 1, job);
     }
 
     /// Slices that firmware works through. Copy-back moves extents of whole flash pages: the 10 GB/s at
@@ -52,55 +38,33 @@ impl Jbof {
         }
     }
 
-    /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.
-    fn remote_stall(&mut self, now: SimTime, lender: u16, owner: u16, slots: u32) -> SimSpan {
-        let lines = 1 + u64::from(slots.div_ceil(ENTRIES_PER_LINE));
-        self.fabric.access(now, lender, owner, Transaction::Load, lines)
-            + self.fabric.access(now, lender, owner, Transaction::Atomic, 2)
-    }
-
     /// Accounts for a firmware job that waits for a core: `between` of its stall is spent on other drives.
     #[inline]
-    fn begin_job(&mut self, now: SimTime, job: &Job, between: SimSpan) {
+    pub(super) fn begin_job(&mut self, now: SimTime, job: &Job, between: SimSpan) {
         let journey = &mut self.journeys[job.tag as usize];
         journey.time.add(Cause::Core, job.busy + job.stall - between);
         journey.unqueued = now + job.busy + job.stall;
     }
 
     #[inline]
-    fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
+    pub(super) fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
         self.ledger.demanded(job.busy);
         self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, queue, job, out));
     }
 
-    /// A core has finished a job of the request.
+    /// A core has finished a job of the request, or a scan of descriptors.
     #[inline]
     pub(super) fn firmware_done(&mut self, now: SimTime, id: u32) {
-        let request = self.requests[id as usize];
+        if let Some(drive) = scan_of(id) {
+            return self.scanned(now, drive);
+        }
+        let request = &self.requests[id as usize];
         let journey = &mut self.journeys[id as usize];
         journey.time.add(Cause::Queue, now.since(journey.unqueued));
         if request.phase == Phase::Agent || request.compute == request.drive {
             return self.execute(now, id);
         }
-        if let Some(harvest) = &mut self.harvest {
-            harvest.shadow_done(request.compute, request.offer);
-        }
-        let visible = self.fabric.access(now, request.compute, request.drive, Transaction::Store, 1);
-        self.journeys[id as usize].time.add(Cause::InterDrive, visible);
-        self.runner.queue.push(now + visible, Event::Wrapped { request: id });
-    }
-
-    /// A lender's wrapped operations are in the owner's message queue: its agent takes them.
-    pub(super) fn unwrap_message(&mut self, now: SimTime, id: u32) {
-        let request = &mut self.requests[id as usize];
-        request.phase = Phase::Agent;
-        let (drive, count) = (request.drive, request.count);
-        // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
-        let pages = count.div_ceil(self.drives[drive as usize].data.ftl.layout().slots_per_page);
-        let busy = self.config.harvest.agent_cost * u64::from(1 + pages);
-        let job = Job { tag: id, busy, stall: SimSpan::ZERO };
-        self.begin_job(now, &job, SimSpan::ZERO);
-        self.enqueue(now, drive, 0, job);
+        self.store_messages(now, id);
     }
 
     /// Hands the command to the data-end that owns the flash.
@@ -113,9 +77,10 @@ impl Jbof {
             operation: request.operation,
             first: request.first,
             count: request.count,
-            stamp: u64::from(id) + 1,
+            stamp: request.stamp,
         };
         let drive = request.drive;
+        self.served_by_lenders[drive as usize] += u64::from(request.compute != drive);
         self.track_misses(drive, &spec);
         self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
     }

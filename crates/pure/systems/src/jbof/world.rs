@@ -6,7 +6,7 @@ use super::sanity::Ledger;
 use super::stream::{Pacing, Stream, StreamSpec};
 use super::timeline::{LendingLedger, Timeline, Totals};
 use crate::vh::CopyBack;
-use crate::xbof::Harvest;
+use crate::xbof::{Harvest, MappingLocks, MessageRing};
 use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
@@ -28,16 +28,22 @@ pub(super) enum Event {
     Drive { drive: u16, event: DriveEvent },
     /// A command reaches its drive.
     Arrive { request: u32 },
-    /// A lender's firmware result reaches the owner's message queue.
-    Wrapped { request: u32 },
+    /// A lender looks again for room in the owner's message queue.
+    Store { request: u32 },
+    /// What a lender has stored is visible in the owner's message queue.
+    Wrapped { owner: u16, lender: u16 },
     /// A completion reaches the application.
     Finished { request: u32 },
     /// A stream's next arrival.
     Issue { stream: u16 },
     /// A stream starts late, or goes on after a pause.
     Resume { stream: u16 },
-    /// Monitors and descriptors.
+    /// Monitors and descriptors of the drives.
     Tick,
+    /// The host driver's look at the descriptors.
+    HostTick,
+    /// A compare-and-swap that a drive sent reaches the descriptor.
+    Swap { drive: u16 },
     /// Figures count from here.
     WarmupEnd,
     /// Streams stop issuing.
@@ -82,6 +88,8 @@ pub(super) struct Request {
     pub(super) compute: u16,
     /// The lender's offer when `compute` is a lender.
     pub(super) offer: u16,
+    /// The generation of the owner's ring that the lender knew when it took the command.
+    pub(super) generation: u16,
     pub(super) phase: Phase,
     pub(super) purpose: Purpose,
     pub(super) operation: Operation,
@@ -92,6 +100,8 @@ pub(super) struct Request {
     /// Parts that have not completed.
     pub(super) parts: u32,
     pub(super) issued: SimTime,
+    /// Payload of every slot written: no two writes have the same.
+    pub(super) stamp: u64,
 }
 
 /// Where the time of a request went so far.
@@ -120,6 +130,18 @@ pub struct Jbof {
     pub(super) free: Vec<u32>,
     pub(super) effects: Vec<DriveEffect>,
     pub(super) harvest: Option<Harvest>,
+    /// The message queues, by owner and lender; empty when no processor is lent.
+    pub(super) rings: Vec<MessageRing>,
+    /// Locks of each drive's map; empty when no processor is lent.
+    pub(super) locks: Vec<MappingLocks>,
+    /// Translation pages that each drive keeps in its own memory and in borrowed memory.
+    pub(super) mapping_memory: Vec<(u32, u32)>,
+    /// Commands of each drive whose firmware ran on lenders.
+    pub(super) served_by_lenders: Vec<u64>,
+    /// Commands that lenders sent back because the descriptor led nowhere.
+    pub(super) refused: u64,
+    /// Stamp of the last write.
+    pub(super) last_stamp: u64,
     pub(super) curves: Vec<Shards>,
     /// Busy time that lenders gave to others, for each drive.
     pub(super) lent: Vec<SimSpan>,
@@ -150,6 +172,8 @@ pub(super) struct TickMark {
     pub(super) die: SimSpan,
     pub(super) accesses: u64,
     pub(super) misses: u64,
+    pub(super) executed: u64,
+    pub(super) redirected: u64,
 }
 
 impl Jbof {
@@ -215,6 +239,12 @@ impl Jbof {
             journeys: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             effects: Vec::with_capacity(64),
+            rings: (0..if harvest.is_some() { count * count } else { 0 }).map(|_| MessageRing::default()).collect(),
+            locks: (0..if harvest.is_some() { count } else { 0 }).map(|_| MappingLocks::default()).collect(),
+            mapping_memory: vec![(placed.mapping_cache_pages.min(config.map_pages()), 0); count],
+            served_by_lenders: vec![0; count],
+            refused: 0,
+            last_stamp: 0,
             harvest,
             curves: (0..count).map(|_| Shards::new(keys, 8192)).collect(),
             lent: vec![SimSpan::ZERO; count],
@@ -274,7 +304,10 @@ impl Jbof {
             self.runner.queue.push(warmup + span, Event::Stop);
         }
         if self.harvest.is_some() {
-            self.runner.queue.push(SimTime::ZERO + self.config.harvest.period, Event::Tick);
+            let period = self.config.harvest.period;
+            self.runner.queue.push(SimTime::ZERO + period, Event::Tick);
+            // The host's periods are not those of the drives: on average it sees a change half a period later. [A]
+            self.runner.queue.push(SimTime::ZERO + period + period / 2, Event::HostTick);
         }
         if self.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
@@ -291,11 +324,14 @@ impl Jbof {
                 self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out));
             }
             Event::Arrive { request } => self.arrive(now, request),
-            Event::Wrapped { request } => self.unwrap_message(now, request),
+            Event::Store { request } => self.store_messages(now, request),
+            Event::Wrapped { owner, lender } => self.take_messages(now, owner, lender),
             Event::Finished { request } => self.finish(now, request),
             Event::Issue { stream } => self.issue_pending(now, stream),
             Event::Resume { stream } => self.resume(now, stream),
             Event::Tick => self.tick(now),
+            Event::HostTick => self.tick_host(now),
+            Event::Swap { drive } => self.swap(now, drive),
             Event::WarmupEnd => self.begin_window(now),
             Event::Stop => self.stop(now),
         }

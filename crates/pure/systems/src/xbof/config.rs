@@ -22,8 +22,12 @@ pub struct HarvestConfig {
     pub stop_lending_above: f64,
     /// Samples in a row that a condition must hold. [A]
     pub samples: u32,
-    /// Processor descriptors each lender offers. [A]
+    /// Processor descriptors each lender has, and shadow queue pairs: how many borrowers it can serve. [A]
     pub processor_offers: u32,
+    /// Memory descriptors each lender has: how many borrowers can share its spare segments. [A]
+    pub memory_offers: u32,
+    /// Periods that a lender waits for the borrower to let go of what it has withdrawn. [A] sheet xbof §3.9
+    pub withdraw_periods: u32,
     /// Lenders a borrower takes at most.
     pub lenders_max: u32,
     /// Weights of the balance law. [A]
@@ -42,6 +46,10 @@ pub struct HarvestConfig {
     pub host_cost: SimSpan,
     /// Agent time to take and unwrap one DMA or flash operation. [P]
     pub agent_cost: SimSpan,
+    /// Time a reader holds the lock of a translation page. [A] sheet xbof §9.9
+    pub read_lock: SimSpan,
+    /// Time a writer holds it. [A] sheet xbof §9.9
+    pub write_lock: SimSpan,
     /// Redo-log commit of a mapping update in a borrowed segment. [P]
     pub log_commit: SimSpan,
     /// Whether borrowed memory is warm at once, as after a long run, instead of filling with time.
@@ -60,6 +68,8 @@ impl Default for HarvestConfig {
             stop_lending_above: 0.80,
             samples: 2,
             processor_offers: 1,
+            memory_offers: 1,
+            withdraw_periods: 3,
             lenders_max: 4,
             weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
             damping: 0.5,
@@ -69,6 +79,8 @@ impl Default for HarvestConfig {
             accesses_min: 64,
             host_cost: SimSpan::from_ns(20),
             agent_cost: SimSpan::from_ps(114_200),
+            read_lock: SimSpan::from_ns(100),
+            write_lock: SimSpan::from_ns(200),
             log_commit: SimSpan::from_ps(321_900),
             warm_memory: true,
         }

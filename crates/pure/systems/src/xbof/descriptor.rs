@@ -15,6 +15,50 @@ pub enum DescriptorKind {
     Memory,
 }
 
+/// The info field of a processor descriptor, from bit 0: directory address 32, borrower queue 16, shadow queue 16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorInfo {
+    /// Where the borrower's mapping directory is, in its exposed memory ([`super::window`]).
+    pub directory: u32,
+    /// Completion queue id of the borrower's queue pair whose commands may be redirected.
+    pub borrower_queue: u16,
+    /// Completion queue id of the lender's shadow queue pair.
+    pub shadow_queue: u16,
+}
+
+impl ProcessorInfo {
+    /// The packed field.
+    pub const fn pack(self) -> u64 {
+        self.directory as u64 | (self.borrower_queue as u64) << 32 | (self.shadow_queue as u64) << 48
+    }
+
+    /// The fields of a packed word.
+    pub const fn unpack(info: u64) -> Self {
+        Self { directory: info as u32, borrower_queue: (info >> 32) as u16, shadow_queue: (info >> 48) as u16 }
+    }
+}
+
+/// The info field of a memory descriptor, from bit 0: segment list address 32, log page address 32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Where the list of lent segments begins, in the lender's exposed memory.
+    pub segment_list: u32,
+    /// Where the log pages for these segments begin, in the borrower's exposed memory.
+    pub log_pages: u32,
+}
+
+impl MemoryInfo {
+    /// The packed field.
+    pub const fn pack(self) -> u64 {
+        self.segment_list as u64 | (self.log_pages as u64) << 32
+    }
+
+    /// The fields of a packed word.
+    pub const fn unpack(info: u64) -> Self {
+        Self { segment_list: info as u32, log_pages: (info >> 32) as u32 }
+    }
+}
+
 /// A packed descriptor. Every change goes through the packed word, so what peers read is what acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(u128);
@@ -110,11 +154,16 @@ impl Descriptor {
         self.with(VALID, 1, 0).changed()
     }
 
-    /// Either side writes its utilization, 0 to 1, into the amount of a processor descriptor.
+    /// The borrower writes its own utilization, 0 to 1, beside the lender's.
     #[must_use]
-    pub fn with_utilizations(self, borrower: f64, lender: f64) -> Self {
-        let encode = |share: f64| (share.clamp(0.0, 1.0) * 65_535.0 + 0.5) as u128;
-        self.with(AMOUNT, 32, encode(borrower) << 16 | encode(lender)).changed()
+    pub fn with_borrower_utilization(self, borrower: f64) -> Self {
+        self.with(AMOUNT + 16, 16, encode(borrower)).changed()
+    }
+
+    /// The lender writes its own utilization, 0 to 1, beside the borrower's.
+    #[must_use]
+    pub fn with_lender_utilization(self, lender: f64) -> Self {
+        self.with(AMOUNT, 16, encode(lender)).changed()
     }
 
     /// Utilizations of borrower and lender, 0 to 1.
@@ -122,6 +171,11 @@ impl Descriptor {
         let amount = self.amount();
         (f64::from(amount >> 16) / 65_535.0, f64::from(amount & 0xFFFF) / 65_535.0)
     }
+}
+
+/// A utilization, 0 to 1, as 16 bits: 65535 for 100 %. [A] sheet xbof §3.2
+fn encode(share: f64) -> u128 {
+    (share.clamp(0.0, 1.0) * 65_535.0 + 0.5) as u128
 }
 
 #[cfg(test)]
@@ -140,6 +194,21 @@ mod tests {
             prop_assert_eq!(taken.taken(taker, 0), None);
             prop_assert_eq!(taken.released().borrower(), NOBODY);
             prop_assert!(!taken.withdrawn().is_valid());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_kinds_of_info_fill_their_64_bits(word: u64) {
+            prop_assert_eq!(ProcessorInfo::unpack(word).pack(), word);
+            prop_assert_eq!(MemoryInfo::unpack(word).pack(), word);
+        }
+
+        #[test]
+        fn the_sides_write_their_own_half_of_the_amount(borrower in 0.0..1.0_f64, lender in 0.0..1.0_f64) {
+            let offer = Descriptor::INVALID.offered(DescriptorKind::Processor, 0, 7);
+            let (b, l) = offer.with_borrower_utilization(borrower).with_lender_utilization(lender).utilizations();
+            prop_assert!((b - borrower).abs() < 1e-4 && (l - lender).abs() < 1e-4);
         }
     }
 

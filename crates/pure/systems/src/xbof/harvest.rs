@@ -1,11 +1,17 @@
-//! The resource managers of all drives: every period they read monitors and peers' descriptors, and lend,
-//! borrow or stop. There is no central manager in the system; this file only runs the drives' turns in a
-//! fixed order, so that a run is repeatable.
+//! The resource managers of all drives, the tables they meet in, and the driver of the host.
+//!
+//! There is no central manager in the system: every period each drive reads its monitors and the descriptors it has a
+//! part in, and offers, takes or gives back ([`super::lend`], [`super::borrow`]); half a period later the host driver
+//! reads the descriptors and binds queue pairs ([`super::driver`]). This file only keeps their state side by side.
+//! What the drives and the fabric have to do about it comes out as actions, in order.
 
-use super::balance::redirect_share;
+use super::borrow::{HeldMemory, HeldProcessor, Search};
 use super::config::HarvestConfig;
-use super::descriptor::{Descriptor, DescriptorKind, NOBODY};
-use super::trigger::{ProcessorTrigger, TriggerAction};
+use super::descriptor::{NOBODY, ProcessorInfo};
+use super::driver::{Binding, Driver};
+use super::table::ResourceTables;
+use super::trigger::ProcessorTrigger;
+use super::window::Region;
 use flashyard_stats::Shards;
 
 /// What the monitors of one drive read over the last period.
@@ -17,25 +23,14 @@ pub struct DriveReading {
     pub processor_own: f64,
     /// The busier of bus and dies.
     pub data_end: f64,
+    /// Share of the drive's commands whose firmware ran on lenders.
+    pub redirected: f64,
     /// Mapping accesses.
     pub accesses: u64,
     /// Mapping misses among them.
     pub misses: u64,
     /// Translation pages that the drive's own memory can hold when nothing is lent.
     pub local_pages: u32,
-}
-
-/// A borrowed processor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Binding {
-    /// The lender.
-    pub lender: u16,
-    /// Which of its offers, and so which of its shadow queues.
-    pub offer: u16,
-    /// Share of this lender and the borrower alone that goes to the lender (the balance law's p).
-    pub share: f64,
-    /// Upper edge of this binding's part of a uniform draw.
-    edge: f64,
 }
 
 /// Borrowed mapping memory.
@@ -58,45 +53,126 @@ pub struct HarvestCounters {
     pub processors_returned: u64,
     /// Memory offers taken.
     pub memories_taken: u64,
-    /// Memory offers given back or withdrawn.
+    /// Memory offers given back, withdrawn or lost.
     pub memories_returned: u64,
+    /// Compare-and-swaps that came too late.
+    pub contended: u64,
+    /// Withdrawals whose borrower did not let go in time.
+    pub forced: u64,
+    /// Descriptors whose fields name nothing that exists.
+    pub refused: u64,
 }
 
-struct Manager {
-    /// Processor offers first, then one memory offer.
-    table: Vec<Descriptor>,
-    trigger: ProcessorTrigger,
-    bindings: Vec<Binding>,
-    lending: bool,
-    /// Commands in each shadow queue or on a core from it: an offer is renewed only once drained.
-    shadow_in_flight: Vec<u32>,
+/// What a drive has to do about its own decision, or about a peer's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HarvestAction {
+    /// The drive's firmware loads so many lines from peers, then goes on with [`Harvest::scanned`].
+    Scan {
+        /// Who looks for offers.
+        drive: u16,
+        /// Lines of 64 bytes.
+        lines: u64,
+    },
+    /// A compare-and-swap is on its way to a lender's table; it arrives with [`Harvest::swap`].
+    Swap {
+        /// Who sent it.
+        drive: u16,
+        /// Where it goes.
+        lender: u16,
+    },
+    /// The drive keeps so many translation pages in its own memory from now on.
+    SetOwnPages {
+        /// The lender.
+        drive: u16,
+        /// Pages.
+        pages: u32,
+    },
+    /// The borrower may use these segments.
+    Attach {
+        /// Who.
+        borrower: u16,
+        /// Whose memory.
+        lender: u16,
+        /// Their numbers in the lender's memory.
+        segments: Vec<u32>,
+        /// Where the log pages for them begin in the borrower's memory.
+        log_pages: u32,
+    },
+    /// The borrower copies its pages home, then calls [`Harvest::returned`].
+    Return {
+        /// Who.
+        borrower: u16,
+        /// Whose memory.
+        lender: u16,
+    },
+    /// The borrower can no longer trust the lender's memory: it recovers from its logs.
+    Lost {
+        /// Who.
+        borrower: u16,
+        /// Whose memory.
+        lender: u16,
+    },
+    /// The lender has taken its memory back by force and overwrites it.
+    Reused {
+        /// Whose pages were there.
+        borrower: u16,
+        /// Who overwrites them.
+        lender: u16,
+    },
 }
 
-/// The managers of all drives.
+/// One drive's resource manager.
+#[derive(Default)]
+pub(super) struct Manager {
+    pub(super) trigger: ProcessorTrigger,
+    pub(super) lending: bool,
+    pub(super) processors: Vec<HeldProcessor>,
+    pub(super) memories: Vec<HeldMemory>,
+    pub(super) search: Option<Search>,
+    /// The segment lists in the drive's exposed memory, one for each memory descriptor.
+    pub(super) lists: Vec<Vec<u32>>,
+    /// Periods since each descriptor was withdrawn.
+    pub(super) waited: Vec<u32>,
+    /// Whose commands each shadow queue holds: what was last read of a taken descriptor.
+    serving: Vec<Option<u16>>,
+}
+
+impl Manager {
+    fn new(config: &HarvestConfig) -> Self {
+        let (processors, memories) = (config.processor_offers as usize, config.memory_offers as usize);
+        Self {
+            lists: vec![Vec::new(); memories],
+            waited: vec![0; processors + memories],
+            serving: vec![None; processors],
+            ..Self::default()
+        }
+    }
+}
+
+/// The managers, the tables and the driver.
 pub struct Harvest {
-    config: HarvestConfig,
-    managers: Vec<Manager>,
-    loans: Vec<MemoryLoan>,
-    counters: HarvestCounters,
+    pub(super) config: HarvestConfig,
+    pub(super) tables: ResourceTables,
+    pub(super) driver: Driver,
+    pub(super) managers: Vec<Manager>,
+    pub(super) loans: Vec<MemoryLoan>,
+    pub(super) counters: HarvestCounters,
+    pub(super) actions: Vec<HarvestAction>,
 }
 
 impl Harvest {
-    /// Managers of `drives` drives (at most 255), all descriptors invalid.
+    /// Managers of `drives` drives (at most 255), all descriptors invalid, all shadow queue pairs free.
     pub fn new(drives: u32, config: HarvestConfig) -> Self {
         assert!(drives <= u32::from(NOBODY), "drive ids have 8 bits and 0xFF means nobody");
-        let offers = config.processor_offers as usize;
-        let manager = |_| Manager {
-            table: vec![Descriptor::INVALID; offers + 1],
-            trigger: ProcessorTrigger::default(),
-            bindings: Vec::new(),
-            lending: false,
-            shadow_in_flight: vec![0; offers],
-        };
+        let count = drives as usize;
         Self {
-            config,
-            managers: (0..drives).map(manager).collect(),
+            tables: ResourceTables::new(count, (config.processor_offers + config.memory_offers) as usize),
+            driver: Driver::new(count, config.processor_offers as usize),
+            managers: (0..count).map(|_| Manager::new(&config)).collect(),
             loans: Vec::new(),
             counters: HarvestCounters::default(),
+            actions: Vec::new(),
+            config,
         }
     }
 
@@ -110,9 +186,31 @@ impl Harvest {
         &self.counters
     }
 
-    /// The processors that `drive` borrows now.
+    /// The tables, to read.
+    pub fn tables(&self) -> &ResourceTables {
+        &self.tables
+    }
+
+    /// The tables, for a fault to change.
+    pub fn tables_mut(&mut self) -> &mut ResourceTables {
+        &mut self.tables
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// The driver, for commands that enter and leave shadow queues.
+    #[inline]
+    pub fn driver_mut(&mut self) -> &mut Driver {
+        &mut self.driver
+    }
+
+    /// The lenders that `drive`'s commands may go to.
+    #[inline]
     pub fn bindings(&self, drive: u16) -> &[Binding] {
-        &self.managers[drive as usize].bindings
+        self.driver.bindings(drive)
     }
 
     /// All memory lent now.
@@ -120,272 +218,54 @@ impl Harvest {
         &self.loans
     }
 
-    /// Where a command of `drive` goes for a uniform `draw` in [0, 1): a lender and its offer, or home.
-    #[inline]
-    pub fn route(&self, drive: u16, draw: f64) -> Option<(u16, u16)> {
-        let bindings = &self.managers[drive as usize].bindings;
-        bindings.iter().find(|binding| draw < binding.edge).map(|binding| (binding.lender, binding.offer))
+    /// Takes the actions decided since the last call, in order.
+    pub fn take_actions(&mut self) -> Vec<HarvestAction> {
+        std::mem::take(&mut self.actions)
     }
 
-    /// A command entered a shadow queue.
-    #[inline]
-    pub fn redirected(&mut self, lender: u16, offer: u16) {
-        self.managers[lender as usize].shadow_in_flight[offer as usize] += 1;
-    }
-
-    /// A command from a shadow queue has left its core.
-    #[inline]
-    pub fn shadow_done(&mut self, lender: u16, offer: u16) {
-        self.managers[lender as usize].shadow_in_flight[offer as usize] -= 1;
-    }
-
-    /// One period: readings of all drives, and their miss-ratio curves.
+    /// One period of all drives: their readings and their miss-ratio curves.
     pub fn tick(&mut self, readings: &[DriveReading], curves: &[Shards]) {
+        for drive in 0..self.managers.len() {
+            self.tick_drive(drive as u16, &readings[drive], &curves[drive]);
+        }
+    }
+
+    /// One period of one drive.
+    pub fn tick_drive(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
+        let (mut processor, mut memory) = (false, false);
         if self.config.processors {
-            self.lend_processors(readings);
-            self.borrow_processors(readings);
+            self.lend_processors(drive, reading);
+            processor = self.borrow_processors(drive, reading);
         }
         if self.config.memory {
-            self.return_memory(readings, curves);
-            self.lend_memory(readings, curves);
-            self.borrow_memory(readings, curves);
+            memory = self.borrow_memory(drive, reading, curve);
+            self.lend_memory(drive, reading, curve);
         }
+        self.search(drive, processor, memory);
     }
 
-    fn lend_processors(&mut self, readings: &[DriveReading]) {
-        for (manager, reading) in self.managers.iter_mut().zip(readings) {
-            let borrowing = !manager.bindings.is_empty();
-            let action = manager.trigger.sample(
-                if borrowing { reading.processor } else { reading.processor_own },
-                reading.data_end,
-                &self.config,
-            );
-            if !borrowing && action == TriggerAction::Lend {
-                manager.lending = true;
-            }
-            if borrowing || reading.processor_own > self.config.stop_lending_above {
-                manager.lending = false;
-            }
-            for offer in 0..self.config.processor_offers as usize {
-                let descriptor = &mut manager.table[offer];
-                if manager.lending && !descriptor.is_valid() && manager.shadow_in_flight[offer] == 0 {
-                    let amount = Descriptor::INVALID.with_utilizations(0.0, reading.processor).amount();
-                    *descriptor = descriptor.offered(DescriptorKind::Processor, amount, offer as u64 + 2);
-                } else if !manager.lending && descriptor.is_valid() {
-                    *descriptor = descriptor.withdrawn();
-                }
-            }
-        }
+    /// One period of the host driver.
+    pub fn tick_host(&mut self) {
+        self.driver.tick(&self.tables, &self.config);
     }
 
-    fn borrow_processors(&mut self, readings: &[DriveReading]) {
-        for drive in 0..self.managers.len() {
-            self.drop_lost_bindings(drive);
-            let reading = &readings[drive];
-            let redirected: f64 = self.managers[drive].bindings.last().map_or(0.0, |binding| binding.edge);
-            // What the cores would do alone: their own work over the share that stayed home.
-            let demand = reading.processor / (1.0 - redirected).max(0.05);
-            let borrowing = !self.managers[drive].bindings.is_empty();
-            let pointless =
-                demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
-            if borrowing && pointless {
-                self.release_processors(drive);
-                continue;
-            }
-            let manager = &self.managers[drive];
-            let busy = manager.trigger.action(&self.config) == TriggerAction::Borrow;
-            if busy && !manager.lending && manager.bindings.len() < self.config.lenders_max as usize {
-                self.take_processor(drive, readings);
-            }
-            self.balance(drive, readings);
+    /// The drive whose mapping directory a lender walks for the commands in a shadow queue: what the descriptor says,
+    /// or said before the borrower let go while the queue drains. `None` when its fields lead nowhere.
+    #[inline]
+    pub fn serves(&mut self, lender: u16, offer: u16) -> Option<u16> {
+        let descriptor = self.tables.load(lender, offer);
+        let serving = &mut self.managers[lender as usize].serving[offer as usize];
+        if descriptor.borrower() != NOBODY {
+            let directory = ProcessorInfo::unpack(descriptor.info()).directory;
+            let exists = Region::at(directory) == Some(Region::Directory);
+            *serving = exists.then_some(u16::from(descriptor.borrower()));
         }
+        *serving
     }
 
-    /// Forgets bindings whose lender has withdrawn.
-    fn drop_lost_bindings(&mut self, drive: usize) {
-        let mut index = 0;
-        while index < self.managers[drive].bindings.len() {
-            let Binding { lender, offer, .. } = self.managers[drive].bindings[index];
-            let descriptor = &mut self.managers[lender as usize].table[offer as usize];
-            if descriptor.is_valid() {
-                index += 1;
-            } else {
-                *descriptor = descriptor.released();
-                self.managers[drive].bindings.remove(index);
-                self.counters.processors_returned += 1;
-            }
-        }
-    }
-
-    fn release_processors(&mut self, drive: usize) {
-        for Binding { lender, offer, .. } in std::mem::take(&mut self.managers[drive].bindings) {
-            let descriptor = &mut self.managers[lender as usize].table[offer as usize];
-            *descriptor = descriptor.released();
-            self.counters.processors_returned += 1;
-        }
-    }
-
-    /// Takes the free offer of the least utilized lender, scanning from the next drive on, so that
-    /// borrowers of one instant spread over lenders. [A] sheet xbof §3.2
-    fn take_processor(&mut self, drive: usize, readings: &[DriveReading]) {
-        let count = self.managers.len();
-        let mut best: Option<(usize, usize, f64)> = None;
-        for step in 1..count {
-            let lender = (drive + step) % count;
-            for offer in 0..self.config.processor_offers as usize {
-                let descriptor = self.managers[lender].table[offer];
-                let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
-                let load = readings[lender].processor;
-                if free && best.is_none_or(|(_, _, least)| load < least) {
-                    best = Some((lender, offer, load));
-                }
-            }
-        }
-        let Some((lender, offer, _)) = best else { return };
-        let descriptor = &mut self.managers[lender].table[offer];
-        if let Some(taken) = descriptor.taken(drive as u8, descriptor.info()) {
-            *descriptor = taken;
-            self.counters.processors_taken += 1;
-            let binding = Binding { lender: lender as u16, offer: offer as u16, share: 0.0, edge: 0.0 };
-            self.managers[drive].bindings.push(binding);
-        }
-    }
-
-    /// Moves every binding's share towards the balance law and lays out the draw.
-    fn balance(&mut self, drive: usize, readings: &[DriveReading]) {
-        let mut bindings = std::mem::take(&mut self.managers[drive].bindings);
-        let borrower = readings[drive].processor;
-        for binding in &mut bindings {
-            let descriptor = &mut self.managers[binding.lender as usize].table[binding.offer as usize];
-            *descriptor = descriptor.with_utilizations(borrower, readings[binding.lender as usize].processor);
-            let (borrower, lender) = descriptor.utilizations();
-            let law = redirect_share(lender, borrower, &self.config.weights);
-            binding.share += self.config.damping * (law - binding.share);
-        }
-        // p of one lender means p / (1 - p) commands there for each at home.
-        let odds = |share: f64| share / (1.0 - share).max(0.01);
-        let total = 1.0 + bindings.iter().map(|binding| odds(binding.share)).sum::<f64>();
-        let mut edge = 0.0;
-        for binding in &mut bindings {
-            edge += odds(binding.share) / total;
-            binding.edge = edge;
-        }
-        self.managers[drive].bindings = bindings;
-    }
-
-    fn memory_offer(&self) -> usize {
-        self.config.processor_offers as usize
-    }
-
-    fn misses_too_much(&self, reading: &DriveReading) -> bool {
-        reading.accesses >= self.config.accesses_min
-            && reading.misses as f64 > self.config.target_miss_ratio * reading.accesses as f64
-    }
-
-    fn segments_lent(&self, lender: usize) -> u32 {
-        self.loans.iter().filter(|loan| loan.lender as usize == lender).map(|loan| loan.segments).sum()
-    }
-
-    fn pages_borrowed(&self, borrower: usize) -> u32 {
-        let segments: u32 =
-            self.loans.iter().filter(|loan| loan.borrower as usize == borrower).map(|loan| loan.segments).sum();
-        segments * self.config.pages_per_segment
-    }
-
-    /// Ends loans whose lender misses too much itself, or whose borrower no longer needs them.
-    fn return_memory(&mut self, readings: &[DriveReading], curves: &[Shards]) {
-        let offer = self.memory_offer();
-        let mut kept = Vec::with_capacity(self.loans.len());
-        for loan in std::mem::take(&mut self.loans) {
-            let (lender, borrower) = (loan.lender as usize, loan.borrower as usize);
-            let needed_by_lender = self.misses_too_much(&readings[lender]);
-            let alone = curves[borrower].miss_ratio(u64::from(readings[borrower].local_pages));
-            let enough_alone =
-                readings[borrower].accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
-            if needed_by_lender || enough_alone {
-                let descriptor = &mut self.managers[lender].table[offer];
-                *descriptor = descriptor.released().withdrawn();
-                self.counters.memories_returned += 1;
-            } else {
-                kept.push(loan);
-            }
-        }
-        self.loans = kept;
-    }
-
-    fn lend_memory(&mut self, readings: &[DriveReading], curves: &[Shards]) {
-        let offer = self.memory_offer();
-        for drive in 0..self.managers.len() {
-            let reading = &readings[drive];
-            let borrows = self.loans.iter().any(|loan| loan.borrower as usize == drive);
-            let needs_it = self.misses_too_much(reading) || borrows;
-            let descriptor = self.managers[drive].table[offer];
-            if descriptor.is_valid() && descriptor.borrower() == NOBODY && needs_it {
-                self.managers[drive].table[offer] = descriptor.withdrawn();
-            } else if !descriptor.is_valid() && !needs_it && self.segments_lent(drive) == 0 {
-                let segments = self.spare_segments(reading, &curves[drive]);
-                if segments > 0 {
-                    self.managers[drive].table[offer] = descriptor.offered(DescriptorKind::Memory, segments, 0);
-                }
-            }
-        }
-    }
-
-    /// Segments whose loss raises the predicted miss ratio by less than the threshold. One is kept.
-    fn spare_segments(&self, reading: &DriveReading, curve: &Shards) -> u32 {
-        let per_segment = self.config.pages_per_segment;
-        let all = reading.local_pages / per_segment;
-        if all < 2 {
-            return 0;
-        }
-        if reading.accesses == 0 {
-            return all - 1;
-        }
-        let full = curve.miss_ratio(u64::from(reading.local_pages));
-        // The curve falls with size, so the boundary can be bisected.
-        let (mut low, mut high) = (0, all - 1);
-        while low < high {
-            let lent = low + (high - low).div_ceil(2);
-            let rise = curve.miss_ratio(u64::from((all - lent) * per_segment)) - full;
-            if rise < self.config.spare_miss_ratio { low = lent } else { high = lent - 1 }
-        }
-        low
-    }
-
-    /// Takes one offer a period while misses stay above the target: the monitors of the next period tell
-    /// whether it was enough, and borrowers of one instant share what there is. [A]
-    fn borrow_memory(&mut self, readings: &[DriveReading], curves: &[Shards]) {
-        for drive in 0..self.managers.len() {
-            if !self.misses_too_much(&readings[drive]) || self.segments_lent(drive) > 0 {
-                continue;
-            }
-            let borrowed = self.pages_borrowed(drive);
-            let have = readings[drive].local_pages + borrowed;
-            if borrowed == 0 || curves[drive].miss_ratio(u64::from(have)) >= self.config.target_miss_ratio {
-                self.take_memory(drive);
-            }
-        }
-    }
-
-    /// Takes the free offer of largest capacity, scanning from the next drive on. [A] sheet xbof §3.2
-    fn take_memory(&mut self, drive: usize) {
-        let offer = self.memory_offer();
-        let count = self.managers.len();
-        let mut best: Option<(usize, u32)> = None;
-        for step in 1..count {
-            let lender = (drive + step) % count;
-            let descriptor = self.managers[lender].table[offer];
-            let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
-            if free && best.is_none_or(|(_, most)| descriptor.amount() > most) {
-                best = Some((lender, descriptor.amount()));
-            }
-        }
-        let Some((lender, segments)) = best else { return };
-        if let Some(taken) = self.managers[lender].table[offer].taken(drive as u8, 0) {
-            self.managers[lender].table[offer] = taken;
-            self.counters.memories_taken += 1;
-            self.loans.push(MemoryLoan { borrower: drive as u16, lender: lender as u16, segments });
-        }
+    /// The index of memory descriptor `number` in a table.
+    pub(super) fn memory_index(&self, number: u32) -> u16 {
+        (self.config.processor_offers + number) as u16
     }
 }
 
@@ -401,43 +281,143 @@ mod tests {
         (0..count).map(|_| Shards::new(8192, 64)).collect()
     }
 
-    #[test]
-    fn busy_drives_take_different_idle_lenders() {
-        let mut harvest = Harvest::new(4, HarvestConfig { lenders_max: 1, ..Default::default() });
-        let readings = [reading(0.99), reading(0.99), reading(0.0), reading(0.0)];
-        for _ in 0..4 {
-            harvest.tick(&readings, &curves(4));
+    /// Runs periods of all drives and the host; scans and swaps take effect at once, in the order they were sent.
+    fn periods(harvest: &mut Harvest, readings: &[DriveReading], count: u32) -> Vec<HarvestAction> {
+        let curves = curves(readings.len());
+        let mut seen = Vec::new();
+        for _ in 0..count {
+            harvest.tick(readings, &curves);
+            loop {
+                let actions = harvest.take_actions();
+                if actions.is_empty() {
+                    break;
+                }
+                for action in actions {
+                    match action {
+                        HarvestAction::Scan { drive, .. } => harvest.scanned(drive),
+                        HarvestAction::Swap { drive, .. } => harvest.swap(drive),
+                        other => seen.push(other),
+                    }
+                }
+            }
+            harvest.tick_host();
         }
-        let lenders: Vec<u16> = (0..2).map(|drive| harvest.bindings(drive)[0].lender).collect();
-        assert_eq!(lenders, [2, 3]);
-        assert!(harvest.bindings(0)[0].share > 0.3);
-        assert_eq!(harvest.route(0, 0.0), Some((2, 0)));
-        assert_eq!(harvest.route(0, 0.999), None);
+        seen
     }
 
     #[test]
-    fn a_lender_that_becomes_busy_withdraws() {
+    fn busy_drives_that_want_the_same_lender_end_up_with_different_ones() {
+        let mut harvest = Harvest::new(4, HarvestConfig { lenders_max: 1, ..Default::default() });
+        // Both have read both offers before either swaps; drive 2 is the less loaded lender for both.
+        let readings = [reading(0.99), reading(0.99), reading(0.0), reading(0.1)];
+        periods(&mut harvest, &readings, 4);
+        let lenders: Vec<u16> = (0..2).map(|drive| harvest.bindings(drive)[0].lender).collect();
+        assert_eq!(lenders, [2, 3]);
+        assert_eq!(harvest.counters().contended, 1);
+        assert_eq!(harvest.tables().counters().refused, 1);
+        assert_eq!(harvest.serves(2, 0), Some(0));
+    }
+
+    #[test]
+    fn one_lender_serves_several_borrowers_and_one_borrower_uses_several_lenders() {
+        let config = HarvestConfig { processor_offers: 2, lenders_max: 3, ..Default::default() };
+        let mut harvest = Harvest::new(3, config);
+        periods(&mut harvest, &[reading(0.99), reading(0.99), reading(0.0)], 4);
+        assert_eq!((harvest.bindings(0).len(), harvest.bindings(1).len()), (1, 1), "both offers of drive 2");
+        let mut harvest = Harvest::new(3, config);
+        periods(&mut harvest, &[reading(0.99), reading(0.0), reading(0.0)], 6);
+        let lenders: Vec<u16> = harvest.bindings(0).iter().map(|binding| binding.lender).collect();
+        assert_eq!(lenders.len(), 3);
+        assert!(lenders.contains(&1) && lenders.contains(&2));
+    }
+
+    #[test]
+    fn a_lender_that_becomes_busy_withdraws_and_lends_again_when_it_is_idle() {
         let mut harvest = Harvest::new(2, HarvestConfig::default());
-        for _ in 0..3 {
-            harvest.tick(&[reading(0.99), reading(0.0)], &curves(2));
-        }
+        periods(&mut harvest, &[reading(0.99), reading(0.0)], 3);
         assert_eq!(harvest.bindings(0).len(), 1);
-        for _ in 0..3 {
-            harvest.tick(&[reading(0.99), reading(0.95)], &curves(2));
-        }
+        periods(&mut harvest, &[reading(0.99), reading(0.95)], 3);
         assert!(harvest.bindings(0).is_empty());
         assert_eq!(harvest.counters().processors_returned, 1);
+        periods(&mut harvest, &[reading(0.99), reading(0.0)], 4);
+        assert_eq!(harvest.bindings(0).len(), 1);
     }
 
     #[test]
     fn a_missing_drive_borrows_an_idle_peers_segments_and_returns_them_when_the_peer_needs_them() {
         let mut harvest = Harvest::new(2, HarvestConfig::default());
         let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
-        for _ in 0..3 {
-            harvest.tick(&[missing, reading(0.0)], &curves(2));
-        }
+        let seen = periods(&mut harvest, &[missing, reading(0.0)], 2);
+        let log_pages = Region::LogPage(0).address();
+        let attach =
+            HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
+        assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 512 }, attach]);
         assert_eq!(harvest.loans(), [MemoryLoan { borrower: 0, lender: 1, segments: 7 }]);
-        harvest.tick(&[missing, missing], &curves(2));
+        let seen = periods(&mut harvest, &[missing, missing], 2);
+        assert_eq!(seen, [HarvestAction::Return { borrower: 0, lender: 1 }]);
+        harvest.returned(0, 1);
         assert!(harvest.loans().is_empty());
+        let seen = periods(&mut harvest, &[missing, missing], 1);
+        assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 4096 }]);
+    }
+
+    #[test]
+    fn a_borrower_that_does_not_let_go_in_time_loses_the_memory() {
+        let mut harvest = Harvest::new(2, HarvestConfig::default());
+        let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
+        periods(&mut harvest, &[missing, reading(0.0)], 2);
+        let seen = periods(&mut harvest, &[missing, missing], 6);
+        let reused = HarvestAction::Reused { borrower: 0, lender: 1 };
+        let lost = HarvestAction::Lost { borrower: 0, lender: 1 };
+        assert!(seen.contains(&reused) && seen.contains(&lost), "{seen:?}");
+        assert_eq!(harvest.counters().forced, 1);
+        assert!(harvest.loans().is_empty());
+    }
+
+    /// What a run of a few periods makes of a descriptor that is spoilt in the middle.
+    fn outcome(index: u16, bit: Option<u32>) -> String {
+        let mut harvest = Harvest::new(3, HarvestConfig { damping: 1.0, ..Default::default() });
+        let busy = DriveReading { accesses: 1000, misses: 500, ..reading(0.9) };
+        let readings = [busy, reading(0.2), DriveReading { processor_own: 0.9, ..reading(0.9) }];
+        periods(&mut harvest, &readings, 3);
+        assert!(harvest.tables().load(1, index).borrower() == 0, "drive 0 holds the descriptor");
+        if let Some(bit) = bit {
+            let tables = harvest.tables_mut();
+            tables.update(1, index, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
+        }
+        // The lender's next command, the host's next look, and one period of everybody.
+        let serves = harvest.serves(1, 0);
+        harvest.tick_host();
+        let bound: Vec<Binding> = harvest.bindings(0).to_vec();
+        let seen = periods(&mut harvest, &readings, 1);
+        format!("{serves:?} {bound:?} {seen:?} {:?}", harvest.counters())
+    }
+
+    #[test]
+    fn every_bit_of_a_held_descriptor_acts_but_those_of_the_version() {
+        for index in [0, 1] {
+            let whole = outcome(index, None);
+            assert_eq!(whole, outcome(index, None));
+            for bit in 0..106 {
+                assert_ne!(outcome(index, Some(bit)), whole, "bit {bit} of descriptor {index} changes nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn a_compare_and_swap_fails_whatever_bit_has_changed_on_its_way() {
+        for bit in 0..128 {
+            let mut harvest = Harvest::new(2, HarvestConfig::default());
+            let readings = [reading(0.99), reading(0.0)];
+            for _ in 0..2 {
+                harvest.tick(&readings, &curves(2));
+            }
+            harvest.tick(&readings, &curves(2));
+            harvest.scanned(0);
+            assert!(harvest.take_actions().contains(&HarvestAction::Swap { drive: 0, lender: 1 }));
+            harvest.tables_mut().update(1, 0, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
+            harvest.swap(0);
+            assert_eq!((harvest.counters().contended, harvest.counters().processors_taken), (1, 0), "bit {bit}");
+        }
     }
 }

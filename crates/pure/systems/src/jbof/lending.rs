@@ -1,0 +1,155 @@
+//! Periods: monitors are read, the resource managers take their turns, and what they decide is carried out.
+
+use super::world::{Event, Jbof, TickMark};
+use crate::xbof::{DriveReading, HarvestAction};
+use flashyard_cxl::{ENDPOINTS_MAX, Transaction};
+use flashyard_ssd::Job;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Tags from here up are scans of descriptors by the firmware of a drive, not requests.
+const SCAN_TAGS: u32 = u32::MAX - ENDPOINTS_MAX;
+
+/// The drive whose firmware has read its peers' descriptors, if `tag` says that.
+#[inline]
+pub(super) fn scan_of(tag: u32) -> Option<u16> {
+    tag.checked_sub(SCAN_TAGS).map(|drive| drive as u16)
+}
+
+impl Jbof {
+    /// One period of the drives.
+    pub(super) fn tick(&mut self, now: SimTime) {
+        let period = self.config.harvest.period;
+        let readings: Vec<DriveReading> =
+            (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
+        self.account_loans(now);
+        let Some(harvest) = &mut self.harvest else { return };
+        harvest.tick(&readings, &self.curves);
+        self.carry_out(now);
+        if self.ended.is_none() {
+            self.runner.queue.push(now + period, Event::Tick);
+        }
+    }
+
+    /// One period of the host driver: it loads every processor descriptor of the box.
+    pub(super) fn tick_host(&mut self, now: SimTime) {
+        let period = self.config.harvest.period;
+        let Some(harvest) = &mut self.harvest else { return };
+        harvest.tick_host();
+        // A line holds four descriptors; the host waits for one line after the other on one of its cores.
+        let lines = u64::from(self.config.harvest.processor_offers.div_ceil(4)) * self.drives.len() as u64;
+        self.host.run(now, self.config.fabric.load * lines);
+        if self.ended.is_none() {
+            self.runner.queue.push(now + period, Event::HostTick);
+        }
+    }
+
+    /// The firmware of `drive` has read its peers' descriptors.
+    pub(super) fn scanned(&mut self, now: SimTime, drive: u16) {
+        if let Some(harvest) = &mut self.harvest {
+            harvest.scanned(drive);
+        }
+        self.carry_out(now);
+    }
+
+    /// A compare-and-swap of `drive` reaches its descriptor.
+    pub(super) fn swap(&mut self, now: SimTime, drive: u16) {
+        self.account_loans(now);
+        if let Some(harvest) = &mut self.harvest {
+            harvest.swap(drive);
+        }
+        self.carry_out(now);
+    }
+
+    fn carry_out(&mut self, now: SimTime) {
+        let Some(harvest) = &mut self.harvest else { return };
+        for action in harvest.take_actions() {
+            self.act(now, action);
+        }
+    }
+
+    fn act(&mut self, now: SimTime, action: HarvestAction) {
+        match action {
+            HarvestAction::Scan { drive, lines } => {
+                let stall = self.config.fabric.load * lines;
+                let job = Job { tag: SCAN_TAGS + u32::from(drive), busy: SimSpan::ZERO, stall };
+                self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
+            }
+            HarvestAction::Swap { drive, lender } => {
+                // Half of an atomic's round trip is the way there.
+                let there = self.fabric.access(now, drive, lender, Transaction::Atomic, 1) / 2;
+                self.runner.queue.push(now + there, Event::Swap { drive });
+            }
+            HarvestAction::SetOwnPages { drive, pages } => {
+                self.mapping_memory[drive as usize].0 = pages;
+                self.apply_memory(now, drive);
+            }
+            HarvestAction::Attach { borrower, segments, .. } => {
+                self.mapping_memory[borrower as usize].1 +=
+                    segments.len() as u32 * self.config.harvest.pages_per_segment;
+                self.apply_memory(now, borrower);
+            }
+            HarvestAction::Return { borrower, lender } => {
+                self.detach(now, borrower, lender);
+                if let Some(harvest) = &mut self.harvest {
+                    harvest.returned(borrower, lender);
+                }
+            }
+            HarvestAction::Lost { borrower, lender } => self.detach(now, borrower, lender),
+            HarvestAction::Reused { .. } => {}
+        }
+    }
+
+    fn detach(&mut self, now: SimTime, borrower: u16, lender: u16) {
+        let Some(harvest) = &self.harvest else { return };
+        let pages = harvest.config().pages_per_segment;
+        let loans = harvest.loans().iter();
+        let kept: u32 = loans.filter(|loan| loan.borrower == borrower && loan.lender != lender).map(|loan| loan.segments).sum();
+        self.mapping_memory[borrower as usize].1 = kept * pages;
+        self.apply_memory(now, borrower);
+    }
+
+    fn apply_memory(&mut self, now: SimTime, drive: u16) {
+        let (own, borrowed) = self.mapping_memory[drive as usize];
+        let warm = self.config.harvest.warm_memory;
+        self.on_drive(now, drive, |drive, now, out| drive.data.set_mapping_memory(now, own, borrowed, warm, out));
+    }
+
+    fn read_monitors(&mut self, number: usize, period: SimSpan) -> DriveReading {
+        let drive = &self.drives[number];
+        let nand = &drive.data.nand;
+        let cache = drive.data.cache.counters();
+        let mark = TickMark {
+            busy: drive.compute.busy(),
+            lent: self.lent[number],
+            bus: nand.bus_busy(),
+            die: nand.die_busy(),
+            accesses: cache.local_hits + cache.offsite_hits + cache.misses,
+            misses: cache.misses,
+            executed: drive.data.counters().executed,
+            redirected: self.served_by_lenders[number],
+        };
+        let before = std::mem::replace(&mut self.tick_marks[number], mark);
+        let cores = period * u64::from(drive.compute.cores());
+        let geometry = &nand.config().geometry;
+        let share = |now: SimSpan, before: SimSpan, whole: SimSpan| (now - before).ratio_of(whole).min(1.0);
+        let processor = share(mark.busy, before.busy, cores);
+        let lent = share(mark.lent, before.lent, cores);
+        let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));
+        let die = share(mark.die, before.die, period * u64::from(geometry.dies()));
+        let executed = mark.executed - before.executed;
+        DriveReading {
+            processor,
+            processor_own: (processor - lent).max(0.0),
+            data_end: bus.max(die),
+            redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
+            accesses: mark.accesses - before.accesses,
+            misses: mark.misses - before.misses,
+            local_pages: self.local_pages(),
+        }
+    }
+
+    /// Translation pages of a drive's own memory when nothing is lent.
+    fn local_pages(&self) -> u32 {
+        self.drives[0].config().mapping_cache_pages.min(self.config.map_pages())
+    }
+}

@@ -1,0 +1,269 @@
+//! The borrower's turn: what a drive takes from peers and gives back.
+//!
+//! Looking for an offer takes time: the drive's firmware loads every descriptor of every peer, then sends a
+//! compare-and-swap to the one it likes best. Somebody else may have come first: then it goes on to the next.
+
+use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
+use super::driver::OWN_QUEUE;
+use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
+use super::trigger::TriggerAction;
+use super::window::Region;
+use flashyard_stats::Shards;
+
+/// A memory descriptor that a drive holds, as it was when the drive took it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldMemory {
+    pub(super) lender: u16,
+    index: u16,
+    segments: u32,
+    info: MemoryInfo,
+    /// The pages in it are being copied home.
+    returning: bool,
+}
+
+/// A processor descriptor that a drive holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldProcessor {
+    lender: u16,
+    index: u16,
+}
+
+/// A drive looking for offers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    processor: bool,
+    memory: bool,
+    /// Offers found, the best last: lender, index, and the descriptor as it was read.
+    found: Vec<(u16, u16, Descriptor)>,
+}
+
+impl Harvest {
+    /// Whether the drive's commands could use a peer's processor now; renews what it holds or gives it back.
+    pub(super) fn borrow_processors(&mut self, drive: u16, reading: &DriveReading) -> bool {
+        self.drop_lost_processors(drive);
+        // What the cores would do alone: their own work over the share that stayed home.
+        let demand = reading.processor / (1.0 - reading.redirected).max(0.05);
+        let pointless =
+            demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
+        let manager = &self.managers[drive as usize];
+        if pointless && !manager.processors.is_empty() {
+            self.release_processors(drive);
+            return false;
+        }
+        for held in &manager.processors {
+            self.tables.update(held.lender, held.index, |now| now.with_borrower_utilization(reading.processor));
+        }
+        let busy = manager.trigger.action(&self.config) == TriggerAction::Borrow;
+        busy && !manager.lending && manager.processors.len() < self.config.lenders_max as usize
+    }
+
+    /// Forgets processors whose lender has withdrawn, and tells it so.
+    fn drop_lost_processors(&mut self, drive: u16) {
+        let mut processors = std::mem::take(&mut self.managers[drive as usize].processors);
+        processors.retain(|held| {
+            let descriptor = self.tables.load(held.lender, held.index);
+            let mine = is_held(descriptor, drive, DescriptorKind::Processor);
+            if !mine {
+                self.tables.update(held.lender, held.index, |now| released_by(now, drive));
+                self.counters.processors_returned += 1;
+            }
+            mine
+        });
+        self.managers[drive as usize].processors = processors;
+    }
+
+    pub(super) fn release_processors(&mut self, drive: u16) {
+        for held in std::mem::take(&mut self.managers[drive as usize].processors) {
+            self.tables.update(held.lender, held.index, |now| released_by(now, drive));
+            self.counters.processors_returned += 1;
+        }
+    }
+
+    /// Whether the drive needs a peer's memory now; begins to return what it does not need or what is withdrawn.
+    /// Takes one offer a period while misses stay above the target: the monitors of the next period tell whether it
+    /// was enough, and borrowers of one instant share what there is. [A]
+    pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> bool {
+        let alone = curve.miss_ratio(u64::from(reading.local_pages));
+        let enough_alone =
+            reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
+        let mut held = std::mem::take(&mut self.managers[drive as usize].memories);
+        held.retain_mut(|memory| self.keep_memory(drive, memory, enough_alone));
+        let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();
+        self.managers[drive as usize].memories = held;
+        if !self.misses_too_much(reading) || self.segments_lent(drive) > 0 {
+            return false;
+        }
+        let have = reading.local_pages + borrowed * self.config.pages_per_segment;
+        borrowed == 0 || curve.miss_ratio(u64::from(have)) >= self.config.target_miss_ratio
+    }
+
+    /// Reads a held descriptor again. One that is no longer as it was taken is lost; one that was withdrawn, or is
+    /// no longer needed, is returned once its pages are home.
+    fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory, enough_alone: bool) -> bool {
+        let descriptor = self.tables.load(held.lender, held.index);
+        let mine = descriptor.borrower() == drive as u8
+            && descriptor.kind() == DescriptorKind::Memory
+            && descriptor.amount() == held.segments
+            && MemoryInfo::unpack(descriptor.info()) == held.info;
+        if !mine {
+            self.tables.update(held.lender, held.index, |now| released_by(now, drive));
+            self.actions.push(HarvestAction::Lost { borrower: drive, lender: held.lender });
+            self.end_loan(drive, held.lender);
+            return false;
+        }
+        if !held.returning && (!descriptor.is_valid() || enough_alone) {
+            held.returning = true;
+            self.actions.push(HarvestAction::Return { borrower: drive, lender: held.lender });
+        }
+        true
+    }
+
+    /// All pages that `drive` kept in `lender`'s memory are home: the descriptor is free again.
+    pub fn returned(&mut self, drive: u16, lender: u16) {
+        let memories = &mut self.managers[drive as usize].memories;
+        let Some(position) = memories.iter().position(|held| held.lender == lender) else { return };
+        let held = memories.swap_remove(position);
+        self.tables.update(lender, held.index, |now| released_by(now, drive));
+        self.end_loan(drive, lender);
+    }
+
+    pub(super) fn end_loan(&mut self, drive: u16, lender: u16) {
+        self.loans.retain(|loan| (loan.borrower, loan.lender) != (drive, lender));
+        self.counters.memories_returned += 1;
+    }
+
+    /// Begins to look for offers: the firmware has to load every peer's table.
+    pub(super) fn search(&mut self, drive: u16, processor: bool, memory: bool) {
+        if (processor || memory) && self.managers[drive as usize].search.is_none() {
+            self.managers[drive as usize].search = Some(Search { processor, memory, found: Vec::new() });
+            // A cache line holds four descriptors.
+            let lines = (self.managers.len() - 1) * self.tables.per_drive().div_ceil(4);
+            self.actions.push(HarvestAction::Scan { drive, lines: lines as u64 });
+        }
+    }
+
+    /// The firmware of `drive` has read all tables: it sends a compare-and-swap to the best offer.
+    pub fn scanned(&mut self, drive: u16) {
+        let Some(mut search) = self.managers[drive as usize].search.take() else { return };
+        let count = self.managers.len() as u16;
+        for step in (1..count).rev() {
+            // Peers are read from the next one on, so that borrowers of one instant spread. [A] sheet xbof §3.2
+            let lender = (drive + step) % count;
+            for index in (0..self.tables.per_drive() as u16).rev() {
+                let descriptor = self.tables.load(lender, index);
+                let wanted = match descriptor.kind() {
+                    DescriptorKind::Processor => search.processor,
+                    DescriptorKind::Memory => search.memory && !self.borrows_memory_of(drive, lender),
+                };
+                if wanted && descriptor.is_valid() && descriptor.borrower() == NOBODY {
+                    search.found.push((lender, index, descriptor));
+                }
+            }
+        }
+        // Best last, and of equals the nearest last: the sort is stable.
+        search.found.sort_by_key(|&(_, _, descriptor)| preference(descriptor));
+        self.send_swap(drive, search);
+    }
+
+    fn send_swap(&mut self, drive: u16, search: Search) {
+        if let Some(&(lender, ..)) = search.found.last() {
+            self.managers[drive as usize].search = Some(search);
+            self.actions.push(HarvestAction::Swap { drive, lender });
+        }
+    }
+
+    /// The compare-and-swap of `drive` reaches the descriptor it was sent to.
+    pub fn swap(&mut self, drive: u16) {
+        let Some(mut search) = self.managers[drive as usize].search.take() else { return };
+        let Some((lender, index, read)) = search.found.pop() else { return };
+        let kind = read.kind();
+        let info = match kind {
+            DescriptorKind::Processor => {
+                let offered = ProcessorInfo::unpack(read.info());
+                ProcessorInfo { directory: Region::Directory.address(), borrower_queue: OWN_QUEUE, ..offered }.pack()
+            }
+            DescriptorKind::Memory => {
+                let log_pages = Region::LogPage(self.free_log_page(drive)).address();
+                MemoryInfo { log_pages, ..MemoryInfo::unpack(read.info()) }.pack()
+            }
+        };
+        let taken = read.taken(drive as u8, info).filter(|&new| {
+            self.tables.compare_and_swap(lender, index, read, new).is_ok()
+        });
+        match (taken, kind) {
+            (None, _) => self.counters.contended += 1,
+            (Some(_), DescriptorKind::Processor) => {
+                search.processor = false;
+                self.counters.processors_taken += 1;
+                self.managers[drive as usize].processors.push(HeldProcessor { lender, index });
+            }
+            (Some(descriptor), DescriptorKind::Memory) => {
+                search.memory = false;
+                self.attach(drive, lender, index, descriptor);
+            }
+        }
+        let (processor, memory) = (search.processor, search.memory);
+        search.found.retain(|(.., descriptor)| match descriptor.kind() {
+            DescriptorKind::Processor => processor,
+            DescriptorKind::Memory => memory,
+        });
+        self.send_swap(drive, search);
+    }
+
+    /// Reads the list of lent segments where the descriptor says it is.
+    fn attach(&mut self, drive: u16, lender: u16, index: u16, descriptor: Descriptor) {
+        let info = MemoryInfo::unpack(descriptor.info());
+        let lists = &self.managers[lender as usize].lists;
+        let list = match Region::at(info.segment_list) {
+            Some(Region::SegmentList(number)) => lists.get(number as usize),
+            _ => None,
+        };
+        let Some(list) = list.filter(|list| list.len() == descriptor.amount() as usize && !list.is_empty()) else {
+            self.tables.update(lender, index, |now| released_by(now, drive));
+            self.counters.refused += 1;
+            return;
+        };
+        let segments = list.clone();
+        let count = segments.len() as u32;
+        self.counters.memories_taken += 1;
+        self.loans.push(MemoryLoan { borrower: drive, lender, segments: count });
+        self.managers[drive as usize].memories.push(HeldMemory {
+            lender,
+            index,
+            segments: count,
+            info,
+            returning: false,
+        });
+        self.actions.push(HarvestAction::Attach { borrower: drive, lender, segments, log_pages: info.log_pages });
+    }
+
+    fn borrows_memory_of(&self, drive: u16, lender: u16) -> bool {
+        self.managers[drive as usize].memories.iter().any(|held| held.lender == lender)
+    }
+
+    /// The first log page after those in use.
+    fn free_log_page(&self, drive: u16) -> u32 {
+        let end = |held: &HeldMemory| match Region::at(held.info.log_pages) {
+            Some(Region::LogPage(first)) => first + held.segments,
+            _ => 0,
+        };
+        self.managers[drive as usize].memories.iter().map(end).max().unwrap_or(0)
+    }
+}
+
+fn is_held(descriptor: Descriptor, drive: u16, kind: DescriptorKind) -> bool {
+    descriptor.is_valid() && descriptor.kind() == kind && descriptor.borrower() == drive as u8
+}
+
+/// The borrower id becomes nobody, unless it is another's by now.
+fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
+    if descriptor.borrower() == drive as u8 { descriptor.released() } else { descriptor }
+}
+
+/// How much a borrower likes an offer: the least loaded processor, the largest memory. [A] sheet xbof §3.2
+fn preference(descriptor: Descriptor) -> u32 {
+    match descriptor.kind() {
+        DescriptorKind::Processor => 65_535 - (descriptor.amount() & 0xFFFF),
+        DescriptorKind::Memory => descriptor.amount(),
+    }
+}

@@ -1,0 +1,236 @@
+//! The host driver's part: shadow queue pairs, their bindings, and the draw that redirects commands.
+//!
+//! Every period the driver reads all processor descriptors. One that is taken binds the borrower's queue pair to the
+//! lender's shadow queue pair, both named by the descriptor; one that no longer is unbinds them, and the shadow queue
+//! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
+
+use super::balance::redirect_share;
+use super::config::HarvestConfig;
+use super::descriptor::{DescriptorKind, NOBODY, ProcessorInfo};
+use super::table::ResourceTables;
+
+/// Completion queue id of a drive's own queue pair for input and output; 0 is the admin queue. [X] NVMe
+pub const OWN_QUEUE: u16 = 1;
+
+/// Completion queue id of the shadow queue pair that is reserved for a processor offer.
+pub const fn shadow_queue(offer: u16) -> u16 {
+    OWN_QUEUE + 1 + offer
+}
+
+/// A borrower's queue pair bound to a shadow queue pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Binding {
+    /// The lender.
+    pub lender: u16,
+    /// Which of its offers, and so which of its shadow queue pairs.
+    pub offer: u16,
+    /// Share of this lender and the borrower alone that goes to the lender (the balance law's p).
+    pub share: f64,
+    /// Upper edge of this binding's part of a uniform draw.
+    edge: f64,
+}
+
+/// What the driver did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriverCounters {
+    /// Shadow queue pairs bound.
+    pub bound: u64,
+    /// Shadow queue pairs unbound.
+    pub unbound: u64,
+    /// Taken descriptors that name queue pairs which do not exist.
+    pub refused: u64,
+}
+
+/// A shadow queue pair, created when the drives are initialized.
+#[derive(Clone, Copy, Default)]
+struct Shadow {
+    borrower: Option<u16>,
+    /// Commands in the queue, or on a core from it.
+    in_flight: u32,
+}
+
+/// The driver's view of all drives.
+pub struct Driver {
+    offers: usize,
+    shadows: Vec<Shadow>,
+    bindings: Vec<Vec<Binding>>,
+    counters: DriverCounters,
+}
+
+impl Driver {
+    /// A driver of `drives` drives with `offers` shadow queue pairs each, none bound.
+    pub fn new(drives: usize, offers: usize) -> Self {
+        Self {
+            offers,
+            shadows: vec![Shadow::default(); drives * offers],
+            bindings: vec![Vec::new(); drives],
+            counters: DriverCounters::default(),
+        }
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &DriverCounters {
+        &self.counters
+    }
+
+    /// The lenders that `borrower`'s commands may go to.
+    #[inline]
+    pub fn bindings(&self, borrower: u16) -> &[Binding] {
+        &self.bindings[borrower as usize]
+    }
+
+    /// Where a command of `borrower` goes for a uniform `draw` in [0, 1): a lender and its offer, or home.
+    #[inline]
+    pub fn route(&self, borrower: u16, draw: f64) -> Option<(u16, u16)> {
+        let bindings = &self.bindings[borrower as usize];
+        bindings.iter().find(|binding| draw < binding.edge).map(|binding| (binding.lender, binding.offer))
+    }
+
+    /// A command enters a shadow queue.
+    #[inline]
+    pub fn enter(&mut self, lender: u16, offer: u16) {
+        self.shadow(lender, offer).in_flight += 1;
+    }
+
+    /// A command from a shadow queue has left its core, or was given up.
+    #[inline]
+    pub fn leave(&mut self, lender: u16, offer: u16) {
+        self.shadow(lender, offer).in_flight -= 1;
+    }
+
+    /// Whether a shadow queue pair is neither bound nor draining.
+    pub fn is_free(&self, lender: u16, offer: u16) -> bool {
+        let shadow = &self.shadows[lender as usize * self.offers + offer as usize];
+        shadow.borrower.is_none() && shadow.in_flight == 0
+    }
+
+    /// One period: reads the processor descriptors of all drives, binds and unbinds, and moves the shares.
+    pub fn tick(&mut self, tables: &ResourceTables, config: &HarvestConfig) {
+        let drives = self.bindings.len();
+        for lender in 0..drives as u16 {
+            for offer in 0..self.offers as u16 {
+                self.follow(tables, lender, offer);
+            }
+        }
+        for borrower in 0..drives {
+            self.balance(tables, borrower, config);
+        }
+    }
+
+    /// Takes back every binding of `drive`, as borrower and as lender. What is in its shadow queues drains.
+    pub fn forget(&mut self, drive: u16) {
+        for lender in 0..self.bindings.len() as u16 {
+            for offer in 0..self.offers as u16 {
+                if lender == drive || self.shadow(lender, offer).borrower == Some(drive) {
+                    self.unbind(lender, offer);
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, tables: &ResourceTables, lender: u16, offer: u16) {
+        let descriptor = tables.load(lender, offer);
+        let taken = descriptor.is_valid()
+            && descriptor.kind() == DescriptorKind::Processor
+            && descriptor.borrower() != NOBODY;
+        let info = ProcessorInfo::unpack(descriptor.info());
+        let borrower = u16::from(descriptor.borrower());
+        let named = (borrower as usize) < self.bindings.len()
+            && borrower != lender
+            && info.borrower_queue == OWN_QUEUE
+            && info.shadow_queue == shadow_queue(offer);
+        self.counters.refused += u64::from(taken && !named);
+        let wanted = (taken && named).then_some(borrower);
+        if self.shadow(lender, offer).borrower == wanted {
+            return;
+        }
+        self.unbind(lender, offer);
+        if let Some(borrower) = wanted
+            && self.shadow(lender, offer).in_flight == 0
+        {
+            self.shadow(lender, offer).borrower = Some(borrower);
+            self.counters.bound += 1;
+            self.bindings[borrower as usize].push(Binding { lender, offer, share: 0.0, edge: 0.0 });
+        }
+    }
+
+    fn unbind(&mut self, lender: u16, offer: u16) {
+        if let Some(borrower) = self.shadow(lender, offer).borrower.take() {
+            self.counters.unbound += 1;
+            let bindings = &mut self.bindings[borrower as usize];
+            bindings.retain(|binding| (binding.lender, binding.offer) != (lender, offer));
+            lay_out(bindings);
+        }
+    }
+
+    /// Moves every share towards the balance law, with the utilizations that the descriptors name.
+    fn balance(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig) {
+        for binding in &mut self.bindings[borrower] {
+            let (own, lender) = tables.load(binding.lender, binding.offer).utilizations();
+            let law = redirect_share(lender, own, &config.weights);
+            binding.share += config.damping * (law - binding.share);
+        }
+        lay_out(&mut self.bindings[borrower]);
+    }
+
+    fn shadow(&mut self, lender: u16, offer: u16) -> &mut Shadow {
+        &mut self.shadows[lender as usize * self.offers + offer as usize]
+    }
+}
+
+/// Divides the draw: p of one lender means p / (1 - p) commands there for each at home.
+fn lay_out(bindings: &mut [Binding]) {
+    let odds = |share: f64| share / (1.0 - share).max(0.01);
+    let total = 1.0 + bindings.iter().map(|binding| odds(binding.share)).sum::<f64>();
+    let mut edge = 0.0;
+    for binding in bindings {
+        edge += odds(binding.share) / total;
+        binding.edge = edge;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::descriptor::Descriptor;
+    use super::*;
+
+    fn taken(tables: &mut ResourceTables, info: ProcessorInfo) {
+        tables.update(1, 0, |descriptor| {
+            let offer = descriptor.offered(DescriptorKind::Processor, 0, 0).with_lender_utilization(0.1);
+            offer.taken(0, info.pack()).expect("free").with_borrower_utilization(0.9)
+        });
+    }
+
+    const INFO: ProcessorInfo =
+        ProcessorInfo { directory: 0, borrower_queue: OWN_QUEUE, shadow_queue: shadow_queue(0) };
+
+    #[test]
+    fn a_taken_descriptor_binds_and_a_released_one_is_bound_again_only_once_drained() {
+        let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1));
+        let config = HarvestConfig::default();
+        taken(&mut tables, INFO);
+        driver.tick(&tables, &config);
+        assert!(driver.bindings(0)[0].share > 0.3);
+        assert_eq!(driver.route(0, 0.0), Some((1, 0)));
+        assert_eq!(driver.route(0, 0.999), None);
+        driver.enter(1, 0);
+        tables.update(1, 0, Descriptor::released);
+        tables.update(1, 0, |free| free.taken(2, INFO.pack()).expect("free"));
+        driver.tick(&tables, &config);
+        assert!(driver.bindings(0).is_empty() && driver.bindings(2).is_empty(), "a command of drive 0 is in the queue");
+        driver.leave(1, 0);
+        driver.tick(&tables, &config);
+        assert_eq!((driver.bindings(0).len(), driver.bindings(2).len()), (0, 1));
+    }
+
+    #[test]
+    fn queue_pairs_that_do_not_exist_are_not_bound() {
+        for info in [ProcessorInfo { borrower_queue: 2, ..INFO }, ProcessorInfo { shadow_queue: 3, ..INFO }] {
+            let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1));
+            taken(&mut tables, info);
+            driver.tick(&tables, &HarvestConfig::default());
+            assert!(driver.bindings(0).is_empty());
+            assert_eq!(driver.counters().refused, 1);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The lender's turn: what a drive offers, withdraws and takes back.
+
+use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
+use super::driver::shadow_queue;
+use super::harvest::{DriveReading, Harvest, HarvestAction};
+use super::trigger::TriggerAction;
+use super::window::Region;
+use flashyard_stats::Shards;
+
+impl Harvest {
+    /// Offers and withdraws processor time. An offer needs a shadow queue pair that is drained.
+    pub(super) fn lend_processors(&mut self, drive: u16, reading: &DriveReading) {
+        let config = self.config;
+        let manager = &mut self.managers[drive as usize];
+        let borrowing = !manager.processors.is_empty();
+        let load = if borrowing { reading.processor } else { reading.processor_own };
+        let action = manager.trigger.sample(load, reading.data_end, &config);
+        if !borrowing && action == TriggerAction::Lend {
+            manager.lending = true;
+        }
+        if borrowing || reading.processor_own > config.stop_lending_above {
+            manager.lending = false;
+        }
+        let lending = manager.lending;
+        for offer in 0..config.processor_offers as u16 {
+            let descriptor = self.tables.load(drive, offer);
+            if descriptor.is_valid() {
+                self.tables.update(drive, offer, |now| {
+                    if lending { now.with_lender_utilization(reading.processor) } else { now.withdrawn() }
+                });
+            } else if descriptor.borrower() != NOBODY {
+                self.await_release(drive, offer);
+            } else if lending && self.driver.is_free(drive, offer) {
+                let info = ProcessorInfo { shadow_queue: shadow_queue(offer), ..ProcessorInfo::default() };
+                self.tables.update(drive, offer, |now| {
+                    now.offered(DescriptorKind::Processor, 0, info.pack()).with_lender_utilization(reading.processor)
+                });
+            }
+        }
+    }
+
+    /// Counts the periods since a withdrawal; after the last one the lender takes the descriptor back by force.
+    /// Returns whether it did.
+    fn await_release(&mut self, drive: u16, index: u16) -> bool {
+        let waited = &mut self.managers[drive as usize].waited[index as usize];
+        *waited += 1;
+        if *waited < self.config.withdraw_periods {
+            return false;
+        }
+        *waited = 0;
+        self.tables.update(drive, index, Descriptor::released);
+        self.counters.forced += 1;
+        true
+    }
+
+    /// Offers spare segments, withdraws what it needs itself, and takes back what was released.
+    pub(super) fn lend_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
+        let borrows = !self.managers[drive as usize].memories.is_empty();
+        let needs_it = self.misses_too_much(reading) || borrows;
+        let before = self.segments_lent(drive);
+        for number in 0..self.config.memory_offers {
+            let index = self.memory_index(number);
+            let descriptor = self.tables.load(drive, index);
+            if descriptor.is_valid() {
+                if needs_it {
+                    self.tables.update(drive, index, Descriptor::withdrawn);
+                    self.managers[drive as usize].waited[index as usize] = 0;
+                }
+            } else if descriptor.borrower() == NOBODY {
+                self.managers[drive as usize].lists[number as usize].clear();
+            } else {
+                let borrower = u16::from(descriptor.borrower());
+                if self.await_release(drive, index) {
+                    self.managers[drive as usize].lists[number as usize].clear();
+                    self.actions.push(HarvestAction::Reused { borrower, lender: drive });
+                }
+            }
+        }
+        if !needs_it {
+            self.offer_memory(drive, reading, curve);
+        }
+        let lent = self.segments_lent(drive);
+        if lent != before {
+            let pages = reading.local_pages.saturating_sub(lent * self.config.pages_per_segment);
+            self.actions.push(HarvestAction::SetOwnPages { drive, pages });
+        }
+    }
+
+    /// Divides the spare segments among the descriptors that offer nothing.
+    fn offer_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
+        let offers = self.config.memory_offers;
+        let lists = &self.managers[drive as usize].lists;
+        let free: Vec<u32> = (0..offers).filter(|&number| lists[number as usize].is_empty()).collect();
+        if free.is_empty() {
+            return;
+        }
+        let mut spare: Vec<u32> = self.spare_segments(reading, curve);
+        spare.retain(|segment| !lists.iter().flatten().any(|lent| lent == segment));
+        let each = spare.len().div_ceil(free.len()).max(1);
+        for (number, segments) in free.into_iter().zip(spare.chunks(each)) {
+            self.managers[drive as usize].lists[number as usize] = segments.to_vec();
+            let info = MemoryInfo { segment_list: Region::SegmentList(number).address(), log_pages: 0 };
+            self.tables.update(drive, self.memory_index(number), |now| {
+                now.offered(DescriptorKind::Memory, segments.len() as u32, info.pack())
+            });
+        }
+    }
+
+    /// Segments on offer or lent.
+    pub(super) fn segments_lent(&self, drive: u16) -> u32 {
+        self.managers[drive as usize].lists.iter().map(|list| list.len() as u32).sum()
+    }
+
+    /// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold: the last
+    /// ones of the drive's memory. One is always kept.
+    fn spare_segments(&self, reading: &DriveReading, curve: &Shards) -> Vec<u32> {
+        let per_segment = self.config.pages_per_segment;
+        let all = reading.local_pages / per_segment;
+        if all < 2 {
+            return Vec::new();
+        }
+        if reading.accesses == 0 {
+            return (1..all).collect();
+        }
+        let full = curve.miss_ratio(u64::from(reading.local_pages));
+        // The curve falls with size, so the boundary can be bisected.
+        let (mut low, mut high) = (0, all - 1);
+        while low < high {
+            let lent = low + (high - low).div_ceil(2);
+            let rise = curve.miss_ratio(u64::from((all - lent) * per_segment)) - full;
+            if rise < self.config.spare_miss_ratio { low = lent } else { high = lent - 1 }
+        }
+        (all - low..all).collect()
+    }
+
+    pub(super) fn misses_too_much(&self, reading: &DriveReading) -> bool {
+        reading.accesses >= self.config.accesses_min
+            && reading.misses as f64 > self.config.target_miss_ratio * reading.accesses as f64
+    }
+}

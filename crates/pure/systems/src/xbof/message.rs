@@ -1,0 +1,281 @@
+//! The message queue of the data-end agent: a ring of 64-byte entries in the borrower's exposed memory, one for each
+//! lender, filled by the lender's coherent stores.
+//!
+//! The producer's index is the lender's own; the consumer's is published now and then. Whether an entry is new stands in
+//! the entry: its phase flag changes with every turn of the ring, so the consumer never reads the producer's index.
+//! A ring that was closed goes on with another generation: what a lender that was given up still stores is not taken.
+//! Source: [P] sheet xbof §3.7; layout, generation and capacity [A].
+
+/// Entries of a ring: 256 KiB.
+const ENTRIES: u32 = 4096;
+
+/// What the data-end is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// Move data between host and buffer.
+    Dma,
+    /// Read flash: the lender has translated.
+    FlashRead,
+    /// Look up and read: a translation page was not in memory, only the owner can load it.
+    LookUpRead,
+    /// Take data in, place it and point the map at it.
+    Program,
+    /// Point the map at nothing.
+    Deallocate,
+}
+
+impl MessageKind {
+    const ALL: [Self; 5] = [Self::Dma, Self::FlashRead, Self::LookUpRead, Self::Program, Self::Deallocate];
+}
+
+/// One wrapped operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What to do.
+    pub kind: MessageKind,
+    /// Who asks.
+    pub lender: u8,
+    /// The command it belongs to.
+    pub command: u32,
+    /// Host memory of a DMA, named by the command that owns it.
+    pub buffer: u32,
+    /// First logical slot; for flash reads the first physical slot.
+    pub first: u32,
+    /// Slots that the flash operation spans.
+    pub span: u32,
+    /// Slots of data.
+    pub slots: u32,
+    /// Where the lender waits for the operation: a line in its own exposed memory.
+    pub completion: u32,
+}
+
+/// A cache line as it lies in the ring.
+type Line = [u32; 16];
+
+impl Message {
+    /// From word 0: phase 1 bit, kind 7, lender 8, generation 16; then the other fields, a word each.
+    fn pack(&self, phase: bool, generation: u16) -> Line {
+        let head = u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
+        let mut line = [0; 16];
+        line[..7].copy_from_slice(&[
+            head,
+            self.command,
+            self.buffer,
+            self.first,
+            self.span,
+            self.slots,
+            self.completion,
+        ]);
+        line[7] = check(&line);
+        line
+    }
+
+    fn unpack(line: &Line) -> Option<(Self, u16)> {
+        let kind = *MessageKind::ALL.get((line[0] >> 1 & 0x7F) as usize)?;
+        let message = Self {
+            kind,
+            lender: (line[0] >> 8) as u8,
+            command: line[1],
+            buffer: line[2],
+            first: line[3],
+            span: line[4],
+            slots: line[5],
+            completion: line[6],
+        };
+        (line[7] == check(line)).then_some((message, (line[0] >> 16) as u16))
+    }
+}
+
+/// What the agent checks: that nothing of the line is missing or from elsewhere.
+fn check(line: &Line) -> u32 {
+    line[..7].iter().fold(0x9E37_79B9, |sum, &word| (sum ^ word).wrapping_mul(0x85EB_CA6B).rotate_left(13))
+}
+
+/// What the rings of a drive carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingCounters {
+    /// Entries taken.
+    pub taken: u64,
+    /// Entries of a generation that was closed.
+    pub stale: u64,
+    /// Stores that found the ring full.
+    pub full: u64,
+    /// Entries whose check failed.
+    pub spoilt: u64,
+}
+
+/// The ring that one lender fills for one borrower.
+pub struct MessageRing {
+    lines: Vec<Line>,
+    /// The lender's own index: entries stored so far.
+    produced: u32,
+    /// Entries taken so far.
+    consumed: u32,
+    /// What the lender last read of it.
+    published: u32,
+    generation: u16,
+    counters: RingCounters,
+}
+
+impl Default for MessageRing {
+    fn default() -> Self {
+        Self {
+            lines: Vec::new(),
+            produced: 0,
+            consumed: 0,
+            published: 0,
+            generation: 0,
+            counters: RingCounters::default(),
+        }
+    }
+}
+
+impl MessageRing {
+    /// The generation that entries must carry to be taken.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
+    /// What the ring carried.
+    pub fn counters(&self) -> &RingCounters {
+        &self.counters
+    }
+
+    /// Whether `count` entries can be stored. The lender reads the published index only when its copy says no.
+    pub fn has_room(&mut self, count: u32) -> bool {
+        let fits = |published: u32| self.produced.wrapping_sub(published) + count <= ENTRIES;
+        if fits(self.published) {
+            return true;
+        }
+        self.published = self.consumed;
+        let room = fits(self.published);
+        self.counters.full += u64::from(!room);
+        room
+    }
+
+    /// Stores an entry for `generation`: what the lender knows of it. Panics when there is no room.
+    #[inline]
+    pub fn store(&mut self, message: &Message, generation: u16) {
+        assert!(self.has_room(1), "the lender has asked for room");
+        if self.lines.is_empty() {
+            // Phase 0 everywhere: the first turn stores 1.
+            self.lines = vec![[0; 16]; ENTRIES as usize];
+        }
+        self.lines[(self.produced % ENTRIES) as usize] = message.pack(phase(self.produced), generation);
+        self.produced = self.produced.wrapping_add(1);
+    }
+
+    /// Takes the next entry that is new; entries of other generations and spoilt ones are passed over and counted.
+    #[inline]
+    pub fn take(&mut self) -> Option<Message> {
+        loop {
+            let line = self.lines.get((self.consumed % ENTRIES) as usize)?;
+            if (line[0] & 1 == 1) != phase(self.consumed) {
+                return None;
+            }
+            self.consumed = self.consumed.wrapping_add(1);
+            match Message::unpack(line) {
+                Some((message, generation)) if generation == self.generation => {
+                    self.counters.taken += 1;
+                    return Some(message);
+                }
+                Some(_) => self.counters.stale += 1,
+                None => self.counters.spoilt += 1,
+            }
+        }
+    }
+
+    /// Takes the entries of the next whole command: its DMA operation and its flash operation. Entries that lost the
+    /// other half are passed over: the host will ask again.
+    #[inline]
+    pub fn take_command(&mut self) -> Option<(Message, Message)> {
+        let mut dma: Option<Message> = None;
+        while let Some(entry) = self.take() {
+            match dma {
+                _ if entry.kind == MessageKind::Dma => dma = Some(entry),
+                Some(dma) if dma.command == entry.command => return Some((dma, entry)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Gives the lender up: nothing stored so far or later under the present generation will be taken.
+    pub fn close(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// Flips bits of the next entry to be taken, as a fault would. For tests.
+    pub fn spoil(&mut self, word: usize, bits: u32) {
+        let next = (self.consumed % ENTRIES) as usize;
+        self.lines[next][word] ^= bits;
+    }
+}
+
+/// The phase flag of entry number `index`: 1 on the first turn of the ring, 0 on the second, and so on.
+fn phase(index: u32) -> bool {
+    (index / ENTRIES).is_multiple_of(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(number: u32) -> Message {
+        let kind = MessageKind::ALL[number as usize % MessageKind::ALL.len()];
+        Message {
+            kind,
+            lender: number as u8,
+            command: number,
+            buffer: !number,
+            first: 7,
+            span: 2,
+            slots: 1,
+            completion: 9,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_out_in_order_over_many_turns(steps in prop::collection::vec((0_u32..3000, 0_u32..3000), 1..40)) {
+            let mut ring = MessageRing::default();
+            let (mut stored, mut taken) = (0, 0);
+            for (stores, takes) in steps {
+                for _ in 0..stores {
+                    if ring.has_room(1) {
+                        ring.store(&message(stored), 0);
+                        stored += 1;
+                    }
+                }
+                for _ in 0..takes {
+                    let next = ring.take();
+                    prop_assert_eq!(next, (taken < stored).then(|| message(taken)));
+                    taken += u32::from(next.is_some());
+                }
+                prop_assert!(stored - taken <= ENTRIES);
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_is_never_taken_for_what_was_stored(word in 0_usize..8, bit in 0_u32..32) {
+            let mut ring = MessageRing::default();
+            ring.store(&message(3), 0);
+            ring.store(&message(4), 0);
+            ring.spoil(word, 1 << bit);
+            prop_assert_ne!(ring.take(), Some(message(3)));
+        }
+    }
+
+    #[test]
+    fn a_closed_ring_takes_nothing_of_the_lender_that_was_given_up() {
+        let mut ring = MessageRing::default();
+        let known_to_the_lender = ring.generation();
+        ring.store(&message(1), known_to_the_lender);
+        ring.close();
+        ring.store(&message(2), known_to_the_lender);
+        ring.store(&message(3), ring.generation());
+        assert_eq!(ring.take(), Some(message(3)));
+        assert_eq!(ring.counters().stale, 2);
+    }
+}
