@@ -1,5 +1,6 @@
 //! Completions, periodic monitoring and copy-back.
 
+use super::faults::Attempt;
 use super::world::{Event, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
 use flashyard_fabric::Direction;
@@ -12,6 +13,13 @@ impl Jbof {
     /// The drive completes the request's command at `at`; the application hears of it later.
     #[inline]
     pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
+        if self.resilience.is_some() {
+            self.collect_stamps(self.requests[id as usize].drive);
+            if !self.is_heard(now, id) {
+                return;
+            }
+        }
+        self.requests[id as usize].phase = Phase::Completed;
         let request = &self.requests[id as usize];
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
         match request.operation {
@@ -41,7 +49,11 @@ impl Jbof {
     /// The completion has reached whoever asked.
     #[inline]
     pub(super) fn finish(&mut self, now: SimTime, id: u32) {
+        if self.resilience.is_some() && !self.is_heard(now, id) {
+            return;
+        }
         let request = self.requests[id as usize];
+        self.requests[id as usize].attempt = Attempt::Dead;
         self.free.push(id);
         match request.purpose {
             Purpose::Foreground => self.finish_foreground(now, &request, id),
@@ -63,6 +75,7 @@ impl Jbof {
     /// The request has completed; where its time went stands in journey `id`, its own or its last part's.
     #[inline]
     fn finish_foreground(&mut self, now: SimTime, request: &Request, id: u32) {
+        self.witness_completion(now, request, id);
         let time = &self.journeys[id as usize].time;
         self.ledger.finished(now, request, time.total());
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
@@ -114,6 +127,8 @@ impl Jbof {
             generation: 0,
             stamp: 0,
             phase: Phase::Firmware,
+            attempt: Attempt::Live,
+            in_shadow: false,
             purpose: Purpose::CopyRead,
             operation: Operation::Read,
             first: piece.first,

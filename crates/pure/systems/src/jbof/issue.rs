@@ -1,5 +1,6 @@
 //! Streams: what is asked of the busy drives, and when.
 
+use super::faults::Attempt;
 use super::config::{Design, JbofError, StopRule};
 use super::stream::Stream;
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
@@ -162,6 +163,8 @@ impl Jbof {
             generation: 0,
             stamp: self.last_stamp,
             phase: Phase::Firmware,
+            attempt: Attempt::Live,
+            in_shadow: false,
             purpose: Purpose::Foreground,
             operation,
             first,
@@ -175,7 +178,8 @@ impl Jbof {
             self.issue_virtual(now, request);
         } else {
             let id = self.new_request(request);
-            self.submit(now, id);
+            self.witness_issue(now, &request);
+            self.send_or_hold(now, id);
         }
     }
 
@@ -200,6 +204,7 @@ impl Jbof {
     #[inline]
     pub(super) fn submit(&mut self, now: SimTime, id: u32) {
         self.choose_compute(id);
+        self.note_sent(now, id);
         let request = &self.requests[id as usize];
         let host = self.config.host_time(request.count) + self.virtual_cost(request);
         let issued = if host.as_ps() == 0 { now } else { self.host.run(now, host) };
@@ -224,6 +229,7 @@ impl Jbof {
             harvest.driver_mut().enter(lender, offer);
             request.compute = lender;
             request.offer = offer;
+            request.in_shadow = true;
             self.redirected += 1;
         }
     }

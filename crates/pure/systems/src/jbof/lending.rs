@@ -22,23 +22,32 @@ impl Jbof {
         let readings: Vec<DriveReading> =
             (0..self.drives.len()).map(|drive| self.read_monitors(drive, period)).collect();
         self.account_loans(now);
-        let Some(harvest) = &mut self.harvest else { return };
-        harvest.tick(&readings, &self.curves);
+        for (drive, reading) in readings.iter().enumerate() {
+            if self.manages(now, drive as u16)
+                && let Some(harvest) = &mut self.harvest
+            {
+                harvest.tick_drive(drive as u16, reading, &self.curves[drive]);
+            }
+        }
         self.carry_out(now);
         if self.ended.is_none() {
             self.runner.queue.push(now + period, Event::Tick);
         }
     }
 
-    /// One period of the host driver: it loads every processor descriptor of the box.
+    /// One period of the host driver: it loads every processor descriptor of the box, and looks after the drives.
     pub(super) fn tick_host(&mut self, now: SimTime) {
         let period = self.config.harvest.period;
-        let Some(harvest) = &mut self.harvest else { return };
-        harvest.tick_host();
-        // A line holds four descriptors; the host waits for one line after the other on one of its cores.
-        let lines = u64::from(self.config.harvest.processor_offers.div_ceil(4)) * self.drives.len() as u64;
-        self.host.run(now, self.config.fabric.load * lines);
-        if self.ended.is_none() {
+        if let Some(harvest) = &mut self.harvest {
+            harvest.tick_host();
+            // A line holds four descriptors; the host waits for one line after the other on one of its cores.
+            let lines = u64::from(self.config.harvest.processor_offers.div_ceil(4)) * self.drives.len() as u64;
+            self.host.run(now, self.config.fabric.load * lines);
+        }
+        if self.resilience.is_some() {
+            self.detect(now);
+        }
+        if self.ended.is_none() || self.resilience.is_some() {
             self.runner.queue.push(now + period, Event::HostTick);
         }
     }
@@ -60,7 +69,7 @@ impl Jbof {
         self.carry_out(now);
     }
 
-    fn carry_out(&mut self, now: SimTime) {
+    pub(super) fn carry_out(&mut self, now: SimTime) {
         let Some(harvest) = &mut self.harvest else { return };
         for action in harvest.take_actions() {
             self.act(now, action);
@@ -97,6 +106,15 @@ impl Jbof {
             HarvestAction::Lost { borrower, lender } => self.detach(now, borrower, lender),
             HarvestAction::Reused { .. } => {}
         }
+    }
+
+    /// All pages that `borrower` kept in `lender`'s memory are home.
+    pub(super) fn returned(&mut self, now: SimTime, borrower: u16, lender: u16) {
+        self.account_loans(now);
+        if let Some(harvest) = &mut self.harvest {
+            harvest.returned(borrower, lender);
+        }
+        self.carry_out(now);
     }
 
     fn detach(&mut self, now: SimTime, borrower: u16, lender: u16) {

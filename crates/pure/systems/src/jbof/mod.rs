@@ -15,6 +15,7 @@
 
 mod complete;
 mod config;
+mod faults;
 mod issue;
 mod lending;
 mod remote;
@@ -26,6 +27,7 @@ mod timeline;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
+pub use faults::{Fault, FaultCounters, FaultTime, Witness};
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};

@@ -37,15 +37,22 @@ impl Jbof {
 
     /// A descriptor leads the lender nowhere: it completes the command with an error, and the driver sends it home.
     fn refuse(&mut self, now: SimTime, id: u32) {
-        let Request { compute: lender, offer, drive, .. } = self.requests[id as usize];
-        if let Some(harvest) = &mut self.harvest {
-            harvest.driver_mut().leave(lender, offer);
-        }
+        let drive = self.requests[id as usize].drive;
+        self.leave_shadow(id);
         self.refused += 1;
         self.requests[id as usize].compute = drive;
         let again = self.config.host.complete_latency + self.config.submit_latency();
         self.journeys[id as usize].time.add(Cause::Host, again);
         self.runner.queue.push(now + again, Event::Arrive { request: id });
+    }
+
+    /// A command has left the shadow queue and the lender's core, or the driver has given it up.
+    pub(super) fn leave_shadow(&mut self, id: u32) {
+        let request = &mut self.requests[id as usize];
+        let (lender, offer) = (request.compute, request.offer);
+        if let (true, Some(harvest)) = (std::mem::take(&mut request.in_shadow), &mut self.harvest) {
+            harvest.driver_mut().leave(lender, offer);
+        }
     }
 
     /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.
@@ -86,14 +93,15 @@ impl Jbof {
     pub(super) fn store_messages(&mut self, now: SimTime, id: u32) {
         let request = self.requests[id as usize];
         let Request { drive: owner, compute: lender, .. } = request;
+        if self.resilience.is_some() && !self.stores(now, id) {
+            return;
+        }
         if !self.ring(owner, lender).has_room(2) {
             self.journeys[id as usize].time.add(Cause::InterDrive, RING_RETRY);
             self.runner.queue.push(now + RING_RETRY, Event::Store { request: id });
             return;
         }
-        if let Some(harvest) = &mut self.harvest {
-            harvest.driver_mut().leave(lender, request.offer);
-        }
+        self.leave_shadow(id);
         let dma = Message {
             kind: MessageKind::Dma,
             lender: lender as u8,
@@ -119,6 +127,9 @@ impl Jbof {
 
     /// New entries are visible in a ring: the owner's agent takes those of one command.
     pub(super) fn take_messages(&mut self, now: SimTime, owner: u16, lender: u16) {
+        if self.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
+            return;
+        }
         let ring = self.ring(owner, lender);
         let Some((dma, flash)) = ring.take_command() else { return };
         let id = dma.buffer;

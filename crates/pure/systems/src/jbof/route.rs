@@ -13,6 +13,9 @@ impl Jbof {
     #[inline]
     pub(super) fn arrive(&mut self, now: SimTime, id: u32) {
         let request = self.requests[id as usize];
+        if self.resilience.is_some() && !self.arrives(now, id) {
+            return;
+        }
         if self.config.design == Design::Oc {
             return self.execute(now, id);
         }

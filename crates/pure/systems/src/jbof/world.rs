@@ -1,5 +1,6 @@
 //! The world: host, drives and streams under one clock.
 
+use super::faults::{Attempt, Resilience};
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
@@ -25,7 +26,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A drive has news for itself.
-    Drive { drive: u16, event: DriveEvent },
+    Drive { drive: u16, generation: u8, event: DriveEvent },
     /// A command reaches its drive.
     Arrive { request: u32 },
     /// A lender looks again for room in the owner's message queue.
@@ -44,6 +45,10 @@ pub(super) enum Event {
     HostTick,
     /// A compare-and-swap that a drive sent reaches the descriptor.
     Swap { drive: u16 },
+    /// A drive has power again.
+    PowerOn { drive: u16 },
+    /// A drive has its link again.
+    LinkUp { drive: u16 },
     /// Figures count from here.
     WarmupEnd,
     /// Streams stop issuing.
@@ -59,6 +64,12 @@ pub(super) enum Phase {
     Agent,
     /// With the data-end.
     Data,
+    /// Completed at the drive; the application hears of it next.
+    Completed,
+    /// Kept by the driver until its drive is back.
+    Held,
+    /// It, or its completion, did not arrive.
+    Lost,
 }
 
 /// What a request is for.
@@ -91,6 +102,9 @@ pub(super) struct Request {
     /// The generation of the owner's ring that the lender knew when it took the command.
     pub(super) generation: u16,
     pub(super) phase: Phase,
+    pub(super) attempt: Attempt,
+    /// In a shadow queue, or on a lender's core from it.
+    pub(super) in_shadow: bool,
     pub(super) purpose: Purpose,
     pub(super) operation: Operation,
     pub(super) first: u32,
@@ -129,6 +143,8 @@ pub struct Jbof {
     pub(super) journeys: Vec<Journey>,
     pub(super) free: Vec<u32>,
     pub(super) effects: Vec<DriveEffect>,
+    /// Effects that concern a whole drive, with its number.
+    pub(super) news: Vec<(u16, DriveEffect)>,
     pub(super) harvest: Option<Harvest>,
     /// The message queues, by owner and lender; empty when no processor is lent.
     pub(super) rings: Vec<MessageRing>,
@@ -160,6 +176,7 @@ pub struct Jbof {
     pub(super) stopping: bool,
     pub(super) redirected: u64,
     pub(super) ledger: Ledger,
+    pub(super) resilience: Option<Box<Resilience>>,
     pub(super) fault: Option<JbofError>,
 }
 
@@ -239,6 +256,7 @@ impl Jbof {
             journeys: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             effects: Vec::with_capacity(64),
+            news: Vec::new(),
             rings: (0..if harvest.is_some() { count * count } else { 0 }).map(|_| MessageRing::default()).collect(),
             locks: (0..if harvest.is_some() { count } else { 0 }).map(|_| MappingLocks::default()).collect(),
             mapping_memory: vec![(placed.mapping_cache_pages.min(config.map_pages()), 0); count],
@@ -260,6 +278,7 @@ impl Jbof {
             stopping: false,
             redirected: 0,
             ledger: Ledger::default(),
+            resilience: None,
             fault: None,
             config,
             plan,
@@ -278,6 +297,9 @@ impl Jbof {
             }
             self.handle(now, event);
             steps += 1;
+            if self.resilience.is_some() {
+                self.break_what_is_due(now, steps);
+            }
             if steps & 0x3FFF == 0 && !observer(self.progress(now)) {
                 return Err(JbofError::Interrupted);
             }
@@ -303,7 +325,7 @@ impl Jbof {
         if let StopRule::After(span) = self.plan.stop {
             self.runner.queue.push(warmup + span, Event::Stop);
         }
-        if self.harvest.is_some() {
+        if self.harvest.is_some() || self.resilience.is_some() {
             let period = self.config.harvest.period;
             self.runner.queue.push(SimTime::ZERO + period, Event::Tick);
             // The host's periods are not those of the drives: on average it sees a change half a period later. [A]
@@ -320,8 +342,10 @@ impl Jbof {
     #[inline]
     fn handle(&mut self, now: SimTime, event: Event) {
         match event {
-            Event::Drive { drive, event } => {
-                self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out));
+            Event::Drive { drive, generation, event: inner } => {
+                if generation == self.drives[drive as usize].generation() && !self.waits_for_firmware(now, drive, event) {
+                    self.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
+                }
             }
             Event::Arrive { request } => self.arrive(now, request),
             Event::Store { request } => self.store_messages(now, request),
@@ -332,6 +356,8 @@ impl Jbof {
             Event::Tick => self.tick(now),
             Event::HostTick => self.tick_host(now),
             Event::Swap { drive } => self.swap(now, drive),
+            Event::PowerOn { drive } => self.power_on(now, drive),
+            Event::LinkUp { drive } => self.link_up(drive),
             Event::WarmupEnd => self.begin_window(now),
             Event::Stop => self.stop(now),
         }
@@ -341,8 +367,23 @@ impl Jbof {
     /// Lets `act` work on one drive with an outbox that leads back here.
     #[inline]
     pub(super) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
-        let mut out = Nested::new(&mut self.runner.queue, OfDrive(number), &mut self.effects);
-        act(&mut self.drives[number as usize], now, &mut out);
+        let first = self.effects.len();
+        let drive = &mut self.drives[number as usize];
+        let wrap = OfDrive { drive: number, generation: drive.generation() };
+        act(drive, now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
+        if self.effects.len() != first && self.harvest.is_some() {
+            self.sign_news(number, first);
+        }
+    }
+
+    /// Puts the drive's number into those of its effects that are not about a request.
+    #[inline]
+    fn sign_news(&mut self, number: u16, first: usize) {
+        for effect in &self.effects[first..] {
+            if let DriveEffect::SegmentsReturned { .. } | DriveEffect::Ready = effect {
+                self.news.push((number, *effect));
+            }
+        }
     }
 
     /// Follows the effects of drives until none is left.
@@ -353,10 +394,18 @@ impl Jbof {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
+                _ => {}
             }
             index += 1;
         }
         self.effects.clear();
+        while let Some((drive, news)) = self.news.pop() {
+            match news {
+                DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
+                _ => self.ready(now, drive),
+            }
+            self.settle(now);
+        }
     }
 
     fn begin_window(&mut self, now: SimTime) {
@@ -411,14 +460,17 @@ impl Jbof {
 
 /// Names a drive's own events among the world's.
 #[derive(Clone, Copy)]
-pub(super) struct OfDrive(u16);
+pub(super) struct OfDrive {
+    drive: u16,
+    generation: u8,
+}
 
 impl Wrap<DriveEvent> for OfDrive {
     type Parent = Event;
 
     #[inline]
     fn wrap(&self, event: DriveEvent) -> Event {
-        Event::Drive { drive: self.0, event }
+        Event::Drive { drive: self.drive, generation: self.generation, event }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct HeldMemory {
 /// A processor descriptor that a drive holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldProcessor {
-    lender: u16,
+    pub(super) lender: u16,
     index: u16,
 }
 
@@ -50,7 +50,7 @@ impl Harvest {
             self.release_processors(drive);
             return false;
         }
-        for held in &manager.processors {
+        for held in manager.processors.iter().filter(|held| self.reachable[held.lender as usize]) {
             self.tables.update(held.lender, held.index, |now| now.with_borrower_utilization(reading.processor));
         }
         let busy = manager.trigger.action(&self.config) == TriggerAction::Borrow;
@@ -61,6 +61,10 @@ impl Harvest {
     fn drop_lost_processors(&mut self, drive: u16) {
         let mut processors = std::mem::take(&mut self.managers[drive as usize].processors);
         processors.retain(|held| {
+            // Of a lender out of reach the driver will tell.
+            if !self.reachable[held.lender as usize] {
+                return true;
+            }
             let descriptor = self.tables.load(held.lender, held.index);
             let mine = is_held(descriptor, drive, DescriptorKind::Processor);
             if !mine {
@@ -74,7 +78,9 @@ impl Harvest {
 
     pub(super) fn release_processors(&mut self, drive: u16) {
         for held in std::mem::take(&mut self.managers[drive as usize].processors) {
-            self.tables.update(held.lender, held.index, |now| released_by(now, drive));
+            if self.reachable[held.lender as usize] {
+                self.tables.update(held.lender, held.index, |now| released_by(now, drive));
+            }
             self.counters.processors_returned += 1;
         }
     }
@@ -100,6 +106,9 @@ impl Harvest {
     /// Reads a held descriptor again. One that is no longer as it was taken is lost; one that was withdrawn, or is
     /// no longer needed, is returned once its pages are home.
     fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory, enough_alone: bool) -> bool {
+        if !self.reachable[held.lender as usize] {
+            return true;
+        }
         let descriptor = self.tables.load(held.lender, held.index);
         let mine = descriptor.borrower() == drive as u8
             && descriptor.kind() == DescriptorKind::Memory
@@ -123,7 +132,9 @@ impl Harvest {
         let memories = &mut self.managers[drive as usize].memories;
         let Some(position) = memories.iter().position(|held| held.lender == lender) else { return };
         let held = memories.swap_remove(position);
-        self.tables.update(lender, held.index, |now| released_by(now, drive));
+        if self.reachable[lender as usize] {
+            self.tables.update(lender, held.index, |now| released_by(now, drive));
+        }
         self.end_loan(drive, lender);
     }
 
@@ -149,6 +160,9 @@ impl Harvest {
         for step in (1..count).rev() {
             // Peers are read from the next one on, so that borrowers of one instant spread. [A] sheet xbof §3.2
             let lender = (drive + step) % count;
+            if !self.reachable[lender as usize] {
+                continue;
+            }
             for index in (0..self.tables.per_drive() as u16).rev() {
                 let descriptor = self.tables.load(lender, index);
                 let wanted = match descriptor.kind() {
@@ -188,7 +202,7 @@ impl Harvest {
             }
         };
         let taken = read.taken(drive as u8, info).filter(|&new| {
-            self.tables.compare_and_swap(lender, index, read, new).is_ok()
+            self.reachable[lender as usize] && self.tables.compare_and_swap(lender, index, read, new).is_ok()
         });
         match (taken, kind) {
             (None, _) => self.counters.contended += 1,
@@ -256,7 +270,7 @@ fn is_held(descriptor: Descriptor, drive: u16, kind: DescriptorKind) -> bool {
 }
 
 /// The borrower id becomes nobody, unless it is another's by now.
-fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
+pub(super) fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
     if descriptor.borrower() == drive as u8 { descriptor.released() } else { descriptor }
 }
 

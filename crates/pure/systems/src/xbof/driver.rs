@@ -105,9 +105,10 @@ impl Driver {
     }
 
     /// One period: reads the processor descriptors of all drives, binds and unbinds, and moves the shares.
-    pub fn tick(&mut self, tables: &ResourceTables, config: &HarvestConfig) {
+    /// What a lender out of reach offers stays as it was until the drive is given up.
+    pub fn tick(&mut self, tables: &ResourceTables, reachable: &[bool], config: &HarvestConfig) {
         let drives = self.bindings.len();
-        for lender in 0..drives as u16 {
+        for lender in (0..drives as u16).filter(|&lender| reachable[lender as usize]) {
             for offer in 0..self.offers as u16 {
                 self.follow(tables, lender, offer);
             }
@@ -209,17 +210,17 @@ mod tests {
         let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1));
         let config = HarvestConfig::default();
         taken(&mut tables, INFO);
-        driver.tick(&tables, &config);
+        driver.tick(&tables, &[true; 3], &config);
         assert!(driver.bindings(0)[0].share > 0.3);
         assert_eq!(driver.route(0, 0.0), Some((1, 0)));
         assert_eq!(driver.route(0, 0.999), None);
         driver.enter(1, 0);
         tables.update(1, 0, Descriptor::released);
         tables.update(1, 0, |free| free.taken(2, INFO.pack()).expect("free"));
-        driver.tick(&tables, &config);
+        driver.tick(&tables, &[true; 3], &config);
         assert!(driver.bindings(0).is_empty() && driver.bindings(2).is_empty(), "a command of drive 0 is in the queue");
         driver.leave(1, 0);
-        driver.tick(&tables, &config);
+        driver.tick(&tables, &[true; 3], &config);
         assert_eq!((driver.bindings(0).len(), driver.bindings(2).len()), (0, 1));
     }
 
@@ -228,7 +229,7 @@ mod tests {
         for info in [ProcessorInfo { borrower_queue: 2, ..INFO }, ProcessorInfo { shadow_queue: 3, ..INFO }] {
             let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1));
             taken(&mut tables, info);
-            driver.tick(&tables, &HarvestConfig::default());
+            driver.tick(&tables, &[true; 2], &HarvestConfig::default());
             assert!(driver.bindings(0).is_empty());
             assert_eq!(driver.counters().refused, 1);
         }

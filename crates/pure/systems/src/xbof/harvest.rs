@@ -135,10 +135,14 @@ pub(super) struct Manager {
     pub(super) waited: Vec<u32>,
     /// Whose commands each shadow queue holds: what was last read of a taken descriptor.
     serving: Vec<Option<u16>>,
+    /// Translation pages of its own memory, by the last reading.
+    pub(super) local_pages: u32,
+    /// Wants everything back that it lends: set by [`Harvest::withdraw`] for one period.
+    pub(super) withdrawing: bool,
 }
 
 impl Manager {
-    fn new(config: &HarvestConfig) -> Self {
+    pub(super) fn new(config: &HarvestConfig) -> Self {
         let (processors, memories) = (config.processor_offers as usize, config.memory_offers as usize);
         Self {
             lists: vec![Vec::new(); memories],
@@ -158,6 +162,8 @@ pub struct Harvest {
     pub(super) loans: Vec<MemoryLoan>,
     pub(super) counters: HarvestCounters,
     pub(super) actions: Vec<HarvestAction>,
+    /// Whose memory can be reached.
+    pub(super) reachable: Vec<bool>,
 }
 
 impl Harvest {
@@ -172,6 +178,7 @@ impl Harvest {
             loans: Vec::new(),
             counters: HarvestCounters::default(),
             actions: Vec::new(),
+            reachable: vec![true; count],
             config,
         }
     }
@@ -233,6 +240,7 @@ impl Harvest {
     /// One period of one drive.
     pub fn tick_drive(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
         let (mut processor, mut memory) = (false, false);
+        self.managers[drive as usize].local_pages = reading.local_pages;
         if self.config.processors {
             self.lend_processors(drive, reading);
             processor = self.borrow_processors(drive, reading);
@@ -241,12 +249,13 @@ impl Harvest {
             memory = self.borrow_memory(drive, reading, curve);
             self.lend_memory(drive, reading, curve);
         }
+        self.managers[drive as usize].withdrawing = false;
         self.search(drive, processor, memory);
     }
 
     /// One period of the host driver.
     pub fn tick_host(&mut self) {
-        self.driver.tick(&self.tables, &self.config);
+        self.driver.tick(&self.tables, &self.reachable, &self.config);
     }
 
     /// The drive whose mapping directory a lender walks for the commands in a shadow queue: what the descriptor says,

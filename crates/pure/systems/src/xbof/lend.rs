@@ -18,7 +18,7 @@ impl Harvest {
         if !borrowing && action == TriggerAction::Lend {
             manager.lending = true;
         }
-        if borrowing || reading.processor_own > config.stop_lending_above {
+        if borrowing || manager.withdrawing || reading.processor_own > config.stop_lending_above {
             manager.lending = false;
         }
         let lending = manager.lending;
@@ -56,7 +56,7 @@ impl Harvest {
     /// Offers spare segments, withdraws what it needs itself, and takes back what was released.
     pub(super) fn lend_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
         let borrows = !self.managers[drive as usize].memories.is_empty();
-        let needs_it = self.misses_too_much(reading) || borrows;
+        let needs_it = self.misses_too_much(reading) || borrows || self.managers[drive as usize].withdrawing;
         let before = self.segments_lent(drive);
         for number in 0..self.config.memory_offers {
             let index = self.memory_index(number);

@@ -6,6 +6,7 @@ mod borrow;
 mod config;
 mod descriptor;
 mod driver;
+mod failure;
 mod harvest;
 mod lend;
 mod locks;

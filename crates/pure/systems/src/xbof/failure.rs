@@ -1,0 +1,67 @@
+//! Drives that fail: what peers and driver forget of them. Source: [P] sheet xbof §3.9.
+
+use super::borrow::released_by;
+use super::harvest::{Harvest, HarvestAction, Manager};
+
+impl Harvest {
+    /// Whether the exposed memory of `drive` can be reached from now on.
+    pub fn set_reachable(&mut self, drive: u16, reachable: bool) {
+        self.reachable[drive as usize] = reachable;
+    }
+
+    /// The drive starts anew: it holds and offers nothing, and what peers still know of its table no longer matches.
+    pub fn initialize(&mut self, drive: u16) {
+        self.tables.initialize(drive);
+        self.managers[drive as usize] = Manager::new(&self.config);
+    }
+
+    /// The drive wants back what it lends, at its next period.
+    pub fn withdraw(&mut self, drive: u16) {
+        self.managers[drive as usize].withdrawing = true;
+    }
+
+    /// The driver has given the drive up and tells its peers: borrowers forget what it lent them and recover, lenders
+    /// clear what they lent it and reset the descriptors.
+    pub fn drive_lost(&mut self, lost: u16) {
+        self.driver.forget(lost);
+        for peer in (0..self.managers.len() as u16).filter(|&peer| peer != lost) {
+            self.forget_lender(peer, lost);
+            self.forget_borrower(peer, lost);
+        }
+        self.managers[lost as usize] = Manager::new(&self.config);
+        self.loans.retain(|loan| loan.borrower != lost);
+    }
+
+    fn forget_lender(&mut self, borrower: u16, lost: u16) {
+        let manager = &mut self.managers[borrower as usize];
+        let before = manager.processors.len();
+        manager.processors.retain(|held| held.lender != lost);
+        self.counters.processors_returned += (before - manager.processors.len()) as u64;
+        if manager.memories.iter().any(|held| held.lender == lost) {
+            manager.memories.retain(|held| held.lender != lost);
+            self.actions.push(HarvestAction::Lost { borrower, lender: lost });
+            self.end_loan(borrower, lost);
+        }
+    }
+
+    fn forget_borrower(&mut self, lender: u16, lost: u16) {
+        if !self.reachable[lender as usize] {
+            return;
+        }
+        let before = self.segments_lent(lender);
+        for index in 0..self.tables.per_drive() as u16 {
+            if self.tables.load(lender, index).borrower() == lost as u8 {
+                self.tables.update(lender, index, |now| released_by(now, lost).withdrawn());
+                if let Some(number) = u32::from(index).checked_sub(self.config.processor_offers) {
+                    self.managers[lender as usize].lists[number as usize].clear();
+                }
+            }
+        }
+        let lent = self.segments_lent(lender);
+        if lent != before {
+            let pages = self.managers[lender as usize].local_pages;
+            let pages = pages.saturating_sub(lent * self.config.pages_per_segment);
+            self.actions.push(HarvestAction::SetOwnPages { drive: lender, pages });
+        }
+    }
+}
