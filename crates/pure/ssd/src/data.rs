@@ -216,7 +216,12 @@ impl DataEnd {
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         let mut gone = Vec::new();
-        self.cache.set_offsite_capacity(offsite_pages, |evicted| gone.push(evicted));
+        let held = self.cache.offsite_capacity();
+        if offsite_pages < held {
+            self.cache.remove_frames(offsite_pages..held, |evicted| gone.push(evicted));
+        } else {
+            self.cache.add_frames(held..offsite_pages);
+        }
         self.cache.set_local_capacity(local_pages, |evicted| gone.push(evicted));
         if warm {
             self.cache.warm_offsite();
@@ -267,7 +272,7 @@ impl DataEnd {
             match access.found {
                 Residence::Local => {}
                 Residence::Offsite => remote += self.config.offsite_access,
-                Residence::Flash => return self.load(now, page, index, out),
+                Residence::Flash | Residence::Lost => return self.load(now, page, index, out),
             }
         }
         if remote > SimSpan::ZERO {
