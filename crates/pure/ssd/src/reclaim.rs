@@ -54,7 +54,8 @@ impl DataEnd {
 
     #[inline]
     fn note_reclaim(&mut self, now: SimTime) {
-        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || !self.pump.erasing.is_empty();
+        let emptied = !self.pump.erasing.is_empty() || self.grace.is_holding();
+        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || emptied;
         self.pump.set_under_way(now, under_way);
     }
 
@@ -77,13 +78,24 @@ impl DataEnd {
             self.issue(now, command, out);
         }
         if let Some(superblock) = self.ftl.reclaim_take_emptied() {
-            let dies = self.ftl.layout().dies;
+            self.grace.hold(superblock);
+            self.erase_released(now, out);
+        }
+    }
+
+    /// Erases the emptied superblocks that no translation under way can lead to.
+    pub(crate) fn erase_released(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let mut released = std::mem::take(&mut self.released);
+        self.grace.release(&mut released);
+        let dies = self.ftl.layout().dies;
+        for superblock in released.drain(..) {
             self.pump.erasing.push((superblock, dies));
             for die in 0..dies {
                 let command = self.ftl.erase_command(die as u16, Tag::Erase(superblock).pack());
                 self.issue(now, command, out);
             }
         }
+        self.released = released;
     }
 
     /// A die row has been read for reclaim: move what is still valid.
