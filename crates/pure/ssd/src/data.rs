@@ -5,6 +5,7 @@ use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::grace::Grace;
 use crate::lookup::Load;
+use crate::power::Power;
 use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
@@ -26,6 +27,8 @@ pub struct DataCounters {
     pub executed: u64,
     /// Commands completed.
     pub completed: u64,
+    /// Commands that power cuts made vanish.
+    pub vanished: u64,
     /// Bytes to the host.
     pub read_bytes: u64,
     /// Bytes from the host.
@@ -49,8 +52,11 @@ pub struct DataEnd {
     pub nand: TimedNand,
     pub(crate) pump: ReclaimPump,
     pub(crate) grace: Grace,
+    pub(crate) power: Power,
     /// Changes with every power cut.
     pub(crate) generation: u32,
+    /// Flash operations to do again once there is power.
+    pub(crate) interrupted: Vec<FlashCommand>,
     pub(crate) active: Vec<Active>,
     pub(crate) free: Vec<u32>,
     pub(crate) loads: Vec<Load>,
@@ -63,6 +69,8 @@ pub struct DataEnd {
     pub(crate) buffer_used: u32,
     pub(crate) promised_slots: u64,
     pub(crate) write_waiters: VecDeque<u32>,
+    /// Admitted writes whose data is on its way, in the order of the DMA.
+    pub(crate) receiving: VecDeque<u32>,
     pub(crate) flush_waiters: VecDeque<u32>,
     /// Flushes that wait for spare space to pad.
     pub(crate) held_flushes: VecDeque<u32>,
@@ -91,7 +99,9 @@ impl DataEnd {
             nand: TimedNand::new(config.nand, seed),
             pump: ReclaimPump::default(),
             grace: Grace::default(),
+            power: Power::Ready,
             generation: 0,
+            interrupted: Vec::new(),
             active: Vec::with_capacity(256),
             free: Vec::with_capacity(256),
             loads: Vec::new(),
@@ -103,6 +113,7 @@ impl DataEnd {
             buffer_used: 0,
             promised_slots: 0,
             write_waiters: VecDeque::new(),
+            receiving: VecDeque::new(),
             flush_waiters: VecDeque::new(),
             held_flushes: VecDeque::new(),
             programs_outstanding: 0,
@@ -175,8 +186,8 @@ impl DataEnd {
         std::mem::take(&mut self.stamps_read)
     }
 
-    /// Carries out a command whose firmware work is done. Panics beyond the exported slots: the owner
-    /// has checked the range.
+    /// Carries out a command whose firmware work is done. Panics beyond the exported slots, and while the drive is
+    /// not ready: the owner has checked the range, and waits for [`DriveEffect::Ready`].
     #[inline]
     pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.check_range(&spec);
@@ -202,6 +213,7 @@ impl DataEnd {
     /// Takes a command in; returns its number here.
     #[inline]
     pub(crate) fn admit(&mut self, now: SimTime, spec: CommandSpec) -> u32 {
+        assert!(self.power == Power::Ready, "a command for a drive that is not ready");
         self.counters.executed += 1;
         let active = Active {
             spec,

@@ -22,6 +22,7 @@ mod data;
 mod drive;
 mod grace;
 mod lookup;
+mod power;
 mod read;
 mod reclaim;
 mod translate;

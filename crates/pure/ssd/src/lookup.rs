@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 /// A translation page on its way from flash.
 pub(crate) struct Load {
-    page: u32,
-    waiters: VecDeque<u32>,
+    pub(crate) page: u32,
+    pub(crate) waiters: VecDeque<u32>,
 }
 
 impl DataEnd {

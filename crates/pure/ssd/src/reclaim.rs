@@ -1,7 +1,7 @@
 //! Keeps reclaim going in time: as many reads in flight as allowed, never more than its frontier can take.
 
 use crate::command::Tag;
-use crate::data::DataEnd;
+use crate::data::{DataCounters, DataEnd};
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Priority;
 use flashyard_ftl::{Stream, Want};
@@ -59,10 +59,16 @@ impl DataEnd {
         self.pump.set_under_way(now, under_way);
     }
 
+    /// Reclaim stands still from now on.
+    pub(crate) fn stop_reclaim_clock(&mut self, now: SimTime) {
+        self.pump.set_under_way(now, false);
+    }
+
     /// Folds single-level data while no command is under way: the next command finds the cache empty.
     #[inline]
     pub(crate) fn fold_when_idle(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let idle = self.counters().executed == self.counters().completed;
+        let DataCounters { executed, completed, vanished, .. } = self.counters;
+        let idle = executed == completed + vanished;
         if idle && self.ftl.single_level_in_use() > 0 && !self.ftl.reclaiming() && self.ftl.foldable().is_some() {
             self.pump_reclaim_slow(now, Want::Folding, out);
             self.note_reclaim(now);

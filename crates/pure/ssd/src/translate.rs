@@ -7,6 +7,7 @@
 use crate::command::CommandSpec;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::power::Power;
 use crate::read::ReadPlan;
 use flashyard_blk::Operation;
 use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
@@ -35,9 +36,12 @@ impl DataEnd {
     /// commands it says only that their translation pages are there.
     ///
     /// `None` when a translation page is not in memory, on its way from flash, or out of reach: the owner executes
-    /// the command in the usual way, and reads the page. Panics beyond the exported slots.
+    /// the command in the usual way, and reads the page. `None` too while the drive is not ready. Panics beyond the exported slots.
     pub fn translate(&mut self, spec: &CommandSpec) -> Option<Translation> {
         self.check_range(spec);
+        if self.power != Power::Ready {
+            return None;
+        }
         let mut offsite_pages = 0;
         if spec.operation != Operation::Flush {
             let pages = spec.first / SLOTS_PER_TRANSLATION_PAGE..=spec.last_page();

@@ -7,7 +7,7 @@ use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 
 /// Three translation pages of map on four dies.
-pub fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: bool) -> DriveConfig {
+pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: bool) -> DriveConfig {
     let geometry = Geometry {
         channels: 2,
         dies_per_channel: 2,

@@ -317,6 +317,7 @@ impl Jbof {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
+                DriveEffect::Ready => {}
             }
             index += 1;
         }
