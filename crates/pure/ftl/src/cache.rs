@@ -1,12 +1,14 @@
 //! The mapping cache: which translation pages are in memory, least recently used first out.
 //!
-//! Two lists: pages in the drive's own memory, and pages in memory borrowed from peers (*offsite*).
-//! A page is brought into the own memory; what falls out of it moves offsite while there is room, and out
-//! of that to flash, dirty pages with a write. A hit offsite brings the page home: the hottest stay local.
-//! Source: [P] xbof §3.6 (LRU, offsite metadata), [A] placement.
+//! One list over pages in the drive's own memory and pages in memory borrowed from peers (*offsite*). A new page
+//! takes a free local place, else a free offsite frame, else the place of the page used longest ago, and keeps it
+//! until it leaves: bringing a page home for a hit, and another one out for it, would cost two transfers of 4 KiB
+//! where the hit costs one load.
+//! Source: [P] xbof §3.6 (LRU over local and offsite memory), [A] placement.
 
-/// No page. Two bits stay free above it.
-const NIL: u32 = u32::MAX >> 2;
+use crate::frames::Frames;
+use crate::recency::{NIL, Place, Recency};
+use std::ops::Range;
 
 /// Where a translation page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Residence {
     Local,
     /// In borrowed memory.
     Offsite,
+    /// In borrowed memory that cannot be used: on its way home, or lost.
+    Lost,
 }
 
 /// What falls out of the cache for good.
@@ -26,6 +30,8 @@ pub struct Evicted {
     pub page: u32,
     /// Whether it must be written to flash.
     pub dirty: bool,
+    /// The offsite frame that it was in.
+    pub frame: Option<u32>,
 }
 
 /// The outcome of an access.
@@ -68,74 +74,15 @@ impl CacheCounters {
     }
 }
 
-#[derive(Clone, Copy)]
-struct List {
-    head: u32,
-    tail: u32,
-    len: u32,
-    capacity: u32,
-}
-
-impl List {
-    const fn empty(capacity: u32) -> Self {
-        Self { head: NIL, tail: NIL, len: 0, capacity }
-    }
-}
-
-/// Neighbours of a page in its list, with its state in the two bits above each: a page costs one cache line
-/// fetch, and the fetches of random pages are what an access costs.
-#[derive(Clone, Copy)]
-struct Node {
-    /// Page after this one; above it the list that it is in.
-    next_and_place: u32,
-    /// Page before this one; above it whether it is dirty.
-    previous_and_dirty: u32,
-}
-
-impl Node {
-    const ABSENT: Self = Self { next_and_place: NIL, previous_and_dirty: NIL };
-
-    #[inline]
-    fn next(self) -> u32 {
-        self.next_and_place & NIL
-    }
-
-    #[inline]
-    fn previous(self) -> u32 {
-        self.previous_and_dirty & NIL
-    }
-
-    #[inline]
-    fn place(self) -> u32 {
-        self.next_and_place >> STATE_SHIFT
-    }
-
-    #[inline]
-    fn is_dirty(self) -> bool {
-        self.previous_and_dirty > NIL
-    }
-
-    #[inline]
-    fn set_next(&mut self, page: u32) {
-        self.next_and_place = self.next_and_place & !NIL | page;
-    }
-
-    #[inline]
-    fn set_previous(&mut self, page: u32) {
-        self.previous_and_dirty = self.previous_and_dirty & !NIL | page;
-    }
-}
-
-const STATE_SHIFT: u32 = 30;
-const LOCAL: u32 = 1;
-const OFFSITE: u32 = 2;
-const DIRTY: u32 = 1 << STATE_SHIFT;
-
-/// Least-recently-used cache of translation pages with a local and an offsite part.
+/// Least-recently-used cache of translation pages in local places and offsite frames.
 pub struct MappingCache {
     /// Empty when all pages fit the local memory: then nothing is tracked.
-    nodes: Vec<Node>,
-    lists: [List; 2],
+    recency: Recency,
+    frames: Frames,
+    local_len: u32,
+    local_capacity: u32,
+    /// Pages in frames, those out of reach included.
+    offsite_len: u32,
     pages: u32,
     counters: CacheCounters,
 }
@@ -146,17 +93,21 @@ impl MappingCache {
     pub fn new(pages: u32, capacity: u32) -> Self {
         assert!(pages < NIL, "{pages} translation pages, a cache names fewer than {NIL}");
         let capacity = capacity.max(1);
+        let tracked = if capacity < pages { pages } else { 0 };
         let mut cache = Self {
-            nodes: Vec::new(),
-            lists: [List::empty(capacity), List::empty(0)],
+            recency: Recency::new(tracked),
+            frames: Frames::default(),
+            local_len: 0,
+            local_capacity: capacity,
+            offsite_len: 0,
             pages,
             counters: CacheCounters::default(),
         };
-        if capacity < pages {
-            cache.nodes = vec![Node::ABSENT; pages as usize];
+        if tracked > 0 {
             for page in pages - capacity..pages {
-                cache.push_front(LOCAL, page);
+                cache.recency.insert(page, Place::Local);
             }
+            cache.local_len = capacity;
         }
         cache
     }
@@ -164,7 +115,7 @@ impl MappingCache {
     /// Whether every translation page is always in the drive's own memory.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.nodes.is_empty()
+        self.recency.is_empty()
     }
 
     /// Translation pages of the drive.
@@ -174,17 +125,17 @@ impl MappingCache {
 
     /// Translation pages held in the drive's own memory at most.
     pub fn local_capacity(&self) -> u32 {
-        self.lists[0].capacity
+        self.local_capacity
     }
 
     /// Translation pages held in borrowed memory at most.
     pub fn offsite_capacity(&self) -> u32 {
-        self.lists[1].capacity
+        self.frames.borrowed()
     }
 
     /// Translation pages in borrowed memory.
     pub fn offsite_len(&self) -> u32 {
-        self.lists[1].len
+        self.offsite_len
     }
 
     /// Accesses by outcome.
@@ -192,7 +143,8 @@ impl MappingCache {
         &self.counters
     }
 
-    /// Touches `page`, bringing it into the drive's own memory; `write` makes it dirty.
+    /// Touches `page`, bringing it into memory; `write` makes it dirty. A page that is `Lost` stays as it is, and
+    /// the access does not count: the caller repeats it once the page is found again.
     #[inline]
     pub fn access(&mut self, page: u32, write: bool) -> Access {
         if self.is_complete() {
@@ -200,22 +152,26 @@ impl MappingCache {
             return Access { found: Residence::Local, evicted: None };
         }
         let found = self.residence(page);
+        let mut evicted = None;
         match found {
             Residence::Local => {
                 self.counters.local_hits += 1;
-                self.unlink(LOCAL, page);
+                self.recency.touch(page);
             }
             Residence::Offsite => {
                 self.counters.offsite_hits += 1;
-                self.unlink(OFFSITE, page);
+                self.recency.touch(page);
             }
-            Residence::Flash => self.counters.misses += 1,
+            Residence::Flash => {
+                self.counters.misses += 1;
+                evicted = self.bring_in(page);
+            }
+            Residence::Lost => return Access { found, evicted },
         }
-        self.push_front(LOCAL, page);
         if write {
-            self.nodes[page as usize].previous_and_dirty |= DIRTY;
+            self.recency.set_dirty(page, true);
         }
-        Access { found, evicted: self.settle() }
+        Access { found, evicted }
     }
 
     /// Forgets the counts, not the pages: after warming.
@@ -229,34 +185,90 @@ impl MappingCache {
         if self.is_complete() {
             return Residence::Local;
         }
-        match self.nodes[page as usize].place() {
-            LOCAL => Residence::Local,
-            OFFSITE => Residence::Offsite,
-            _ => Residence::Flash,
+        match self.recency.place(page) {
+            Place::Local => Residence::Local,
+            Place::Offsite => Residence::Offsite,
+            Place::Absent => Residence::Flash,
+            Place::Lost => Residence::Lost,
         }
     }
 
-    /// Sets how many pages the drive's own memory holds, when part of it is lent. Pages that no longer
-    /// fit leave through `evicted`.
+    /// The offsite frame of `page`, in reach or not.
+    #[inline]
+    pub fn frame_of(&self, page: u32) -> Option<u32> {
+        self.frames.frame_of(page)
+    }
+
+    /// The page in offsite frame `frame`.
+    #[inline]
+    pub fn page_in(&self, frame: u32) -> Option<u32> {
+        self.frames.page_in(frame)
+    }
+
+    /// Pages in the offsite frames `frames`, with whether they are dirty; by frame.
+    pub fn pages_in(&self, frames: Range<u32>) -> impl Iterator<Item = (u32, bool)> + '_ {
+        frames.filter_map(|frame| self.frames.page_in(frame)).map(|page| (page, self.recency.is_dirty(page)))
+    }
+
+    /// Marks a page in memory as changed since it was written home, or as written home. Without effect on a page
+    /// that is on flash only.
+    #[inline]
+    pub fn set_dirty(&mut self, page: u32, dirty: bool) {
+        if self.residence(page) != Residence::Flash && !self.is_complete() {
+            self.recency.set_dirty(page, dirty);
+        }
+    }
+
+    /// Sets how many pages the drive's own memory holds, when part of it is lent. Local pages that no longer fit
+    /// leave through `evicted`, least recently used first.
     pub fn set_local_capacity(&mut self, capacity: u32, mut evicted: impl FnMut(Evicted)) {
         if self.is_complete() {
             return;
         }
-        self.lists[0].capacity = capacity.max(1);
-        while self.lists[0].len > self.lists[0].capacity {
-            if let Some(out) = self.settle() {
-                evicted(out);
+        self.local_capacity = capacity.max(1);
+        let mut next = self.recency.least();
+        while self.local_len > self.local_capacity {
+            let page = next.expect("a page in excess is listed");
+            next = self.recency.used_after(page);
+            if self.recency.place(page) == Place::Local {
+                evicted(self.forget(page));
             }
         }
     }
 
-    /// Sets how many pages borrowed memory holds. Pages that no longer fit leave through `evicted`.
-    pub fn set_offsite_capacity(&mut self, capacity: u32, mut evicted: impl FnMut(Evicted)) {
-        self.lists[1].capacity = capacity;
-        while self.lists[1].len > capacity {
-            if let Some(out) = self.drop_offsite_tail() {
-                evicted(out);
+    /// Adds empty offsite frames. Panics when one of them is there already.
+    pub fn add_frames(&mut self, frames: Range<u32>) {
+        self.frames.add(frames, self.pages);
+    }
+
+    /// Puts the offsite frames `frames` out of reach: their pages become `Lost`, and no other page takes a place
+    /// there.
+    pub fn lose_frames(&mut self, frames: Range<u32>) {
+        self.frames.close(&frames);
+        for page in frames.filter_map(|frame| self.frames.page_in(frame)) {
+            if self.recency.place(page) == Place::Offsite {
+                self.recency.lose(page);
             }
+        }
+    }
+
+    /// Takes offsite frames away. Their pages leave through `evicted`, by frame.
+    pub fn remove_frames(&mut self, frames: Range<u32>, mut evicted: impl FnMut(Evicted)) {
+        self.frames.close(&frames);
+        for frame in frames.clone() {
+            if let Some(page) = self.frames.page_in(frame) {
+                evicted(self.forget(page));
+            }
+        }
+        self.frames.remove(frames);
+    }
+
+    /// Forgets a page of the drive's own memory whose reading from flash was cut short. Pages in frames stay: their
+    /// memory is out of reach then.
+    pub fn drop_unread(&mut self, page: u32) {
+        if !self.is_complete() && self.recency.place(page) == Place::Local {
+            self.local_len -= 1;
+            self.recency.remove(page);
         }
     }
 
@@ -264,78 +276,56 @@ impl MappingCache {
     /// counting or timing: the state that a long warm-up reaches.
     pub fn warm_offsite(&mut self) {
         let mut page = 0;
-        while self.lists[1].len < self.lists[1].capacity && page < self.pages && !self.is_complete() {
+        while self.frames.has_free() && page < self.pages && !self.is_complete() {
             if self.residence(page) == Residence::Flash {
-                self.push_front(OFFSITE, page);
+                self.frames.fill_free(page);
+                self.offsite_len += 1;
+                self.recency.insert(page, Place::Offsite);
             }
             page += 1;
         }
     }
 
-    /// Restores the capacities after an insertion: local overflow moves offsite, offsite overflow leaves.
+    /// Finds a place for an absent page; returns what had to leave for it.
     #[inline]
-    fn settle(&mut self) -> Option<Evicted> {
-        if self.lists[0].len <= self.lists[0].capacity {
+    fn bring_in(&mut self, page: u32) -> Option<Evicted> {
+        if self.local_len < self.local_capacity {
+            self.local_len += 1;
+            self.recency.insert(page, Place::Local);
             return None;
         }
-        let page = self.lists[0].tail;
-        self.unlink(LOCAL, page);
-        if self.lists[1].capacity == 0 {
-            return Some(self.forget(page));
-        }
-        self.push_front(OFFSITE, page);
-        if self.lists[1].len > self.lists[1].capacity { self.drop_offsite_tail() } else { None }
-    }
-
-    fn drop_offsite_tail(&mut self) -> Option<Evicted> {
-        let page = self.lists[1].tail;
-        if page == NIL {
+        if self.frames.fill_free(page).is_some() {
+            self.offsite_len += 1;
+            self.recency.insert(page, Place::Offsite);
             return None;
         }
-        self.unlink(OFFSITE, page);
-        Some(self.forget(page))
+        let least = self.recency.least().expect("a full cache holds a page");
+        let evicted = self.forget(least);
+        match evicted.frame {
+            None => {
+                self.local_len += 1;
+                self.recency.insert(page, Place::Local);
+            }
+            Some(frame) => {
+                self.frames.fill(frame, page);
+                self.offsite_len += 1;
+                self.recency.insert(page, Place::Offsite);
+            }
+        }
+        Some(evicted)
     }
 
     fn forget(&mut self, page: u32) -> Evicted {
-        let dirty = self.nodes[page as usize].is_dirty();
-        self.nodes[page as usize] = Node::ABSENT;
+        let frame = if self.recency.place(page) == Place::Local {
+            self.local_len -= 1;
+            None
+        } else {
+            self.offsite_len -= 1;
+            Some(self.frames.empty(page))
+        };
+        let dirty = self.recency.remove(page);
         self.counters.write_backs += u64::from(dirty);
-        Evicted { page, dirty }
-    }
-
-    #[inline]
-    fn push_front(&mut self, place: u32, page: u32) {
-        let list = &mut self.lists[place as usize - 1];
-        let head = list.head;
-        list.head = page;
-        list.len += 1;
-        if head == NIL {
-            list.tail = page;
-        } else {
-            self.nodes[head as usize].set_previous(page);
-        }
-        let node = &mut self.nodes[page as usize];
-        node.next_and_place = place << STATE_SHIFT | head;
-        node.set_previous(NIL);
-    }
-
-    #[inline]
-    fn unlink(&mut self, place: u32, page: u32) {
-        let node = self.nodes[page as usize];
-        let (next, previous) = (node.next(), node.previous());
-        let list = &mut self.lists[place as usize - 1];
-        list.len -= 1;
-        if previous == NIL {
-            list.head = next;
-        } else {
-            self.nodes[previous as usize].set_next(next);
-        }
-        if next == NIL {
-            list.tail = previous;
-        } else {
-            self.nodes[next as usize].set_previous(previous);
-        }
-        // The caller links the page anew or forgets it: its place changes there.
+        Evicted { page, dirty, frame }
     }
 }
 
@@ -344,51 +334,188 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The obvious model: two vectors, most recent first.
+    const PAGES: u32 = 30;
+    const FRAMES_PER_SEGMENT: u32 = 3;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Entry {
+        page: u32,
+        dirty: bool,
+        frame: Option<u32>,
+        lost: bool,
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Access(u32, bool),
+        SetDirty(u32, bool),
+        Local(u32),
+        Add(u32),
+        Lose(u32),
+        Remove(u32),
+    }
+
+    /// The obvious model: one vector, most recently used first; lost pages keep their entry.
     struct Model {
-        local: Vec<(u32, bool)>,
-        offsite: Vec<(u32, bool)>,
-        capacities: [usize; 2],
+        entries: Vec<Entry>,
+        local_capacity: usize,
+        free: Vec<u32>,
+        segments: [bool; 4],
+    }
+
+    fn frames(segment: u32) -> Range<u32> {
+        segment * FRAMES_PER_SEGMENT..(segment + 1) * FRAMES_PER_SEGMENT
+    }
+
+    fn in_segment(entry: &Entry, segment: u32) -> bool {
+        entry.frame.is_some_and(|frame| frames(segment).contains(&frame))
     }
 
     impl Model {
-        fn access(&mut self, page: u32, write: bool) -> Access {
-            let take = |list: &mut Vec<(u32, bool)>| {
-                list.iter().position(|entry| entry.0 == page).map(|index| list.remove(index).1)
-            };
-            let (found, dirty) = match (take(&mut self.local), take(&mut self.offsite)) {
-                (Some(dirty), _) => (Residence::Local, dirty),
-                (None, Some(dirty)) => (Residence::Offsite, dirty),
-                (None, None) => (Residence::Flash, false),
-            };
-            self.local.insert(0, (page, dirty || write));
-            let mut out = (self.local.len() > self.capacities[0]).then(|| self.local.pop().expect("it is too long"));
-            if let Some(entry) = out.take() {
-                self.offsite.insert(0, entry);
-                if self.offsite.len() > self.capacities[1] {
-                    out = self.offsite.pop();
-                }
-            }
-            Access { found, evicted: out.map(|(page, dirty)| Evicted { page, dirty }) }
+        fn locals(&self) -> usize {
+            self.entries.iter().filter(|entry| entry.frame.is_none()).count()
         }
+
+        fn leave(&mut self, place: usize) -> Evicted {
+            let Entry { page, dirty, frame, .. } = self.entries.remove(place);
+            Evicted { page, dirty, frame }
+        }
+
+        fn access(&mut self, page: u32, write: bool, frame_taken: Option<u32>) -> Access {
+            if let Some(place) = self.entries.iter().position(|entry| entry.page == page) {
+                if self.entries[place].lost {
+                    return Access { found: Residence::Lost, evicted: None };
+                }
+                let entry = self.entries.remove(place);
+                self.entries.insert(0, Entry { dirty: entry.dirty || write, ..entry });
+                let found = if entry.frame.is_some() { Residence::Offsite } else { Residence::Local };
+                return Access { found, evicted: None };
+            }
+            let mut evicted = None;
+            let frame = if self.locals() < self.local_capacity {
+                None
+            } else if self.free.is_empty() {
+                let last = self.entries.iter().rposition(|entry| !entry.lost).expect("a local page is listed");
+                let out = self.leave(last);
+                evicted = Some(out);
+                out.frame
+            } else {
+                // Which of the free frames is the cache's choice.
+                let place = self.free.iter().position(|&free| Some(free) == frame_taken).expect("it was free");
+                Some(self.free.swap_remove(place))
+            };
+            self.entries.insert(0, Entry { page, dirty: write, frame, lost: false });
+            Access { found: Residence::Flash, evicted }
+        }
+
+        fn shrink(&mut self, capacity: usize) -> Vec<Evicted> {
+            self.local_capacity = capacity.max(1);
+            let mut out = Vec::new();
+            while self.locals() > self.local_capacity {
+                let last = self.entries.iter().rposition(|entry| entry.frame.is_none()).expect("there is one");
+                out.push(self.leave(last));
+            }
+            out
+        }
+
+        fn remove(&mut self, segment: u32) -> Vec<Evicted> {
+            self.free.retain(|frame| !frames(segment).contains(frame));
+            let mut out = Vec::new();
+            while let Some(place) = self.entries.iter().position(|entry| in_segment(entry, segment)) {
+                out.push(self.leave(place));
+            }
+            out.sort_by_key(|evicted| evicted.frame);
+            out
+        }
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            12 => (0..PAGES, any::<bool>()).prop_map(|(page, write)| Step::Access(page, write)),
+            2 => (0..PAGES, any::<bool>()).prop_map(|(page, dirty)| Step::SetDirty(page, dirty)),
+            1 => (0_u32..10).prop_map(Step::Local),
+            2 => (0_u32..4).prop_map(Step::Add),
+            1 => (0_u32..4).prop_map(Step::Lose),
+            1 => (0_u32..4).prop_map(Step::Remove),
+        ]
+    }
+
+    fn apply(cache: &mut MappingCache, model: &mut Model, step: &Step) -> Result<(), TestCaseError> {
+        let mut gone = Vec::new();
+        match *step {
+            Step::Access(page, write) => {
+                let access = cache.access(page, write);
+                prop_assert_eq!(access, model.access(page, write, cache.frame_of(page)));
+            }
+            Step::SetDirty(page, dirty) => {
+                cache.set_dirty(page, dirty);
+                model.entries.iter_mut().filter(|entry| entry.page == page).for_each(|entry| entry.dirty = dirty);
+            }
+            Step::Local(capacity) => {
+                cache.set_local_capacity(capacity, |evicted| gone.push(evicted));
+                prop_assert_eq!(gone, model.shrink(capacity as usize));
+            }
+            Step::Add(segment) if !model.segments[segment as usize] => {
+                model.segments[segment as usize] = true;
+                cache.add_frames(frames(segment));
+                model.free.extend(frames(segment));
+            }
+            Step::Lose(segment) if model.segments[segment as usize] => {
+                cache.lose_frames(frames(segment));
+                model.free.retain(|frame| !frames(segment).contains(frame));
+                model.entries.iter_mut().filter(|entry| in_segment(entry, segment)).for_each(|entry| entry.lost = true);
+            }
+            Step::Remove(segment) if model.segments[segment as usize] => {
+                model.segments[segment as usize] = false;
+                cache.remove_frames(frames(segment), |evicted| gone.push(evicted));
+                prop_assert_eq!(gone, model.remove(segment));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     proptest! {
         #[test]
-        fn the_cache_agrees_with_two_plain_lists(
-            capacity in 1_u32..10, offsite in 0_u32..10, accesses in prop::collection::vec((0_u32..30, any::<bool>()), 0..300),
-        ) {
-            let mut cache = MappingCache::new(30, capacity);
-            cache.set_offsite_capacity(offsite, |_| {});
+        fn the_cache_agrees_with_one_plain_list(capacity in 1_u32..10, steps in prop::collection::vec(step(), 0..300)) {
+            let mut cache = MappingCache::new(PAGES, capacity);
+            let local = |page| Entry { page, dirty: false, frame: None, lost: false };
             let mut model = Model {
-                local: (30 - capacity..30).rev().map(|page| (page, false)).collect(),
-                offsite: Vec::new(),
-                capacities: [capacity as usize, offsite as usize],
+                entries: (PAGES - capacity..PAGES).rev().map(local).collect(),
+                local_capacity: capacity as usize,
+                free: Vec::new(),
+                segments: [false; 4],
             };
-            for (page, write) in accesses {
-                prop_assert_eq!(cache.access(page, write), model.access(page, write));
+            for step in &steps {
+                apply(&mut cache, &mut model, step)?;
+                let offsite = model.entries.iter().filter(|entry| entry.frame.is_some()).count();
+                prop_assert_eq!(cache.offsite_len() as usize, offsite);
+                for entry in &model.entries {
+                    prop_assert_eq!(cache.frame_of(entry.page), entry.frame);
+                    if let Some(frame) = entry.frame {
+                        prop_assert_eq!(cache.page_in(frame), Some(entry.page));
+                        let listed = cache.pages_in(frame..frame + 1).next();
+                        prop_assert_eq!(listed, Some((entry.page, entry.dirty)));
+                    }
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_page_keeps_its_place_until_it_leaves() {
+        let mut cache = MappingCache::new(10, 2);
+        cache.add_frames(0..2);
+        cache.access(0, true);
+        assert_eq!((cache.residence(0), cache.frame_of(0)), (Residence::Offsite, Some(0)));
+        for page in [1, 8, 9, 0] {
+            cache.access(page, false);
+        }
+        assert_eq!((cache.residence(0), cache.residence(8)), (Residence::Offsite, Residence::Local));
+        // Page 1 was used longest ago: page 2 takes its frame.
+        let evicted = Evicted { page: 1, dirty: false, frame: Some(1) };
+        assert_eq!(cache.access(2, false).evicted, Some(evicted));
+        assert_eq!(cache.frame_of(2), Some(1));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //!
 //! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
 //! planes, separate frontiers for host data and for moved data, an optional single-level-cell cache that is folded
-//! when the drive is idle or space is scarce, greedy and cost-benefit victims, deallocation, padding, a mapping cache of translation
-//! pages with a local and an offsite part, preconditioning without timing, and payload stamps.
+//! when the drive is idle or space is scarce, greedy and cost-benefit victims, deallocation, padding, a mapping cache
+//! of translation pages in local places and offsite frames, preconditioning without timing, and payload stamps.
 //!
 //! The path of a write: `Ftl::append` takes the next slot of the host frontier, points the map at it and
 //! invalidates the old slot; when a die row is full the caller programs it. Until
@@ -24,9 +24,11 @@ mod bits;
 mod blocks;
 mod cache;
 mod config;
+mod frames;
 mod ftl;
 mod gc;
 mod map;
+mod recency;
 mod scattered;
 mod victim;
 

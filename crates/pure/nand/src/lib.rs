@@ -18,6 +18,7 @@ mod config;
 mod counting;
 mod error_model;
 mod intrusive;
+mod reset;
 mod timed;
 
 pub use config::{Currents, IsppModel, NandConfig, NandConfigError};

@@ -46,61 +46,61 @@ pub struct FlashTime {
 }
 
 #[derive(Clone, Copy)]
-struct Queued {
-    command: FlashCommand,
-    next: u32,
-    /// When the command began to wait for its die, and later for its channel.
-    waits_since: SimTime,
+pub(crate) struct Queued {
+    pub(crate) command: FlashCommand,
+    pub(crate) next: u32,
+    /// When the command began to wait for its die, and later for its channel; at last when its program began.
+    pub(crate) waits_since: SimTime,
     /// Background clock of that die or channel at that moment.
     background_mark: SimSpan,
-    time: FlashTime,
+    pub(crate) time: FlashTime,
 }
 
 #[derive(Clone)]
-struct Die {
+pub(crate) struct Die {
     /// Foreground reads, then background reads, then programs and erases.
-    reads: Fifo,
-    background_reads: Fifo,
-    programs: Fifo,
+    pub(crate) reads: Fifo,
+    pub(crate) background_reads: Fifo,
+    pub(crate) programs: Fifo,
     /// Reads served while a program waited.
-    passed: u32,
+    pub(crate) passed: u32,
     /// Slab index of the command in progress.
-    active: u32,
-    since: SimTime,
+    pub(crate) active: u32,
+    pub(crate) since: SimTime,
     /// Time held by commands that have ended.
-    held: SimSpan,
+    pub(crate) held: SimSpan,
     /// The part of it that was background work.
-    background: SimSpan,
+    pub(crate) background: SimSpan,
     /// Link in the channel's bus queue.
-    next_on_bus: u32,
+    pub(crate) next_on_bus: u32,
 }
 
 #[derive(Clone)]
-struct Channel {
+pub(crate) struct Channel {
     /// Dies with sensed data, then dies that want data.
-    outgoing: Fifo,
-    incoming: Fifo,
-    passed: u32,
+    pub(crate) outgoing: Fifo,
+    pub(crate) incoming: Fifo,
+    pub(crate) passed: u32,
     /// Die whose transfer is running.
-    active: u32,
-    busy: SimSpan,
+    pub(crate) active: u32,
+    pub(crate) busy: SimSpan,
     /// When the transfer in progress began.
-    since: SimTime,
+    pub(crate) since: SimTime,
     /// Time of background transfers that have ended.
-    background: SimSpan,
+    pub(crate) background: SimSpan,
 }
 
 /// Dies and buses under virtual time.
 pub struct TimedNand {
-    config: NandConfig,
-    dies: Vec<Die>,
-    channels: Vec<Channel>,
-    slab: Vec<Queued>,
-    free: Vec<u32>,
+    pub(crate) config: NandConfig,
+    pub(crate) dies: Vec<Die>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) slab: Vec<Queued>,
+    pub(crate) free: Vec<u32>,
     errors: ErrorModel,
     counters: MediumCounters,
-    array_busy: SimSpan,
-    pending: u32,
+    pub(crate) array_busy: SimSpan,
+    pub(crate) pending: u32,
 }
 
 impl TimedNand {
@@ -365,6 +365,7 @@ impl TimedNand {
             self.finish(now, die, out);
         } else {
             let program = self.config.program.program_time(command.page);
+            queued.waits_since = now;
             queued.time.die += program;
             self.array_busy += program;
             out.at(now + program, NandEvent::ArrayDone { die });

@@ -104,3 +104,45 @@ fn energy_is_current_times_voltage_times_time() {
     let expected = 3.3 * (0.025 + 3.0 * 0.000_01) * 0.003;
     assert!((nand.energy(span).as_joules() / expected - 1.0).abs() < 1e-9);
 }
+
+#[test]
+fn a_reset_drops_everything_and_books_busy_time_up_to_that_moment() {
+    let mut nand = TimedNand::new(config(), 1);
+    let mut queue: EventQueue<NandEvent> = EventQueue::default();
+    let mut effects: Vec<NandDone> = Vec::new();
+    let same = |event: NandEvent| event;
+    // Die 0 senses for 30 us and is cut in its transfer, die 2 waits for the same bus to take data in, die 1 erases,
+    // die 3 programs since its transfer ended.
+    let commands = [
+        command(CommandKind::Read, 0, 4, PageKind::Lsb, 0),
+        command(CommandKind::Read, 0, 1, PageKind::Lsb, 1),
+        command(CommandKind::Erase, 1, 4, PageKind::Lsb, 2),
+        command(CommandKind::Program, 3, 1, PageKind::Msb, 3),
+    ];
+    for command in commands {
+        nand.submit(SimTime::ZERO, command, &mut Nested::new(&mut queue, same, &mut effects));
+    }
+    let cut = SimTime::ZERO + SimSpan::from_us(32);
+    while queue.next_time().is_some_and(|time| time <= cut) {
+        let (now, event) = queue.pop().expect("it was seen");
+        nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+    }
+    let dropped = nand.reset(cut);
+    assert_eq!(dropped.iter().map(|command| command.tag).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(nand.pending(), 0);
+    let programmed = SimSpan::from_us(32) - PAGE;
+    assert_eq!(nand.array_busy(), SimSpan::from_us(30) + SimSpan::from_us(32) + programmed);
+    assert_eq!(nand.bus_busy(), SimSpan::from_us(2) + PAGE);
+    assert_eq!(nand.held(), SimSpan::from_us(32) * 3);
+    // It works as if new.
+    let mut fresh: EventQueue<NandEvent> = EventQueue::default();
+    nand.submit(cut, commands[0], &mut Nested::new(&mut fresh, same, &mut effects));
+    let mut ends = cut;
+    while let Some((now, event)) = fresh.pop() {
+        ends = now;
+        nand.handle(now, event, &mut Nested::new(&mut fresh, same, &mut effects));
+    }
+    assert_eq!(effects.len(), 1);
+    let transfer = config().channel.span_of(4 * 16_384);
+    assert_eq!(ends.since(cut), SimSpan::from_us(30) + transfer);
+}

@@ -32,6 +32,8 @@ pub(crate) struct Active {
     pub(crate) dma_end: SimTime,
     /// Next translation page to look up.
     pub(crate) page: u32,
+    /// Time of accesses to peers' memory that the look-up has yet to take.
+    pub(crate) remote: SimSpan,
     /// Up to when `time` accounts for the command.
     pub(crate) accounted: SimTime,
     /// The reclaim clock when the command began to wait for room.

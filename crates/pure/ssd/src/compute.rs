@@ -50,7 +50,7 @@ impl ComputeEnd {
         Self {
             queues: std::iter::once(0).chain(weights.iter().copied()).map(queue).collect(),
             running: vec![0; cores as usize],
-            idle: if cores == 32 { u32::MAX } else { (1 << cores) - 1 },
+            idle: all_idle(cores),
             cursor: 1,
             credit: weights.first().copied().unwrap_or(1),
             waiting: 0,
@@ -94,6 +94,13 @@ impl ComputeEnd {
         self.waiting += 1;
     }
 
+    /// Forgets all jobs; cores are idle. What jobs cut short had been booked as busy stays booked.
+    pub(crate) fn power_cut(&mut self) {
+        self.queues.iter_mut().for_each(|queue| queue.jobs.clear());
+        self.waiting = 0;
+        self.idle = all_idle(self.cores());
+    }
+
     /// The tag of the job on `core`, which becomes idle.
     #[inline]
     pub(crate) fn finish(&mut self, core: u8) -> u32 {
@@ -133,6 +140,11 @@ impl ComputeEnd {
             self.credit = self.queues[self.cursor].weight;
         }
     }
+}
+
+/// A bit for each of up to 32 cores.
+const fn all_idle(cores: u32) -> u32 {
+    u32::MAX >> (32 - cores)
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
-//! The data-end: mapping lookups, flash operations, write buffer and DMA of one drive.
+//! The data-end: what it consists of, how commands enter it, and where flash completions lead.
 
 use crate::command::{Active, CommandSpec, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::grace::Grace;
+use crate::lookup::Load;
+use crate::power::Power;
+use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
-use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority, SLOT_BYTES, Slot};
-use flashyard_ftl::{DieRow, Evicted, Ftl, MappingCache, Residence, SLOTS_PER_TRANSLATION_PAGE, Stream};
+use flashyard_flash::FlashCommand;
+use flashyard_ftl::{DieRow, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
-use flashyard_stats::{Cause, TimeSplit};
+use flashyard_stats::TimeSplit;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
@@ -23,6 +27,8 @@ pub struct DataCounters {
     pub executed: u64,
     /// Commands completed.
     pub completed: u64,
+    /// Commands that power cuts made vanish.
+    pub vanished: u64,
     /// Bytes to the host.
     pub read_bytes: u64,
     /// Bytes from the host.
@@ -35,12 +41,6 @@ pub struct DataCounters {
     pub buffer_hits: u64,
 }
 
-/// A translation page on its way from flash.
-pub(crate) struct Load {
-    page: u32,
-    waiters: VecDeque<u32>,
-}
-
 /// The data-end of one drive.
 pub struct DataEnd {
     pub(crate) config: DriveConfig,
@@ -51,15 +51,26 @@ pub struct DataEnd {
     /// The flash.
     pub nand: TimedNand,
     pub(crate) pump: ReclaimPump,
+    pub(crate) grace: Grace,
+    pub(crate) power: Power,
+    /// Changes with every power cut.
+    pub(crate) generation: u32,
+    /// Flash operations to do again once there is power.
+    pub(crate) interrupted: Vec<FlashCommand>,
     pub(crate) active: Vec<Active>,
     pub(crate) free: Vec<u32>,
     pub(crate) loads: Vec<Load>,
     pub(crate) spare_waiters: Vec<VecDeque<u32>>,
+    /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
+    pub(crate) plan: ReadPlan,
+    pub(crate) spare_plans: Vec<ReadPlan>,
     pub(crate) pending_store: u32,
     pub(crate) next_store_die: u32,
     pub(crate) buffer_used: u32,
     pub(crate) promised_slots: u64,
     pub(crate) write_waiters: VecDeque<u32>,
+    /// Admitted writes whose data is on its way, in the order of the DMA.
+    pub(crate) receiving: VecDeque<u32>,
     pub(crate) flush_waiters: VecDeque<u32>,
     /// Flushes that wait for spare space to pad.
     pub(crate) held_flushes: VecDeque<u32>,
@@ -68,6 +79,7 @@ pub struct DataEnd {
     pub(crate) write_dma_free: SimTime,
     pub(crate) nand_effects: Vec<NandDone>,
     pub(crate) rows: Vec<DieRow>,
+    pub(crate) released: Vec<u32>,
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
@@ -86,15 +98,22 @@ impl DataEnd {
             cache: MappingCache::new(pages, config.mapping_cache_pages),
             nand: TimedNand::new(config.nand, seed),
             pump: ReclaimPump::default(),
+            grace: Grace::default(),
+            power: Power::Ready,
+            generation: 0,
+            interrupted: Vec::new(),
             active: Vec::with_capacity(256),
             free: Vec::with_capacity(256),
             loads: Vec::new(),
             spare_waiters: Vec::new(),
+            plan: ReadPlan::default(),
+            spare_plans: Vec::new(),
             pending_store: 0,
             next_store_die: 0,
             buffer_used: 0,
             promised_slots: 0,
             write_waiters: VecDeque::new(),
+            receiving: VecDeque::new(),
             flush_waiters: VecDeque::new(),
             held_flushes: VecDeque::new(),
             programs_outstanding: 0,
@@ -102,6 +121,7 @@ impl DataEnd {
             write_dma_free: SimTime::ZERO,
             nand_effects: Vec::with_capacity(16),
             rows: Vec::new(),
+            released: Vec::new(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
             config,
@@ -166,10 +186,21 @@ impl DataEnd {
         std::mem::take(&mut self.stamps_read)
     }
 
-    /// Carries out a command whose firmware work is done. Panics beyond the exported slots: the owner
-    /// has checked the range.
+    /// Carries out a command whose firmware work is done. Panics beyond the exported slots, and while the drive is
+    /// not ready: the owner has checked the range, and waits for [`DriveEffect::Ready`].
     #[inline]
     pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.check_range(&spec);
+        let index = self.admit(now, spec);
+        if spec.operation == Operation::Flush {
+            self.flush(now, index, out);
+        } else {
+            self.look_up(now, index, out);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn check_range(&self, spec: &CommandSpec) {
         assert!(
             u64::from(spec.first) + u64::from(spec.count) <= u64::from(self.config.ftl.logical_slots),
             "command for slots {} + {} of {}",
@@ -177,18 +208,24 @@ impl DataEnd {
             spec.count,
             self.config.ftl.logical_slots
         );
+    }
+
+    /// Takes a command in; returns its number here.
+    #[inline]
+    pub(crate) fn admit(&mut self, now: SimTime, spec: CommandSpec) -> u32 {
+        assert!(self.power == Power::Ready, "a command for a drive that is not ready");
         self.counters.executed += 1;
-        let page = spec.first / SLOTS_PER_TRANSLATION_PAGE;
         let active = Active {
             spec,
             remaining: 0,
             dma_end: now,
-            page,
+            page: spec.first / SLOTS_PER_TRANSLATION_PAGE,
+            remote: SimSpan::ZERO,
             accounted: now,
             reclaim_mark: SimSpan::ZERO,
             time: TimeSplit::default(),
         };
-        let index = match self.free.pop() {
+        match self.free.pop() {
             Some(index) => {
                 self.active[index as usize] = active;
                 index
@@ -197,11 +234,6 @@ impl DataEnd {
                 self.active.push(active);
                 (self.active.len() - 1) as u32
             }
-        };
-        if spec.operation == Operation::Flush {
-            self.flush(now, index, out);
-        } else {
-            self.look_up(now, index, out);
         }
     }
 
@@ -216,7 +248,12 @@ impl DataEnd {
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         let mut gone = Vec::new();
-        self.cache.set_offsite_capacity(offsite_pages, |evicted| gone.push(evicted));
+        let held = self.cache.offsite_capacity();
+        if offsite_pages < held {
+            self.cache.remove_frames(offsite_pages..held, |evicted| gone.push(evicted));
+        } else {
+            self.cache.add_frames(held..offsite_pages);
+        }
         self.cache.set_local_capacity(local_pages, |evicted| gone.push(evicted));
         if warm {
             self.cache.warm_offsite();
@@ -242,206 +279,10 @@ impl DataEnd {
         self.nand_effects = effects;
     }
 
-    /// Looks up the command's translation pages from its present one on; goes on to the data once all
-    /// are there.
-    #[inline]
-    pub(crate) fn look_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let Active { spec, page: first, .. } = self.active[index as usize];
-        if self.cache.is_complete() {
-            self.cache.access(first, false);
-            return self.start_data(now, index, out);
-        }
-        let last = (spec.first + spec.count - 1) / SLOTS_PER_TRANSLATION_PAGE;
-        let mut remote = SimSpan::ZERO;
-        for page in first..=last {
-            self.active[index as usize].page = page + 1;
-            if let Some(load) = self.loads.iter_mut().find(|load| load.page == page) {
-                self.cache.access(page, spec.operation != Operation::Read);
-                load.waiters.push_back(index);
-                return;
-            }
-            let access = self.cache.access(page, spec.operation != Operation::Read);
-            if let Some(evicted) = access.evicted {
-                self.write_back(now, evicted, out);
-            }
-            match access.found {
-                Residence::Local => {}
-                Residence::Offsite => remote += self.config.offsite_access,
-                Residence::Flash => return self.load(now, page, index, out),
-            }
-        }
-        if remote > SimSpan::ZERO {
-            let active = &mut self.active[index as usize];
-            active.account(now, Cause::Mapping);
-            active.time.add(Cause::InterDrive, remote);
-            active.accounted = now + remote;
-            out.at(now + remote, DriveEvent::Mapped { command: index });
-        } else {
-            self.start_data(now, index, out);
-        }
-    }
-
-    /// Reads a translation page from flash on behalf of a command.
-    fn load(&mut self, now: SimTime, page: u32, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let mut waiters = self.spare_waiters.pop().unwrap_or_default();
-        waiters.push_back(index);
-        self.loads.push(Load { page, waiters });
-        self.counters.translation_reads += 1;
-        // Translation pages are spread over the dies by their number and kept in the fastest mode:
-        // the published penalty of a miss fits no slower one ([D] xbof §8.7).
-        let command = FlashCommand {
-            kind: CommandKind::Read,
-            die: (page.wrapping_mul(2_654_435_761) % self.ftl.layout().dies) as u16,
-            planes: 1,
-            page: PageKind::Lsb,
-            priority: Priority::Foreground,
-            bus_bytes: self.config.translation_page_bytes,
-            tag: Tag::Load(page).pack(),
-        };
-        self.issue(now, command, out);
-    }
-
-    /// Notes an evicted translation page; four dirty ones share a flash page ([A] xbof §9.3).
-    fn write_back(&mut self, now: SimTime, evicted: Evicted, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if !evicted.dirty {
-            return;
-        }
-        self.pending_store += 1;
-        if self.pending_store < self.ftl.layout().slots_per_page {
-            return;
-        }
-        self.pending_store = 0;
-        self.next_store_die = (self.next_store_die + 1) % self.ftl.layout().dies;
-        self.counters.translation_programs += 1;
-        let command = FlashCommand {
-            kind: CommandKind::Program,
-            die: self.next_store_die as u16,
-            planes: 1,
-            page: PageKind::Lsb,
-            priority: Priority::Background,
-            bus_bytes: self.config.nand.geometry.page_bytes,
-            tag: Tag::Store.pack(),
-        };
-        self.issue(now, command, out);
-    }
-
-    #[inline]
-    pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active = &mut self.active[index as usize];
-        active.account(now, Cause::Mapping);
-        match active.spec.operation {
-            Operation::Read => self.start_read(now, index, out),
-            Operation::Write => self.start_write(now, index, out),
-            Operation::Trim => {
-                let spec = self.active[index as usize].spec;
-                (spec.first..spec.first + spec.count).for_each(|logical| self.ftl.trim(logical));
-                self.complete(now, index, out);
-            }
-            Operation::Flush => unreachable!("a flush touches no data"),
-        }
-    }
-
-    /// Issues the flash reads of a command: runs of slots in one die row become one multi-plane read.
-    #[inline]
-    fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let spec = self.active[index as usize].spec;
-        let mut group: Option<(Slot, Slot, u32)> = None;
-        let mut at_hand = 0;
-        for logical in spec.first..spec.first + spec.count {
-            let slot = self.ftl.lookup(logical);
-            if self.config.ftl.stamps {
-                let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
-                self.stamps_read.push((spec.tag, logical, stamp));
-            }
-            if !slot.is_some() {
-                at_hand += 1;
-                continue;
-            }
-            if !self.ftl.is_programmed(slot) {
-                self.counters.buffer_hits += 1;
-                at_hand += 1;
-                continue;
-            }
-            group = match group {
-                Some((first, last, slots)) if self.joins(last, slot) => Some((first, slot, slots + 1)),
-                Some((first, last, slots)) => {
-                    self.read_group(now, index, first, last, slots, out);
-                    Some((slot, slot, 1))
-                }
-                None => Some((slot, slot, 1)),
-            };
-        }
-        if let Some((first, last, slots)) = group {
-            self.read_group(now, index, first, last, slots, out);
-        }
-        if at_hand > 0 {
-            self.reserve_read_dma(now, index, at_hand);
-        }
-        if self.active[index as usize].remaining == 0 {
-            self.finish_read(index, out);
-        }
-    }
-
-    /// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
-    #[inline]
-    fn joins(&self, last: Slot, slot: Slot) -> bool {
-        let layout = self.ftl.layout();
-        slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
-    }
-
-    #[inline]
-    fn read_group(
-        &mut self,
-        now: SimTime,
-        index: u32,
-        first: Slot,
-        last: Slot,
-        slots: u32,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        self.active[index as usize].remaining += 1;
-        let tag = Tag::Read(index, slots).pack();
-        let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
-        self.issue(now, command, out);
-    }
-
-    #[inline]
-    fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
-        let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
-        let starts = now.max(self.read_dma_free);
-        let ends = starts + self.config.read_rate.span_of(bytes);
-        self.read_dma_free = ends;
-        self.counters.read_bytes += bytes;
-        let active = &mut self.active[index as usize];
-        active.dma_end = active.dma_end.max(ends);
-    }
-
-    /// All data of a read is on its way to the host: it completes when the last DMA ends.
-    #[inline]
-    fn finish_read(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active = &mut self.active[index as usize];
-        let at = active.dma_end;
-        active.account(at, Cause::Link);
-        self.complete(at, index, out);
-    }
-
     #[inline]
     fn flash_done(&mut self, now: SimTime, done: &NandDone, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         match Tag::unpack(done.tag) {
-            Tag::Read(index, slots) => {
-                self.reserve_read_dma(now, index, slots);
-                let active = &mut self.active[index as usize];
-                active.remaining -= 1;
-                if active.remaining == 0 {
-                    // All reads of a command were submitted at once: the last one is the path that counts.
-                    active.time.add(Cause::Die, done.time.die);
-                    active.time.add(Cause::Bus, done.time.bus);
-                    active.time.add(Cause::Retry, done.time.retry);
-                    active.time.add(Cause::ReclaimWait, done.time.background);
-                    active.accounted = now;
-                    self.finish_read(index, out);
-                }
-            }
+            Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),
             Tag::Load(page) => self.loaded(now, page, out),
             Tag::HostRow(row) => {
                 self.buffer_used -= self.ftl.layout().slots_per_die_row;
@@ -453,21 +294,6 @@ impl DataEnd {
             Tag::Reclaim(row) => self.reclaim_read_done(now, row, out),
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
         }
-    }
-
-    fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let position = self.loads.iter().position(|load| load.page == page).expect("a loaded page was asked for");
-        let mut load = self.loads.swap_remove(position);
-        while let Some(index) = load.waiters.pop_front() {
-            let spec = self.active[index as usize].spec;
-            let last = (spec.first + spec.count - 1) / SLOTS_PER_TRANSLATION_PAGE;
-            if self.active[index as usize].page > last {
-                self.start_data(now, index, out);
-            } else {
-                self.look_up(now, index, out);
-            }
-        }
-        self.spare_waiters.push(load.waiters);
     }
 
     #[inline]

@@ -49,6 +49,8 @@ pub enum DriveEffect {
         /// Where the time went since the command was handed to the data-end.
         time: TimeSplit,
     },
+    /// The drive takes commands again after a power cut.
+    Ready,
 }
 
 /// One drive.
@@ -82,9 +84,11 @@ impl Drive {
         Job { tag, busy: config.core_clock.span_of(cycles), stall }
     }
 
-    /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues.
+    /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues. Panics while the drive
+    /// is not ready.
     #[inline]
     pub fn enqueue(&mut self, now: SimTime, queue: usize, job: Job, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        assert!(self.is_ready(), "a job for a drive that is not ready");
         if job.busy + job.stall == SimSpan::ZERO {
             out.emit(DriveEffect::FirmwareDone { tag: job.tag });
             return;

@@ -20,7 +20,12 @@ mod compute;
 mod config;
 mod data;
 mod drive;
+mod grace;
+mod lookup;
+mod power;
+mod read;
 mod reclaim;
+mod translate;
 mod write;
 
 pub use command::CommandSpec;
@@ -29,3 +34,5 @@ pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
 pub use data::{DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
 pub use flashyard_blk::Operation;
+pub use read::ReadGroup;
+pub use translate::Translation;

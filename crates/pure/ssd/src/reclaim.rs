@@ -1,7 +1,7 @@
 //! Keeps reclaim going in time: as many reads in flight as allowed, never more than its frontier can take.
 
 use crate::command::Tag;
-use crate::data::DataEnd;
+use crate::data::{DataCounters, DataEnd};
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Priority;
 use flashyard_ftl::{Stream, Want};
@@ -54,14 +54,21 @@ impl DataEnd {
 
     #[inline]
     fn note_reclaim(&mut self, now: SimTime) {
-        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || !self.pump.erasing.is_empty();
+        let emptied = !self.pump.erasing.is_empty() || self.grace.is_holding();
+        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || emptied;
         self.pump.set_under_way(now, under_way);
+    }
+
+    /// Reclaim stands still from now on.
+    pub(crate) fn stop_reclaim_clock(&mut self, now: SimTime) {
+        self.pump.set_under_way(now, false);
     }
 
     /// Folds single-level data while no command is under way: the next command finds the cache empty.
     #[inline]
     pub(crate) fn fold_when_idle(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let idle = self.counters().executed == self.counters().completed;
+        let DataCounters { executed, completed, vanished, .. } = self.counters;
+        let idle = executed == completed + vanished;
         if idle && self.ftl.single_level_in_use() > 0 && !self.ftl.reclaiming() && self.ftl.foldable().is_some() {
             self.pump_reclaim_slow(now, Want::Folding, out);
             self.note_reclaim(now);
@@ -77,13 +84,24 @@ impl DataEnd {
             self.issue(now, command, out);
         }
         if let Some(superblock) = self.ftl.reclaim_take_emptied() {
-            let dies = self.ftl.layout().dies;
+            self.grace.hold(superblock);
+            self.erase_released(now, out);
+        }
+    }
+
+    /// Erases the emptied superblocks that no translation under way can lead to.
+    pub(crate) fn erase_released(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let mut released = std::mem::take(&mut self.released);
+        self.grace.release(&mut released);
+        let dies = self.ftl.layout().dies;
+        for superblock in released.drain(..) {
             self.pump.erasing.push((superblock, dies));
             for die in 0..dies {
                 let command = self.ftl.erase_command(die as u16, Tag::Erase(superblock).pack());
                 self.issue(now, command, out);
             }
         }
+        self.released = released;
     }
 
     /// A die row has been read for reclaim: move what is still valid.

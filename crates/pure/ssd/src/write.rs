@@ -3,7 +3,7 @@
 use crate::command::Tag;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
-use flashyard_flash::{Priority, SLOT_BYTES};
+use flashyard_flash::{FlashCommand, Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
@@ -24,7 +24,7 @@ impl DataEnd {
 
     /// Buffer slots that a write takes: whole flash pages when commands do not share them.
     #[inline]
-    fn footprint(&self, count: u32) -> u32 {
+    pub(crate) fn footprint(&self, count: u32) -> u32 {
         if self.config.ftl.coalesce { count } else { count.next_multiple_of(self.ftl.layout().slots_per_page) }
     }
 
@@ -46,12 +46,15 @@ impl DataEnd {
         let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
         self.write_dma_free = ends;
         self.active[index as usize].account(ends, Cause::Link);
+        self.receiving.push_back(index);
         out.at(ends, DriveEvent::Buffered { command: index });
     }
 
     /// A write's data is in the buffer: append it, program the die rows it fills, acknowledge it.
     #[inline]
     pub(crate) fn buffered(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let received = self.receiving.pop_front();
+        debug_assert_eq!(received, Some(index), "data arrives in the order of the DMA");
         let spec = self.active[index as usize].spec;
         self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
         self.promised_slots -= u64::from(self.footprint(spec.count));
@@ -60,9 +63,7 @@ impl DataEnd {
                 self.program(now, row, Stream::Host, out);
             }
         }
-        if !self.config.ftl.coalesce
-            && let Some(row) = self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_page)
-        {
+        if let Some(row) = self.pad_command() {
             self.program(now, row, Stream::Host, out);
         }
         self.complete(now, index, out);
@@ -77,13 +78,28 @@ impl DataEnd {
         stream: Stream,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
+        let command = self.program_command(row, stream);
+        self.issue(now, command, out);
+    }
+
+    /// The program of a full die row, counted as outstanding from now on.
+    #[inline]
+    pub(crate) fn program_command(&mut self, row: DieRow, stream: Stream) -> FlashCommand {
         let (tag, priority) = match stream {
             Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
             Stream::Moved => (Tag::MovedRow(row.number), Priority::Background),
         };
         self.programs_outstanding += 1;
-        let command = self.ftl.program_command(row, priority, tag.pack());
-        self.issue(now, command, out);
+        self.ftl.program_command(row, priority, tag.pack())
+    }
+
+    /// Ends a command's last flash page when commands do not share pages; returns the die row that this filled.
+    #[inline]
+    pub(crate) fn pad_command(&mut self) -> Option<DieRow> {
+        if self.config.ftl.coalesce {
+            return None;
+        }
+        self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_page)
     }
 
     /// Completes at once with power-loss protection; otherwise once everything buffered is on flash.

@@ -1,61 +1,13 @@
 //! A drive under random commands against a map of what was written: every read sees data that was current
 //! at some moment while the read was under way.
 
-use flashyard_flash::Geometry;
-use flashyard_ftl::{FtlConfig, VictimPolicy};
-use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_nand::{Currents, IsppModel, NandConfig};
-use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, FirmwareCost, Operation};
-use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
-use std::collections::BTreeMap;
+mod small;
 
-fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: bool) -> DriveConfig {
-    let geometry = Geometry {
-        channels: 2,
-        dies_per_channel: 2,
-        planes_per_die: 2,
-        blocks_per_plane: 24,
-        pages_per_block: 12,
-        page_bytes: 8192,
-    };
-    DriveConfig {
-        nand: NandConfig {
-            geometry,
-            read: [30, 45, 60].map(SimSpan::from_us),
-            program: IsppModel { pulse: SimSpan::from_us(40), pulses: [5, 7, 10] },
-            erase: SimSpan::from_ms(3),
-            channel: ByteRate::from_mb(1200),
-            starvation_bound: 4,
-            raw_bit_error_rate: 4e-3,
-            correctable_bit_error_rate: 4e-3,
-            currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
-        },
-        ftl: FtlConfig {
-            logical_slots: 2600,
-            filled_slots: 2000,
-            victim: VictimPolicy::Greedy,
-            reclaim_below: 3,
-            coalesce,
-            slc_superblocks: slc,
-            stamps: true,
-        },
-        cores: 2,
-        core_clock: Hertz::new(1_000_000_000),
-        firmware: FirmwareCost {
-            cycles_per_command: 900,
-            cycles_per_slice: 1400,
-            stall_per_slice: SimSpan::from_ns(70),
-        },
-        read_rate: ByteRate::from_mb(3000),
-        write_rate: ByteRate::from_mb(2000),
-        buffer_slots: 64,
-        mapping_cache_pages: cache_pages,
-        translation_page_bytes: 4096,
-        offsite_access: SimSpan::from_ns(300),
-        reclaim_reads: 4,
-        power_loss_protection: protection,
-    }
-}
+use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
+use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
+use flashyard_units::SimTime;
+use small::config;
+use std::collections::BTreeMap;
 
 /// The oracle: for each slot the stamps that a read may see.
 #[derive(Default)]

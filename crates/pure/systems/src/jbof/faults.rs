@@ -262,16 +262,18 @@ impl Jbof {
     /// What peers keep in the memory of `drive` is gone, or out of reach for good: nobody trusts it again.
     fn lose_memory(&mut self, now: SimTime, lender: u16) {
         for borrower in (0..self.drives.len() as u16).filter(|&borrower| borrower != lender) {
-            self.drives[borrower as usize].data.lose_segments(now, lender);
+            self.lose_segments(now, borrower, lender);
         }
     }
 
     /// Everything that `drive` keeps in the memory of peers is out of its reach.
     fn lose_borrowed_memory(&mut self, now: SimTime, drive: u16) {
         for lender in 0..self.drives.len() as u16 {
-            self.drives[drive as usize].data.lose_segments(now, lender);
+            self.lose_segments(now, drive, lender);
         }
     }
+
+    fn lose_segments(&mut self, _now: SimTime, _borrower: u16, _lender: u16) {}
 
     fn note_reach(&mut self, drive: u16) {
         let answers = self.is_reachable(drive);
@@ -402,6 +404,7 @@ impl Jbof {
     fn abandon_at_owner(&mut self, now: SimTime, id: u32) {
         let request = self.requests[id as usize];
         self.leave_shadow(id);
+        self.drop_translation(now, id);
         self.requests[id as usize].attempt = Attempt::Dead;
         self.send_again_as_new(now, &request);
     }
@@ -412,6 +415,7 @@ impl Jbof {
         match request.phase {
             Phase::Firmware | Phase::Lost => {
                 self.leave_shadow(id);
+                self.drop_translation(now, id);
                 self.requests[id as usize].attempt = Attempt::Dead;
                 self.send_again_as_new(now, &request);
             }

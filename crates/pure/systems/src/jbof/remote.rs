@@ -2,10 +2,13 @@
 //! loads under its locks, and the wrapped operations go into the owner's message queue, whose agent carries them out.
 //! Source: [P] sheet xbof §3.4, §3.7.
 
+use super::faults::Attempt;
+use super::route::command_spec;
 use super::world::{Event, Jbof, Phase, Request};
 use crate::xbof::{Message, MessageKind, MessageRing};
 use flashyard_cxl::Transaction;
-use flashyard_ssd::{Job, Operation};
+use flashyard_flash::Slot;
+use flashyard_ssd::{Job, Operation, ReadGroup, Translation};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -96,33 +99,68 @@ impl Jbof {
         if self.resilience.is_some() && !self.stores(now, id) {
             return;
         }
-        if !self.ring(owner, lender).has_room(2) {
+        // One DMA operation, and at most one flash operation for each slot.
+        if !self.ring(owner, lender).has_room(1 + request.count) {
             self.journeys[id as usize].time.add(Cause::InterDrive, RING_RETRY);
             self.runner.queue.push(now + RING_RETRY, Event::Store { request: id });
             return;
         }
         self.leave_shadow(id);
-        let dma = Message {
+        let translation = match request.attempt {
+            Attempt::Live => self.drives[owner as usize].data.translate(&command_spec(id, &request)),
+            Attempt::Draining | Attempt::Dead => None,
+        };
+        let offsite = translation.as_ref().map_or(0, Translation::offsite_pages);
+        let entries = self.wrap(id, &request, translation);
+        let walked = self.config.drive.offsite_access * u64::from(offsite);
+        let visible = walked + self.fabric.access(now + walked, lender, owner, Transaction::Store, entries);
+        self.journeys[id as usize].time.add(Cause::InterDrive, visible);
+        self.runner.queue.push(now + visible, Event::Wrapped { owner, lender });
+    }
+
+    /// Stores a command's operations into the owner's ring; returns how many there are.
+    fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
+        let (owner, lender, generation) = (request.drive, request.compute, request.generation);
+        let ring = &mut self.rings[owner as usize * self.drives.len() + lender as usize];
+        let blank = Message {
             kind: MessageKind::Dma,
             lender: lender as u8,
             command: id,
             buffer: id,
             first: request.first,
-            span: request.count,
+            span: 1,
             slots: request.count,
             completion: id,
         };
-        let kind = match request.operation {
-            Operation::Read => MessageKind::LookUpRead,
-            Operation::Write => MessageKind::Program,
-            Operation::Trim | Operation::Flush => MessageKind::Deallocate,
-        };
-        let ring = self.ring(owner, lender);
-        ring.store(&dma, request.generation);
-        ring.store(&Message { kind, ..dma }, request.generation);
-        let visible = self.fabric.access(now, lender, owner, Transaction::Store, 2);
-        self.journeys[id as usize].time.add(Cause::InterDrive, visible);
-        self.runner.queue.push(now + visible, Event::Wrapped { owner, lender });
+        let translated = translation.is_some();
+        let mut entries = 1;
+        match (request.operation, &translation) {
+            (Operation::Read, Some(translation)) => {
+                let reads = translation.reads();
+                entries += reads.len() as u64;
+                ring.store(&Message { span: reads.len() as u32, slots: translation.at_hand(), ..blank }, generation);
+                for read in reads {
+                    let (first, span) = (read.first.get(), read.last.get() - read.first.get() + 1);
+                    let kind = MessageKind::FlashRead;
+                    ring.store(&Message { kind, first, span, slots: read.slots, ..blank }, generation);
+                }
+            }
+            (operation, _) => {
+                entries += 1;
+                ring.store(&blank, generation);
+                let kind = match operation {
+                    Operation::Read => MessageKind::LookUpRead,
+                    Operation::Write => MessageKind::Program,
+                    Operation::Trim | Operation::Flush => MessageKind::Deallocate,
+                };
+                ring.store(&Message { kind, span: u32::from(translated), ..blank }, generation);
+            }
+        }
+        if self.translations.len() <= id as usize {
+            self.translations.resize_with(id as usize + 1, || None);
+        }
+        self.translations[id as usize] = translation;
+        entries
     }
 
     /// New entries are visible in a ring: the owner's agent takes those of one command.
@@ -130,23 +168,65 @@ impl Jbof {
         if self.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
             return;
         }
+        let mut flash = std::mem::take(&mut self.messages);
         let ring = self.ring(owner, lender);
-        let Some((dma, flash)) = ring.take_command() else { return };
+        if let Some(dma) = ring.take_command(&mut flash) {
+            self.unwrap_command(now, owner, &dma, &flash);
+        }
+        self.messages = flash;
+    }
+
+    fn unwrap_command(&mut self, now: SimTime, owner: u16, dma: &Message, flash: &[Message]) {
         let id = dma.buffer;
-        let operation = match flash.kind {
-            MessageKind::FlashRead | MessageKind::LookUpRead => Operation::Read,
-            MessageKind::Program => Operation::Write,
-            MessageKind::Deallocate | MessageKind::Dma => Operation::Trim,
-        };
         let request = &mut self.requests[id as usize];
         request.phase = Phase::Agent;
-        (request.operation, request.first, request.count) = (operation, flash.first, flash.slots);
+        let translation = &mut self.translations[id as usize];
+        match flash {
+            [only] if only.kind != MessageKind::FlashRead => {
+                request.operation = match only.kind {
+                    MessageKind::Program => Operation::Write,
+                    MessageKind::Deallocate => Operation::Trim,
+                    _ => Operation::Read,
+                };
+                (request.first, request.count) = (only.first, only.slots);
+            }
+            _ => {
+                let read = |entry: &Message| ReadGroup {
+                    first: Slot::new(entry.first),
+                    last: Slot::new(entry.first + entry.span - 1),
+                    slots: entry.slots,
+                };
+                if let Some(translation) = translation {
+                    translation.set_reads(flash.iter().map(read), dma.slots);
+                }
+            }
+        }
         // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
-        let pages = flash.slots.div_ceil(self.drives[owner as usize].data.ftl.layout().slots_per_page);
+        let pages = request.count.div_ceil(self.drives[owner as usize].data.ftl.layout().slots_per_page);
         let busy = self.config.harvest.agent_cost * u64::from(1 + pages);
         let job = Job { tag: id, busy, stall: SimSpan::ZERO };
         self.begin_job(now, &job, SimSpan::ZERO);
         self.enqueue(now, owner, 0, job);
+    }
+
+    /// The owner's agent starts what a lender has wrapped.
+    pub(super) fn execute_wrapped(&mut self, now: SimTime, id: u32) {
+        let request = &self.requests[id as usize];
+        let (owner, spec) = (request.drive, command_spec(id, request));
+        match self.translations[id as usize].take() {
+            Some(translation) => self.on_drive(now, owner, |drive, now, out| {
+                drive.data.execute_translated(now, spec, translation, out);
+            }),
+            None => self.on_drive(now, owner, |drive, now, out| drive.execute(now, spec, out)),
+        }
+    }
+
+    /// What a lender found in the owner's map for a command that was given up is not used.
+    pub(super) fn drop_translation(&mut self, now: SimTime, id: u32) {
+        let owner = self.requests[id as usize].drive;
+        if let Some(translation) = self.translations.get_mut(id as usize).and_then(Option::take) {
+            self.on_drive(now, owner, |drive, now, out| drive.data.drop_translation(now, translation, out));
+        }
     }
 
     #[inline]

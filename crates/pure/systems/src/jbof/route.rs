@@ -7,6 +7,12 @@ use flashyard_ssd::{CommandSpec, Job, Operation};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
 
+/// What the request asks of the data-end.
+pub(super) fn command_spec(id: u32, request: &Request) -> CommandSpec {
+    let Request { operation, first, count, stamp, .. } = *request;
+    CommandSpec { tag: id, operation, first, count, stamp }
+}
+
 impl Jbof {
     /// A command reaches its drive: queue its firmware job, or go straight to the data-end when the
     /// host has done the firmware's work.
@@ -75,16 +81,13 @@ impl Jbof {
     fn execute(&mut self, now: SimTime, id: u32) {
         let request = &mut self.requests[id as usize];
         request.phase = Phase::Data;
-        let spec = CommandSpec {
-            tag: id,
-            operation: request.operation,
-            first: request.first,
-            count: request.count,
-            stamp: request.stamp,
-        };
-        let drive = request.drive;
-        self.served_by_lenders[drive as usize] += u64::from(request.compute != drive);
+        let (drive, from_lender) = (request.drive, request.compute != request.drive);
+        let spec = command_spec(id, request);
         self.track_misses(drive, &spec);
+        if from_lender {
+            self.served_by_lenders[drive as usize] += 1;
+            return self.execute_wrapped(now, id);
+        }
         self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
     }
 

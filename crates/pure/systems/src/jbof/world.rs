@@ -7,11 +7,11 @@ use super::sanity::Ledger;
 use super::stream::{Pacing, Stream, StreamSpec};
 use super::timeline::{LendingLedger, Timeline, Totals};
 use crate::vh::CopyBack;
-use crate::xbof::{Harvest, MappingLocks, MessageRing};
+use crate::xbof::{Harvest, MappingLocks, Message, MessageRing};
 use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
-use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation};
+use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Operation, Translation};
 use flashyard_stats::{Shards, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::RequestSource;
@@ -26,7 +26,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A drive has news for itself.
-    Drive { drive: u16, generation: u8, event: DriveEvent },
+    Drive { drive: u16, generation: u16, event: DriveEvent },
     /// A command reaches its drive.
     Arrive { request: u32 },
     /// A lender looks again for room in the owner's message queue.
@@ -148,6 +148,10 @@ pub struct Jbof {
     pub(super) harvest: Option<Harvest>,
     /// The message queues, by owner and lender; empty when no processor is lent.
     pub(super) rings: Vec<MessageRing>,
+    /// What lenders found in owners' maps for commands that are in message queues, by request.
+    pub(super) translations: Vec<Option<Translation>>,
+    /// Room for the messages of one command.
+    pub(super) messages: Vec<Message>,
     /// Locks of each drive's map; empty when no processor is lent.
     pub(super) locks: Vec<MappingLocks>,
     /// Translation pages that each drive keeps in its own memory and in borrowed memory.
@@ -258,6 +262,8 @@ impl Jbof {
             effects: Vec::with_capacity(64),
             news: Vec::new(),
             rings: (0..if harvest.is_some() { count * count } else { 0 }).map(|_| MessageRing::default()).collect(),
+            translations: Vec::new(),
+            messages: Vec::new(),
             locks: (0..if harvest.is_some() { count } else { 0 }).map(|_| MappingLocks::default()).collect(),
             mapping_memory: vec![(placed.mapping_cache_pages.min(config.map_pages()), 0); count],
             served_by_lenders: vec![0; count],
@@ -343,7 +349,7 @@ impl Jbof {
     fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
-                if generation == self.drives[drive as usize].generation() && !self.waits_for_firmware(now, drive, event) {
+                if generation == self.drives[drive as usize].generation() as u16 && !self.waits_for_firmware(now, drive, event) {
                     self.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
                 }
             }
@@ -369,7 +375,7 @@ impl Jbof {
     pub(super) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
         let first = self.effects.len();
         let drive = &mut self.drives[number as usize];
-        let wrap = OfDrive { drive: number, generation: drive.generation() };
+        let wrap = OfDrive { drive: number, generation: drive.generation() as u16 };
         act(drive, now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
         if self.effects.len() != first && self.harvest.is_some() {
             self.sign_news(number, first);
@@ -380,7 +386,7 @@ impl Jbof {
     #[inline]
     fn sign_news(&mut self, number: u16, first: usize) {
         for effect in &self.effects[first..] {
-            if let DriveEffect::SegmentsReturned { .. } | DriveEffect::Ready = effect {
+            if let DriveEffect::Ready = effect {
                 self.news.push((number, *effect));
             }
         }
@@ -401,8 +407,8 @@ impl Jbof {
         self.effects.clear();
         while let Some((drive, news)) = self.news.pop() {
             match news {
-                DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
-                _ => self.ready(now, drive),
+                DriveEffect::Ready => self.ready(now, drive),
+                _ => {}
             }
             self.settle(now);
         }
@@ -462,7 +468,7 @@ impl Jbof {
 #[derive(Clone, Copy)]
 pub(super) struct OfDrive {
     drive: u16,
-    generation: u8,
+    generation: u16,
 }
 
 impl Wrap<DriveEvent> for OfDrive {

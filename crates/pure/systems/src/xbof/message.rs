@@ -18,9 +18,9 @@ pub enum MessageKind {
     FlashRead,
     /// Look up and read: a translation page was not in memory, only the owner can load it.
     LookUpRead,
-    /// Take data in, place it and point the map at it.
+    /// Take data in, place it and point the map at it; the owner looks its translation pages up when `span` is zero.
     Program,
-    /// Point the map at nothing.
+    /// Point the map at nothing; as for [`MessageKind::Program`].
     Deallocate,
 }
 
@@ -41,9 +41,9 @@ pub struct Message {
     pub buffer: u32,
     /// First logical slot; for flash reads the first physical slot.
     pub first: u32,
-    /// Slots that the flash operation spans.
+    /// Slots that a flash operation spans; of a DMA, how many flash operations follow.
     pub span: u32,
-    /// Slots of data.
+    /// Slots of data; of the DMA of a read, those that need no flash.
     pub slots: u32,
     /// Where the lender waits for the operation: a line in its own exposed memory.
     pub completion: u32,
@@ -185,16 +185,21 @@ impl MessageRing {
         }
     }
 
-    /// Takes the entries of the next whole command: its DMA operation and its flash operation. Entries that lost the
-    /// other half are passed over: the host will ask again.
+    /// Takes the entries of the next whole command: its DMA operation, whose `span` says how many flash operations
+    /// follow, and those into `flash`. A command that lost a part is passed over: the host will ask again.
     #[inline]
-    pub fn take_command(&mut self) -> Option<(Message, Message)> {
+    pub fn take_command(&mut self, flash: &mut Vec<Message>) -> Option<Message> {
+        flash.clear();
         let mut dma: Option<Message> = None;
         while let Some(entry) = self.take() {
-            match dma {
-                _ if entry.kind == MessageKind::Dma => dma = Some(entry),
-                Some(dma) if dma.command == entry.command => return Some((dma, entry)),
-                _ => {}
+            if entry.kind == MessageKind::Dma {
+                dma = Some(entry);
+                flash.clear();
+            } else if let Some(dma) = dma.filter(|dma| dma.command == entry.command) {
+                flash.push(entry);
+                if flash.len() == dma.span as usize {
+                    return Some(dma);
+                }
             }
         }
         None

@@ -1,0 +1,159 @@
+//! Mapping look-ups: translation pages found in memory, fetched from flash, and written back.
+
+use crate::command::{Active, Tag};
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use flashyard_blk::Operation;
+use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority};
+use flashyard_ftl::{Evicted, Residence, SLOTS_PER_TRANSLATION_PAGE};
+use flashyard_kernel::Outbox;
+use flashyard_stats::Cause;
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// A translation page on its way from flash.
+pub(crate) struct Load {
+    pub(crate) page: u32,
+    pub(crate) waiters: VecDeque<u32>,
+}
+
+impl DataEnd {
+    /// Looks up the command's translation pages from its present one on; goes on to the data once all
+    /// are there.
+    #[inline]
+    pub(crate) fn look_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let Active { spec, page: first, .. } = self.active[index as usize];
+        if self.cache.is_complete() {
+            self.cache.access(first, false);
+            return self.start_data(now, index, out);
+        }
+        let write = spec.operation != Operation::Read;
+        for page in first..=spec.last_page() {
+            self.active[index as usize].page = page + 1;
+            let access = self.cache.access(page, write);
+            if let Some(evicted) = access.evicted {
+                self.write_back(now, evicted, out);
+            }
+            if let Some(load) = self.loads.iter_mut().find(|load| load.page == page) {
+                load.waiters.push_back(index);
+                return;
+            }
+            match access.found {
+                Residence::Local => {}
+                Residence::Offsite => self.active[index as usize].remote += self.config.offsite_access,
+                Residence::Flash | Residence::Lost => return self.load(now, page, index, out),
+            }
+        }
+        self.looked_up(now, index, out);
+    }
+
+    /// All translation pages are there: the accesses to peers' memory take their time, then the data follows.
+    #[inline]
+    fn looked_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let active = &mut self.active[index as usize];
+        let remote = active.remote;
+        if remote > SimSpan::ZERO {
+            active.account(now, Cause::Mapping);
+            active.time.add(Cause::InterDrive, remote);
+            active.accounted = now + remote;
+            out.at(now + remote, DriveEvent::Mapped { command: index });
+        } else {
+            self.start_data(now, index, out);
+        }
+    }
+
+    /// Whether `page` is being read from flash.
+    #[inline]
+    pub(crate) fn is_loading(&self, page: u32) -> bool {
+        self.loads.iter().any(|load| load.page == page)
+    }
+
+    /// Reads a translation page from flash on behalf of a command.
+    fn load(&mut self, now: SimTime, page: u32, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let mut waiters = self.spare_waiters.pop().unwrap_or_default();
+        waiters.push_back(index);
+        self.loads.push(Load { page, waiters });
+        self.counters.translation_reads += 1;
+        // Translation pages are spread over the dies by their number and kept in the fastest mode:
+        // the published penalty of a miss fits no slower one ([D] xbof §8.7).
+        let command = FlashCommand {
+            kind: CommandKind::Read,
+            die: (page.wrapping_mul(2_654_435_761) % self.ftl.layout().dies) as u16,
+            planes: 1,
+            page: PageKind::Lsb,
+            priority: Priority::Foreground,
+            bus_bytes: self.config.translation_page_bytes,
+            tag: Tag::Load(page).pack(),
+        };
+        self.issue(now, command, out);
+    }
+
+    /// Notes an evicted translation page; four dirty ones share a flash page ([A] xbof §9.3).
+    pub(crate) fn write_back(
+        &mut self,
+        now: SimTime,
+        evicted: Evicted,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        if !evicted.dirty {
+            return;
+        }
+        self.pending_store += 1;
+        if self.pending_store < self.ftl.layout().slots_per_page {
+            return;
+        }
+        self.pending_store = 0;
+        self.next_store_die = (self.next_store_die + 1) % self.ftl.layout().dies;
+        self.counters.translation_programs += 1;
+        let command = FlashCommand {
+            kind: CommandKind::Program,
+            die: self.next_store_die as u16,
+            planes: 1,
+            page: PageKind::Lsb,
+            priority: Priority::Background,
+            bus_bytes: self.config.nand.geometry.page_bytes,
+            tag: Tag::Store.pack(),
+        };
+        self.issue(now, command, out);
+    }
+
+    /// A translation page has come from flash: whoever waited for it goes on.
+    pub(crate) fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let position = self.loads.iter().position(|load| load.page == page).expect("a loaded page was asked for");
+        let mut load = self.loads.swap_remove(position);
+        while let Some(index) = load.waiters.pop_front() {
+            let Active { spec, page, .. } = self.active[index as usize];
+            if page > spec.last_page() {
+                self.looked_up(now, index, out);
+            } else {
+                self.look_up(now, index, out);
+            }
+        }
+        self.spare_waiters.push(load.waiters);
+    }
+
+    /// Starts on the data of a command whose translation is known.
+    #[inline]
+    pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let active = &mut self.active[index as usize];
+        active.account(now, Cause::Mapping);
+        match active.spec.operation {
+            Operation::Read => self.start_read(now, index, out),
+            Operation::Write => self.start_write(now, index, out),
+            Operation::Trim => {
+                let spec = self.active[index as usize].spec;
+                (spec.first..spec.first + spec.count).for_each(|logical| self.ftl.trim(logical));
+                self.complete(now, index, out);
+            }
+            Operation::Flush => unreachable!("a flush touches no data"),
+        }
+    }
+}
+
+impl crate::command::CommandSpec {
+    /// The last translation page that the command touches; it has at least one slot.
+    #[inline]
+    pub(crate) fn last_page(&self) -> u32 {
+        (self.first + self.count - 1) / SLOTS_PER_TRANSLATION_PAGE
+    }
+}

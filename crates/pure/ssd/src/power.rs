@@ -1,0 +1,140 @@
+//! Power cuts and restarts.
+//!
+//! The drive's own memory is protected: map, write buffer, reclaim state and cached translation pages survive.
+//! Commands under way vanish. Of a write whose data was arriving, the whole slots that had arrived are kept: a torn
+//! write. Flash operations under way are done again.
+
+use crate::command::Tag;
+use crate::data::DataEnd;
+use crate::drive::{Drive, DriveEffect, DriveEvent};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_ftl::Stream;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
+
+/// Whether a data-end works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Power {
+    /// It takes commands.
+    Ready,
+    /// It has power again, and is restoring what it had lent out.
+    Restoring,
+    /// It has no power.
+    Off,
+}
+
+impl Drive {
+    /// Changes with every power cut. The owner keeps it with every event that the drive asks for, and drops events
+    /// of another generation.
+    #[inline]
+    pub fn generation(&self) -> u32 {
+        self.data.generation
+    }
+
+    /// Whether the drive takes commands.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.data.power == Power::Ready
+    }
+
+    /// The power fails: all jobs and commands under way vanish without a completion. Completions of reads that were
+    /// told in advance and lie after `now` do not come about: dropping them is the owner's part, as is dropping
+    /// events of the old generation. Without effect on a drive that is off.
+    ///
+    /// Panics on a drive without power-loss protection, which the model does not lose data on.
+    pub fn power_cut(&mut self, now: SimTime) {
+        self.compute.power_cut();
+        self.data.power_cut(now);
+    }
+
+    /// The power returns: flash operations that were cut short begin anew, and the drive says
+    /// [`DriveEffect::Ready`] once it takes commands again. Without effect on a drive that has power.
+    pub fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.data.power_restore(now, out);
+    }
+}
+
+impl DataEnd {
+    fn power_cut(&mut self, now: SimTime) {
+        if self.power == Power::Off {
+            return;
+        }
+        assert!(self.config.power_loss_protection, "a power cut on a drive that cannot keep its buffer");
+        self.power = Power::Off;
+        self.generation = self.generation.wrapping_add(1);
+        for command in self.nand.reset(now) {
+            match Tag::unpack(command.tag) {
+                Tag::Read(..) | Tag::Load(_) => {}
+                _ => self.interrupted.push(command),
+            }
+        }
+        self.tear_writes(now);
+        self.forget_commands();
+        self.grace.forget_translations();
+        self.stop_reclaim_clock(now);
+        self.read_dma_free = now;
+        self.write_dma_free = now;
+    }
+
+    fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.power != Power::Off {
+            return;
+        }
+        self.power = Power::Restoring;
+        let mut interrupted = std::mem::take(&mut self.interrupted);
+        for command in interrupted.drain(..) {
+            self.issue(now, command, out);
+        }
+        self.interrupted = interrupted;
+        self.erase_released(now, out);
+        self.pump_reclaim(now, out);
+        self.power = Power::Ready;
+        out.emit(DriveEffect::Ready);
+    }
+
+    /// Keeps the slots that had arrived of each write whose data was on its way.
+    fn tear_writes(&mut self, now: SimTime) {
+        while let Some(index) = self.receiving.pop_front() {
+            let active = &self.active[index as usize];
+            let spec = active.spec;
+            let whole = self.config.write_rate.span_of(u64::from(spec.count) * u64::from(SLOT_BYTES));
+            // The write is accounted for up to the end of its DMA.
+            let left = active.accounted.saturating_since(now).min(whole);
+            let elapsed = u128::from((whole - left).as_ps());
+            let arrived = (u128::from(spec.count) * elapsed / u128::from(whole.as_ps().max(1))) as u32;
+            self.buffer_used -= self.footprint(spec.count);
+            let kept = self.keep_torn(&spec, arrived);
+            self.buffer_used += self.footprint(kept);
+        }
+    }
+
+    /// Appends the first `arrived` slots of a write; returns how many it could.
+    fn keep_torn(&mut self, spec: &crate::command::CommandSpec, arrived: u32) -> u32 {
+        for logical in spec.first..spec.first + arrived {
+            if let Some(row) = self.ftl.append(Stream::Host, logical, spec.stamp).row {
+                let command = self.program_command(row, Stream::Host);
+                self.interrupted.push(command);
+            }
+        }
+        if let Some(row) = self.pad_command() {
+            let command = self.program_command(row, Stream::Host);
+            self.interrupted.push(command);
+        }
+        arrived
+    }
+
+    fn forget_commands(&mut self) {
+        self.counters.vanished = self.counters.executed - self.counters.completed;
+        self.active.clear();
+        self.free.clear();
+        self.write_waiters.clear();
+        self.flush_waiters.clear();
+        self.held_flushes.clear();
+        self.promised_slots = 0;
+        for mut load in self.loads.drain(..) {
+            self.cache.drop_unread(load.page);
+            load.waiters.clear();
+            self.spare_waiters.push(load.waiters);
+        }
+    }
+}

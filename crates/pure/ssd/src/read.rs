@@ -1,0 +1,160 @@
+//! Reads: which flash pages serve a command, their reading, and the DMA to the host.
+
+use crate::command::{Active, CommandSpec, Tag};
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use flashyard_flash::{Priority, SLOT_BYTES, Slot};
+use flashyard_kernel::Outbox;
+use flashyard_nand::FlashTime;
+use flashyard_stats::Cause;
+use flashyard_units::SimTime;
+
+/// One multi-plane read: slots of one die row, in the same or in following pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadGroup {
+    /// The first slot.
+    pub first: Slot,
+    /// The last slot.
+    pub last: Slot,
+    /// Slots of the command among `first..=last`.
+    pub slots: u32,
+}
+
+/// What a read needs from flash, and what it needs no flash for.
+#[derive(Default)]
+pub(crate) struct ReadPlan {
+    pub(crate) groups: Vec<ReadGroup>,
+    /// Slots in the write buffer, and slots that hold nothing.
+    pub(crate) at_hand: u32,
+    /// Where each slot of the command is; kept only for payload stamps.
+    slots: Vec<Slot>,
+}
+
+impl ReadPlan {
+    fn clear(&mut self) {
+        self.groups.clear();
+        self.at_hand = 0;
+        self.slots.clear();
+    }
+}
+
+impl DataEnd {
+    /// Reads what the map says at this moment.
+    #[inline]
+    pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let mut plan = std::mem::take(&mut self.plan);
+        let spec = self.active[index as usize].spec;
+        self.plan_read(&spec, &mut plan);
+        self.carry_out(now, index, &plan, out);
+        self.plan = plan;
+    }
+
+    /// Walks the map: runs of slots in one die row become one multi-plane read.
+    #[inline]
+    pub(crate) fn plan_read(&mut self, spec: &CommandSpec, plan: &mut ReadPlan) {
+        plan.clear();
+        let mut group: Option<ReadGroup> = None;
+        for logical in spec.first..spec.first + spec.count {
+            let slot = self.ftl.lookup(logical);
+            if self.config.ftl.stamps {
+                plan.slots.push(slot);
+            }
+            if !slot.is_some() {
+                plan.at_hand += 1;
+                continue;
+            }
+            if !self.ftl.is_programmed(slot) {
+                self.counters.buffer_hits += 1;
+                plan.at_hand += 1;
+                continue;
+            }
+            match &mut group {
+                Some(run) if self.joins(run.last, slot) => {
+                    run.last = slot;
+                    run.slots += 1;
+                }
+                _ => plan.groups.extend(group.replace(ReadGroup { first: slot, last: slot, slots: 1 })),
+            }
+        }
+        plan.groups.extend(group);
+    }
+
+    /// Issues the flash reads of a plan and the DMA of what is at hand.
+    #[inline]
+    pub(crate) fn carry_out(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        plan: &ReadPlan,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
+        for (logical, &slot) in (first..).zip(&plan.slots) {
+            let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
+            self.stamps_read.push((tag, logical, stamp));
+        }
+        self.active[index as usize].remaining = plan.groups.len() as u32;
+        for &ReadGroup { first, last, slots } in &plan.groups {
+            let tag = Tag::Read(index, slots).pack();
+            let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
+            self.issue(now, command, out);
+        }
+        if plan.at_hand > 0 {
+            self.reserve_read_dma(now, index, plan.at_hand);
+        }
+        if plan.groups.is_empty() {
+            self.finish_read(index, out);
+        }
+    }
+
+    /// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
+    #[inline]
+    fn joins(&self, last: Slot, slot: Slot) -> bool {
+        let layout = self.ftl.layout();
+        slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
+    }
+
+    /// One flash read of a command has completed.
+    #[inline]
+    pub(crate) fn read_done(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        slots: u32,
+        time: &FlashTime,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        self.reserve_read_dma(now, index, slots);
+        let active = &mut self.active[index as usize];
+        active.remaining -= 1;
+        if active.remaining == 0 {
+            // All reads of a command were submitted at once: the last one is the path that counts.
+            active.time.add(Cause::Die, time.die);
+            active.time.add(Cause::Bus, time.bus);
+            active.time.add(Cause::Retry, time.retry);
+            active.time.add(Cause::ReclaimWait, time.background);
+            active.accounted = now;
+            self.finish_read(index, out);
+        }
+    }
+
+    #[inline]
+    fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
+        let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
+        let starts = now.max(self.read_dma_free);
+        let ends = starts + self.config.read_rate.span_of(bytes);
+        self.read_dma_free = ends;
+        self.counters.read_bytes += bytes;
+        let active = &mut self.active[index as usize];
+        active.dma_end = active.dma_end.max(ends);
+    }
+
+    /// All data of a read is on its way to the host: it completes when the last DMA ends.
+    #[inline]
+    fn finish_read(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let active: &mut Active = &mut self.active[index as usize];
+        let at = active.dma_end;
+        active.account(at, Cause::Link);
+        self.complete(at, index, out);
+    }
+}

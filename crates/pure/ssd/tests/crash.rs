@@ -1,0 +1,70 @@
+//! Power cuts: what was acknowledged is there afterwards, what was not is there or not, and a read settles which.
+
+#[path = "small/crashing.rs"]
+mod crashing;
+mod small;
+
+use crashing::World;
+use flashyard_kernel::Rng;
+use small::config;
+
+/// Runs `commands` random commands with up to 16 in flight; `disturb` may act before each.
+fn run(world: &mut World, rng: &mut Rng, commands: u32, mut disturb: impl FnMut(&mut World, &mut Rng)) {
+    for _ in 0..commands {
+        disturb(world, rng);
+        while world.commands.len() > 16 || !world.drive.is_ready() {
+            assert!(world.step(), "stuck: {}", world.drive.data.describe());
+        }
+        world.issue_random(rng);
+    }
+}
+
+#[test]
+fn acknowledged_writes_survive_power_cuts_at_random() {
+    let mut torn = 0;
+    for seed in 0..8 {
+        println!("seed {seed}");
+        let mut rng = Rng::named(seed, "crash");
+        let config = match seed % 4 {
+            0 => config(true, 0, u32::MAX, true),
+            1 => config(false, 0, u32::MAX, true),
+            2 => config(true, 2, 1, true),
+            _ => config(false, 0, 1, true),
+        };
+        let mut world = World::new(config, seed);
+        run(&mut world, &mut rng, 4000, |world, rng| {
+            if rng.below(100) == 0 {
+                (0..rng.below(30)).for_each(|_| {
+                    world.step();
+                });
+                world.cut();
+                world.restore();
+            }
+        });
+        world.check_all();
+        assert!(world.drive.data.ftl.counters().erased_superblocks > 10, "reclaim was hardly exercised");
+        torn += world.torn;
+    }
+    assert!(torn > 10, "only {torn} writes were torn");
+}
+
+#[test]
+fn a_short_run_survives_a_power_cut_at_every_event() {
+    let mut cut_at = 0;
+    loop {
+        let mut rng = Rng::named(5, "crash");
+        let mut world = World::new(config(false, 0, 1, true), 5);
+        // Reclaim has begun when the part that is cut begins.
+        run(&mut world, &mut rng, 250, |_, _| {});
+        (0..16).for_each(|_| world.issue_random(&mut rng));
+        if !(0..cut_at).all(|_| world.step()) {
+            break;
+        }
+        world.cut();
+        world.restore();
+        run(&mut world, &mut rng, 30, |_, _| {});
+        world.check_all();
+        cut_at += 1;
+    }
+    assert!(cut_at > 30, "only {cut_at} events were cut at");
+}

@@ -1,0 +1,211 @@
+//! A drive, its events, and an oracle that knows what each slot may hold after a power cut.
+
+use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
+use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
+use flashyard_units::SimTime;
+use std::collections::BTreeMap;
+
+/// Logical slots of the drive.
+pub(crate) const SLOTS: u32 = 2600;
+
+pub(crate) type Queue = EventQueue<(u32, DriveEvent)>;
+
+pub(crate) struct World {
+    pub(crate) drive: Drive,
+    pub(crate) queue: Queue,
+    pub(crate) now: SimTime,
+    pub(crate) commands: BTreeMap<u32, CommandSpec>,
+    /// What each slot may hold when nothing is under way; zero where it says nothing.
+    possible: BTreeMap<u32, Vec<u64>>,
+    under_way: BTreeMap<u32, Vec<u64>>,
+    /// What each read under way may see.
+    allowed: BTreeMap<u32, BTreeMap<u32, Vec<u64>>>,
+    /// Writes that a power cut hit.
+    hit: Vec<CommandSpec>,
+    /// Lenders whose segments came home, or were restored.
+    pub(crate) returned: Vec<u16>,
+    pub(crate) recovered: Vec<u16>,
+    pub(crate) reads_checked: u64,
+    pub(crate) torn: u64,
+    next_tag: u32,
+}
+
+impl World {
+    pub(crate) fn new(config: DriveConfig, seed: u64) -> Self {
+        Self {
+            drive: Drive::new(config, &[1], seed).expect("the drive is possible"),
+            queue: EventQueue::default(),
+            now: SimTime::ZERO,
+            commands: BTreeMap::new(),
+            possible: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            allowed: BTreeMap::new(),
+            hit: Vec::new(),
+            returned: Vec::new(),
+            recovered: Vec::new(),
+            reads_checked: 0,
+            torn: 0,
+            next_tag: 1,
+        }
+    }
+
+    /// Lets `act` work on the drive and follows what comes of it.
+    pub(crate) fn act(
+        &mut self,
+        act: impl FnOnce(&mut Drive, SimTime, &mut Nested<'_, Queue, &dyn Fn(DriveEvent) -> (u32, DriveEvent), DriveEffect>),
+    ) {
+        let mut effects = Vec::new();
+        let generation = self.drive.generation();
+        let wrap = move |event| (generation, event);
+        act(&mut self.drive, self.now, &mut Nested::new(&mut self.queue, &wrap, &mut effects));
+        self.check_reads();
+        for effect in effects {
+            match effect {
+                DriveEffect::Completed { tag, .. } => self.complete(tag),
+                DriveEffect::FirmwareDone { .. } => panic!("no firmware was asked for"),
+                DriveEffect::Ready => self.check_tearing(),
+            }
+        }
+    }
+
+    /// Handles the next event; false when there is none.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some((time, (generation, event))) = self.queue.pop() else { return false };
+        self.now = time;
+        if generation == self.drive.generation() {
+            self.act(|drive, now, out| drive.handle(now, event, out));
+        }
+        true
+    }
+
+    pub(crate) fn drain(&mut self) {
+        while self.step() {}
+    }
+
+    /// Issues one random command unless it overlaps a write under way.
+    pub(crate) fn issue_random(&mut self, rng: &mut Rng) {
+        let operation = match rng.below(20) {
+            0 => Operation::Trim,
+            1 => Operation::Flush,
+            2..=8 => Operation::Read,
+            _ => Operation::Write,
+        };
+        let count = if operation == Operation::Flush { 0 } else { 1 + rng.below(12) as u32 };
+        let first = rng.below(u64::from(SLOTS - count)) as u32;
+        self.issue(operation, first, count);
+    }
+
+    pub(crate) fn issue(&mut self, operation: Operation, first: u32, count: u32) {
+        let tag = self.next_tag;
+        let stamp = if operation == Operation::Trim { 0 } else { u64::from(tag) };
+        let spec = CommandSpec { tag, operation, first, count, stamp };
+        if changes(&spec) && self.commands.values().any(|other| changes(other) && overlap(other, &spec)) {
+            return;
+        }
+        self.next_tag += 1;
+        for slot in first..first + count {
+            if changes(&spec) {
+                self.under_way.entry(slot).or_default().push(stamp);
+                for reads in self.allowed.values_mut() {
+                    if let Some(stamps) = reads.get_mut(&slot) {
+                        stamps.push(stamp);
+                    }
+                }
+            }
+        }
+        if operation == Operation::Read {
+            let allowed = (first..first + count).map(|slot| (slot, self.may_hold(slot))).collect();
+            self.allowed.insert(tag, allowed);
+        }
+        self.commands.insert(tag, spec);
+        self.act(|drive, now, out| drive.execute(now, spec, out));
+    }
+
+    /// Cuts the power: what was under way may have happened or not.
+    pub(crate) fn cut(&mut self) {
+        let now = self.now;
+        self.drive.power_cut(now);
+        for spec in std::mem::take(&mut self.commands).into_values().filter(changes) {
+            for slot in spec.first..spec.first + spec.count {
+                self.possible.entry(slot).or_insert_with(|| vec![0]).push(spec.stamp);
+            }
+            self.hit.push(spec);
+        }
+        self.under_way.clear();
+        self.allowed.clear();
+    }
+
+    pub(crate) fn restore(&mut self) {
+        self.act(|drive, now, out| drive.power_restore(now, out));
+    }
+
+    /// Everything has completed and every slot holds what it may.
+    pub(crate) fn check_all(&mut self) {
+        self.drain();
+        assert!(self.drive.is_ready(), "the drive never became ready: {}", self.drive.data.describe());
+        assert!(self.commands.is_empty(), "stuck: {:?}, {}", self.commands, self.drive.data.describe());
+        for slot in 0..SLOTS {
+            let (found, may) = (self.stamp(slot), self.may_hold(slot));
+            assert!(may.contains(&found), "slot {slot} holds {found}, may hold {may:?}");
+        }
+        self.drive.data.ftl.check();
+    }
+
+    fn stamp(&self, slot: u32) -> u64 {
+        let place = self.drive.data.ftl.lookup(slot);
+        if place.is_some() { self.drive.data.ftl.stamp(place) } else { 0 }
+    }
+
+    fn may_hold(&self, slot: u32) -> Vec<u64> {
+        let mut stamps = self.possible.get(&slot).cloned().unwrap_or_else(|| vec![0]);
+        stamps.extend(self.under_way.get(&slot).into_iter().flatten());
+        stamps
+    }
+
+    fn check_reads(&mut self) {
+        for (tag, slot, stamp) in self.drive.data.take_stamps_read() {
+            let allowed = &self.allowed[&tag][&slot];
+            assert!(allowed.contains(&stamp), "read {tag} of slot {slot} saw {stamp}, may see {allowed:?}");
+            self.reads_checked += 1;
+            // What a torn write left is seen once and for all.
+            if self.under_way.get(&slot).is_none_or(Vec::is_empty) {
+                self.possible.insert(slot, vec![stamp]);
+            }
+        }
+    }
+
+    /// Of a write that was hit, a prefix is there. Later writes hide it, so this looks as soon as the drive is back.
+    fn check_tearing(&mut self) {
+        for spec in std::mem::take(&mut self.hit) {
+            if spec.operation == Operation::Write {
+                let there: Vec<bool> =
+                    (spec.first..spec.first + spec.count).map(|slot| self.stamp(slot) == spec.stamp).collect();
+                let prefix = there.iter().take_while(|&&is| is).count();
+                assert!(there[prefix..].iter().all(|&is| !is), "write {} is torn to {there:?}", spec.tag);
+                self.torn += u64::from(prefix > 0 && prefix < there.len());
+            }
+        }
+    }
+
+    fn complete(&mut self, tag: u32) {
+        let spec = self.commands.remove(&tag).expect("every command completes once");
+        self.allowed.remove(&tag);
+        if changes(&spec) {
+            for slot in spec.first..spec.first + spec.count {
+                let pending = self.under_way.get_mut(&slot).expect("it was under way");
+                let place = pending.iter().position(|stamp| *stamp == spec.stamp).expect("it was under way");
+                pending.remove(place);
+                self.possible.insert(slot, vec![spec.stamp]);
+            }
+        }
+    }
+}
+
+fn changes(spec: &CommandSpec) -> bool {
+    matches!(spec.operation, Operation::Write | Operation::Trim)
+}
+
+/// Hosts order overlapping writes themselves; what overlapping ones leave behind is not defined.
+fn overlap(one: &CommandSpec, other: &CommandSpec) -> bool {
+    one.first < other.first + other.count && other.first < one.first + one.count
+}
