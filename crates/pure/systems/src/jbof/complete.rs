@@ -1,10 +1,10 @@
 //! Completions, periodic monitoring and copy-back.
 
 use super::world::{Event, Jbof, Phase, Purpose, Request, TickMark};
-use crate::xbof::DriveReading;
+use crate::xbof::{DriveReading, MemoryLoan};
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ssd::Operation;
+use flashyard_ssd::{Operation, SegmentState};
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -139,14 +139,28 @@ impl Jbof {
         let per_segment = harvest.config().pages_per_segment;
         let warm = harvest.config().warm_memory;
         let loans = harvest.loans().to_vec();
-        for number in 0..self.drives.len() as u16 {
-            let sum = |side: fn(&crate::xbof::MemoryLoan) -> u16| -> u32 {
-                loans.iter().filter(|loan| side(loan) == number).map(|loan| loan.segments * per_segment).sum()
-            };
-            let (lent, borrowed) = (sum(|loan| loan.lender), sum(|loan| loan.borrower));
+        let count = self.drives.len() as u16;
+        for number in 0..count {
+            let lent: u32 =
+                loans.iter().filter(|loan| loan.lender == number).map(|loan| loan.segments * per_segment).sum();
             let local = readings[number as usize].local_pages - lent.min(readings[number as usize].local_pages);
             self.on_drive(now, number, |drive, now, out| {
-                drive.data.set_mapping_memory(now, local, borrowed, warm, out);
+                for lender in 0..count {
+                    let ours = |loan: &&MemoryLoan| (loan.borrower, loan.lender) == (number, lender);
+                    let wanted: u32 = loans.iter().filter(ours).map(|loan| loan.segments).sum();
+                    let in_use = |state| matches!(state, SegmentState::Live | SegmentState::Flushing);
+                    let held = drive.data.segments_of(lender).filter(|segment| in_use(segment.1)).count() as u32;
+                    if wanted < held {
+                        drive.data.return_segments(now, lender, out);
+                    }
+                    let missing = wanted - if wanted < held { 0 } else { held };
+                    let addresses: Vec<u32> = (0..missing).collect();
+                    drive.data.attach_segments(lender, &addresses);
+                }
+                drive.data.set_local_pages(now, local, out);
+                if warm {
+                    drive.data.cache.warm_offsite();
+                }
             });
         }
     }

@@ -317,7 +317,7 @@ impl Jbof {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
-                DriveEffect::Ready => {}
+                DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
             }
             index += 1;
         }
