@@ -58,7 +58,11 @@ impl Ftl {
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
             medium.accept(command);
-            self.reclaim_row_read(read.number, |ftl, row| ftl.program_at_once(row, medium));
+            self.reclaim_row_read(read.number, |ftl, _, appended| {
+                if let Some(row) = appended.row {
+                    ftl.program_at_once(row, medium);
+                }
+            });
         }
         let emptied = self.reclaim_take_emptied().expect("spare space leaves something to reclaim");
         for die in 0..self.layout.dies {

@@ -5,6 +5,7 @@ use crate::config::{FtlConfig, FtlConfigError};
 use crate::gc::Reclaim;
 use crate::map::SparseTable;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, PageKind, Priority, Slot};
+use std::collections::BTreeSet;
 
 /// Who appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct DieRow {
 pub struct Appended {
     /// Where the data went.
     pub slot: Slot,
+    /// Where the map had pointed before; `Slot::NONE` for nowhere.
+    pub before: Slot,
     /// The die row that this filled.
     pub row: Option<DieRow>,
 }
@@ -96,6 +99,8 @@ pub struct Ftl {
     pub(crate) reclaim: Reclaim,
     single_level_in_use: u32,
     stamps: Option<Vec<u64>>,
+    /// Logical slots whose map entry points at a slot that is not theirs.
+    misled: BTreeSet<u32>,
     pub(crate) counters: FtlCounters,
 }
 
@@ -118,6 +123,7 @@ impl Ftl {
             reclaim: Reclaim::default(),
             single_level_in_use: 0,
             stamps: config.stamps.then(|| vec![0; raw as usize]),
+            misled: BTreeSet::new(),
             counters: FtlCounters::default(),
         })
     }
@@ -186,12 +192,29 @@ impl Ftl {
     /// the room was not checked.
     #[inline]
     pub fn append(&mut self, stream: Stream, logical: u32, stamp: u64) -> Appended {
-        let appended = self.place(stream, logical, stamp);
-        let old = self.map.replace(logical, appended.slot);
-        if old.is_some() {
+        let mut appended = self.place(stream, logical, stamp);
+        appended.before = self.repoint(logical, appended.slot);
+        appended
+    }
+
+    /// Points the map of `logical` at `slot`, where its data may no longer be or never was, and gives up the data
+    /// that it has: what a map that lost its last changes does. A read finds whatever is at `slot`.
+    pub fn mislead(&mut self, logical: u32, slot: Slot) {
+        self.repoint(logical, slot);
+        if slot.is_some() {
+            self.misled.insert(logical);
+        }
+    }
+
+    /// Points the map of `logical` at `slot`; what it pointed at before is no longer current.
+    #[inline]
+    fn repoint(&mut self, logical: u32, slot: Slot) -> Slot {
+        let old = self.map.replace(logical, slot);
+        // A misled entry points at a slot that was given up already, and may hold something else.
+        if old.is_some() && (self.misled.is_empty() || !self.misled.remove(&logical)) {
             self.blocks.invalidate(old);
         }
-        appended
+        old
     }
 
     /// Pads the stream's frontier up to the next multiple of `unit` slots (a flash page, or a die row).
@@ -215,15 +238,14 @@ impl Ftl {
         self.frontiers[stream as usize].map_or(0, |frontier| frontier.next.next_multiple_of(unit) - frontier.next)
     }
 
-    /// Deallocates a logical slot.
+    /// Deallocates a logical slot; returns where it was, unless nowhere.
     #[inline]
-    pub fn trim(&mut self, logical: u32) {
-        let old = self.map.get(logical);
-        if old.is_some() {
-            self.map.replace(logical, Slot::NONE);
-            self.blocks.invalidate(old);
-            self.counters.trimmed_slots += 1;
+    pub fn trim(&mut self, logical: u32) -> Option<Slot> {
+        if !self.map.get(logical).is_some() {
+            return None;
         }
+        self.counters.trimmed_slots += 1;
+        Some(self.repoint(logical, Slot::NONE))
     }
 
     /// Records that the program of die row `number` has completed.
@@ -285,12 +307,13 @@ impl Ftl {
     pub fn check(&self) {
         for logical in 0..self.config.logical_slots {
             let slot = self.map.get(logical);
-            if slot.is_some() {
+            if slot.is_some() && !self.misled.contains(&logical) {
                 assert!(self.blocks.is_valid(slot), "logical slot {logical} maps to invalid {slot:?}");
                 assert_eq!(self.blocks.reverse.get(slot.get()).get(), logical, "{slot:?} has the wrong owner");
             }
         }
-        let mapped = (0..self.config.logical_slots).filter(|&logical| self.map.get(logical).is_some()).count();
+        let mapped = (0..self.config.logical_slots).filter(|&logical| self.map.get(logical).is_some()).count()
+            - self.misled.len();
         let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
         assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
         let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
@@ -325,7 +348,7 @@ impl Ftl {
             Stream::Moved => self.counters.moved_slots += 1,
         }
         let row = self.advance(stream, &mut frontier);
-        Appended { slot, row }
+        Appended { slot, before: Slot::NONE, row }
     }
 
     /// Steps the frontier by one slot; returns the die row that this filled.

@@ -5,7 +5,7 @@
 
 use crate::blocks::{State, Superblock};
 use crate::config::VictimPolicy;
-use crate::ftl::{DieRow, Ftl, Stream};
+use crate::ftl::{Appended, Ftl, Stream};
 use flashyard_flash::Slot;
 
 /// A die row with data to move.
@@ -86,8 +86,17 @@ impl Ftl {
         None
     }
 
-    /// Moves what is still valid of a die row that was read; `filled` hears of every die row to program.
-    pub fn reclaim_row_read(&mut self, number: u32, mut filled: impl FnMut(&mut Self, DieRow)) {
+    /// The logical slots whose data is still valid in a die row, by physical slot.
+    pub fn valid_in_row(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+        let per_row = self.layout.slots_per_die_row;
+        let base = number * per_row;
+        let mask = self.blocks.valid_mask(base, per_row);
+        let slots = (0..per_row).filter(move |place| mask >> place & 1 == 1);
+        slots.map(move |place| self.blocks.reverse.get(base + place).get())
+    }
+
+    /// Moves what is still valid of a die row that was read; `moved` hears of every logical slot and where it went.
+    pub fn reclaim_row_read(&mut self, number: u32, mut moved: impl FnMut(&mut Self, u32, Appended)) {
         let per_row = self.layout.slots_per_die_row;
         let base = number * per_row;
         let mut mask = self.blocks.valid_mask(base, per_row);
@@ -96,9 +105,8 @@ impl Ftl {
             mask &= mask - 1;
             let logical = self.blocks.reverse.get(slot.get()).get();
             let stamp = self.stamp(slot);
-            if let Some(row) = self.append(Stream::Moved, logical, stamp).row {
-                filled(self, row);
-            }
+            let appended = self.append(Stream::Moved, logical, stamp);
+            moved(self, logical, appended);
         }
         self.reclaim.outstanding -= 1;
     }

@@ -94,6 +94,8 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             section.translation_page_transfer.0.get(),
         )?,
         offsite_access: FabricConfig::default().load,
+        offsite_rate: section.link_rate.0,
+        segment_pages: HarvestConfig::default().pages_per_segment,
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
     })

@@ -34,6 +34,8 @@ pub(crate) struct Active {
     pub(crate) page: u32,
     /// Time of accesses to peers' memory that the look-up has yet to take.
     pub(crate) remote: SimSpan,
+    /// Slots whose map entries a write or trim has changed.
+    pub(crate) changed: u32,
     /// Up to when `time` accounts for the command.
     pub(crate) accounted: SimTime,
     /// The reclaim clock when the command began to wait for room.

@@ -1,5 +1,6 @@
 //! Parameters of a drive.
 
+use crate::offsite::PLACES_MAX;
 use flashyard_ftl::{FtlConfig, FtlConfigError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
@@ -50,6 +51,10 @@ pub struct DriveConfig {
     pub translation_page_bytes: u32,
     /// Time to reach a translation page in a peer's memory.
     pub offsite_access: SimSpan,
+    /// Rate at which translation pages are copied home from a peer's memory.
+    pub offsite_rate: ByteRate,
+    /// Translation pages of one segment of borrowed memory, 1 to 512.
+    pub segment_pages: u32,
     /// Reclaim reads in flight at most.
     pub reclaim_reads: u32,
     /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
@@ -88,6 +93,7 @@ impl DriveConfig {
         let ranges = [
             ("cores", u64::from(self.cores), 1, 32),
             ("buffer_slots", u64::from(self.buffer_slots), 2 * row, u64::from(u32::MAX)),
+            ("segment_pages", u64::from(self.segment_pages), 1, u64::from(PLACES_MAX)),
             ("reclaim_reads", u64::from(self.reclaim_reads), 1, 65_536),
         ];
         for (name, value, least, most) in ranges {

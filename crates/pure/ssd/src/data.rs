@@ -5,12 +5,13 @@ use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::grace::Grace;
 use crate::lookup::Load;
+use crate::offsite::Offsite;
 use crate::power::Power;
 use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
 use flashyard_flash::FlashCommand;
-use flashyard_ftl::{DieRow, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream};
+use flashyard_ftl::{Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_stats::TimeSplit;
@@ -52,6 +53,7 @@ pub struct DataEnd {
     pub nand: TimedNand,
     pub(crate) pump: ReclaimPump,
     pub(crate) grace: Grace,
+    pub(crate) offsite: Offsite,
     pub(crate) power: Power,
     /// Changes with every power cut.
     pub(crate) generation: u32,
@@ -78,7 +80,7 @@ pub struct DataEnd {
     pub(crate) read_dma_free: SimTime,
     pub(crate) write_dma_free: SimTime,
     pub(crate) nand_effects: Vec<NandDone>,
-    pub(crate) rows: Vec<DieRow>,
+    pub(crate) moved: Vec<(u32, Appended)>,
     pub(crate) released: Vec<u32>,
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
@@ -99,6 +101,7 @@ impl DataEnd {
             nand: TimedNand::new(config.nand, seed),
             pump: ReclaimPump::default(),
             grace: Grace::default(),
+            offsite: Offsite::default(),
             power: Power::Ready,
             generation: 0,
             interrupted: Vec::new(),
@@ -120,7 +123,7 @@ impl DataEnd {
             read_dma_free: SimTime::ZERO,
             write_dma_free: SimTime::ZERO,
             nand_effects: Vec::with_capacity(16),
-            rows: Vec::new(),
+            moved: Vec::new(),
             released: Vec::new(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
@@ -160,7 +163,7 @@ impl DataEnd {
     pub fn describe(&self) -> String {
         format!(
             "buffer {} of {} slots, {} promised, room for {} host and {} moved slots, {} writes and {} flushes wait, \
-             {} programs and {} reclaim reads in flight, reclaim needed: {}, under way: {}, {} single-level superblocks",
+             {} programs and {} reclaim reads in flight, reclaim needed: {}, under way: {}, {} single-level superblocks, {} changes wait for a log",
             self.buffer_used,
             self.config.buffer_slots,
             self.promised_slots,
@@ -172,7 +175,8 @@ impl DataEnd {
             self.pump.reads(),
             self.ftl.reclaim_needed(),
             self.ftl.reclaiming(),
-            self.ftl.single_level_in_use()
+            self.ftl.single_level_in_use(),
+            self.offsite.waiting.len()
         )
     }
 
@@ -221,6 +225,7 @@ impl DataEnd {
             dma_end: now,
             page: spec.first / SLOTS_PER_TRANSLATION_PAGE,
             remote: SimSpan::ZERO,
+            changed: 0,
             accounted: now,
             reclaim_mark: SimSpan::ZERO,
             time: TimeSplit::default(),
@@ -234,32 +239,6 @@ impl DataEnd {
                 self.active.push(active);
                 (self.active.len() - 1) as u32
             }
-        }
-    }
-
-    /// Sets how many translation pages the drive keeps in its own memory and in borrowed memory; dirty
-    /// pages that no longer fit are written to flash. `warm` fills borrowed memory at once.
-    pub fn set_mapping_memory(
-        &mut self,
-        now: SimTime,
-        local_pages: u32,
-        offsite_pages: u32,
-        warm: bool,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        let mut gone = Vec::new();
-        let held = self.cache.offsite_capacity();
-        if offsite_pages < held {
-            self.cache.remove_frames(offsite_pages..held, |evicted| gone.push(evicted));
-        } else {
-            self.cache.add_frames(held..offsite_pages);
-        }
-        self.cache.set_local_capacity(local_pages, |evicted| gone.push(evicted));
-        if warm {
-            self.cache.warm_offsite();
-        }
-        for evicted in gone {
-            self.write_back(now, evicted, out);
         }
     }
 

@@ -29,6 +29,27 @@ pub enum DriveEvent {
         /// The data-end's command.
         command: u32,
     },
+    /// The pages that half of a borrowed segment's log is about have been copied home.
+    SegmentFlushed {
+        /// The segment's number here.
+        segment: u16,
+        /// Tells this flush from ones that were given up.
+        ticket: u16,
+    },
+    /// The dirty pages of a segment that is given back have been copied home.
+    SegmentReturned {
+        /// The segment's number here.
+        segment: u16,
+        /// Tells this return from ones that were given up.
+        ticket: u16,
+    },
+    /// The pages of a lost segment have been read from flash.
+    SegmentRecovered {
+        /// The segment's number here.
+        segment: u16,
+        /// Tells this recovery from ones that were given up.
+        ticket: u16,
+    },
 }
 
 /// What a drive tells its owner.
@@ -48,6 +69,16 @@ pub enum DriveEffect {
         at: SimTime,
         /// Where the time went since the command was handed to the data-end.
         time: TimeSplit,
+    },
+    /// All segments that were being given back to a lender are its own again.
+    SegmentsReturned {
+        /// The lender.
+        lender: u16,
+    },
+    /// All lost segments of a lender are restored at home.
+    SegmentsRecovered {
+        /// The lender.
+        lender: u16,
     },
     /// The drive takes commands again after a power cut.
     Ready,
@@ -126,6 +157,9 @@ impl Machine for Drive {
             DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
+            DriveEvent::SegmentFlushed { segment, ticket } => self.data.segment_flushed(now, segment, ticket, out),
+            DriveEvent::SegmentReturned { segment, ticket } => self.data.segment_returned(now, segment, ticket, out),
+            DriveEvent::SegmentRecovered { segment, ticket } => self.data.segment_recovered(now, segment, ticket, out),
         }
         if self.data.config.ftl.slc_superblocks > 0 {
             self.data.fold_when_idle(now, out);

@@ -5,7 +5,7 @@ use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
 use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority};
-use flashyard_ftl::{Evicted, Residence, SLOTS_PER_TRANSLATION_PAGE};
+use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
@@ -29,10 +29,14 @@ impl DataEnd {
         }
         let write = spec.operation != Operation::Read;
         for page in first..=spec.last_page() {
-            self.active[index as usize].page = page + 1;
             let access = self.cache.access(page, write);
+            if access.found == Residence::Lost {
+                self.active[index as usize].page = page;
+                return self.park(page, index);
+            }
+            self.active[index as usize].page = page + 1;
             if let Some(evicted) = access.evicted {
-                self.write_back(now, evicted, out);
+                self.left_cache(now, evicted, out);
             }
             if let Some(load) = self.loads.iter_mut().find(|load| load.page == page) {
                 load.waiters.push_back(index);
@@ -88,16 +92,8 @@ impl DataEnd {
         self.issue(now, command, out);
     }
 
-    /// Notes an evicted translation page; four dirty ones share a flash page ([A] xbof §9.3).
-    pub(crate) fn write_back(
-        &mut self,
-        now: SimTime,
-        evicted: Evicted,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        if !evicted.dirty {
-            return;
-        }
+    /// Notes a dirty translation page that goes to flash; four share a flash page ([A] xbof §9.3).
+    pub(crate) fn store(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.pending_store += 1;
         if self.pending_store < self.ftl.layout().slots_per_page {
             return;
@@ -140,11 +136,7 @@ impl DataEnd {
         match active.spec.operation {
             Operation::Read => self.start_read(now, index, out),
             Operation::Write => self.start_write(now, index, out),
-            Operation::Trim => {
-                let spec = self.active[index as usize].spec;
-                (spec.first..spec.first + spec.count).for_each(|logical| self.ftl.trim(logical));
-                self.complete(now, index, out);
-            }
+            Operation::Trim => self.change_map(now, index, out),
             Operation::Flush => unreachable!("a flush touches no data"),
         }
     }

@@ -4,9 +4,10 @@
 //! Commands under way vanish. Of a write whose data was arriving, the whole slots that had arrived are kept: a torn
 //! write. Flash operations under way are done again.
 
-use crate::command::Tag;
+use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::drive::{Drive, DriveEffect, DriveEvent};
+use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::Stream;
 use flashyard_kernel::Outbox;
@@ -69,6 +70,7 @@ impl DataEnd {
             }
         }
         self.tear_writes(now);
+        self.lose_everything();
         self.forget_commands();
         self.grace.forget_translations();
         self.stop_reclaim_clock(now);
@@ -88,12 +90,20 @@ impl DataEnd {
         self.interrupted = interrupted;
         self.erase_released(now, out);
         self.pump_reclaim(now, out);
-        self.power = Power::Ready;
-        out.emit(DriveEffect::Ready);
+        self.recover_everything(now, out);
     }
 
     /// Keeps the slots that had arrived of each write whose data was on its way.
     fn tear_writes(&mut self, now: SimTime) {
+        // Writes that wait for a log have not been acknowledged: they end where they are.
+        for index in std::mem::take(&mut self.offsite.waiting) {
+            let Active { spec, changed, .. } = self.active[index as usize];
+            if spec.operation == Operation::Write {
+                self.buffer_used -= self.footprint(spec.count);
+                self.buffer_used += self.footprint(changed);
+                self.end_torn();
+            }
+        }
         while let Some(index) = self.receiving.pop_front() {
             let active = &self.active[index as usize];
             let spec = active.spec;
@@ -108,19 +118,30 @@ impl DataEnd {
         }
     }
 
-    /// Appends the first `arrived` slots of a write; returns how many it could.
-    fn keep_torn(&mut self, spec: &crate::command::CommandSpec, arrived: u32) -> u32 {
+    /// Appends the first `arrived` slots of a write, as far as logs have room; returns how many it could.
+    fn keep_torn(&mut self, spec: &CommandSpec, arrived: u32) -> u32 {
+        let mut kept = 0;
         for logical in spec.first..spec.first + arrived {
-            if let Some(row) = self.ftl.append(Stream::Host, logical, spec.stamp).row {
+            if !self.may_change(logical, 1) {
+                break;
+            }
+            let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
+            self.record(logical, appended.before, appended.slot);
+            if let Some(row) = appended.row {
                 let command = self.program_command(row, Stream::Host);
                 self.interrupted.push(command);
             }
+            kept += 1;
         }
+        self.end_torn();
+        kept
+    }
+
+    fn end_torn(&mut self) {
         if let Some(row) = self.pad_command() {
             let command = self.program_command(row, Stream::Host);
             self.interrupted.push(command);
         }
-        arrived
     }
 
     fn forget_commands(&mut self) {

@@ -111,13 +111,19 @@ impl DataEnd {
         number: u32,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        self.pump.reads -= 1;
-        let mut rows = std::mem::take(&mut self.rows);
-        self.ftl.reclaim_row_read(number, |_, row| rows.push(row));
-        for row in rows.drain(..) {
-            self.program(now, row, Stream::Moved, out);
+        if !self.may_move(number) {
+            return;
         }
-        self.rows = rows;
+        self.pump.reads -= 1;
+        let mut moved = std::mem::take(&mut self.moved);
+        self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
+        for (logical, appended) in moved.drain(..) {
+            self.changed(now, logical, appended.before, appended.slot, out);
+            if let Some(row) = appended.row {
+                self.program(now, row, Stream::Moved, out);
+            }
+        }
+        self.moved = moved;
         self.pump_reclaim(now, out);
     }
 

@@ -57,17 +57,7 @@ impl DataEnd {
         debug_assert_eq!(received, Some(index), "data arrives in the order of the DMA");
         let spec = self.active[index as usize].spec;
         self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
-        self.promised_slots -= u64::from(self.footprint(spec.count));
-        for logical in spec.first..spec.first + spec.count {
-            if let Some(row) = self.ftl.append(Stream::Host, logical, spec.stamp).row {
-                self.program(now, row, Stream::Host, out);
-            }
-        }
-        if let Some(row) = self.pad_command() {
-            self.program(now, row, Stream::Host, out);
-        }
-        self.complete(now, index, out);
-        self.pump_reclaim(now, out);
+        self.change_map(now, index, out);
     }
 
     #[inline]
@@ -110,7 +100,9 @@ impl DataEnd {
         let unit = self.ftl.layout().slots_per_die_row;
         let padding = self.ftl.padding_to(Stream::Host, unit);
         // Padding takes spare space too, and must leave what admitted writes were promised.
-        if self.ftl.host_room() < self.promised_slots + u64::from(padding) {
+        // So do writes that have begun to append.
+        let begun = !self.offsite.waiting.is_empty();
+        if begun || self.ftl.host_room() < self.promised_slots + u64::from(padding) {
             self.mark_wait(now, index);
             self.held_flushes.push_back(index);
             return;

@@ -50,7 +50,20 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         mapping_cache_pages: cache_pages,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),
+        offsite_rate: ByteRate::from_mb(16_000),
+        segment_pages: 1,
         reclaim_reads: 4,
         power_loss_protection: protection,
     }
+}
+
+/// Ten translation pages of map, two of them in the drive's own memory, two in a borrowed segment. Segments are
+/// copied home so slowly that logs run full.
+#[allow(dead_code, reason = "not every test borrows")]
+pub(crate) fn borrowing(coalesce: bool, segment_pages: u32, offsite_rate: ByteRate) -> DriveConfig {
+    let mut config = config(coalesce, 0, 2, true);
+    config.nand.geometry.blocks_per_plane = 80;
+    config.ftl.logical_slots = 10_000;
+    config.ftl.filled_slots = 8000;
+    DriveConfig { segment_pages, offsite_rate, ..config }
 }

@@ -251,6 +251,7 @@ impl JbofConfig {
         let link = Link::new(self.fabric.link_rate).payload_rate();
         drive.read_rate = drive.read_rate.min(link);
         drive.write_rate = drive.write_rate.min(link);
+        drive.segment_pages = self.harvest.pages_per_segment;
         match self.design {
             Design::Conv => drive.mapping_cache_pages = pages,
             Design::Oc => {

@@ -185,8 +185,8 @@ impl Jbof {
                 let health = &mut state.health[drive as usize];
                 health.breaks += 1;
                 health.linked = false;
-                self.lose_memory(now, drive);
-                self.lose_borrowed_memory(now, drive);
+                self.lose_memory(drive);
+                self.lose_borrowed_memory(drive);
                 self.note_reach(drive);
                 self.runner.queue.push(now + down, Event::LinkUp { drive });
             }
@@ -219,7 +219,7 @@ impl Jbof {
             health.breaks += 1;
             health.hung_until = now;
             self.drives[drive as usize].power_cut(now);
-            self.lose_memory(now, drive);
+            self.lose_memory(drive);
             self.note_reach(drive);
             self.runner.queue.push(now + off, Event::PowerOn { drive });
         }
@@ -260,20 +260,18 @@ impl Jbof {
     }
 
     /// What peers keep in the memory of `drive` is gone, or out of reach for good: nobody trusts it again.
-    fn lose_memory(&mut self, now: SimTime, lender: u16) {
+    fn lose_memory(&mut self, lender: u16) {
         for borrower in (0..self.drives.len() as u16).filter(|&borrower| borrower != lender) {
-            self.lose_segments(now, borrower, lender);
+            self.drives[borrower as usize].data.lose_segments(lender);
         }
     }
 
     /// Everything that `drive` keeps in the memory of peers is out of its reach.
-    fn lose_borrowed_memory(&mut self, now: SimTime, drive: u16) {
+    fn lose_borrowed_memory(&mut self, drive: u16) {
         for lender in 0..self.drives.len() as u16 {
-            self.lose_segments(now, drive, lender);
+            self.drives[drive as usize].data.lose_segments(lender);
         }
     }
-
-    fn lose_segments(&mut self, _now: SimTime, _borrower: u16, _lender: u16) {}
 
     fn note_reach(&mut self, drive: u16) {
         let answers = self.is_reachable(drive);
@@ -346,7 +344,7 @@ impl Jbof {
             state.counters.resets += 1;
             state.health[drive as usize].ready = false;
             self.drives[drive as usize].power_cut(now);
-            self.lose_memory(now, drive);
+            self.lose_memory(drive);
             if let Some(harvest) = &mut self.harvest {
                 harvest.initialize(drive);
             }

@@ -89,22 +89,26 @@ impl Jbof {
                 self.runner.queue.push(now + there, Event::Swap { drive });
             }
             HarvestAction::SetOwnPages { drive, pages } => {
-                self.mapping_memory[drive as usize].0 = pages;
-                self.apply_memory(now, drive);
+                self.on_drive(now, drive, |drive, now, out| drive.data.set_local_pages(now, pages, out));
             }
-            HarvestAction::Attach { borrower, segments, .. } => {
-                self.mapping_memory[borrower as usize].1 +=
-                    segments.len() as u32 * self.config.harvest.pages_per_segment;
-                self.apply_memory(now, borrower);
-            }
-            HarvestAction::Return { borrower, lender } => {
-                self.detach(now, borrower, lender);
-                if let Some(harvest) = &mut self.harvest {
-                    harvest.returned(borrower, lender);
+            HarvestAction::Attach { borrower, lender, segments, .. } => {
+                let data = &mut self.drives[borrower as usize].data;
+                data.attach_segments(lender, &segments);
+                if self.config.harvest.warm_memory {
+                    data.cache.warm_offsite();
                 }
             }
-            HarvestAction::Lost { borrower, lender } => self.detach(now, borrower, lender),
-            HarvestAction::Reused { .. } => {}
+            HarvestAction::Return { borrower, lender } => {
+                self.on_drive(now, borrower, |drive, now, out| drive.data.return_segments(now, lender, out));
+            }
+            // A drive that is not ready recovers everything before it is.
+            HarvestAction::Lost { borrower, lender } if self.drives[borrower as usize].is_ready() => {
+                self.on_drive(now, borrower, |drive, now, out| drive.data.recover_segments(now, lender, out));
+            }
+            HarvestAction::Lost { .. } => {}
+            HarvestAction::Reused { borrower, lender } => {
+                self.drives[borrower as usize].data.overwrite_segments(lender);
+            }
         }
     }
 
@@ -115,21 +119,6 @@ impl Jbof {
             harvest.returned(borrower, lender);
         }
         self.carry_out(now);
-    }
-
-    fn detach(&mut self, now: SimTime, borrower: u16, lender: u16) {
-        let Some(harvest) = &self.harvest else { return };
-        let pages = harvest.config().pages_per_segment;
-        let loans = harvest.loans().iter();
-        let kept: u32 = loans.filter(|loan| loan.borrower == borrower && loan.lender != lender).map(|loan| loan.segments).sum();
-        self.mapping_memory[borrower as usize].1 = kept * pages;
-        self.apply_memory(now, borrower);
-    }
-
-    fn apply_memory(&mut self, now: SimTime, drive: u16) {
-        let (own, borrowed) = self.mapping_memory[drive as usize];
-        let warm = self.config.harvest.warm_memory;
-        self.on_drive(now, drive, |drive, now, out| drive.data.set_mapping_memory(now, own, borrowed, warm, out));
     }
 
     fn read_monitors(&mut self, number: usize, period: SimSpan) -> DriveReading {

@@ -154,8 +154,6 @@ pub struct Jbof {
     pub(super) messages: Vec<Message>,
     /// Locks of each drive's map; empty when no processor is lent.
     pub(super) locks: Vec<MappingLocks>,
-    /// Translation pages that each drive keeps in its own memory and in borrowed memory.
-    pub(super) mapping_memory: Vec<(u32, u32)>,
     /// Commands of each drive whose firmware ran on lenders.
     pub(super) served_by_lenders: Vec<u64>,
     /// Commands that lenders sent back because the descriptor led nowhere.
@@ -265,7 +263,6 @@ impl Jbof {
             translations: Vec::new(),
             messages: Vec::new(),
             locks: (0..if harvest.is_some() { count } else { 0 }).map(|_| MappingLocks::default()).collect(),
-            mapping_memory: vec![(placed.mapping_cache_pages.min(config.map_pages()), 0); count],
             served_by_lenders: vec![0; count],
             refused: 0,
             last_stamp: 0,
@@ -377,7 +374,7 @@ impl Jbof {
         let drive = &mut self.drives[number as usize];
         let wrap = OfDrive { drive: number, generation: drive.generation() as u16 };
         act(drive, now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
-        if self.effects.len() != first && self.harvest.is_some() {
+        if self.effects.len() != first && (self.harvest.is_some() || self.resilience.is_some()) {
             self.sign_news(number, first);
         }
     }
@@ -386,7 +383,7 @@ impl Jbof {
     #[inline]
     fn sign_news(&mut self, number: u16, first: usize) {
         for effect in &self.effects[first..] {
-            if let DriveEffect::Ready = effect {
+            if let DriveEffect::Ready | DriveEffect::SegmentsReturned { .. } = effect {
                 self.news.push((number, *effect));
             }
         }
@@ -400,15 +397,15 @@ impl Jbof {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
-                _ => {}
+                DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
             }
             index += 1;
         }
         self.effects.clear();
         while let Some((drive, news)) = self.news.pop() {
             match news {
-                DriveEffect::Ready => self.ready(now, drive),
-                _ => {}
+                DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
+                _ => self.ready(now, drive),
             }
             self.settle(now);
         }

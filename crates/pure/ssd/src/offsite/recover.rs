@@ -1,0 +1,100 @@
+//! Recovery of lost segments: one after the other, the pages that their logs are about are read from flash and
+//! brought up to date.
+
+use super::segment::SegmentState;
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use crate::power::Power;
+use flashyard_flash::PageKind;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
+
+impl DataEnd {
+    /// Restores what was in the segments of `lender`, as far as it is not at home; segments that are not lost yet are
+    /// lost by this. [`DriveEffect::SegmentsRecovered`] tells when the last one is done; none is borrowed then.
+    pub fn recover_segments(&mut self, now: SimTime, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.lose_segments(lender);
+        for number in self.offsite.numbers(|segment| segment.lender == lender && segment.state == SegmentState::Lost) {
+            self.offsite.segment_mut(number).wanted = true;
+        }
+        self.tell_recovered(lender, out);
+        self.recover_next(now, out);
+    }
+
+    fn tell_recovered(&self, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.segments_of(lender).all(|(_, state)| !matches!(state, SegmentState::Lost | SegmentState::Recovering)) {
+            out.emit(DriveEffect::SegmentsRecovered { lender });
+        }
+    }
+
+    /// Begins with the next segment, unless one is under way.
+    fn recover_next(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.offsite.recovering.is_some() {
+            return;
+        }
+        let next = self.offsite.all().find(|(_, segment)| segment.wanted);
+        let Some((number, pages)) = next.map(|(number, segment)| (number, segment.recorded().len())) else {
+            return;
+        };
+        // Translation pages are spread over the dies, and read from as many at once.
+        let nand = &self.config.nand;
+        let read =
+            nand.read[PageKind::Lsb as usize] + nand.channel.span_of(u64::from(self.config.translation_page_bytes));
+        let ends = now + read * u64::from(pages.div_ceil(self.ftl.layout().dies));
+        self.counters.translation_reads += u64::from(pages);
+        let segment = self.offsite.segment_mut(number);
+        segment.wanted = false;
+        segment.state = SegmentState::Recovering;
+        self.offsite.recovering = Some(number);
+        let ticket = self.offsite.new_ticket(number);
+        out.at(ends, DriveEvent::SegmentRecovered { segment: number as u16, ticket });
+    }
+
+    /// The pages have been read: the log is replayed over them.
+    pub(crate) fn segment_recovered(
+        &mut self,
+        now: SimTime,
+        number: u16,
+        ticket: u16,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let number = u32::from(number);
+        if !self.offsite.holds(number, ticket, SegmentState::Recovering) {
+            return;
+        }
+        self.offsite.counters.replays += 1;
+        self.offsite.recovering = None;
+        let lender = self.offsite.segment(number).lender;
+        let entries = self.offsite.segment(number).restored();
+        self.set_entries(number, entries);
+        self.give_up(now, number, out);
+        self.tell_recovered(lender, out);
+        self.recover_next(now, out);
+        self.become_ready(out);
+    }
+
+    /// The power fails: peers may have lost it too, so nothing out there can be relied on.
+    pub(crate) fn lose_everything(&mut self) {
+        self.offsite.recovering = None;
+        for number in self.offsite.numbers(|_| true) {
+            self.lose(number);
+            self.offsite.segment_mut(number).parked.clear();
+        }
+    }
+
+    /// The power is back: everything lost is recovered before the drive takes commands.
+    pub(crate) fn recover_everything(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        for number in self.offsite.numbers(|_| true) {
+            self.offsite.segment_mut(number).wanted = true;
+        }
+        self.recover_next(now, out);
+        self.become_ready(out);
+    }
+
+    fn become_ready(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.power == Power::Restoring && self.offsite.is_empty() {
+            self.power = Power::Ready;
+            out.emit(DriveEffect::Ready);
+        }
+    }
+}

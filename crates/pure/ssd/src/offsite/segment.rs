@@ -1,0 +1,261 @@
+//! One borrowed segment: its log, and what of it would be lost with the lender's memory.
+
+use super::log::{ENTRY_SHIFT, HALF, LogPage, PLACES_MAX};
+use flashyard_flash::Slot;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What happens to a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentState {
+    /// In use.
+    Live,
+    /// In use, and the pages that a full half of the log is about are being copied home.
+    Flushing,
+    /// Its dirty pages are being copied home for good.
+    Returning,
+    /// Its memory has vanished.
+    Lost,
+    /// Its pages are being made anew from flash and log.
+    Recovering,
+}
+
+/// A set of places in a segment.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PlaceSet([u64; PLACES_MAX as usize / 64]);
+
+impl PlaceSet {
+    #[inline]
+    fn insert(&mut self, place: u32) {
+        self.0[place as usize / 64] |= 1 << (place % 64);
+    }
+
+    #[inline]
+    fn remove(&mut self, place: u32) {
+        self.0[place as usize / 64] &= !(1 << (place % 64));
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, place: u32) -> bool {
+        self.0[place as usize / 64] >> (place % 64) & 1 == 1
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..PLACES_MAX).filter(|&place| self.contains(place))
+    }
+
+    fn or(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+}
+
+/// A change of an entry that only the lender's memory holds, besides the log.
+#[derive(Clone, Copy)]
+struct Change {
+    index: u32,
+    before: Slot,
+}
+
+/// A borrowed segment.
+///
+/// Protocol and physics stand beside each other. The log is what the firmware would use to restore the entries; the
+/// changes are what really went into the lender's memory since its pages were last copied home, as an undo list. The
+/// two must agree whenever the memory is lost, and nothing but a test sees whether they do.
+pub(crate) struct Segment {
+    pub(crate) lender: u16,
+    /// The lender's address of it.
+    pub(crate) address: u32,
+    pub(crate) state: SegmentState,
+    /// What the event that ends the present state must carry.
+    pub(crate) ticket: u16,
+    /// Whether it is to be recovered.
+    pub(crate) wanted: bool,
+    /// Commands whose look-up needs a page of it.
+    pub(crate) parked: VecDeque<u32>,
+    log: LogPage,
+    /// The half that takes records.
+    current: usize,
+    /// Places that the records of each half are about.
+    places: [PlaceSet; 2],
+    /// Oldest first.
+    changes: Vec<Change>,
+    /// Places whose pages are being copied home, with the changes up to this many.
+    copying: PlaceSet,
+    covered: usize,
+}
+
+impl Segment {
+    pub(crate) fn new(lender: u16, address: u32) -> Self {
+        Self {
+            lender,
+            address,
+            state: SegmentState::Live,
+            ticket: 0,
+            wanted: false,
+            parked: VecDeque::new(),
+            log: LogPage::new(),
+            current: 0,
+            places: [PlaceSet::default(); 2],
+            changes: Vec::new(),
+            copying: PlaceSet::default(),
+            covered: 0,
+        }
+    }
+
+    /// Records that can be appended before a half must have been cleared.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        let other = self.log.room(1 - self.current);
+        self.log.room(self.current) + if other == HALF { HALF } else { 0 }
+    }
+
+    /// Commits a change of the entry at `index`. Returns whether a flush is due.
+    #[inline]
+    pub(crate) fn record(&mut self, index: u32, before: Slot, after: Slot) -> bool {
+        if self.log.room(self.current) == 0 {
+            self.current = 1 - self.current;
+        }
+        self.log.append(self.current, index, after);
+        self.places[self.current].insert(index >> ENTRY_SHIFT);
+        self.changes.push(Change { index, before });
+        self.state == SegmentState::Live && self.log.room(self.current) == 0
+    }
+
+    /// Whether records are about the page in `place`.
+    pub(crate) fn has_records(&self, place: u32) -> bool {
+        self.places[0].contains(place) || self.places[1].contains(place)
+    }
+
+    /// Places that records are about.
+    pub(crate) fn recorded(&self) -> PlaceSet {
+        self.places[0].or(&self.places[1])
+    }
+
+    /// Begins to copy home what the full half is about, as it is now; records go on in the other half. Returns the
+    /// number of pages.
+    pub(crate) fn begin_flush(&mut self) -> u32 {
+        self.state = SegmentState::Flushing;
+        self.copying = self.places[self.current];
+        self.covered = self.changes.len();
+        self.current = 1 - self.current;
+        self.copying.len()
+    }
+
+    /// The pages being copied have arrived: forgets their records and changes. Returns their places, and whether the
+    /// next flush is due.
+    pub(crate) fn end_flush(&mut self) -> (PlaceSet, bool) {
+        let copied = std::mem::take(&mut self.copying);
+        let covered = std::mem::take(&mut self.covered);
+        let mut position = 0;
+        self.changes.retain(|change| {
+            position += 1;
+            position > covered || !copied.contains(change.index >> ENTRY_SHIFT)
+        });
+        let flushed = 1 - self.current;
+        self.log.clear(flushed);
+        self.places[flushed] = PlaceSet::default();
+        self.state = SegmentState::Live;
+        (copied, self.log.room(self.current) == 0)
+    }
+
+    /// The page in `place` has been copied home and leaves: its records are moot.
+    pub(crate) fn page_left(&mut self, place: u32) {
+        for half in 0..2 {
+            if self.places[half].contains(place) {
+                self.log.strike(half, place);
+                self.places[half].remove(place);
+            }
+        }
+        self.copying.remove(place);
+        let (mut position, covered) = (0, self.covered);
+        let mut gone = 0;
+        self.changes.retain(|change| {
+            position += 1;
+            let leaves = change.index >> ENTRY_SHIFT == place;
+            gone += usize::from(leaves && position <= covered);
+            !leaves
+        });
+        self.covered -= gone;
+    }
+
+    /// The memory is out of reach: what was being copied from it has not arrived.
+    pub(crate) fn lose(&mut self) {
+        self.state = SegmentState::Lost;
+        self.wanted = false;
+        self.copying = PlaceSet::default();
+        self.covered = 0;
+    }
+
+    /// The entries that differ between the lender's memory and home, with what home says.
+    pub(crate) fn durable(&self) -> BTreeMap<u32, Slot> {
+        self.changes.iter().rev().map(|change| (change.index, change.before)).collect()
+    }
+
+    /// The entries that may differ, as flash and log restore them.
+    pub(crate) fn restored(&self) -> BTreeMap<u32, Slot> {
+        let mut entries = self.durable();
+        entries.extend(self.log.replay(1 - self.current));
+        entries.extend(self.log.replay(self.current));
+        entries
+    }
+
+    /// Forgets the changes: they are no longer anywhere.
+    pub(crate) fn forget_changes(&mut self) {
+        self.changes.clear();
+        self.covered = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment_with(records: u32) -> Segment {
+        let mut segment = Segment::new(1, 0);
+        for number in 0..records {
+            segment.record(number << ENTRY_SHIFT | 7, Slot::new(number), Slot::new(1000 + number));
+        }
+        segment
+    }
+
+    #[test]
+    fn a_page_that_left_and_another_that_came_are_not_confused() {
+        let mut segment = segment_with(3);
+        segment.page_left(1);
+        // Another page is in place 1 now, unchanged: nothing of the one before may be restored into it.
+        assert_eq!(segment.restored().keys().copied().collect::<Vec<_>>(), [7, 2 << ENTRY_SHIFT | 7]);
+        segment.record(1 << ENTRY_SHIFT | 9, Slot::new(5), Slot::new(6));
+        let restored = segment.restored();
+        assert_eq!(restored.get(&(1 << ENTRY_SHIFT | 7)), None);
+        assert_eq!(restored.get(&(1 << ENTRY_SHIFT | 9)), Some(&Slot::new(6)));
+    }
+
+    #[test]
+    fn changes_during_a_flush_outlive_it() {
+        let mut segment = segment_with(HALF as u32 - 1);
+        assert!(segment.record(7, Slot::new(1000), Slot::new(2000)), "a half is full");
+        assert_eq!(segment.begin_flush(), HALF as u32 - 1);
+        segment.record(7, Slot::new(2000), Slot::new(3000));
+        segment.page_left(5);
+        let (copied, again) = segment.end_flush();
+        assert!(!again && copied.contains(0) && !copied.contains(5));
+        assert_eq!(segment.durable(), BTreeMap::from([(7, Slot::new(2000))]));
+        assert_eq!(segment.restored(), BTreeMap::from([(7, Slot::new(3000))]));
+    }
+
+    #[test]
+    fn a_log_with_two_full_halves_has_no_room() {
+        let mut segment = segment_with(HALF as u32);
+        segment.begin_flush();
+        assert_eq!(segment.room(), HALF);
+        (0..HALF as u32).for_each(|entry| {
+            segment.record(entry, Slot::NONE, Slot::new(entry));
+        });
+        assert_eq!(segment.room(), 0);
+        assert!(segment.end_flush().1, "the other half is due");
+        assert_eq!(segment.room(), HALF);
+    }
+}
