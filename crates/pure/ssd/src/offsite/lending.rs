@@ -41,6 +41,8 @@ pub(crate) struct Offsite {
     pub(crate) waiting: VecDeque<u32>,
     /// Die rows read for reclaim that do.
     pub(super) waiting_rows: VecDeque<u32>,
+    /// Changes of the map that came by here, of all that there were.
+    pub(super) changes_seen: u64,
     /// The segment being recovered.
     pub(super) recovering: Option<u32>,
     pub(crate) counters: OffsiteCounters,
@@ -111,6 +113,9 @@ impl DataEnd {
     pub fn attach_segments(&mut self, lender: u16, addresses: &[u32]) {
         if self.cache.is_complete() {
             return;
+        }
+        if self.offsite.is_empty() {
+            self.offsite.changes_seen = self.map_changes();
         }
         for &address in addresses {
             let number = self.offsite.add(Segment::new(lender, address));
@@ -200,6 +205,7 @@ impl DataEnd {
     }
 
     pub(super) fn lose(&mut self, number: u32) {
+        assert_eq!(self.offsite.changes_seen, self.map_changes(), "the map changed without a record");
         let frames = self.frames_of(number);
         self.cache.lose_frames(frames);
         self.offsite.segment_mut(number).lose();
@@ -238,6 +244,12 @@ impl DataEnd {
         let frame = self.cache.frame_of(page).expect("only offsite pages are out of reach");
         self.offsite.counters.parked += 1;
         self.offsite.segment_mut(frame / self.config.segment_pages).parked.push_back(index);
+    }
+
+    /// Changes of the map by host and reclaim since the drive began.
+    fn map_changes(&self) -> u64 {
+        let counters = self.ftl.counters();
+        counters.host_slots + counters.moved_slots + counters.trimmed_slots
     }
 
     fn frames_of(&self, number: u32) -> Range<u32> {
