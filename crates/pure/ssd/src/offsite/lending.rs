@@ -157,13 +157,13 @@ impl DataEnd {
             self.cache.lose_frames(frames);
             let ends = self.copy_home(now, dirty as u32);
             let ticket = self.offsite.new_ticket(number);
-            self.offsite.segment_mut(number).state = SegmentState::Returning;
+            self.offsite.segment_mut(number).begin_return();
             out.at(ends, DriveEvent::SegmentReturned { segment: number as u16, ticket });
         }
         self.tell_returned(lender, out);
     }
 
-    /// A segment's dirty pages have been copied home.
+    /// A segment's dirty pages have been copied home. What changed while they were is replayed over the copies.
     pub(crate) fn segment_returned(
         &mut self,
         now: SimTime,
@@ -171,9 +171,13 @@ impl DataEnd {
         ticket: u16,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        if self.offsite.holds(u32::from(number), ticket, SegmentState::Returning) {
-            let lender = self.offsite.segment(u32::from(number)).lender;
-            self.give_up(now, u32::from(number), out);
+        let number = u32::from(number);
+        if self.offsite.holds(number, ticket, SegmentState::Returning) {
+            let segment = self.offsite.segment_mut(number);
+            segment.arrive();
+            let (lender, entries) = (segment.lender, segment.restored());
+            self.set_entries(number, entries);
+            self.give_up(now, number, out);
             self.tell_returned(lender, out);
         }
     }
