@@ -49,6 +49,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         return Err(value("drive.core_clock_mhz", "0 is no clock, give at least 1".to_owned()));
     }
     let logical_slots = FtlConfig::logical_slots_for(&geometry, section.over_provisioning);
+    let page_transfer = section.translation_page_transfer.0.get();
     Ok(DriveConfig {
         nand: NandConfig {
             geometry,
@@ -89,10 +90,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         write_rate: section.write_rate.0,
         buffer_slots: bytes_u32("drive.write_buffer", section.write_buffer.0.get())? / SLOT_BYTES,
         mapping_cache_pages: u32::MAX,
-        translation_page_bytes: bytes_u32(
-            "drive.translation_page_transfer",
-            section.translation_page_transfer.0.get(),
-        )?,
+        translation_page_bytes: bytes_u32("drive.translation_page_transfer", page_transfer)?,
         offsite_access: FabricConfig::default().load,
         offsite_rate: section.link_rate.0,
         segment_pages: HarvestConfig::default().pages_per_segment,

@@ -48,6 +48,7 @@ impl DataEnd {
 
     /// Records a change; returns the segment whose log must be flushed for it.
     pub(crate) fn record(&mut self, logical: u32, before: Slot, after: Slot) -> Option<u32> {
+        self.offsite.changes_seen += 1;
         let page = logical / SLOTS_PER_TRANSLATION_PAGE;
         let frame = self.cache.frame_of(page)?;
         self.cache.set_dirty(page, true);

@@ -41,6 +41,8 @@ pub(crate) struct Offsite {
     pub(crate) waiting: VecDeque<u32>,
     /// Die rows read for reclaim that do.
     pub(super) waiting_rows: VecDeque<u32>,
+    /// Changes of the map that came by here, of all that there were.
+    pub(super) changes_seen: u64,
     /// The segment being recovered.
     pub(super) recovering: Option<u32>,
     pub(crate) counters: OffsiteCounters,
@@ -112,6 +114,9 @@ impl DataEnd {
         if self.cache.is_complete() {
             return;
         }
+        if self.offsite.is_empty() {
+            self.offsite.changes_seen = self.map_changes();
+        }
         for &address in addresses {
             let number = self.offsite.add(Segment::new(lender, address));
             assert!(number < u32::from(u16::MAX), "segment {number} is one too many");
@@ -152,13 +157,13 @@ impl DataEnd {
             self.cache.lose_frames(frames);
             let ends = self.copy_home(now, dirty as u32);
             let ticket = self.offsite.new_ticket(number);
-            self.offsite.segment_mut(number).state = SegmentState::Returning;
+            self.offsite.segment_mut(number).begin_return();
             out.at(ends, DriveEvent::SegmentReturned { segment: number as u16, ticket });
         }
         self.tell_returned(lender, out);
     }
 
-    /// A segment's dirty pages have been copied home.
+    /// A segment's dirty pages have been copied home. What changed while they were is replayed over the copies.
     pub(crate) fn segment_returned(
         &mut self,
         now: SimTime,
@@ -166,9 +171,13 @@ impl DataEnd {
         ticket: u16,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        if self.offsite.holds(u32::from(number), ticket, SegmentState::Returning) {
-            let lender = self.offsite.segment(u32::from(number)).lender;
-            self.give_up(now, u32::from(number), out);
+        let number = u32::from(number);
+        if self.offsite.holds(number, ticket, SegmentState::Returning) {
+            let segment = self.offsite.segment_mut(number);
+            segment.arrive();
+            let (lender, entries) = (segment.lender, segment.restored());
+            self.set_entries(number, entries);
+            self.give_up(now, number, out);
             self.tell_returned(lender, out);
         }
     }
@@ -200,6 +209,7 @@ impl DataEnd {
     }
 
     pub(super) fn lose(&mut self, number: u32) {
+        assert_eq!(self.offsite.changes_seen, self.map_changes(), "the map changed without a record");
         let frames = self.frames_of(number);
         self.cache.lose_frames(frames);
         self.offsite.segment_mut(number).lose();
@@ -238,6 +248,12 @@ impl DataEnd {
         let frame = self.cache.frame_of(page).expect("only offsite pages are out of reach");
         self.offsite.counters.parked += 1;
         self.offsite.segment_mut(frame / self.config.segment_pages).parked.push_back(index);
+    }
+
+    /// Changes of the map by host and reclaim since the drive began.
+    fn map_changes(&self) -> u64 {
+        let counters = self.ftl.counters();
+        counters.host_slots + counters.moved_slots + counters.trimmed_slots
     }
 
     fn frames_of(&self, number: u32) -> Range<u32> {

@@ -147,6 +147,23 @@ impl Segment {
     /// The pages being copied have arrived: forgets their records and changes. Returns their places, and whether the
     /// next flush is due.
     pub(crate) fn end_flush(&mut self) -> (PlaceSet, bool) {
+        let copied = self.arrive();
+        let flushed = 1 - self.current;
+        self.log.clear(flushed);
+        self.places[flushed] = PlaceSet::default();
+        self.state = SegmentState::Live;
+        (copied, self.log.room(self.current) == 0)
+    }
+
+    /// Begins to copy home all that records are about, as it is now. Records go on until it has arrived.
+    pub(crate) fn begin_return(&mut self) {
+        self.state = SegmentState::Returning;
+        self.copying = self.recorded();
+        self.covered = self.changes.len();
+    }
+
+    /// What was being copied has arrived: only later changes of it are missing at home. Returns the places.
+    pub(crate) fn arrive(&mut self) -> PlaceSet {
         let copied = std::mem::take(&mut self.copying);
         let covered = std::mem::take(&mut self.covered);
         let mut position = 0;
@@ -154,11 +171,7 @@ impl Segment {
             position += 1;
             position > covered || !copied.contains(change.index >> ENTRY_SHIFT)
         });
-        let flushed = 1 - self.current;
-        self.log.clear(flushed);
-        self.places[flushed] = PlaceSet::default();
-        self.state = SegmentState::Live;
-        (copied, self.log.room(self.current) == 0)
+        copied
     }
 
     /// The page in `place` has been copied home and leaves: its records are moot.
