@@ -1,0 +1,18 @@
+//! Looking for lost data: an oracle of what reads may return, plans of faults, and an explorer of crash points.
+//!
+//! What it models: a block as a linearizable register ([`Oracle`]); faults at an event, a time, or some events
+//! after the fault before ([`FaultPlan`]); which points to try, and the smallest that fails ([`Explorer`],
+//! [`shrink`]).
+//!
+//! What it does not model: faults themselves. A [`World`] injects them, with an [`Injector`] to say when, and
+//! tells the oracle what its host sees.
+//!
+//! Invariants: the oracle accepts a history exactly if it is linearizable; the same exploration tries the same
+//! points in the same order, whoever runs them and on how many threads.
+
+mod history;
+mod oracle;
+mod short;
+
+pub use history::{Event, History};
+pub use oracle::{Action, Evidence, Extent, Fate, Moment, OperationId, Oracle, OracleCounters, Violation, Wrong};
