@@ -6,6 +6,9 @@ mod slot;
 mod value;
 mod violation;
 
+#[cfg(test)]
+mod tests;
+
 pub use operation::{Action, Extent, OperationId};
 pub use registers::{Oracle, OracleCounters};
 pub use value::Moment;
