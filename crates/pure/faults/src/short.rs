@@ -64,7 +64,13 @@ impl<T> Short<T> {
     pub(crate) fn push(&mut self, element: T) {
         match self.first {
             None => self.first = Some(element),
-            Some(_) => self.rest.push(element),
+            Some(_) => {
+                if self.rest.capacity() == 0 {
+                    // The least that `push` would take is four.
+                    self.rest.reserve_exact(1);
+                }
+                self.rest.push(element);
+            }
         }
     }
 
@@ -74,6 +80,10 @@ impl<T> Short<T> {
         self.rest.retain(&mut keep);
         if self.first.as_ref().is_some_and(|first| !keep(first)) {
             self.first = if self.rest.is_empty() { None } else { Some(self.rest.remove(0)) };
+        }
+        if self.rest.is_empty() {
+            // Most slots are quiet most of the time, and there are millions of them.
+            self.rest = Vec::new();
         }
     }
 }
