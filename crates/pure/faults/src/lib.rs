@@ -10,9 +10,23 @@
 //! Invariants: the oracle accepts a history exactly if it is linearizable; the same exploration tries the same
 //! points in the same order, whoever runs them and on how many threads.
 
+mod explorer;
 mod history;
+mod injector;
 mod oracle;
+mod plan;
+mod report;
 mod short;
+mod shrink;
+mod text;
+mod world;
 
+pub use explorer::{Explorer, Limits, explore};
 pub use history::{Event, History};
+pub use injector::Injector;
 pub use oracle::{Action, Evidence, Extent, Fate, Moment, OperationId, Oracle, OracleCounters, Violation, Wrong};
+pub use plan::{At, Case, Fault, FaultPlan};
+pub use report::{Failure, Report, StageCount};
+pub use shrink::{Shrunk, shrink};
+pub use text::{CaseError, Problem};
+pub use world::{Fingerprint, Outcome, World};

@@ -124,8 +124,10 @@ impl fmt::Display for Violation {
                         others.iter().try_for_each(|other| write!(f, " or {}", Stamp(*other)))?;
                     }
                 }
-                if !self.evidence.iter().any(|value| value.stamp == *returned) {
-                    write!(f, "; no write of {returned} is recent enough")?;
+                match (returned, self.evidence.iter().any(|value| value.stamp == *returned)) {
+                    (_, true) => {}
+                    (0, false) => write!(f, "; no trim is recent enough")?,
+                    (stamp, false) => write!(f, "; no write of {stamp} is recent enough")?,
                 }
             }
             Wrong::NotUnderWay => write!(f, "operation {id} was answered {at}, but is not under way")?,
