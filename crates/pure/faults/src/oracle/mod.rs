@@ -1,0 +1,15 @@
+//! What a reader of blocks may see: every slot of every drive is a linearizable register.
+
+mod operation;
+mod registers;
+mod slot;
+mod value;
+mod violation;
+
+#[cfg(test)]
+mod tests;
+
+pub use operation::{Action, Extent, OperationId};
+pub use registers::{Oracle, OracleCounters};
+pub use value::Moment;
+pub use violation::{Evidence, Fate, Violation, Wrong};
