@@ -6,6 +6,7 @@
 mod annotate;
 mod assemble;
 mod detail;
+mod faulty;
 mod fio;
 mod fio_result;
 mod parse;
@@ -17,6 +18,7 @@ mod sweep;
 mod traces;
 
 pub use assemble::prices;
+pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};

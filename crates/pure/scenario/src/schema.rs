@@ -217,8 +217,20 @@ pub struct HarvestSection {
     pub watermark: Option<f64>,
     /// Processor descriptors each lender offers.
     pub processor_offers: Option<u32>,
+    /// Memory descriptors each lender has.
+    pub memory_offers: Option<u32>,
     /// Lenders a borrower takes at most.
     pub lenders_max: Option<u32>,
+    /// Translation pages of 4 KiB in a segment.
+    pub segment_pages: Option<u32>,
+    /// Mapping accesses in a period that a miss ratio needs to count.
+    pub accesses_min: Option<u64>,
+    /// Periods that a lender waits for memory it has withdrawn.
+    pub withdraw_periods: Option<u32>,
+    /// Periods without an answer after which the driver gives a drive up.
+    pub silent_periods: Option<u32>,
+    /// How long the driver waits for a command before it gives up who has it.
+    pub io_timeout: Option<Time>,
     /// Weight of all queues of a lender.
     pub lender_weight: Option<u32>,
     /// Weight of a shadow queue.

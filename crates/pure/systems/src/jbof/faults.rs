@@ -73,7 +73,7 @@ pub trait Witness {
     /// A request was issued; `stamp` is what it writes.
     fn issued(&mut self, now: SimTime, id: u64, drive: u16, operation: Operation, first: u32, count: u32, stamp: u64);
     /// It has completed. A read brings a stamp for each slot, in order; zero for what was never written.
-    fn completed(&mut self, now: SimTime, id: u64, stamps: &[u64]);
+    fn completed(&mut self, now: SimTime, id: u64, operation: Operation, stamps: &[u64]);
 }
 
 /// The state of one drive as physics has it.
@@ -121,7 +121,8 @@ pub struct FaultCounters {
 pub(super) struct Resilience {
     plan: std::vec::IntoIter<(FaultTime, Fault)>,
     next: Option<(FaultTime, Fault)>,
-    last_at: u64,
+    /// How many events came before each fault so far.
+    taken: Vec<u64>,
     health: Vec<Health>,
     view: Vec<HostView>,
     /// When each request was last sent, by its number.
@@ -130,6 +131,18 @@ pub(super) struct Resilience {
     /// Stamps that each read has found so far: request and stamps by slot.
     found: Vec<Vec<u64>>,
     pub(super) counters: FaultCounters,
+}
+
+impl Resilience {
+    pub(super) fn taken(&self) -> &[u64] {
+        &self.taken
+    }
+
+    /// Whether no drive is away, as physics or the driver has it.
+    pub(super) fn is_whole(&self) -> bool {
+        let up = |health: &Health| health.powered && health.linked && health.ready;
+        self.health.iter().all(up) && self.view.iter().all(|view| !view.lost)
+    }
 }
 
 impl Jbof {
@@ -141,7 +154,7 @@ impl Jbof {
         self.resilience = Some(Box::new(Resilience {
             next: plan.next(),
             plan,
-            last_at: 0,
+            taken: Vec::new(),
             health: vec![health; self.drives.len()],
             view: vec![HostView::default(); self.drives.len()],
             sent: Vec::new(),
@@ -160,12 +173,12 @@ impl Jbof {
             let due = match time {
                 FaultTime::Event(number) => step >= number,
                 FaultTime::At(time) => now >= time,
-                FaultTime::AfterLast(events) => step >= state.last_at + events,
+                FaultTime::AfterLast(events) => step >= state.taken.last().unwrap_or(&0) + events,
             };
             if !due {
                 return;
             }
-            state.last_at = step;
+            state.taken.push(step);
             state.next = state.plan.next();
             state.counters.faults += 1;
             self.break_now(now, fault);
@@ -210,7 +223,7 @@ impl Jbof {
         }
     }
 
-    fn cut_power(&mut self, now: SimTime, drive: u16, off: SimSpan) {
+    pub(super) fn cut_power(&mut self, now: SimTime, drive: u16, off: SimSpan) {
         let Some(state) = &mut self.resilience else { return };
         let health = &mut state.health[drive as usize];
         if health.powered {
@@ -557,7 +570,7 @@ impl Jbof {
     pub(super) fn witness_completion(&mut self, now: SimTime, request: &Request, id: u32) {
         if let Some(state) = &mut self.resilience {
             let stamps = state.found.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            state.witness.completed(now, request.stamp, &stamps);
+            state.witness.completed(now, request.stamp, request.operation, &stamps);
         }
     }
 

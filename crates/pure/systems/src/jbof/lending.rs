@@ -30,7 +30,7 @@ impl Jbof {
             }
         }
         self.carry_out(now);
-        if self.ended.is_none() {
+        if self.ended.is_none() || self.resilience.is_some() {
             self.runner.queue.push(now + period, Event::Tick);
         }
     }
@@ -138,7 +138,9 @@ impl Jbof {
         let before = std::mem::replace(&mut self.tick_marks[number], mark);
         let cores = period * u64::from(drive.compute.cores());
         let geometry = &nand.config().geometry;
-        let share = |now: SimSpan, before: SimSpan, whole: SimSpan| (now - before).ratio_of(whole).min(1.0);
+        // A power cut takes back what was booked for work that did not come about.
+        let since = |now: SimSpan, before: SimSpan| SimSpan::from_ps(now.as_ps().saturating_sub(before.as_ps()));
+        let share = |now, before, whole| since(now, before).ratio_of(whole).min(1.0);
         let processor = share(mark.busy, before.busy, cores);
         let lent = share(mark.lent, before.lent, cores);
         let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));

@@ -24,6 +24,7 @@ mod route;
 mod sanity;
 mod stream;
 mod timeline;
+mod verdict;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
@@ -32,4 +33,5 @@ pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
 pub use timeline::{DriveCounters, Reading, Timeline, Totals};
+pub use verdict::FaultedRun;
 pub use world::{Jbof, Observer, Source};

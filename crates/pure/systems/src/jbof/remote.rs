@@ -168,6 +168,9 @@ impl Jbof {
         if self.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
             return;
         }
+        if !self.drives[owner as usize].is_ready() {
+            return;
+        }
         let mut flash = std::mem::take(&mut self.messages);
         let ring = self.ring(owner, lender);
         if let Some(dma) = ring.take_command(&mut flash) {

@@ -178,6 +178,8 @@ pub struct Jbof {
     pub(super) stopping: bool,
     pub(super) redirected: u64,
     pub(super) ledger: Ledger,
+    /// Events handled.
+    pub(super) steps: u64,
     pub(super) resilience: Option<Box<Resilience>>,
     pub(super) fault: Option<JbofError>,
 }
@@ -281,6 +283,7 @@ impl Jbof {
             stopping: false,
             redirected: 0,
             ledger: Ledger::default(),
+            steps: 0,
             resilience: None,
             fault: None,
             config,
@@ -293,17 +296,13 @@ impl Jbof {
     /// Errors: a source that fails, a request beyond the drive, an observer that stops the run.
     pub fn run(mut self, observer: Observer<'_>) -> Result<JbofFigures, JbofError> {
         self.start();
-        let mut steps = 0_u64;
         while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
             if self.timeline.due < now {
                 self.read_timeline(now);
             }
             self.handle(now, event);
-            steps += 1;
-            if self.resilience.is_some() {
-                self.break_what_is_due(now, steps);
-            }
-            if steps & 0x3FFF == 0 && !observer(self.progress(now)) {
+            self.steps += 1;
+            if self.steps & 0x3FFF == 0 && !observer(self.progress(now)) {
                 return Err(JbofError::Interrupted);
             }
             if let Some(fault) = self.fault.take() {
@@ -322,7 +321,7 @@ impl Jbof {
         Ok(self.figures())
     }
 
-    fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         let warmup = SimTime::ZERO + self.plan.warmup;
         self.runner.queue.push(warmup, Event::WarmupEnd);
         if let StopRule::After(span) = self.plan.stop {
@@ -343,7 +342,7 @@ impl Jbof {
     }
 
     #[inline]
-    fn handle(&mut self, now: SimTime, event: Event) {
+    pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
                 if generation == self.drives[drive as usize].generation() as u16 && !self.waits_for_firmware(now, drive, event) {
@@ -442,7 +441,7 @@ impl Jbof {
     }
 
     /// Whether everything that counts has completed.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let idle = self.streams.iter().all(|stream| (stream.ended || self.stopping) && stream.in_flight == 0);
         let copying = self.copy_back.as_ref().is_some_and(CopyBack::is_running);
         idle && !copying && self.ended.is_some()

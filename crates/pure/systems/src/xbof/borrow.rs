@@ -14,7 +14,7 @@ use flashyard_stats::Shards;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldMemory {
     pub(super) lender: u16,
-    index: u16,
+    pub(super) index: u16,
     segments: u32,
     info: MemoryInfo,
     /// The pages in it are being copied home.
@@ -25,7 +25,7 @@ pub(super) struct HeldMemory {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldProcessor {
     pub(super) lender: u16,
-    index: u16,
+    pub(super) index: u16,
 }
 
 /// A drive looking for offers.

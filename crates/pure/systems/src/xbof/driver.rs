@@ -129,6 +129,15 @@ impl Driver {
         }
     }
 
+    /// Shadow queues that hold commands: when no request is under way there are none.
+    pub fn leaks(&self) -> Vec<String> {
+        let held = self.shadows.iter().enumerate().filter(|(_, shadow)| shadow.in_flight > 0);
+        held.map(|(place, shadow)| {
+            format!("{} commands in shadow queue {} of drive {}", shadow.in_flight, place % self.offers, place / self.offers)
+        })
+        .collect()
+    }
+
     fn follow(&mut self, tables: &ResourceTables, lender: u16, offer: u16) {
         let descriptor = tables.load(lender, offer);
         let taken = descriptor.is_valid()

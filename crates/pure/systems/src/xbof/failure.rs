@@ -64,4 +64,37 @@ impl Harvest {
             self.actions.push(HarvestAction::SetOwnPages { drive: lender, pages });
         }
     }
+
+    /// Descriptors that are taken by a drive which does not know of it, and drives that hold descriptors which are not
+    /// theirs; shadow queues with commands. Nothing of this may last.
+    pub fn leaks(&self) -> Vec<String> {
+        let mut leaks = Vec::new();
+        for lender in 0..self.managers.len() as u16 {
+            for index in 0..self.tables.per_drive() as u16 {
+                let descriptor = self.tables.load(lender, index);
+                let borrower = u16::from(descriptor.borrower());
+                if descriptor.borrower() == super::NOBODY {
+                    continue;
+                }
+                let known = self.managers.get(borrower as usize).is_some_and(|manager| {
+                    let processor = manager.processors.iter().any(|held| (held.lender, held.index) == (lender, index));
+                    processor || manager.memories.iter().any(|held| (held.lender, held.index) == (lender, index))
+                });
+                if !known {
+                    leaks.push(format!("descriptor {index} of drive {lender} is held by drive {borrower}, unknown to it"));
+                }
+            }
+        }
+        for (number, manager) in self.managers.iter().enumerate() {
+            let processors = manager.processors.iter().map(|held| (held.lender, held.index));
+            let memories = manager.memories.iter().map(|held| (held.lender, held.index));
+            for (lender, index) in processors.chain(memories) {
+                if self.tables.load(lender, index).borrower() != number as u8 {
+                    leaks.push(format!("drive {number} holds descriptor {index} of drive {lender}, which is not its own"));
+                }
+            }
+        }
+        leaks.extend(self.driver.leaks());
+        leaks
+    }
 }

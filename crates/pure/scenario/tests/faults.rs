@@ -1,0 +1,45 @@
+//! The small box of `scenarios/faults`, broken at many of its events.
+
+use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
+use flashyard_scenario::{Files, JbofWorld, resolve};
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+        Err(format!("{name}: there are no traces here"))
+    }
+}
+
+fn world() -> JbofWorld {
+    let text = include_str!("../../../../scenarios/faults/scenario.toml");
+    let resolved = resolve(text, "faults", &[], &NoFiles).expect("the scenario is whole");
+    JbofWorld::new(&resolved.scenario).expect("its box can be built")
+}
+
+fn whole(seed: u64) -> Case {
+    Case { seed, size: None, plan: FaultPlan::NONE }
+}
+
+#[test]
+fn without_faults_everything_that_can_be_broken_is_in_use() {
+    let world = world();
+    for seed in 1..20 {
+        let outcome = world.run(&whole(seed));
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        for counter in ["processors taken", "memories taken", "commands redirected", "log records"] {
+            assert!(outcome.counters[counter] > 0, "seed {seed}: no {counter}: {:?}", outcome.counters);
+        }
+    }
+}
+
+#[test]
+fn no_acknowledged_write_is_lost_wherever_the_box_breaks() {
+    let limits = Limits { points: 3_000, ..Limits::default() };
+    let report = explore(&world(), whole(1), limits);
+    assert_eq!(report.violations(), 0, "{report}");
+}

@@ -1,0 +1,157 @@
+//! Runs with faults: to the end of the requests, then until everything has settled, then once more without power; and
+//! what can be asked of the world afterwards.
+
+use super::config::JbofError;
+use super::faults::FaultCounters;
+use super::world::{Event, Jbof};
+use flashyard_kernel::FreeRun;
+use flashyard_ssd::SegmentState;
+use flashyard_units::{SimSpan, SimTime};
+use std::ops::Range;
+
+/// Periods that everything has to settle after the last request.
+const SETTLING_PERIODS: u64 = 40;
+/// How long the last power cut lasts.
+const LAST_CUT: SimSpan = SimSpan::from_ms(1);
+
+/// What came of a run with faults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultedRun {
+    /// Events until the last request completed.
+    pub events: u64,
+    /// For each fault that took effect, how many events came before it.
+    pub taken: Vec<u64>,
+    /// Events from the moment that something was lost until everything was back.
+    pub recoveries: Vec<Range<u64>>,
+    /// What happened.
+    pub counters: FaultCounters,
+    /// What is wrong apart from data: requests that never complete, loans and descriptors that belong to nobody.
+    pub faults: Vec<String>,
+}
+
+impl Jbof {
+    /// Runs a world with faults to its end, at most `events_max` events. Payload is then that of [`Jbof::stamp`].
+    ///
+    /// Errors: a source that fails, a request beyond the drive.
+    pub fn run_with_faults(&mut self, events_max: u64) -> Result<FaultedRun, JbofError> {
+        self.start();
+        let mut run = FaultedRun::default();
+        self.run_until(events_max, &mut run, Self::is_over)?;
+        run.events = self.steps;
+        if !self.is_over() {
+            run.faults.push(format!("{} requests have not completed after {events_max} events", self.unfinished()));
+            return Ok(self.told(run));
+        }
+        let settled = self.runner.now() + self.config.harvest.period * SETTLING_PERIODS;
+        let events_max = events_max + self.steps;
+        self.run_until(events_max, &mut run, |world| world.runner.now() >= settled && world.is_whole())?;
+        run.faults.extend(self.leaks());
+        let mut run = self.told(run);
+        for drive in 0..self.drives.len() as u16 {
+            self.cut_power(self.runner.now(), drive, LAST_CUT);
+        }
+        self.run_until(events_max, &mut run, Self::is_whole)?;
+        if !self.is_whole() {
+            run.faults.push("the last power cut was not recovered from".to_owned());
+        }
+        Ok(run)
+    }
+
+    fn told(&self, mut run: FaultedRun) -> FaultedRun {
+        if let Some(state) = &self.resilience {
+            run.counters = state.counters;
+            run.taken = state.taken().to_vec();
+        }
+        run
+    }
+
+    fn run_until(
+        &mut self,
+        events_max: u64,
+        run: &mut FaultedRun,
+        over: impl Fn(&Self) -> bool,
+    ) -> Result<(), JbofError> {
+        while self.steps < events_max && !over(self) {
+            self.break_what_is_due(self.runner.now(), self.steps);
+            let Some((now, event)) = self.runner.next_event(&mut FreeRun) else { break };
+            self.handle(now, event);
+            self.steps += 1;
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
+            match (run.recoveries.last_mut(), self.is_whole()) {
+                (Some(range), false) if range.end + 1 >= self.steps => range.end = self.steps,
+                (_, false) => run.recoveries.push(self.steps - 1..self.steps),
+                (_, true) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self) -> u32 {
+        self.streams.iter().map(|stream| stream.in_flight).sum()
+    }
+
+    /// The payload stamp that a read of this slot would find; zero for data from before the run.
+    pub fn stamp(&self, drive: u16, slot: u32) -> u64 {
+        let ftl = &self.drives[drive as usize].data.ftl;
+        let place = ftl.lookup(slot);
+        if place.is_some() { ftl.stamp(place) } else { 0 }
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> SimTime {
+        self.runner.now()
+    }
+
+    /// What every drive did to keep its borrowed memory safe: records, flushes, replays, waits.
+    pub fn offsite_work(&self) -> [u64; 4] {
+        self.drives.iter().fold([0; 4], |[records, flushes, replays, waits], drive| {
+            let work = drive.data.offsite_counters();
+            [records + work.records, flushes + work.flushes, replays + work.replays, waits + work.waits]
+        })
+    }
+
+    /// Commands that lenders took, and processors and memories that were lent.
+    pub fn lending_work(&self) -> [u64; 3] {
+        let counters = self.harvest.as_ref().map(|harvest| *harvest.counters()).unwrap_or_default();
+        [self.redirected, counters.processors_taken, counters.memories_taken]
+    }
+
+    /// What belongs to nobody once everything has settled.
+    fn leaks(&self) -> Vec<String> {
+        let mut leaks = Vec::new();
+        let Some(harvest) = &self.harvest else { return leaks };
+        leaks.extend(harvest.leaks());
+        for borrower in 0..self.drives.len() as u16 {
+            for lender in 0..self.drives.len() as u16 {
+                let data = &self.drives[borrower as usize].data;
+                let segments = data.segments_of(lender).filter(|(_, state)| *state != SegmentState::Returning).count();
+                let lent: u32 = harvest
+                    .loans()
+                    .iter()
+                    .filter(|loan| (loan.borrower, loan.lender) == (borrower, lender))
+                    .map(|loan| loan.segments)
+                    .sum();
+                // A loan that is being returned has segments in neither state.
+                if segments as u32 > lent {
+                    leaks.push(format!("drive {borrower} keeps {segments} segments of drive {lender}, which lends {lent}"));
+                }
+            }
+        }
+        let translations = self.translations.iter().flatten().count();
+        if translations > 0 {
+            leaks.push(format!("{translations} translations that nobody will use"));
+        }
+        leaks
+    }
+
+    /// Whether every drive is ready, known to be, and not busy with recovery.
+    fn is_whole(&self) -> bool {
+        self.resilience.as_ref().is_none_or(|state| state.is_whole())
+            && self.drives.iter().all(|drive| drive.is_ready())
+    }
+}
+
+/// An event is copied a few times: it must not grow unnoticed.
+const _: () = assert!(size_of::<Event>() <= 16);
