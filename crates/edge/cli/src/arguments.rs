@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand};
+use flashyard_faults::Case;
 use std::path::PathBuf;
 
 /// An open proving ground for disaggregated flash storage.
@@ -17,6 +18,10 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Run what a published system's results need and put ours beside theirs
     Reproduce(ReproduceOptions),
+    /// Look for lost data: run a world under faults at every point, and shrink what fails
+    // Listed as soon as a scenario takes faults.
+    #[command(hide = true)]
+    Faults(FaultsOptions),
     /// Look at trace files
     Trace {
         #[command(subcommand)]
@@ -68,6 +73,27 @@ pub(crate) struct ReproduceOptions {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Runs at once; all cores without it. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FaultsOptions {
+    /// Scenario file (TOML)
+    pub(crate) scenario: Option<PathBuf>,
+    /// Crash points: runs with at least one planned fault
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) points: u64,
+    /// Seed of the workload; random plans take the seeds after it
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Length of the workload in the world's own unit; as long as the world makes it without this
+    #[arg(long, value_name = "N")]
+    pub(crate) size: Option<u32>,
+    /// Run one case instead, as a violation names it, for example 'seed=7;power@e132+2ms;lose3@r14'
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["points", "seed", "size", "threads"])]
+    pub(crate) replay: Option<Case>,
     /// Runs at once; all cores without it. Results do not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

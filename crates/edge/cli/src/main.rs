@@ -1,8 +1,10 @@
 //! The `flashyard` program: runs scenarios, reproduces published results, looks at traces.
 //!
-//! Exit status: 0 done, 1 a reproduced number is outside its tolerance, 2 bad input, 130 interrupted.
+//! Exit status: 0 done, 1 a reproduced number is outside its tolerance or a fault lost data, 2 bad input,
+//! 130 interrupted.
 
 mod arguments;
+mod faults;
 mod files;
 mod out;
 mod output;
@@ -23,6 +25,8 @@ enum Outcome {
     Done,
     /// A number is outside its tolerance.
     OutsideTolerance,
+    /// A fault did harm that it must not do.
+    Violated,
     /// Ctrl-C.
     Interrupted,
 }
@@ -30,7 +34,7 @@ enum Outcome {
 fn main() -> ExitCode {
     match execute(Arguments::parse()) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::OutsideTolerance) => ExitCode::from(1),
+        Ok(Outcome::OutsideTolerance | Outcome::Violated) => ExitCode::from(1),
         Ok(Outcome::Interrupted) => {
             eprintln!("interrupted; what was finished is kept");
             ExitCode::from(130)
@@ -46,6 +50,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
     match arguments.command {
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
+        Command::Faults(options) => faults::faults(&options),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }

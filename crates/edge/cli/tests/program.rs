@@ -125,6 +125,20 @@ fn an_unknown_system_or_number_is_refused() {
 }
 
 #[test]
+fn a_case_that_cannot_be_read_says_which_part_and_what_belongs_there() {
+    let bad = flashyard(&["faults", "--replay", "seed=7;power@e3"]);
+    refused(&bad, &["--replay", "part 2", "power@e3", "expected + and how long it lasts"]);
+    let both = flashyard(&["faults", "--replay", "seed=7", "--points", "10"]);
+    refused(&both, &["--replay", "--points"]);
+}
+
+#[test]
+fn without_a_world_that_takes_faults_there_is_nothing_to_explore() {
+    refused(&flashyard(&["faults"]), &["there is no world to explore yet"]);
+    refused(&flashyard(&["faults", "scenarios/demo/scenario.toml"]), &["scenario.toml", "no faults yet"]);
+}
+
+#[test]
 fn closed_forms_reproduce_without_a_run() {
     let output = flashyard(&["reproduce", "xbof", "bom-saving", "bom-compute-share-pcie5", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

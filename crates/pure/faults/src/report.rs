@@ -102,7 +102,7 @@ impl Report {
             self.events = outcome.events;
         } else {
             self.stages.entry(stage).or_default().explored += 1;
-            self.untouched += u64::from(outcome.taken.is_empty());
+            self.untouched += u64::from(outcome.taken.is_empty() && outcome.violation.is_none());
             self.fingerprints.insert(outcome.fingerprint);
             for ((_, fault), _) in case.plan.faults.iter().zip(&outcome.taken) {
                 *self.taken_by_kind.entry(fault.kind()).or_default() += 1;
@@ -144,7 +144,7 @@ impl Report {
         &self.taken_by_kind
     }
 
-    /// Points at which no fault took effect: the run was over before.
+    /// Points at which no fault took effect and nothing went wrong: the run was over before.
     pub fn untouched(&self) -> u64 {
         self.untouched
     }

@@ -9,7 +9,11 @@ use crate::world::{Outcome, World};
 use flashyard_units::SimTime;
 use std::fmt;
 
-/// A failing case of which no single step makes a smaller one that fails.
+/// Values up to which every smaller one is tried.
+const SCANNED: u64 = 256;
+
+/// A failing case of which no step makes a smaller one that fails: none without one of its faults, with a simpler
+/// fault, or with one event number or the size anywhere below, up to 256. Above, and for times, only halvings are tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
     /// The case and what goes wrong.
@@ -119,7 +123,8 @@ impl<W: World + ?Sized> Shrinker<'_, W> {
     }
 }
 
-/// The least value below `value` that `accept` takes, by ever shorter steps down; `value` when it takes none of them.
+/// A value below `value` that `accept` takes: by ever shorter steps down, and then the least of all where there are
+/// few. What fails at 9 may pass at 8, 6 and 4 and fail at 1. `value` when it takes none of them.
 fn lower(mut value: u64, mut accept: impl FnMut(u64) -> bool) -> u64 {
     let mut step = value;
     while step > 0 {
@@ -129,7 +134,10 @@ fn lower(mut value: u64, mut accept: impl FnMut(u64) -> bool) -> u64 {
             step /= 2;
         }
     }
-    value
+    if value > SCANNED {
+        return value;
+    }
+    (0..value).find(|&least| accept(least)).unwrap_or(value)
 }
 
 impl fmt::Display for Shrunk {
@@ -137,5 +145,18 @@ impl fmt::Display for Shrunk {
         writeln!(f, "violation: {}", self.failure.violation)?;
         let end = if self.minimal { "smallest case" } else { "smallest case so far" };
         write!(f, "  {end}, after {} runs: --replay '{}'", self.runs, self.failure.case)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_lowered_also_where_failing_is_not_monotone() {
+        assert_eq!(lower(9, |value| value == 1), 1);
+        assert_eq!(lower(200, |value| value >= 150 || value == 3), 3);
+        assert_eq!(lower(5, |_| false), 5);
+        assert_eq!(lower(1 << 60, |value| value >= 1 << 50), 1 << 50);
     }
 }

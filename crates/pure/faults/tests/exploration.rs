@@ -50,7 +50,7 @@ fn a_second_recovery_out_of_order_is_found() {
 #[test]
 fn a_log_cleared_early_is_found() {
     let text = found(Bug::ClearLogEarly, 2_000);
-    assert_eq!(text, "seed=7;size=15;power@e53+1ms");
+    assert_eq!(text, "seed=7;size=6;power@e19+1ms");
 }
 
 #[test]

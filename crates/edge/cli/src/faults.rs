@@ -1,0 +1,156 @@
+//! `flashyard faults`.
+
+use crate::arguments::FaultsOptions;
+use crate::{Outcome, output, parallel};
+use anyhow::{Result, bail};
+use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs that one thread does in a row: a run may take microseconds.
+const RUNS_TOGETHER: usize = 32;
+/// Failing cases that are shrunk and shown; the others are counted.
+const SHOWN: usize = 4;
+/// Runs that shrinking one case may take.
+const SHRINK_RUNS: u64 = 10_000;
+
+/// The world to explore: this function is where one is plugged in.
+fn world(scenario: Option<&Path>) -> Result<Box<dyn World + Sync>> {
+    match scenario {
+        Some(path) => bail!("{}: scenarios take no faults yet", path.display()),
+        None => bail!("there is no world to explore yet"),
+    }
+}
+
+pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
+    let world = world(options.scenario.as_deref())?;
+    if let Some(case) = &options.replay {
+        return Ok(replay(world.as_ref(), case));
+    }
+    parallel::catch_interrupt()?;
+    // Panics are findings here: thousands of them would bury the report. `--replay` shows one in full.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = explore_and_shrink(&Guarded(world.as_ref()), options);
+    std::panic::set_hook(hook);
+    Ok(outcome)
+}
+
+fn explore_and_shrink(world: &(impl World + Sync), options: &FaultsOptions) -> Outcome {
+    let base = Case { seed: options.seed, size: options.size, plan: FaultPlan::NONE };
+    let limits = Limits { points: options.points, failures_kept: SHOWN, ..Limits::default() };
+    let began = Instant::now();
+    let report = explore(world, base, limits, options.threads);
+    let seconds = began.elapsed().as_secs_f64();
+    output::line(&report.to_string());
+    output::line(&format!("{:.0} points a second, {seconds:.1} s", report.points() as f64 / seconds.max(1e-9)));
+    for shrunk in shrink_all(world, &report, options.threads) {
+        output::line(&shrunk);
+    }
+    match (report.is_complete(), report.violations()) {
+        (false, _) => Outcome::Interrupted,
+        (true, 0) => Outcome::Done,
+        (true, _) => Outcome::Violated,
+    }
+}
+
+/// Explores on several threads; the report does not depend on their number.
+fn explore(world: &(impl World + Sync), base: Case, limits: Limits, threads: Option<usize>) -> Report {
+    let mut explorer = Explorer::new(world.name(), world.faults(), base, limits);
+    while !explorer.jobs().is_empty() {
+        let jobs: Vec<&[Case]> = explorer.jobs().chunks(RUNS_TOGETHER).collect();
+        let results = parallel::run_all(jobs.len(), threads, explorer.stage(), |index, observer| {
+            let together = jobs[index].len() as f64;
+            let goes_on = |done: usize, observer: &mut dyn FnMut(f64) -> bool| observer(done as f64 / together);
+            let each = jobs[index].iter().enumerate();
+            let outcomes = each.map_while(|(done, case)| goes_on(done, observer).then(|| world.run(case))).collect();
+            goes_on(jobs[index].len(), observer);
+            Ok::<Vec<RunOutcome>, Infallible>(outcomes)
+        });
+        // Ctrl-C leaves gaps: what comes after the first one is not told, so that the report is that of a prefix.
+        let mut outcomes = Vec::new();
+        for (jobs, result) in jobs.iter().zip(results) {
+            let Some(Ok(done)) = result else { break };
+            let whole = done.len() == jobs.len();
+            outcomes.extend(done);
+            if !whole {
+                break;
+            }
+        }
+        explorer.absorb(outcomes);
+    }
+    explorer.report().clone()
+}
+
+/// The smallest case for each failure, as text; equal ones once.
+fn shrink_all(world: &(impl World + Sync), report: &Report, threads: Option<usize>) -> Vec<String> {
+    let failures = report.failures();
+    let shrunk = parallel::run_all(failures.len(), threads, "shrinking", |index, _| {
+        Ok::<_, Infallible>(shrink(world, &failures[index].case, SHRINK_RUNS))
+    });
+    let mut cases = Vec::new();
+    let mut texts = Vec::new();
+    for shrunk in shrunk.into_iter().flatten().flatten().flatten() {
+        if !cases.contains(&shrunk.failure.case) {
+            texts.push(shrunk.to_string());
+            cases.push(shrunk.failure.case);
+        }
+    }
+    texts
+}
+
+/// Runs one case and tells all about it.
+fn replay(world: &(dyn World + Sync), case: &Case) -> Outcome {
+    let outcome = Guarded(world).run(case);
+    output::line(&format!("{}, {case}: {} events", world.name(), outcome.events));
+    for ((_, fault), event) in case.plan.faults.iter().zip(&outcome.taken) {
+        output::line(&format!("{} took effect before event {event}", fault.kind()));
+    }
+    for range in &outcome.recoveries {
+        output::line(&format!("recovery: events {} to {}", range.start, range.end.saturating_sub(1)));
+    }
+    for (name, count) in &outcome.counters {
+        output::line(&format!("{name}: {count}"));
+    }
+    match outcome.violation {
+        Some(violation) => {
+            output::line(&format!("violation: {violation}"));
+            Outcome::Violated
+        }
+        None => {
+            output::line("no violation");
+            Outcome::Done
+        }
+    }
+}
+
+/// A world whose panics are violations: a broken assertion of a model is a finding, with its replay text.
+struct Guarded<'a, W: World + ?Sized>(&'a W);
+
+impl<W: World + ?Sized> World for Guarded<'_, W> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        self.0.faults()
+    }
+
+    fn size(&self) -> u32 {
+        self.0.size()
+    }
+
+    fn run(&self, case: &Case) -> RunOutcome {
+        // A run owns all that it changes, so nothing half changed outlives it.
+        catch_unwind(AssertUnwindSafe(|| self.0.run(case))).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            RunOutcome { violation: Some(format!("panic: {text}")), ..RunOutcome::default() }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
