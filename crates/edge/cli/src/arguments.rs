@@ -19,8 +19,6 @@ pub(crate) enum Command {
     /// Run what a published system's results need and put ours beside theirs
     Reproduce(ReproduceOptions),
     /// Look for lost data: run a world under faults at every point, and shrink what fails
-    // Listed as soon as a scenario takes faults.
-    #[command(hide = true)]
     Faults(FaultsOptions),
     /// Look at trace files
     Trace {
@@ -80,8 +78,11 @@ pub(crate) struct ReproduceOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct FaultsOptions {
-    /// Scenario file (TOML)
+    /// Scenario file (TOML); a small box of four drives without one
     pub(crate) scenario: Option<PathBuf>,
+    /// Override a key of the scenario, as in --set jbof.drives=6
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Crash points: runs with at least one planned fault
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) points: u64,

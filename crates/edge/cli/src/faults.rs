@@ -1,9 +1,11 @@
 //! `flashyard faults`.
 
 use crate::arguments::FaultsOptions;
+use crate::files::DiskFiles;
 use crate::{Outcome, output, parallel};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
+use flashyard_scenario::{JbofWorld, Overrides, resolve_with};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,24 +18,34 @@ const SHOWN: usize = 4;
 /// Runs that shrinking one case may take.
 const SHRINK_RUNS: u64 = 10_000;
 
-/// The world to explore: this function is where one is plugged in.
-fn world(scenario: Option<&Path>) -> Result<Box<dyn World + Sync>> {
-    match scenario {
-        Some(path) => bail!("{}: scenarios take no faults yet", path.display()),
-        None => bail!("there is no world to explore yet"),
-    }
+/// The small box that is explored when no scenario is given.
+const BOX: &str = include_str!("../../../../scenarios/faults/scenario.toml");
+
+/// The world to explore: the box of a scenario.
+fn world(options: &FaultsOptions) -> Result<JbofWorld> {
+    let path = options.scenario.as_deref();
+    let text = match path {
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
+        None => BOX.to_owned(),
+    };
+    let origin = path.map_or("scenarios/faults/scenario.toml".to_owned(), |path| path.display().to_string());
+    let folder = path.and_then(Path::parent).unwrap_or(Path::new("."));
+    let overrides = Overrides { settings: options.set.clone(), ..Overrides::default() };
+    let resolved = resolve_with(&text, &origin, &overrides, DiskFiles::leak_with_jobs(folder, None))?;
+    Ok(JbofWorld::new(&resolved.scenario)?)
 }
 
 pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
-    let world = world(options.scenario.as_deref())?;
+    let world = world(options)?;
     if let Some(case) = &options.replay {
-        return Ok(replay(world.as_ref(), case));
+        return Ok(replay(&world, case));
     }
     parallel::catch_interrupt()?;
     // Panics are findings here: thousands of them would bury the report. `--replay` shows one in full.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let outcome = explore_and_shrink(&Guarded(world.as_ref()), options);
+    let outcome = explore_and_shrink(&Guarded(&world), options);
     std::panic::set_hook(hook);
     Ok(outcome)
 }

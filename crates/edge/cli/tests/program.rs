@@ -133,9 +133,22 @@ fn a_case_that_cannot_be_read_says_which_part_and_what_belongs_there() {
 }
 
 #[test]
-fn without_a_world_that_takes_faults_there_is_nothing_to_explore() {
-    refused(&flashyard(&["faults"]), &["there is no world to explore yet"]);
-    refused(&flashyard(&["faults", "scenarios/demo/scenario.toml"]), &["scenario.toml", "no faults yet"]);
+fn a_box_is_broken_at_its_events_and_the_report_does_not_depend_on_threads() {
+    let explore = |threads: &str| {
+        let output = flashyard(&["faults", "--points", "60", "--threads", threads]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().filter(|line| !line.contains("points a second")).collect::<Vec<_>>().join("\n")
+    };
+    let report = explore("1");
+    assert!(report.contains("60 crash points") && report.contains("violations: 0"), "{report}");
+    assert_eq!(report, explore("2"));
+}
+
+#[test]
+fn designs_whose_failures_are_not_modelled_are_refused() {
+    let refused_design = flashyard(&["faults", "--set", "designs=[\"oc\"]", "--points", "1"]);
+    refused(&refused_design, &["designs", "conv, shrunk, proch or xbof"]);
 }
 
 #[test]

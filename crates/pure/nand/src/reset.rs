@@ -40,9 +40,10 @@ impl TimedNand {
         if die != NIL {
             transfers[die as usize] = true;
             let command = &self.slab[self.dies[die as usize].active as usize].command;
-            let elapsed = now.since(channel.since);
+            let whole = self.config.channel.span_of(u64::from(command.bus_bytes));
+            let elapsed = now.since(channel.since).min(whole);
             // The whole transfer was booked when it began.
-            channel.busy = channel.busy - (self.config.channel.span_of(u64::from(command.bus_bytes)) - elapsed);
+            channel.busy = channel.busy - (whole - elapsed);
             if command.priority == Priority::Background {
                 channel.background += elapsed;
             }

@@ -11,6 +11,8 @@ use std::ops::Range;
 
 /// Periods that everything has to settle after the last request.
 const SETTLING_PERIODS: u64 = 40;
+/// Events that settling and the last recovery may take at least.
+const SETTLING_EVENTS: u64 = 100_000;
 /// How long the last power cut lasts.
 const LAST_CUT: SimSpan = SimSpan::from_ms(1);
 
@@ -43,7 +45,7 @@ impl Jbof {
             return Ok(self.told(run));
         }
         let settled = self.runner.now() + self.config.harvest.period * SETTLING_PERIODS;
-        let events_max = events_max + self.steps;
+        let events_max = self.steps + events_max.max(SETTLING_EVENTS);
         self.run_until(events_max, &mut run, |world| world.runner.now() >= settled && world.is_whole())?;
         run.faults.extend(self.leaks());
         let mut run = self.told(run);
