@@ -9,11 +9,15 @@
 //! the host → `DriveEffect::Completed`. A write waits for room in the write buffer, takes the DMA in, is
 //! appended and acknowledged; its die row is programmed once full.
 //!
+//! Part of the mapping cache may be in memory borrowed from peers (`offsite`), which may vanish at any moment; the
+//! drive's own memory survives power cuts (`power`).
+//!
 //! What it does not model: PCIe doorbells and interrupts one by one (the host's latency stands for them),
 //! read-modify-write of partly written slots, firmware time of reclaim, RAIN parity.
 //!
-//! Invariants: every executed command completes exactly once; the write buffer never exceeds its size;
-//! acknowledged data is readable from buffer or flash at every moment.
+//! Invariants: every executed command completes exactly once, or vanishes in a power cut; the write buffer never exceeds its size;
+//! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed
+//! memory; what a translation points at is not erased before the translation is used.
 
 mod command;
 mod compute;

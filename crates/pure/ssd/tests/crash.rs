@@ -6,6 +6,7 @@ mod small;
 
 use crashing::World;
 use flashyard_kernel::Rng;
+use flashyard_ssd::{CommandSpec, Operation};
 use small::config;
 
 /// Runs `commands` random commands with up to 16 in flight; `disturb` may act before each.
@@ -67,4 +68,24 @@ fn a_short_run_survives_a_power_cut_at_every_event() {
         cut_at += 1;
     }
     assert!(cut_at > 30, "only {cut_at} events were cut at");
+}
+
+#[test]
+fn a_translation_from_before_a_power_cut_is_void() {
+    let mut rng = Rng::named(9, "crash");
+    let mut world = World::new(config(true, 0, u32::MAX, true), 9);
+    run(&mut world, &mut rng, 2000, |_, _| {});
+    world.drain();
+    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 40, count: 8, stamp: 0 };
+    let used = world.drive.data.translate(&read(0)).expect("the whole map is in memory");
+    let dropped = world.drive.data.translate(&read(0)).expect("the whole map is in memory");
+    world.cut();
+    assert!(world.drive.data.translate(&read(0)).is_none(), "there is no power");
+    world.restore();
+    world.act(|drive, now, out| drive.data.drop_translation(now, dropped, out));
+    // It is looked up again, so it sees what has been written since.
+    world.issue(Operation::Write, 40, 8);
+    world.drain();
+    world.execute_translated(Operation::Read, 40, 8, used);
+    world.check_all();
 }

@@ -1,7 +1,7 @@
 //! A drive, its events, and an oracle that knows what each slot may hold after a power cut.
 
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
+use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation, Translation};
 use flashyard_units::SimTime;
 use std::collections::BTreeMap;
 
@@ -96,11 +96,31 @@ impl World {
     }
 
     pub(crate) fn issue(&mut self, operation: Operation, first: u32, count: u32) {
+        if let Some(spec) = self.prepare(operation, first, count) {
+            self.act(|drive, now, out| drive.execute(now, spec, out));
+        }
+    }
+
+    /// Issues a command that was translated before.
+    #[allow(dead_code, reason = "not every test translates")]
+    pub(crate) fn execute_translated(
+        &mut self,
+        operation: Operation,
+        first: u32,
+        count: u32,
+        translation: Translation,
+    ) {
+        let spec = self.prepare(operation, first, count).expect("nothing overlaps it");
+        self.act(|drive, now, out| drive.data.execute_translated(now, spec, translation, out));
+    }
+
+    /// Notes what a command may see or change, unless it overlaps a write under way.
+    fn prepare(&mut self, operation: Operation, first: u32, count: u32) -> Option<CommandSpec> {
         let tag = self.next_tag;
         let stamp = if operation == Operation::Trim { 0 } else { u64::from(tag) };
         let spec = CommandSpec { tag, operation, first, count, stamp };
         if changes(&spec) && self.commands.values().any(|other| changes(other) && overlap(other, &spec)) {
-            return;
+            return None;
         }
         self.next_tag += 1;
         for slot in first..first + count {
@@ -118,7 +138,7 @@ impl World {
             self.allowed.insert(tag, allowed);
         }
         self.commands.insert(tag, spec);
-        self.act(|drive, now, out| drive.execute(now, spec, out));
+        Some(spec)
     }
 
     /// Cuts the power: what was under way may have happened or not.
