@@ -94,6 +94,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         offsite_access: FabricConfig::default().load,
         offsite_rate: section.link_rate.0,
         segment_pages: HarvestConfig::default().pages_per_segment,
+        log_records: HarvestConfig::default().log_records,
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
     })
@@ -180,6 +181,7 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         memory_offers: section.memory_offers.unwrap_or(base.memory_offers).clamp(1, 64),
         lenders_max: section.lenders_max.unwrap_or(base.lenders_max),
         pages_per_segment: section.segment_pages.unwrap_or(base.pages_per_segment),
+        log_records: section.log_records.unwrap_or(base.log_records),
         accesses_min: section.accesses_min.unwrap_or(base.accesses_min),
         withdraw_periods: section.withdraw_periods.unwrap_or(base.withdraw_periods),
         silent_periods: section.silent_periods.unwrap_or(base.silent_periods),

@@ -223,6 +223,8 @@ pub struct HarvestSection {
     pub lenders_max: Option<u32>,
     /// Translation pages of 4 KiB in a segment.
     pub segment_pages: Option<u32>,
+    /// Records of the redo log of a segment.
+    pub log_records: Option<u32>,
     /// Mapping accesses in a period that a miss ratio needs to count.
     pub accesses_min: Option<u64>,
     /// Periods that a lender waits for memory it has withdrawn.

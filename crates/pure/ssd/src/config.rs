@@ -1,6 +1,6 @@
 //! Parameters of a drive.
 
-use crate::offsite::PLACES_MAX;
+use crate::offsite::{PLACES_MAX, RECORDS_MAX};
 use flashyard_ftl::{FtlConfig, FtlConfigError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
@@ -55,6 +55,8 @@ pub struct DriveConfig {
     pub offsite_rate: ByteRate,
     /// Translation pages of one segment of borrowed memory, 1 to 512.
     pub segment_pages: u32,
+    /// Records of the redo log of a segment, up to 512 of a page of 4 KiB; half of them are flushed at a time.
+    pub log_records: u32,
     /// Reclaim reads in flight at most.
     pub reclaim_reads: u32,
     /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
@@ -94,6 +96,8 @@ impl DriveConfig {
             ("cores", u64::from(self.cores), 1, 32),
             ("buffer_slots", u64::from(self.buffer_slots), 2 * row, u64::from(u32::MAX)),
             ("segment_pages", u64::from(self.segment_pages), 1, u64::from(PLACES_MAX)),
+            // A reclaimed die row must fit into one half, or reclaim could not go on.
+            ("log_records", u64::from(self.log_records), 2 * row.min(256), u64::from(RECORDS_MAX)),
             ("reclaim_reads", u64::from(self.reclaim_reads), 1, 65_536),
         ];
         for (name, value, least, most) in ranges {

@@ -118,7 +118,7 @@ impl DataEnd {
             self.offsite.changes_seen = self.map_changes();
         }
         for &address in addresses {
-            let number = self.offsite.add(Segment::new(lender, address));
+            let number = self.offsite.add(Segment::new(lender, address, self.config.log_records));
             assert!(number < u32::from(u16::MAX), "segment {number} is one too many");
             let frames = self.frames_of(number);
             self.cache.add_frames(frames);

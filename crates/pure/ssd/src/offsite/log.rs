@@ -4,14 +4,14 @@
 //! |---|---|---|---|---|
 //! | | place of the page in the segment (9), entry in the page (10) | slot | generation of the half | check over the rest |
 //!
-//! Two halves of 256 records: one takes records while the pages that the other's records are about are copied home.
+//! Two halves of 256 records (fewer in tests): one takes records while the pages that the other's records are about are copied home.
 //! A half is cleared by stepping its generation: records of an earlier one no longer count, and every record of the
 //! new one overwrites one of them. Source: [P] xbof §3.6 (a page of 4 KiB a segment), [A] the record.
 
 use flashyard_flash::Slot;
 
-/// Records of one half.
-pub(crate) const HALF: usize = 256;
+/// Records of a page of 4 KiB.
+pub(crate) const RECORDS_MAX: u32 = 512;
 
 const INDEX_SHIFT: u32 = 45;
 const SLOT_SHIFT: u32 = 13;
@@ -29,30 +29,38 @@ pub(crate) const ENTRY_SHIFT: u32 = 10;
 
 /// A log page.
 pub(crate) struct LogPage {
-    words: Box<[u64; 2 * HALF]>,
+    words: Box<[u64]>,
+    /// Records of one half.
+    half: usize,
     generations: [u8; 2],
     filled: [u16; 2],
 }
 
 impl LogPage {
-    /// An empty page.
-    pub(crate) fn new() -> Self {
-        Self { words: Box::new([0; 2 * HALF]), generations: [1; 2], filled: [0; 2] }
+    /// An empty page of two halves of `half` records.
+    pub(crate) fn new(half: usize) -> Self {
+        Self { words: vec![0; 2 * half].into(), half, generations: [1; 2], filled: [0; 2] }
+    }
+
+    /// Records of one half.
+    #[inline]
+    pub(crate) fn half(&self) -> usize {
+        self.half
     }
 
     /// Records that `half` still takes.
     #[inline]
     pub(crate) fn room(&self, half: usize) -> usize {
-        HALF - usize::from(self.filled[half])
+        self.half - usize::from(self.filled[half])
     }
 
     /// Appends a record to `half`, which has room: the entry at `index` of the segment is now `slot`.
     #[inline]
     pub(crate) fn append(&mut self, half: usize, index: u32, slot: Slot) {
         let position = usize::from(self.filled[half]);
-        assert!(position < HALF, "a record for a full log");
+        assert!(position < self.half, "a record for a full log");
         debug_assert!(index < PLACES_MAX << ENTRY_SHIFT && slot.get() != STRUCK);
-        self.words[half * HALF + position] = pack(index, slot.get(), self.generations[half]);
+        self.words[half * self.half + position] = pack(index, slot.get(), self.generations[half]);
         self.filled[half] += 1;
     }
 
@@ -63,7 +71,7 @@ impl LogPage {
     /// that cannot wait for room in a full log.
     pub(crate) fn strike(&mut self, half: usize, place: u32) {
         let generation = self.generations[half];
-        for word in &mut self.words[half * HALF..half * HALF + usize::from(self.filled[half])] {
+        for word in &mut self.words[half * self.half..half * self.half + usize::from(self.filled[half])] {
             let index = (*word >> INDEX_SHIFT) as u32;
             if index >> ENTRY_SHIFT == place {
                 *word = pack(index, STRUCK, generation);
@@ -81,7 +89,7 @@ impl LogPage {
     /// check does not hold: (index of the entry in the segment, slot).
     pub(crate) fn replay(&self, half: usize) -> impl Iterator<Item = (u32, Slot)> + '_ {
         let generation = u64::from(self.generations[half]);
-        self.words[half * HALF..(half + 1) * HALF]
+        self.words[half * self.half..(half + 1) * self.half]
             .iter()
             .take_while(move |&&word| {
                 word >> GENERATION_SHIFT & u64::from(GENERATIONS - 1) == generation && check(word) == word & CHECK_MASK
@@ -127,6 +135,8 @@ const CRC: [u8; 256] = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HALF: usize = 256;
     use proptest::prelude::*;
 
     fn record() -> impl Strategy<Value = (u32, u32)> {
@@ -146,7 +156,7 @@ mod tests {
         fn replay_gives_back_what_was_appended_since_the_last_clearing(
             rounds in prop::collection::vec((0_usize..2, prop::collection::vec(record(), 0..=HALF)), 1..80),
         ) {
-            let mut log = LogPage::new();
+            let mut log = LogPage::new(HALF);
             let mut model = [Vec::new(), Vec::new()];
             for (half, records) in rounds {
                 // A half is cleared once full: the rest of it holds the records of the round before.
@@ -167,7 +177,7 @@ mod tests {
         fn a_flipped_bit_ends_the_replay_before_its_record(
             records in prop::collection::vec(record(), 1..=HALF), at: prop::sample::Index, bit in 0_u32..64,
         ) {
-            let mut log = LogPage::new();
+            let mut log = LogPage::new(HALF);
             filled(&mut log, 1, &records);
             let hit = at.index(records.len());
             log.words[HALF + hit] ^= 1 << bit;
@@ -179,7 +189,7 @@ mod tests {
             before in prop::collection::vec(record(), HALF), after in prop::collection::vec(record(), 0..HALF),
             clearings in 1_usize..200,
         ) {
-            let mut log = LogPage::new();
+            let mut log = LogPage::new(HALF);
             for _ in 0..clearings {
                 filled(&mut log, 0, &before);
                 log.clear(0);
@@ -193,7 +203,7 @@ mod tests {
         fn records_of_a_page_that_left_are_not_replayed(
             records in prop::collection::vec((0_u32..4, 0_u32..1024, 0_u32..1000), 0..=HALF), place in 0_u32..4,
         ) {
-            let mut log = LogPage::new();
+            let mut log = LogPage::new(HALF);
             let all: Vec<_> = records.into_iter().map(|(place, entry, slot)| (place << ENTRY_SHIFT | entry, slot)).collect();
             filled(&mut log, 0, &all);
             log.strike(0, place);
@@ -204,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_empty_page_replays_nothing() {
-        let log = LogPage::new();
+        let log = LogPage::new(HALF);
         assert_eq!((log.replay(0).count(), log.replay(1).count()), (0, 0));
     }
 }

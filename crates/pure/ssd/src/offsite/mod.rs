@@ -22,5 +22,5 @@ mod segment;
 
 pub(crate) use lending::Offsite;
 pub use lending::OffsiteCounters;
-pub(crate) use log::PLACES_MAX;
+pub(crate) use log::{PLACES_MAX, RECORDS_MAX};
 pub use segment::SegmentState;

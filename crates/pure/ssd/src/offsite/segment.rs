@@ -1,6 +1,6 @@
 //! One borrowed segment: its log, and what of it would be lost with the lender's memory.
 
-use super::log::{ENTRY_SHIFT, HALF, LogPage, PLACES_MAX};
+use super::log::{ENTRY_SHIFT, LogPage, PLACES_MAX};
 use flashyard_flash::Slot;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -88,7 +88,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub(crate) fn new(lender: u16, address: u32) -> Self {
+    pub(crate) fn new(lender: u16, address: u32, log_records: u32) -> Self {
         Self {
             lender,
             address,
@@ -96,7 +96,7 @@ impl Segment {
             ticket: 0,
             wanted: false,
             parked: VecDeque::new(),
-            log: LogPage::new(),
+            log: LogPage::new(log_records as usize / 2),
             current: 0,
             places: [PlaceSet::default(); 2],
             changes: Vec::new(),
@@ -109,7 +109,7 @@ impl Segment {
     #[inline]
     pub(crate) fn room(&self) -> usize {
         let other = self.log.room(1 - self.current);
-        self.log.room(self.current) + if other == HALF { HALF } else { 0 }
+        self.log.room(self.current) + if other == self.log.half() { other } else { 0 }
     }
 
     /// Commits a change of the entry at `index`. Returns whether a flush is due.
@@ -226,8 +226,10 @@ impl Segment {
 mod tests {
     use super::*;
 
+    const HALF: usize = 256;
+
     fn segment_with(records: u32) -> Segment {
-        let mut segment = Segment::new(1, 0);
+        let mut segment = Segment::new(1, 0, 2 * HALF as u32);
         for number in 0..records {
             segment.record(number << ENTRY_SHIFT | 7, Slot::new(number), Slot::new(1000 + number));
         }

@@ -52,6 +52,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         offsite_access: SimSpan::from_ns(300),
         offsite_rate: ByteRate::from_mb(16_000),
         segment_pages: 1,
+        log_records: 512,
         reclaim_reads: 4,
         power_loss_protection: protection,
     }

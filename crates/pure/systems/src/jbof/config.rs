@@ -252,6 +252,7 @@ impl JbofConfig {
         drive.read_rate = drive.read_rate.min(link);
         drive.write_rate = drive.write_rate.min(link);
         drive.segment_pages = self.harvest.pages_per_segment;
+        drive.log_records = self.harvest.log_records;
         match self.design {
             Design::Conv => drive.mapping_cache_pages = pages,
             Design::Oc => {

@@ -358,10 +358,14 @@ impl Jbof {
             state.health[drive as usize].ready = false;
             self.drives[drive as usize].power_cut(now);
             self.lose_memory(drive);
+            self.account_loans(now);
             if let Some(harvest) = &mut self.harvest {
+                // It may have taken and lent something since it was given up, unaware of that.
+                harvest.drive_lost(drive);
                 harvest.initialize(drive);
             }
             self.note_reach(drive);
+            self.carry_out(now);
             self.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
         }
     }

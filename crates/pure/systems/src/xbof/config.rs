@@ -36,6 +36,8 @@ pub struct HarvestConfig {
     pub damping: f64,
     /// Translation pages a segment holds: 2 MiB of 4 KiB pages. [P]
     pub pages_per_segment: u32,
+    /// Redo records that the log page of a segment holds: 4 KiB of 8 bytes. [P] [A]
+    pub log_records: u32,
     /// Miss ratio above which mapping memory is borrowed. [P]
     pub target_miss_ratio: f64,
     /// Rise of the predicted miss ratio that makes a segment worth keeping. [A]
@@ -78,6 +80,7 @@ impl Default for HarvestConfig {
             weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
             damping: 0.5,
             pages_per_segment: 512,
+            log_records: 512,
             target_miss_ratio: 0.10,
             spare_miss_ratio: 0.001,
             accesses_min: 64,
