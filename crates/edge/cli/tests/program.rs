@@ -232,7 +232,7 @@ fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
     }
     let resolved = std::fs::read_to_string(directories[0].path().join("resolved.toml")).expect("it is there");
     assert!(resolved.contains("\"drive.cores\" = [2, 6]"), "the sweep is part of what runs again: {resolved}");
-    for name in ["timeline", "latency_histogram", "latency_split", "lending", "drives"] {
+    for name in ["timeline", "latency_histogram", "latency_split", "lending", "drives", "explorer"] {
         let [serial, parallel] = [0, 1].map(|index| {
             std::fs::read(directories[index].path().join(format!("{name}.parquet"))).expect("the table is there")
         });

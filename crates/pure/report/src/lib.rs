@@ -6,8 +6,10 @@
 mod bom;
 mod detail;
 mod expectation;
+mod explorer;
 mod fio_json;
 mod html;
+mod pareto;
 mod schema;
 mod table;
 
@@ -17,6 +19,7 @@ pub use detail::{
     Percentile, ReportDocument, SplitRow, Timeline,
 };
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};

@@ -6,6 +6,7 @@
 mod annotate;
 mod assemble;
 mod detail;
+mod explore;
 mod fio;
 mod fio_result;
 mod parse;
@@ -17,12 +18,13 @@ mod sweep;
 mod traces;
 
 pub use assemble::prices;
+pub use explore::ExploreSection;
 pub use fio_result::fio_report;
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
-pub use sweep::{Point, Sweep, SweepValue, points};
+pub use sweep::{Point, Sweep, SweepValue, Task, points, tasks};
 
 use flashyard_workload::Records;
 

@@ -2,14 +2,15 @@
 
 use crate::assemble;
 use crate::detail::{detail, split_rows};
+use crate::explore::{equipment, explorer, load};
 use crate::fio::JobFile;
 use crate::parse::ScenarioError;
-use crate::sweep::label;
+use crate::sweep::{label, swept};
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    CAUSES, Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, ReportDocument, RunReport, Shares,
-    bill_of_materials,
+    CAUSES, Compute, DesignResult, DriveResult, Equipment, LatencySummary, Laws, Prices, ReportDocument, RunReport,
+    Shares, bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 
@@ -21,6 +22,8 @@ pub struct DesignRun {
     pub result: DesignResult,
     /// The job file that drove it, if one did.
     pub(crate) jobs: Option<JobFile>,
+    /// What its drives were given.
+    pub(crate) equipment: Equipment,
 }
 
 /// The designs that a scenario names.
@@ -52,6 +55,7 @@ impl DesignRun {
     pub fn at_point(mut self, point: &[String]) -> Self {
         self.result.name.push_str(&label(point));
         self.result.point = point.to_vec();
+        self.equipment.load = load(point);
         self
     }
 }
@@ -83,7 +87,7 @@ pub fn run_design(
     let price =
         drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, scenario.jbof.kept());
     let result = design_result(&figures, price);
-    Ok(DesignRun { figures, result, jobs })
+    Ok(DesignRun { figures, result, jobs, equipment: equipment(&config) })
 }
 
 /// Price of one drive as `design` builds it.
@@ -115,18 +119,20 @@ pub fn summarize(scenario: &Scenario, runs: &[DesignRun], wall_seconds: f64, com
     let longest = runs.iter().map(|run| run.figures.simulated.as_secs_f64()).fold(0.0, f64::max);
     let notes: Vec<_> = runs.iter().map(|run| (run.figures.design.name(), &run.figures.scaling[..])).collect();
     let scaling = traces::scaling(&notes);
+    let workload = match runs.first().and_then(|run| run.jobs.as_ref()) {
+        Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
+        None => assemble::describe(scenario, capacity),
+    };
     RunReport {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,
-        workload: match runs.first().and_then(|run| run.jobs.as_ref()) {
-            Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
-            None => assemble::describe(scenario, capacity),
-        },
+        workload: workload + &swept(&scenario.sweep),
         scaling,
         complete,
         designs: runs.iter().map(|run| run.result.clone()).collect(),
+        explorer: explorer(&scenario.explore, runs),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The scenario file: every key, with its unit in its name or its value. One definition feeds parsing, the
 //! JSON Schema and the resolved copy in every result.
 
+use crate::explore::ExploreSection;
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
 use flashyard_report::Shares;
@@ -42,6 +43,9 @@ pub struct Scenario {
     /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
     #[serde(default)]
     pub sweep: Sweep,
+    /// What the runs of a sweep are held against.
+    #[serde(default)]
+    pub explore: ExploreSection,
 }
 
 /// The box.

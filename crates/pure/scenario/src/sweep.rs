@@ -1,9 +1,11 @@
 //! Sweeps: one scenario at every point of a grid of keys and values.
 
 use crate::parse::ScenarioError;
+use crate::schema::Scenario;
+use flashyard_systems::jbof::Design;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Points at most: a larger grid is rather a slip of the keyboard.
 const POINTS_MAX: usize = 10_000;
@@ -61,6 +63,57 @@ pub fn points(sweep: &Sweep) -> Result<Vec<Point>, ScenarioError> {
             .collect();
     }
     Ok(points)
+}
+
+/// A run of a sweep: a design, its point as far as it concerns the design, and what the caller runs it with.
+pub type Task<T> = (Design, Point, T);
+
+/// Which designs to run at which points. A setting that a design ignores is left out of its point, and what is then
+/// the same run is run once: Conv has no cores to give up, however many are swept.
+///
+/// Errors: values of `explore` outside their ranges, and those of [`points`] and `at`, which gives the designs to run
+/// at a point.
+pub fn tasks<T: Clone>(
+    scenario: &Scenario,
+    mut at: impl FnMut(&[String]) -> Result<(Vec<Design>, T), ScenarioError>,
+) -> Result<Vec<Task<T>>, ScenarioError> {
+    scenario.explore.validate()?;
+    let mut tasks: Vec<Task<T>> = Vec::new();
+    let mut known = BTreeSet::new();
+    for point in points(&scenario.sweep)? {
+        let (designs, with) = at(&point)?;
+        for (place, design) in designs.into_iter().enumerate() {
+            let seen: Point = point.iter().filter(|setting| concerns(setting, design)).cloned().collect();
+            // A design that is named twice is run twice, as without a sweep.
+            if known.insert((place, design.name(), seen.clone())) {
+                tasks.push((design, seen, with.clone()));
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// Whether a setting of a sweep changes what `design` does or costs.
+fn concerns(setting: &str, design: Design) -> bool {
+    match section_and_key(setting) {
+        ("jbof", key) if key.starts_with("shrunk_") => !matches!(design, Design::Conv | Design::Oc),
+        ("harvest", _) => design.harvests_processors(),
+        ("vh", _) => design.is_virtual(),
+        _ => true,
+    }
+}
+
+/// `jbof` and `shrunk_cores` of `jbof.shrunk_cores=0.5`.
+pub(crate) fn section_and_key(setting: &str) -> (&str, &str) {
+    let key = setting.split('=').next().unwrap_or_default().trim();
+    key.split_once('.').unwrap_or(("", key))
+}
+
+/// The axes in words, to stand behind what the scenario says without them; empty where there are none.
+pub(crate) fn swept(sweep: &Sweep) -> String {
+    let values = |values: &[SweepValue]| values.iter().map(SweepValue::to_string).collect::<Vec<_>>().join(", ");
+    let axes: Vec<String> = sweep.iter().map(|(key, along)| format!("{key} over {}", values(along))).collect();
+    if axes.is_empty() { String::new() } else { format!("; swept: {}", axes.join("; ")) }
 }
 
 /// The point in a design's name: the last part of each key, with its value.
