@@ -10,8 +10,8 @@ export const counted = (count: number, what: string): string => `${count} ${what
 /** What a price is paid in, with the fronts in which it counts. */
 export interface Price {
   name: string;
-  /** Along the axis. */
-  axis: string;
+  /** Of a figure in a table and along the axis. */
+  label: string;
   value: (point: ExplorerPoint) => Figure;
   text: (value: Figure) => string;
   both: Front;
@@ -20,14 +20,16 @@ export interface Price {
 }
 
 export const PRICES: Price[] = [
-  { name: "Cost", axis: "price of a drive", value: (point) => point.drive_dollars, text: dollars, both: "cost_p99_throughput", p99: "cost_p99", throughput: "cost_throughput" },
-  { name: "Energy", axis: "energy of the drives for each GB moved", value: (point) => point.energy_joules_per_gb, text: joules, both: "energy_p99_throughput", p99: "energy_p99", throughput: "energy_throughput" },
+  { name: "Cost", label: "price of a drive", value: (point) => point.drive_dollars, text: dollars, both: "cost_p99_throughput", p99: "cost_p99", throughput: "cost_throughput" },
+  { name: "Energy", label: "energy per GB moved", value: (point) => point.energy_joules_per_gb, text: joules, both: "energy_p99_throughput", p99: "energy_p99", throughput: "energy_throughput" },
 ];
 
 /** What a price buys. */
 export interface Service {
   key: "p99" | "throughput";
   name: string;
+  /** In the middle of a sentence. */
+  label: string;
   value: (point: ExplorerPoint) => Figure;
   text: (value: Figure) => string;
   /** The value at which a run still counts as serving like one with `value`. */
@@ -35,9 +37,12 @@ export interface Service {
 }
 
 export const SERVICES: Service[] = [
-  { key: "p99", name: "Latency, p99", value: (point) => point.latency_p99_us, text: latency, limit: (value, slack) => value * (1 + slack) },
-  { key: "throughput", name: "Throughput", value: (point) => point.throughput_bytes_per_s, text: bytesPerSecond, limit: (value, slack) => value * (1 - slack) },
+  { key: "p99", name: "Latency, p99", label: "p99", value: (point) => point.latency_p99_us, text: latency, limit: (value, slack) => value * (1 + slack) },
+  { key: "throughput", name: "Throughput", label: "throughput", value: (point) => point.throughput_bytes_per_s, text: bytesPerSecond, limit: (value, slack) => value * (1 - slack) },
 ];
+
+/** A share of the map, in whole percent. */
+export const wholePercent = (share: number): string => `${Math.round(share * 100)}\u00a0%`;
 
 /** A load in words, such as `6 of 12 drives busy`. */
 export function loadName(page: Page, load: ExplorerLoad): string {

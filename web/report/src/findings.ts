@@ -1,6 +1,6 @@
 // One sentence on what a section shows, from the figures. Pure functions, tested without a browser.
 
-import { counted, loadName } from "./explorer.ts";
+import { counted, loadName, wholePercent } from "./explorer.ts";
 import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, percent, ratio } from "./format.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
@@ -30,12 +30,13 @@ function winners(designs: readonly Design[], values: readonly Figure[], better: 
 }
 
 /** Who is best, by throughput, latency and money. */
-export function summaryFinding({ designs }: Page): string {
+export function summaryFinding({ designs, comparable }: Page): string {
   if (designs.length === 0) return "No design was finished.";
   const only = designs[0];
   if (only && designs.length === 1) {
     return `${only.name} moves ${bytesPerSecond(only.result.throughput_bytes_per_s)} with a mean latency of ${latency(only.result.latency_us.mean)}.`;
   }
+  if (!comparable) return "These runs serve different loads, so none is marked as the best.";
   const parts: [string, Figure[], "most" | "least"][] = [
     ["most throughput", designs.map((design) => design.result.throughput_bytes_per_s), "most"],
     ["least mean latency", designs.map((design) => design.result.latency_us.mean), "least"],
@@ -181,11 +182,11 @@ export function explorerFinding(page: Page, explorer: Explorer): string {
   const answers = explorer.loads.map((load) => {
     const reference = load.reference === null ? undefined : explorer.points[load.reference];
     const cheapest = load.cheapest === null ? undefined : explorer.points[load.cheapest];
-    const at = explorer.loads.length > 1 ? `with ${loadName(page, load)} ` : "";
+    const at = explorer.loads.length > 1 ? `with ${loadName(page, load)}: ` : "";
     if (!reference || !cheapest) return `${at}${explorer.reference} has no figures to compare with`;
     if (load.cheapest === load.reference) return `${at}nothing cheaper than ${explorer.reference}`;
     const saved = reference.drive_dollars && cheapest.drive_dollars ? `, ${percent(1 - cheapest.drive_dollars / reference.drive_dollars)} less than ${explorer.reference}` : "";
-    return `${at}${cheapest.design} with ${counted(cheapest.cores, "core")} and ${percent(cheapest.memory_share)} of the map in DRAM, at ${dollars(cheapest.drive_dollars)} a drive${saved}`;
+    return `${at}${cheapest.design} with ${counted(cheapest.cores, "core")} and ${wholePercent(cheapest.memory_share)} of the map in DRAM, at ${dollars(cheapest.drive_dollars)} a drive${saved}`;
   });
   return `${first} Cheapest within ${explorer.within_percent} % of the throughput and p99 of ${explorer.reference}: ${answers.join("; ")}.`;
 }

@@ -20,6 +20,8 @@ export interface Page {
   designs: Design[];
   causes: Cause[];
   explorer: Explorer | null;
+  /** Whether all shown designs serve the same load. */
+  comparable: boolean;
 }
 
 /** A name longer than this does not fit beside a bar. */
@@ -49,7 +51,8 @@ export function page(document: ReportDocument): Page {
     const detail = document.details[place] ?? { ...EMPTY, name: result.name };
     return [{ index, name: short[place] ?? result.name, hue: hues[index] ?? { light: "#666666", dark: "#b4b4b4" }, result, detail }];
   });
-  return { document, designs, causes: document.causes, explorer };
+  const loads = new Set(places.map((place) => explorer?.points[place]?.load.join()));
+  return { document, designs, causes: document.causes, explorer, comparable: loads.size < 2 };
 }
 
 /** Drives of a design by index, named; an index without a drive is named by its number. */

@@ -16,7 +16,7 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
   const loads = explored.loads;
   const middle = Math.floor((loads.length - 1) / 2);
   const show = (load: ExplorerLoad, price: Price): Node[] => [
-    element("div", { class: "grid two" }, SERVICES.map((service) => captioned(`${service.name} against ${price.axis}`, scatter(explored, load, price, service, names)))),
+    element("div", { class: "grid two" }, SERVICES.map((service) => captioned(`${service.name} against ${price.label}`, scatter(explored, load, price, service, names)))),
     frontTable(explored, load, price, loadName(page, load), names),
   ];
   const printed = loads.flatMap((load) => PRICES.map((price) => ({ load, price })));
@@ -33,7 +33,7 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
       ([load = 0, price = 0]) => (loads[load] && PRICES[price] ? show(loads[load], PRICES[price]) : []),
       () => printed.map(({ load, price }) => element("div", { class: "metric" }, element("h3", {}, `${loadName(page, load)}, ${price.name.toLowerCase()}`), ...show(load, price))),
     ),
-    element("p", { class: "quiet" }, "A dot is a run, larger with more cores. Dots with a rim are on the front, the line: nothing costs less and serves as well. Pale dots are beaten. The dashed line is as far from the reference as still counts as the same service. Cost and energy are those of the drives; the host and its cores are not in them."),
+    element("p", { class: "quiet" }, `A dot is a run, larger with more cores. Dots with a rim are on the line of the front: nothing costs less and serves as well. Pale dots are beaten. The dashed line is as far from ${explored.reference} as still counts as the same service; ★ is the cheapest run within it in both pictures. Cost and energy are those of the drives; the host is not in them.`),
     folded(`All ${explored.points.length} runs as a table`, table("Every run of the sweep", ["Run", "Load", ...FACTS.map(([name]) => name)], loads.flatMap((load) => load.points.flatMap((place) => row(explored, place, names, loadName(page, load)))))),
     shown === null ? null : element("p", { class: "quiet" }, shown),
   );
@@ -52,10 +52,11 @@ function frontTable(explored: Explorer, load: ExplorerLoad, price: Price, at: st
     .sort((a, b) => paid(a) - paid(b))
     .map((place) => {
       const point = explored.points[place] as ExplorerPoint;
-      const alone = SERVICES.filter((service) => point.fronts.includes(price[service.key])).map((service) => service.name.toLowerCase());
-      const notes = [...(place === load.cheapest ? ["★ cheapest of the same service"] : []), ...(place === load.reference ? ["reference"] : [])];
-      return [names[place] ?? point.name, ...FACTS.map(([, text]) => text(point)), dollars(point.jbof_dollars), joules(point.energy_joules), listed(alone) || "–", notes.join(", ")];
+      const alone = SERVICES.filter((service) => point.fronts.includes(price[service.key])).map((service) => service.label);
+      const name = `${place === load.cheapest ? "★\u00a0" : ""}${names[place] ?? point.name}`;
+      return [name, ...FACTS.map(([, text]) => text(point)), dollars(point.jbof_dollars), joules(point.energy_joules), alone.join(", ") || "–"];
     });
-  const caption = `Front of ${price.name.toLowerCase()}, p99 and throughput, ${at}: ${members.length} of ${load.points.length} runs`;
-  return table(caption, ["Run", ...FACTS.map(([name]) => name), "Price of all drives", "Energy of all drives", "Best even with one of", ""], rows);
+  const star = load.cheapest !== null && members.includes(load.cheapest) ? ` ★ is the cheapest within ${explored.within_percent} % of ${explored.reference}.` : "";
+  const caption = `${at}: ${members.length} of ${load.points.length} runs that none beats in ${price.name.toLowerCase()}, p99 and throughput; the last column has what none beats even alone with ${price.name.toLowerCase()}.${star}`;
+  return table(caption, ["Run", ...FACTS.map(([name]) => name), "Price of all drives", "Energy of all drives", "Even alone"], rows);
 }
