@@ -79,3 +79,30 @@ pub(crate) fn explorer(explore: &ExploreSection, runs: &[DesignRun]) -> Option<E
     let equipment: Vec<_> = runs.iter().map(|run| run.equipment.clone()).collect();
     Explorer::new(&designs, &equipment, &explore.reference, explore.within_percent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equipment_is_compared_under_the_other_settings_of_a_point() {
+        let point =
+            ["drive.cores=6", "harvest.period=1 ms", "host.cores=8", "jbof.busy_drives=4", "jbof.shrunk_cores=0.5"];
+        let point: Vec<String> = [&point[..], &["prices.cxl_premium=0.2", "seed=3", "workload.depth=1"]]
+            .concat()
+            .iter()
+            .map(|&setting| setting.to_owned())
+            .collect();
+        let expected = ["host.cores=8", "jbof.busy_drives=4", "prices.cxl_premium=0.2", "seed=3", "workload.depth=1"];
+        assert_eq!(load(&point), expected);
+    }
+
+    #[test]
+    fn shares_of_the_explorers_grid_are_whole_cores_and_a_quarter_of_the_map() {
+        let text = include_str!("../../../../scenarios/explorer/scenario.toml");
+        let table: toml::Table = toml::from_str(text).expect("it is TOML");
+        let shares = table["sweep"]["jbof.shrunk_cores"].as_array().expect("it is an axis");
+        let cores: Vec<u32> = shares.iter().map(|share| (6.0 * share.as_float().expect("a number")) as u32).collect();
+        assert_eq!(cores, [1, 2, 3, 4]);
+    }
+}

@@ -128,6 +128,19 @@ pub(crate) fn label(point: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Files, Overrides, resolve, resolve_with};
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+            None
+        }
+
+        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+            Err(format!("no traces here, not {name}"))
+        }
+    }
 
     #[test]
     fn a_grid_has_every_combination_in_order() {
@@ -139,6 +152,59 @@ mod tests {
         let found: Vec<String> = points(&sweep).expect("it is a grid").iter().map(|point| label(point)).collect();
         let expected = [" cores=2 size=4 KiB", " cores=2 size=64 KiB", " cores=3 size=4 KiB", " cores=3 size=64 KiB"];
         assert_eq!(found, expected);
+    }
+
+    /// A scenario that sweeps `axes`.
+    fn swept_over(designs: &str, axes: &[&str]) -> Scenario {
+        let text = include_str!("../../../../scenarios/demo/scenario.toml");
+        let overrides = Overrides {
+            settings: vec![format!("designs={designs}")],
+            sweeps: axes.iter().map(|&axis| axis.to_owned()).collect(),
+            jobs: None,
+        };
+        resolve_with(text, "demo.toml", &overrides, &NoFiles).expect("it is a scenario").scenario
+    }
+
+    fn runs(scenario: &Scenario) -> Vec<String> {
+        let tasks = tasks(scenario, |_| Ok((scenario.design_list()?, ()))).expect("it is a grid");
+        tasks.iter().map(|(design, point, ())| format!("{}{}", design.name(), label(point))).collect()
+    }
+
+    #[test]
+    fn a_design_is_run_once_for_settings_that_it_ignores() {
+        let scenario = swept_over(
+            "[\"conv\", \"vh\", \"xbof\"]",
+            &["jbof.shrunk_cores=0.5,1", "harvest.lenders_max=1,2", "jbof.busy_drives=4,6"],
+        );
+        let found = runs(&scenario);
+        let count = |design: &str| found.iter().filter(|name| name.split(' ').next() == Some(design)).count();
+        assert_eq!([count("conv"), count("vh"), count("xbof")], [2, 4, 8]);
+        assert_eq!(found[0], "conv busy_drives=4");
+        assert!(found.contains(&"vh busy_drives=4 shrunk_cores=0.5".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn without_a_sweep_each_named_design_is_run() {
+        assert_eq!(runs(&swept_over("[\"conv\", \"conv\"]", &[])), ["conv", "conv"]);
+    }
+
+    #[test]
+    fn what_the_explorer_holds_runs_against_must_exist() {
+        for (setting, expected) in
+            [("explore.within_percent=-1", "give 0 to 100"), ("explore.reference=cnov", "give one of conv, oc")]
+        {
+            let text = include_str!("../../../../scenarios/demo/scenario.toml");
+            let scenario = resolve(text, "demo.toml", &[setting.to_owned()], &NoFiles).expect("it is TOML").scenario;
+            let error = tasks(&scenario, |_| Ok((Vec::new(), ()))).expect_err("it is wrong").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn axes_are_told_in_words() {
+        assert_eq!(swept(&Sweep::new()), "");
+        let scenario = swept_over("[\"conv\"]", &["jbof.busy_drives=4,6"]);
+        assert_eq!(swept(&scenario.sweep), "; swept: jbof.busy_drives over 4, 6");
     }
 
     #[test]

@@ -63,6 +63,8 @@ export function scatter(explorer: Explorer, load: ExplorerLoad, price: Price, se
           },
         }),
       },
+      // The axis reaches the dashed line also where no run does.
+      ...(limit === null || !line[0] ? [] : [{ type: "scatter" as const, name: "limit", silent: true, symbolSize: 0, data: [[line[0][0], limit]] }]),
       // What is on the front is drawn over what is not.
       ...[false, true].flatMap((front) => designs.map((design, index) => ({
         type: "scatter" as const,

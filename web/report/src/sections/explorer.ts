@@ -31,7 +31,7 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
         { legend: "Price", options: PRICES.map((price) => price.name), first: 0 },
       ],
       ([load = 0, price = 0]) => (loads[load] && PRICES[price] ? show(loads[load], PRICES[price]) : []),
-      () => printed.map(({ load, price }) => element("div", { class: "metric" }, element("h3", {}, `${loadName(page, load)}, ${price.name.toLowerCase()}`), ...show(load, price))),
+      () => printed.map(({ load, price }) => element("div", {}, element("h3", {}, `${loadName(page, load)}, ${price.name.toLowerCase()}`), ...show(load, price))),
     ),
     element("p", { class: "quiet" }, `A dot is a run, larger with more cores. Dots with a rim are on the line of the front: nothing costs less and serves as well. Pale dots are beaten. The dashed line is as far from ${explored.reference} as still counts as the same service; ★ is the cheapest run within it in both pictures. Cost and energy are those of the drives; the host is not in them.`),
     folded(`All ${explored.points.length} runs as a table`, table("Every run of the sweep", ["Run", "Load", ...FACTS.map(([name]) => name)], loads.flatMap((load) => load.points.flatMap((place) => row(explored, place, names, loadName(page, load)))))),
