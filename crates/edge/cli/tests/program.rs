@@ -213,7 +213,7 @@ fn a_sweep_ends_with_its_fronts_and_the_cheapest_of_the_same_service() {
         out,
     ]);
     let text = String::from_utf8(output.stdout).expect("it is text");
-    assert!(text.contains("explorer: of 5 runs, "), "conv has no cores to give up: {text}");
+    assert!(text.contains(" of 5 runs are dominated"), "conv has no cores to give up: {text}");
     assert!(text.contains("within 30 % of the throughput and p99 of conv"), "{text}");
     let report = std::fs::read_to_string(directory.path().join("report.json")).expect("it is there");
     let report: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");

@@ -9,7 +9,7 @@ pub fn explorer_text(explorer: &Explorer) -> String {
     let dominated: usize = explorer.loads.iter().map(|load| load.dominated).sum();
     let alike = if explorer.loads.len() > 1 { "; runs are compared with those of the same load" } else { "" };
     let mut lines = vec![format!(
-        "explorer: of {} runs, {dominated} are dominated: another one is at least as good in cost, p99 and throughput, \
+        "explorer: {dominated} of {} runs are dominated: another one is at least as good in cost, p99 and throughput, \
          and better in one{alike}",
         explorer.points.len()
     )];
@@ -41,7 +41,7 @@ fn front_table(explorer: &Explorer, load: &ExplorerLoad) -> String {
         key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
     });
     let mut table = table(&[
-        "design",
+        "run",
         "cores",
         "map in\nDRAM %",
         "drive\n$",
@@ -59,7 +59,7 @@ fn front_table(explorer: &Explorer, load: &ExplorerLoad) -> String {
         let cost = [Front::CostP99Throughput, Front::CostP99, Front::CostThroughput];
         let energy = [Front::EnergyP99Throughput, Front::EnergyP99, Front::EnergyThroughput];
         table.add_row(vec![
-            Cell::new(&point.equipment.design),
+            Cell::new(title(explorer, point)),
             right(point.equipment.cores.to_string()),
             right(format!("{:.0}", point.equipment.memory_share * 100.0)),
             right(format!("{:.2}", point.drive_dollars)),
@@ -73,6 +73,13 @@ fn front_table(explorer: &Explorer, load: &ExplorerLoad) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// The design of a run, or its whole name where the sweep has another run of that design with as many cores and as
+/// much memory for the same load.
+fn title<'a>(explorer: &'a Explorer, point: &'a ExplorerPoint) -> &'a str {
+    let alike = explorer.points.iter().filter(|other| other.equipment == point.equipment).count() > 1;
+    if alike { &point.name } else { &point.equipment.design }
 }
 
 /// Which of the fronts with both figures, with p99 and with throughput a run is on.
@@ -99,7 +106,7 @@ fn cheapest_sentence(explorer: &Explorer, load: &ExplorerLoad) -> String {
     format!(
         "cheapest within {within} % of the throughput and p99 of {name}: {}, {} cores, {:.0} % of the map in DRAM: \
          ${:.2} a drive ({:+.1} %), throughput {:+.1} %, p99 {:+.1} %, energy per GB {:+.1} %",
-        equipment.design,
+        title(explorer, cheapest),
         equipment.cores,
         equipment.memory_share * 100.0,
         cheapest.drive_dollars,

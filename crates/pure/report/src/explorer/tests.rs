@@ -129,7 +129,7 @@ fn the_table_names_loads_dominated_runs_and_the_cheapest() {
         run("vh", "6", 190.0, 140.0, 90e9),
     ]));
     for words in [
-        "of 3 runs, 1 are dominated",
+        "1 of 3 runs are dominated",
         "jbof.busy_drives=6 (1.0 idle drives for each busy one): 3 runs, 1 dominated",
         "both, p99, throughput",
         "cheapest within 5 % of the throughput and p99 of conv: xbof, 2 cores, 50 % of the map in DRAM: $150.00 a drive \
@@ -138,6 +138,9 @@ fn the_table_names_loads_dominated_runs_and_the_cheapest() {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!text.contains("vh"), "it is on no front: {text}");
+    assert!(!text.contains("xbof 150"), "nothing else is equipped as it is: {text}");
+    let alike = explorer_text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
+    assert!(alike.contains("xbof 150") && alike.contains("xbof 140"), "{alike}");
 }
 
 #[test]
