@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { sweep } from "../fixture/explorer.ts";
 import { fixture } from "../fixture/generate.ts";
 import type { ReportDocument } from "../src/schema.ts";
 
@@ -31,6 +32,20 @@ function hostile(): ReportDocument {
   document.version = "<i>0</i>";
   for (const design of document.report.designs) for (const drive of design.drives) drive.name = `<img src=x onerror=window.broken=1>${drive.name}`;
   for (const detail of document.details) for (const drive of detail.timeline.drives) drive.name = `<img src=x onerror=window.broken=1>${drive.name}`;
+  return document;
+}
+
+/** A sweep whose names try the same, with a run that moved nothing and a broken law in a run that is not shown. */
+function hostileSweep(): ReportDocument {
+  const document = sweep();
+  const found = document.report.explorer;
+  found?.points.forEach((point, place) => {
+    point.name = `<img src=x onerror=window.broken=1>${place}`;
+    if (point.design === "vh") point.design = HOSTILE;
+    if (point.design === "oc") [point.latency_p99_us, point.energy_joules_per_gb, point.throughput_bytes_per_s] = [null, null, 0];
+  });
+  const design = document.report.designs[2];
+  if (design) design.laws = { hold: false, broken: ["bytes: 12 GiB read, 11 GiB from flash"] };
   return document;
 }
 
@@ -75,6 +90,8 @@ export const CASES: Record<string, () => ReportDocument> = {
   "one-drive": () => fixture({ designs: ["conv", "xbof"], drives: 1, busy: 1, intervals: 50 }),
   "hundred-drives": () => fixture({ designs: ["conv", "xbof"], drives: 100, busy: 50, intervals: 200 }),
   "one-interval": () => fixture({ designs: ["conv", "xbof"], drives: 4, busy: 2, intervals: 1 }),
+  sweep,
+  "hostile-sweep": hostileSweep,
   hollow,
   none,
   broken,

@@ -173,6 +173,60 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.equal(await page.locator("#utilization fieldset").nth(1).locator("input").count(), 7);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
   })],
+  ["a sweep is drawn as dots with their front, for each load and price", (chromium) => on(chromium, "sweep", async (page) => {
+    const section = page.locator("#explorer");
+    assert.equal(await section.locator(".chart svg").count(), 2);
+    // 50 runs a load in each picture, a symbol of the legend for each design.
+    assert.ok((await marks(page, "explorer")) >= 100);
+    assert.match(await section.locator(".finding").innerText(), /Of 150 runs \d+ are dominated.*with 6 of 12 drives busy: xbof with/);
+    const rows = section.locator(".switched tbody tr");
+    const [before, count] = [await picture(page, "explorer"), await rows.count()];
+    assert.ok(count > 3 && count < 50, `${count} rows`);
+    assert.equal(await rows.filter({ hasText: "★" }).count(), 1);
+    await section.locator("fieldset").getByText("8 of 12 drives busy").click();
+    const other = await picture(page, "explorer");
+    assert.ok(other !== before, "another load looks the same");
+    await section.locator("fieldset").getByText("Energy").click();
+    assert.ok((await picture(page, "explorer")) !== other, "energy looks like cost");
+    assert.match(await section.locator(".switched caption").innerText(), /8 of 12 drives busy.*energy, p99 and throughput/);
+  })],
+  ["a dot of a sweep tells its run", (chromium) => on(chromium, "sweep", async (page) => {
+    const chart = page.locator("#explorer .chart").first();
+    await chart.scrollIntoViewIfNeeded();
+    // Dots with a rim are on the front.
+    const dots = chart.locator("svg path[stroke='#1c2127'][fill^='#']");
+    assert.ok((await dots.count()) > 2);
+    const box = await dots.last().boundingBox();
+    assert.ok(box, "no dot is on the front");
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    assert.match((await chart.locator(".tip").innerText()).replace(/\s+/g, " "), /\db Cores of a drive \d Map in DRAM \d+ % Price of a drive \$\d+ Energy per GB moved .*On this front yes/);
+  })],
+  ["the other sections of a sweep show what serves alike, without ranking loads", (chromium) => on(chromium, "sweep", async (page) => {
+    const heads = await page.locator("#summary thead th").allInnerTexts();
+    assert.ok(heads.length >= 3 && heads.length <= 7, heads.join());
+    assert.ok(heads.includes("conv 8b") && heads.some((head) => /^xbof \dc \d+% 4b$/.test(head)), heads.join());
+    assert.equal(await page.locator("#summary td.best").count(), 0);
+    assert.match(await page.locator("#explorer").innerText(), /The sections below show conv 8b/);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
+  })],
+  ["print shows every load and price of a sweep", (chromium) => on(chromium, "sweep", async (page) => {
+    await medium(page, "print");
+    assert.equal(await page.locator("#explorer .chart").count(), 12);
+    assert.equal(await page.locator("#explorer details tbody tr").count(), 150);
+    const wide = await page.evaluate(() => {
+      const right = document.querySelector("main")?.getBoundingClientRect().right ?? 0;
+      return [...document.querySelectorAll("#explorer svg, #explorer table")].filter((one) => one.getBoundingClientRect().right > right + 1).map((one) => one.outerHTML.slice(0, 80));
+    });
+    assert.deepEqual(wide, []);
+  })],
+  ["a sweep with hostile names and missing figures is text and says what is missing", (chromium) => on(chromium, "hostile-sweep", async (page) => {
+    assert.equal(await page.evaluate(() => (window as { broken?: number }).broken), undefined);
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    assert.doesNotMatch(await page.locator("main").innerText(), /undefined|NaN|Infinity|null/);
+    assert.match(await page.locator("[role=alert]").innerText(), /12 GiB read, 11 GiB from flash/);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
+  })],
+  ["a report without a sweep has no explorer", (chromium) => on(chromium, "demo", async (page) => assert.equal(await page.locator("#explorer").count(), 0))],
   ["one design is not compared with itself", (chromium) => on(chromium, "one-design", async (page) => {
     assert.equal(await page.locator("td.best").count(), 0);
     assert.match(await page.locator("#lending").innerText(), /Nothing is lent/);

@@ -1,7 +1,7 @@
 // The life of a chart: drawn when its place is in the page, drawn again when width or colours change.
 
-import { BarChart, HeatmapChart, LineChart, SankeyChart } from "echarts/charts";
-import type { BarSeriesOption, HeatmapSeriesOption, LineSeriesOption, SankeySeriesOption } from "echarts/charts";
+import { BarChart, HeatmapChart, LineChart, SankeyChart, ScatterChart } from "echarts/charts";
+import type { BarSeriesOption, HeatmapSeriesOption, LineSeriesOption, SankeySeriesOption, ScatterSeriesOption } from "echarts/charts";
 import { GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TooltipComponent, VisualMapComponent } from "echarts/components";
 import type { GridComponentOption, LegendComponentOption, TooltipComponentOption, VisualMapComponentOption } from "echarts/components";
 import { init, use } from "echarts/core";
@@ -12,13 +12,13 @@ import { element } from "./dom.ts";
 import { mark } from "./format.ts";
 
 use([
-  BarChart, HeatmapChart, LineChart, SankeyChart,
+  BarChart, HeatmapChart, LineChart, SankeyChart, ScatterChart,
   GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TooltipComponent, VisualMapComponent,
   SVGRenderer,
 ]);
 
 export type Option = ComposeOption<
-  | BarSeriesOption | HeatmapSeriesOption | LineSeriesOption | SankeySeriesOption
+  | BarSeriesOption | HeatmapSeriesOption | LineSeriesOption | SankeySeriesOption | ScatterSeriesOption
   | GridComponentOption | LegendComponentOption | TooltipComponentOption | VisualMapComponentOption
 >;
 

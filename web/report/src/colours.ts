@@ -39,12 +39,14 @@ const PARTS: Record<string, Hue> = {
 /** Dashes tell lines apart where colour does not. */
 const DASHES: (number[] | "solid")[] = ["solid", [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2], [1, 3]];
 
-/** Colour of every design of a report: known designs keep theirs, others take what is left, in order. */
+/** Colour of every run of a report: the first of a known design gets the design's, others what is left, in order. */
 export function designHues(names: readonly string[]): Hue[] {
-  const spare = Object.entries(DESIGNS).filter(([name]) => !names.includes(name)).map(([, hue]) => hue);
+  const spare = [...Object.entries(DESIGNS).filter(([name]) => !names.includes(name)).map(([, hue]) => hue), ...TOL_MUTED];
   let used = 0;
-  return names.map((name) => (Object.hasOwn(DESIGNS, name) ? DESIGNS[name] : undefined) ?? cycled(spare.length ? spare : TOL_MUTED, used++));
+  return names.map((name, index) => (names.indexOf(name) === index ? known(name) : undefined) ?? cycled(spare, used++));
 }
+
+const known = (name: string): Hue | undefined => (Object.hasOwn(DESIGNS, name) ? DESIGNS[name] : undefined);
 
 export const designDash = (index: number): number[] | "solid" => DASHES[index % DASHES.length] ?? "solid";
 export const causeHue = (index: number): Hue => cycled(TOL_MUTED, index);

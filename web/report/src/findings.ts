@@ -1,9 +1,10 @@
 // One sentence on what a section shows, from the figures. Pure functions, tested without a browser.
 
+import { counted, loadName, wholePercent } from "./explorer.ts";
 import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, percent, ratio } from "./format.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
-import type { Cause, Figure, LentResource, SplitRow } from "./schema.ts";
+import type { Cause, Explorer, Figure, LentResource, SplitRow } from "./schema.ts";
 import { best, eraseCounts, eraseSummary, mean } from "./shape.ts";
 
 /** Least and greatest of the figures that exist, with the positions of both. */
@@ -21,17 +22,21 @@ function betweenEnds(gaps: readonly { gap: number; text: string }[], small: stri
   return `${gaps[ends.least]?.text ?? ""}, ${small}, and ${gaps[ends.most]?.text ?? ""}, ${great}`;
 }
 
+/** Cores busy for a smaller share than this do nothing that is worth comparing. */
+const IDLE_SHARE = 0.005;
+
 function winners(designs: readonly Design[], values: readonly Figure[], better: "most" | "least"): string {
   return listed(best(values, better).map((index) => designs[index]?.name ?? ""));
 }
 
 /** Who is best, by throughput, latency and money. */
-export function summaryFinding({ designs }: Page): string {
+export function summaryFinding({ designs, comparable }: Page): string {
   if (designs.length === 0) return "No design was finished.";
   const only = designs[0];
   if (only && designs.length === 1) {
     return `${only.name} moves ${bytesPerSecond(only.result.throughput_bytes_per_s)} with a mean latency of ${latency(only.result.latency_us.mean)}.`;
   }
+  if (!comparable) return "These runs serve different loads, so none is marked as the best.";
   const parts: [string, Figure[], "most" | "least"][] = [
     ["most throughput", designs.map((design) => design.result.throughput_bytes_per_s), "most"],
     ["least mean latency", designs.map((design) => design.result.latency_us.mean), "least"],
@@ -88,17 +93,24 @@ export function splitFinding({ designs, causes }: Page): string {
   return `What takes most of the mean request: ${listed(parts)}.`;
 }
 
-/** How unequally cores are busy. */
+/** How unequally cores are busy. A design whose drives have no work for their cores is neither even nor uneven. */
 export function utilizationFinding({ designs }: Page): string {
+  const idle: string[] = [];
   const gaps = designs.flatMap((design) => {
     const values = design.result.drives.map((drive) => drive.processor_utilization);
     const ends = extremes(values);
     if (!ends) return [];
     const [most, least] = [values[ends.most] ?? 0, values[ends.least] ?? 0];
+    if (most < IDLE_SHARE) {
+      idle.push(design.name);
+      return [];
+    }
     const text = values.length === 1 ? percent(most) : `${percent(least)} (${driveName(design, ends.least)}) to ${percent(most)} (${driveName(design, ends.most)})`;
     return [{ gap: most - least, text: `${text} in ${design.name}` }];
   });
-  return gaps.length === 0 ? "There is no drive to look at." : `In the measured window the cores of a drive are busy ${betweenEnds(gaps, "the most even design", "the least even")}.`;
+  const unused = idle.length === 0 ? "" : `The drives of ${listed(idle)} hardly use their cores.`;
+  if (gaps.length === 0) return unused || "There is no drive to look at.";
+  return `In the measured window the cores of a drive are busy ${betweenEnds(gaps, "the most even design", "the least even")}.${unused && ` ${unused}`}`;
 }
 
 /** How steady throughput is in the measured window. */
@@ -161,4 +173,20 @@ export function costFinding({ designs }: Page): string {
     extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs cost about ${dollars(mean(price))}.`,
     extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs take about ${joules(mean(energy))} for each gigabyte moved.`,
   ].join(" ");
+}
+
+/** What the explorer found: how many runs are dominated, and the cheapest of the same service at each load. */
+export function explorerFinding(page: Page, explorer: Explorer): string {
+  const dominated = explorer.loads.reduce((total, load) => total + load.dominated, 0);
+  const first = `Of ${explorer.points.length} runs ${dominated} are dominated: another run of the same load is at least as good in cost, p99 and throughput, and better in one.`;
+  const answers = explorer.loads.map((load) => {
+    const reference = load.reference === null ? undefined : explorer.points[load.reference];
+    const cheapest = load.cheapest === null ? undefined : explorer.points[load.cheapest];
+    const at = explorer.loads.length > 1 ? `with ${loadName(page, load)}: ` : "";
+    if (!reference || !cheapest) return `${at}${explorer.reference} has no figures to compare with`;
+    if (load.cheapest === load.reference) return `${at}nothing cheaper than ${explorer.reference}`;
+    const saved = reference.drive_dollars && cheapest.drive_dollars ? `, ${percent(1 - cheapest.drive_dollars / reference.drive_dollars)} less than ${explorer.reference}` : "";
+    return `${at}${cheapest.design} with ${counted(cheapest.cores, "core")} and ${wholePercent(cheapest.memory_share)} of the map in DRAM, at ${dollars(cheapest.drive_dollars)} a drive${saved}`;
+  });
+  return `${first} Cheapest within ${explorer.within_percent} % of the throughput and p99 of ${explorer.reference}: ${answers.join("; ")}.`;
 }

@@ -9,6 +9,7 @@ import { compare } from "./sections/compare.ts";
 import { configuration } from "./sections/configuration.ts";
 import { cost } from "./sections/cost.ts";
 import { distribution } from "./sections/distribution.ts";
+import { explorer } from "./sections/explorer.ts";
 import { header, warnings } from "./sections/header.ts";
 import { lending } from "./sections/lending.ts";
 import { overtime } from "./sections/overtime.ts";
@@ -23,7 +24,7 @@ function show(): void {
   const text = document.getElementById("report-document")?.textContent ?? "";
   const shown = page(JSON.parse(text) as ReportDocument);
   document.title = `${shown.document.report.scenario} – Flashyard report`;
-  const sections = SECTIONS.map((build) => build(shown));
+  const sections = [...(shown.explorer ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
   const links = sections.map((one) => element("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? ""));
   document.querySelector("main")?.replaceChildren(header(shown), ...warnings(shown), element("nav", { "aria-label": "Sections" }, links), ...sections);
   drawCharts();

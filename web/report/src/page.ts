@@ -2,7 +2,8 @@
 
 import { designHues } from "./colours.ts";
 import type { Hue } from "./colours.ts";
-import type { Cause, DesignDetail, DesignResult, ReportDocument } from "./schema.ts";
+import type { Cause, DesignDetail, DesignResult, Explorer, ReportDocument } from "./schema.ts";
+import { runNames } from "./explorer.ts";
 
 /** A design with its details and its place in the report. */
 export interface Design {
@@ -15,9 +16,16 @@ export interface Design {
 
 export interface Page {
   document: ReportDocument;
+  /** Designs to show one by one: of a large sweep not all. */
   designs: Design[];
   causes: Cause[];
+  explorer: Explorer | null;
+  /** Whether all shown designs serve the same load. */
+  comparable: boolean;
 }
+
+/** A name longer than this does not fit beside a bar. */
+const NAME_MAX = 20;
 
 const EMPTY: Omit<DesignDetail, "name"> = {
   latency: [],
@@ -30,15 +38,21 @@ const EMPTY: Omit<DesignDetail, "name"> = {
 
 /** Results and details belong together by position; a design without details gets empty ones. */
 export function page(document: ReportDocument): Page {
-  const hues = designHues(document.report.designs.map((design) => design.name));
-  const designs = document.report.designs.map((result, index) => ({
-    index,
-    name: result.name,
-    hue: hues[index] ?? { light: "#666666", dark: "#b4b4b4" },
-    result,
-    detail: document.details[index] ?? { ...EMPTY, name: result.name },
-  }));
-  return { document, designs, causes: document.causes };
+  const explorer = document.report.explorer ?? null;
+  const all = document.report.designs;
+  const places = explorer ? explorer.shown.filter((place) => all[place]) : all.map((_, place) => place);
+  const kinds = places.map((place) => explorer?.points[place]?.design ?? all[place]?.name ?? "");
+  const long = places.some((place) => (all[place]?.name.length ?? 0) > NAME_MAX);
+  const short = explorer && long ? runNames(explorer) : [];
+  const hues = designHues(kinds);
+  const designs = places.flatMap((place, index) => {
+    const result = all[place];
+    if (!result) return [];
+    const detail = document.details[place] ?? { ...EMPTY, name: result.name };
+    return [{ index, name: short[place] ?? result.name, hue: hues[index] ?? { light: "#666666", dark: "#b4b4b4" }, result, detail }];
+  });
+  const loads = new Set(places.map((place) => explorer?.points[place]?.load.join()));
+  return { document, designs, causes: document.causes, explorer, comparable: loads.size < 2 };
 }
 
 /** Drives of a design by index, named; an index without a drive is named by its number. */

@@ -29,6 +29,47 @@ export interface RunReport {
   scaling: string[];
   complete: boolean;
   designs: DesignResult[];
+  /** Only in the report of a sweep with several points. */
+  explorer?: Explorer;
+}
+
+/** Cost, energy and service of the runs of a sweep (`explorer/mod.rs`). */
+export interface Explorer {
+  reference: string;
+  within_percent: number;
+  /** One entry a run, in the order of `designs`. */
+  points: ExplorerPoint[];
+  loads: ExplorerLoad[];
+  /** Runs that the page shows one by one, as places among the designs; the others have no details. */
+  shown: number[];
+}
+
+export interface ExplorerPoint {
+  name: string;
+  design: string;
+  /** What is asked of it, as `section.key=value`. */
+  load: string[];
+  cores: number;
+  memory_share: number;
+  lenders_per_busy: number;
+  drive_dollars: Figure;
+  jbof_dollars: Figure;
+  energy_joules: Figure;
+  energy_joules_per_gb: Figure;
+  throughput_bytes_per_s: Figure;
+  latency_p99_us: Figure;
+  fronts: Front[];
+}
+
+export type Front = "cost_p99_throughput" | "cost_p99" | "cost_throughput" | "energy_p99_throughput" | "energy_p99" | "energy_throughput";
+
+export interface ExplorerLoad {
+  settings: string[];
+  /** Places among the designs. */
+  points: number[];
+  dominated: number;
+  reference: number | null;
+  cheapest: number | null;
 }
 
 export interface LatencySummary {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { explorer, sweep } from "../fixture/explorer.ts";
 import { fixture, type Size, USUAL } from "../fixture/generate.ts";
 import { designHues } from "../src/colours.ts";
 import * as findings from "../src/findings.ts";
@@ -12,6 +13,37 @@ const ALL = [findings.summaryFinding, findings.throughputFinding, findings.tailF
 
 test("the committed fixture is what the generator writes", () => {
   assert.equal(readFileSync("report/fixture/demo.json", "utf8"), `${JSON.stringify(fixture())}\n`);
+});
+
+test("the committed fixture of a sweep is what the generator writes", () => {
+  assert.equal(readFileSync("report/fixture/explorer.json", "utf8"), `${JSON.stringify(explorer())}\n`);
+});
+
+test("the finding of a sweep counts dominated runs and names the cheapest of the same service at each load", () => {
+  const shown = page(sweep());
+  const found = shown.explorer;
+  assert.ok(found);
+  const dominated = found.points.filter((point) => !point.fronts.includes("cost_p99_throughput")).length;
+  const text = plain(findings.explorerFinding(shown, found));
+  assert.ok(text.startsWith(`Of 150 runs ${dominated} are dominated`), text);
+  assert.match(text, /with 6 of 12 drives busy: xbof with 3 cores and \d+ % of the map in DRAM, at \$[\d.]+ a drive, [\d.]+ % less than conv;/);
+  for (const load of found.loads) [load.reference, load.cheapest] = [null, null];
+  assert.match(plain(findings.explorerFinding(shown, found)), /with 4 of 12 drives busy: conv has no figures to compare with\.$/);
+});
+
+test("runs of different loads are not ranked", () => {
+  assert.equal(findings.summaryFinding(page(sweep())), "These runs serve different loads, so none is marked as the best.");
+});
+
+test("a design that hardly uses the cores of its drives is not called the most even", () => {
+  const shown = of();
+  for (const drive of shown.designs[1]?.result.drives ?? []) drive.processor_utilization = 0;
+  const text = plain(findings.utilizationFinding(shown));
+  assert.match(text, /The drives of shrunk hardly use their cores\.$/);
+  assert.doesNotMatch(text, /in shrunk/);
+  const idle = of({ designs: ["oc"] });
+  for (const drive of idle.designs[0]?.result.drives ?? []) drive.processor_utilization = 0;
+  assert.equal(findings.utilizationFinding(idle), "The drives of oc hardly use their cores.");
 });
 
 test("findings name the designs and give figures with units", () => {

@@ -4,22 +4,14 @@ use crate::arguments::RunOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_report::{ReportDocument, RunReport, html_page, run_table, split_table, verdict_sentence};
+use flashyard_report::{ReportDocument, RunReport, explorer_text, html_page, run_table, split_table, verdict_sentence};
 use flashyard_scenario::{
-    DesignRun, Overrides, Point, Scenario, ScenarioError, document, fio_report, points, resolve_with, run_design,
-    summarize,
+    DesignRun, Overrides, ScenarioError, document, fio_report, resolve_with, run_design, summarize, tasks,
 };
-use flashyard_systems::jbof::{Design, JbofError};
+use flashyard_systems::jbof::JbofError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// One design at one point of a sweep.
-struct Task {
-    scenario: Arc<Scenario>,
-    design: Design,
-    point: Point,
-}
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let path = &options.scenario;
@@ -35,31 +27,24 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     overrides.settings.extend(options.seed.map(|seed| format!("seed={seed}")));
     let resolved = resolve_with(&text, &origin, &overrides, files)?;
     let scenario = &resolved.scenario;
-    let mut tasks = Vec::new();
-    for point in points(&scenario.sweep)? {
+    let tasks = tasks(scenario, |point| {
         let mut here = overrides.clone();
         here.settings.extend(point.iter().cloned());
         let at_point = resolve_with(&text, &origin, &here, files)?.scenario;
-        let designs = at_point.design_list()?;
-        let at_point = Arc::new(at_point);
-        tasks.extend(designs.into_iter().map(|design| Task {
-            scenario: Arc::clone(&at_point),
-            design,
-            point: point.clone(),
-        }));
-    }
+        Ok((at_point.design_list()?, Arc::new(at_point)))
+    })?;
     if options.json_fio && options.out.is_none() && tasks.len() != 1 {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
             tasks.len(),
-            tasks[0].design.name()
+            tasks[0].0.name()
         );
     }
     parallel::catch_interrupt()?;
     let began = Instant::now();
     let results = parallel::run_all(tasks.len(), options.threads, "designs", |index, observer| {
-        let task = &tasks[index];
-        Ok(run_design(&task.scenario, task.design, files, observer)?.at_point(&task.point))
+        let (design, point, at_point) = &tasks[index];
+        Ok(run_design(at_point, *design, files, observer)?.at_point(point))
     });
     let mut runs = Vec::new();
     for result in results.into_iter().flatten() {
@@ -81,6 +66,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     print_report(&document.report, options)?;
     Ok(if complete { Outcome::Done } else { Outcome::Interrupted })
 }
+
+/// Runs at most whose figures are printed one by one; those of a larger sweep are in the files of `--out`.
+const ROWS_MAX: usize = 24;
 
 /// Prints the one design in fio's layout, or writes a file for each.
 fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
@@ -115,10 +103,15 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     output::line(&format!("{}, seed {}", report.scenario, report.seed));
     output::line(&format!("workload: {}", report.workload));
     report.scaling.iter().for_each(|note| output::line(&format!("scaling: {note}")));
-    output::line(&run_table(report));
-    output::line(&verdict_sentence(report));
-    output::line("where the time of a request goes, us:");
-    output::line(&split_table(report));
+    if report.designs.len() <= ROWS_MAX {
+        output::line(&run_table(report));
+        output::line(&verdict_sentence(report));
+        output::line("where the time of a request goes, us:");
+        output::line(&split_table(report));
+    }
+    if let Some(explorer) = &report.explorer {
+        output::line(&explorer_text(explorer));
+    }
     for design in report.designs.iter().filter(|design| !design.laws.hold) {
         output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
     }

@@ -226,6 +226,39 @@ fn the_schema_is_json_and_names_every_section() {
 }
 
 #[test]
+fn a_sweep_ends_with_its_fronts_and_the_cheapest_of_the_same_service() {
+    let directory = tempfile::tempdir().expect("it can be made");
+    let out = directory.path().to_str().expect("the path is text");
+    let output = demo(&[
+        "--set",
+        "designs=[\"conv\", \"shrunk\", \"xbof\"]",
+        "--set",
+        "explore.within_percent=30",
+        "--sweep",
+        "jbof.shrunk_cores=0.167,0.5",
+        "--out",
+        out,
+    ]);
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    assert!(text.contains(" of 5 runs are dominated"), "conv has no cores to give up: {text}");
+    assert!(text.contains("within 30 % of the throughput and p99 of conv"), "{text}");
+    let report = std::fs::read_to_string(directory.path().join("report.json")).expect("it is there");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");
+    let points = report["explorer"]["points"].as_array().expect("there are points");
+    let cores: Vec<_> = points.iter().map(|point| point["cores"].as_u64()).collect();
+    assert_eq!(cores, [Some(6), Some(1), Some(1), Some(3), Some(3)]);
+    assert_eq!(points.len(), report["designs"].as_array().map_or(0, Vec::len));
+    let on_front = points.iter().filter(|point| {
+        point["fronts"].as_array().is_some_and(|fronts| fronts.iter().any(|front| front == "cost_p99_throughput"))
+    });
+    let load = &report["explorer"]["loads"][0];
+    assert_eq!(on_front.count() as u64 + load["dominated"].as_u64().expect("a number"), 5);
+    assert_eq!(load["reference"], 0);
+    let page = std::fs::read_to_string(directory.path().join("report.html")).expect("it is there");
+    assert!(page.contains("\"cost_p99_throughput\""), "the page has the explorer");
+}
+
+#[test]
 fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
     let directories = [tempfile::tempdir().expect("it can be made"), tempfile::tempdir().expect("it can be made")];
     for (threads, directory) in ["1", "2"].iter().zip(&directories) {
@@ -259,7 +292,7 @@ fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
     }
     let resolved = std::fs::read_to_string(directories[0].path().join("resolved.toml")).expect("it is there");
     assert!(resolved.contains("\"drive.cores\" = [2, 6]"), "the sweep is part of what runs again: {resolved}");
-    for name in ["timeline", "latency_histogram", "latency_split", "lending", "drives"] {
+    for name in ["timeline", "latency_histogram", "latency_split", "lending", "drives", "explorer"] {
         let [serial, parallel] = [0, 1].map(|index| {
             std::fs::read(directories[index].path().join(format!("{name}.parquet"))).expect("the table is there")
         });

@@ -1,6 +1,6 @@
 //! The report as one HTML file that opens without a network.
 
-use crate::ReportDocument;
+use crate::{DesignDetail, ReportDocument};
 use serde_json::{Number, Value};
 
 /// Page with style and program, built from `web/report`; `make web` makes it again.
@@ -27,10 +27,24 @@ pub enum HtmlError {
 /// Errors: a document that JSON cannot hold, or a page that was built wrongly.
 pub fn html_page(document: &ReportDocument) -> Result<String, HtmlError> {
     let mut value = serde_json::to_value(document)?;
+    leave_out(&mut value["details"], document)?;
     shorten(&mut value["details"]);
     let json = value.to_string().replace('<', "\\u003c");
     let (before, after) = TEMPLATE.split_once(PLACE).ok_or(HtmlError::NoPlace)?;
     Ok([before, &json, after].concat())
+}
+
+/// Empties the details of runs that the page does not show one by one: those of a large sweep would be tens of
+/// megabytes.
+fn leave_out(details: &mut Value, document: &ReportDocument) -> Result<(), HtmlError> {
+    let (Some(explorer), Value::Array(entries)) = (&document.report.explorer, details) else { return Ok(()) };
+    for (place, entry) in entries.iter_mut().enumerate() {
+        if !explorer.shown.contains(&place) {
+            let name = document.details[place].name.clone();
+            *entry = serde_json::to_value(DesignDetail { name, ..DesignDetail::default() })?;
+        }
+    }
+    Ok(())
 }
 
 /// Rounds what is only drawn to five significant digits: a third of the bytes, and no eye sees it. The figures
@@ -50,11 +64,11 @@ fn shorten(value: &mut Value) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{
-        CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, FlashDetail, LatencyBucket, LatencySummary,
-        Laws, Lending, LentResource, Percentile, RunReport, SplitRow, Timeline,
+        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, LatencyBucket, LatencySummary, Laws, Lending,
+        LentResource, Percentile, RunReport, SplitRow, Timeline,
     };
     use std::collections::BTreeMap;
 
@@ -62,7 +76,7 @@ mod tests {
     const FIXTURE: &str = include_str!("../../../../web/report/fixture/demo.json");
 
     /// One design with one of everything, so that every key of the schema appears.
-    fn document() -> ReportDocument {
+    pub(crate) fn document() -> ReportDocument {
         let split = SplitRow { at: "mean".to_owned(), requests: 1, latency_us: 10.0, parts_us: [1.0; 10] };
         let design = DesignResult {
             point: vec!["drive.cores=6".to_owned()],
@@ -113,6 +127,7 @@ mod tests {
                 scaling: vec!["none".to_owned()],
                 complete: true,
                 designs: vec![design],
+                explorer: None,
             },
             details: vec![detail],
             causes: CAUSES,
@@ -164,7 +179,7 @@ mod tests {
     }
 
     /// Every path of a document with the kind of value that stands there; entries of a list share their path.
-    fn shape(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
+    pub(crate) fn shape(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
         let kind = match value {
             // Figures may be missing anywhere.
             Value::Null => return,
@@ -217,6 +232,20 @@ mod tests {
     fn a_figure_that_is_not_finite_is_missing() {
         let page = html_page(&document()).unwrap();
         assert!(embedded(&page)["report"]["designs"][0]["write_amplification"].is_null());
+    }
+
+    #[test]
+    fn a_large_sweep_keeps_the_details_of_the_runs_that_are_shown() {
+        let mut document = document();
+        document.report = crate::explorer::tests::sweep(20);
+        document.details = vec![document.details[0].clone(); document.report.designs.len()];
+        let shown = document.report.explorer.as_ref().unwrap().shown.clone();
+        assert!(!shown.is_empty() && shown.len() <= 12);
+        let page = embedded(&html_page(&document).unwrap());
+        for (place, detail) in page["details"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(detail["name"], "conv");
+            assert_eq!(detail["latency"].as_array().unwrap().is_empty(), !shown.contains(&place));
+        }
     }
 
     #[test]

@@ -6,17 +6,20 @@
 mod bom;
 mod detail;
 mod expectation;
+mod explorer;
 mod fio_json;
 mod html;
+mod pareto;
 mod schema;
 mod table;
 
-pub use bom::{Compute, Prices, bill_of_materials};
+pub use bom::{Compute, Prices, Shares, bill_of_materials};
 pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,
 };
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};

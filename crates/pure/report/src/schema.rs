@@ -1,6 +1,6 @@
 //! The result schema of `run --json` and `--out`.
 
-use crate::SplitRow;
+use crate::{Explorer, SplitRow};
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
 
@@ -24,6 +24,9 @@ pub struct RunReport {
     pub complete: bool,
     /// One entry a design, in the order asked for.
     pub designs: Vec<DesignResult>,
+    /// Cost and energy of the runs against what they give; absent without a sweep of several points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explorer: Option<Explorer>,
 }
 
 /// Latency from the application's call to its return, in microseconds.

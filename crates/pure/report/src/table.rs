@@ -5,14 +5,14 @@ use crate::schema::{DesignResult, RunReport};
 use crate::{CAUSES, SplitRow};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-fn table(header: &[&str]) -> Table {
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(Cell::new));
     table
 }
 
-fn right(text: String) -> Cell {
+pub(crate) fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

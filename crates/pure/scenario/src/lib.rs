@@ -6,6 +6,7 @@
 mod annotate;
 mod assemble;
 mod detail;
+mod explore;
 mod faulty;
 mod fio;
 mod fio_result;
@@ -18,13 +19,14 @@ mod sweep;
 mod traces;
 
 pub use assemble::prices;
+pub use explore::ExploreSection;
 pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
-pub use sweep::{Point, Sweep, SweepValue, points};
+pub use sweep::{Point, Sweep, SweepValue, Task, points, tasks};
 
 use flashyard_workload::Records;
 

@@ -8,7 +8,7 @@ use crate::quantity::{Size, Time};
 use crate::run::{drive_price, run_design};
 use crate::schema::{PatternName, Scenario};
 use crate::{Files, assemble};
-use flashyard_report::{Comparison, Expectations, Prices};
+use flashyard_report::{Comparison, Expectations, Prices, Shares};
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 use flashyard_units::{Bytes, SimSpan};
 
@@ -174,7 +174,7 @@ impl Study {
             .iter()
             .filter(|expectation| wanted(&expectation.id))
             .map(|expectation| {
-                let measured = measure(&expectation.id, finished, &prices, self.base.jbof.shrunk_share);
+                let measured = measure(&expectation.id, finished, &prices, self.base.jbof.kept());
                 Comparison::new(expectation, measured, "")
             })
             .collect()
@@ -182,12 +182,12 @@ impl Study {
 }
 
 /// The number called `id`, from finished runs or in closed form; `None` when a run is missing.
-fn measure(id: &str, finished: &[Finished], prices: &Prices, share: f64) -> Option<f64> {
+fn measure(id: &str, finished: &[Finished], prices: &Prices, kept: Shares) -> Option<f64> {
     let shrunk_64k = || find(finished, Run::Micro { design: Design::Shrunk, read: true, sequential: true, kib: 64 });
     let busy = 6;
     match id {
         "bom-saving" => {
-            let price = |design| drive_price(prices, 2.0, design, share);
+            let price = |design| drive_price(prices, 2.0, design, kept);
             Some(100.0 * (1.0 - price(Design::Xbof) / price(Design::Conv)))
         }
         "bom-compute-share-pcie5" => Some(compute_share(prices)),
@@ -215,7 +215,7 @@ fn measure(id: &str, finished: &[Finished], prices: &Prices, share: f64) -> Opti
         "ali-0-cost-efficiency" => {
             let efficiency = |design| {
                 let figures = find(finished, Run::Ali0(design))?;
-                Some(figures.throughput() / drive_price(prices, 2.0, design, share))
+                Some(figures.throughput() / drive_price(prices, 2.0, design, kept))
             };
             Some(100.0 * (efficiency(Design::Xbof)? / efficiency(Design::Oc)? - 1.0))
         }
@@ -266,7 +266,7 @@ fn oc_knee(finished: &[Finished]) -> Option<f64> {
 
 /// Controller and DRAM as a share of a full 4 TB drive, in percent.
 fn compute_share(prices: &Prices) -> f64 {
-    let whole = drive_price(prices, 4.0, Design::Conv, 1.0);
+    let whole = drive_price(prices, 4.0, Design::Conv, Shares { cores: 1.0, memory: 1.0 });
     let compute = prices.controller + 4.0 * prices.dram_per_gb;
     100.0 * compute / whole
 }

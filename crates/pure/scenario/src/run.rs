@@ -2,14 +2,15 @@
 
 use crate::assemble;
 use crate::detail::{detail, split_rows};
+use crate::explore::{equipment, explorer, load};
 use crate::fio::JobFile;
 use crate::parse::ScenarioError;
-use crate::sweep::label;
+use crate::sweep::{label, swept};
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    CAUSES, Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, ReportDocument, RunReport,
-    bill_of_materials,
+    CAUSES, Compute, DesignResult, DriveResult, Equipment, LatencySummary, Laws, Prices, ReportDocument, RunReport,
+    Shares, bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 
@@ -21,6 +22,8 @@ pub struct DesignRun {
     pub result: DesignResult,
     /// The job file that drove it, if one did.
     pub(crate) jobs: Option<JobFile>,
+    /// What its drives were given.
+    pub(crate) equipment: Equipment,
 }
 
 /// The designs that a scenario names.
@@ -52,6 +55,7 @@ impl DesignRun {
     pub fn at_point(mut self, point: &[String]) -> Self {
         self.result.name.push_str(&label(point));
         self.result.point = point.to_vec();
+        self.equipment.load = load(point);
         self
     }
 }
@@ -81,20 +85,20 @@ pub fn run_design(
     let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
     // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
     let price =
-        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
+        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, scenario.jbof.kept());
     let result = design_result(&figures, price);
-    Ok(DesignRun { figures, result, jobs })
+    Ok(DesignRun { figures, result, jobs, equipment: equipment(&config) })
 }
 
 /// Price of one drive as `design` builds it.
-pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, share: f64) -> f64 {
+pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, kept: Shares) -> f64 {
     let compute = match design {
         Design::Conv => Compute::Full,
         Design::Oc => Compute::OpenChannel,
         Design::Shrunk | Design::Vh | Design::VhIdeal => Compute::Shrunk,
         Design::ProcH | Design::Xbof => Compute::ShrunkCxl,
     };
-    bill_of_materials(prices, terabytes, compute, share)
+    bill_of_materials(prices, terabytes, compute, kept)
 }
 
 /// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
@@ -115,18 +119,20 @@ pub fn summarize(scenario: &Scenario, runs: &[DesignRun], wall_seconds: f64, com
     let longest = runs.iter().map(|run| run.figures.simulated.as_secs_f64()).fold(0.0, f64::max);
     let notes: Vec<_> = runs.iter().map(|run| (run.figures.design.name(), &run.figures.scaling[..])).collect();
     let scaling = traces::scaling(&notes);
+    let workload = match runs.first().and_then(|run| run.jobs.as_ref()) {
+        Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
+        None => assemble::describe(scenario, capacity),
+    };
     RunReport {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,
-        workload: match runs.first().and_then(|run| run.jobs.as_ref()) {
-            Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
-            None => assemble::describe(scenario, capacity),
-        },
+        workload: workload + &swept(&scenario.sweep),
         scaling,
         complete,
         designs: runs.iter().map(|run| run.result.clone()).collect(),
+        explorer: explorer(&scenario.explore, runs),
     }
 }
 

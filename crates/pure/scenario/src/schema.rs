@@ -1,8 +1,10 @@
 //! The scenario file: every key, with its unit in its name or its value. One definition feeds parsing, the
 //! JSON Schema and the resolved copy in every result.
 
+use crate::explore::ExploreSection;
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
+use flashyard_report::Shares;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,6 +43,9 @@ pub struct Scenario {
     /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
     #[serde(default)]
     pub sweep: Sweep,
+    /// What the runs of a sweep are held against.
+    #[serde(default)]
+    pub explore: ExploreSection,
 }
 
 /// The box.
@@ -54,6 +59,20 @@ pub struct JbofSection {
     /// Share of cores and mapping memory that shrunk designs keep.
     #[serde(default = "half")]
     pub shrunk_share: f64,
+    /// Share of the cores alone, where it differs.
+    pub shrunk_cores: Option<f64>,
+    /// Share of the mapping memory alone, where it differs.
+    pub shrunk_memory: Option<f64>,
+}
+
+impl JbofSection {
+    /// What shrunk designs keep.
+    pub(crate) fn kept(&self) -> Shares {
+        Shares {
+            cores: self.shrunk_cores.unwrap_or(self.shrunk_share),
+            memory: self.shrunk_memory.unwrap_or(self.shrunk_share),
+        }
+    }
 }
 
 /// A drive.

@@ -1,9 +1,11 @@
 //! Sweeps: one scenario at every point of a grid of keys and values.
 
 use crate::parse::ScenarioError;
+use crate::schema::Scenario;
+use flashyard_systems::jbof::Design;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Points at most: a larger grid is rather a slip of the keyboard.
 const POINTS_MAX: usize = 10_000;
@@ -63,6 +65,57 @@ pub fn points(sweep: &Sweep) -> Result<Vec<Point>, ScenarioError> {
     Ok(points)
 }
 
+/// A run of a sweep: a design, its point as far as it concerns the design, and what the caller runs it with.
+pub type Task<T> = (Design, Point, T);
+
+/// Which designs to run at which points. A setting that a design ignores is left out of its point, and what is then
+/// the same run is run once: Conv has no cores to give up, however many are swept.
+///
+/// Errors: values of `explore` outside their ranges, and those of [`points`] and `at`, which gives the designs to run
+/// at a point.
+pub fn tasks<T: Clone>(
+    scenario: &Scenario,
+    mut at: impl FnMut(&[String]) -> Result<(Vec<Design>, T), ScenarioError>,
+) -> Result<Vec<Task<T>>, ScenarioError> {
+    scenario.explore.validate()?;
+    let mut tasks: Vec<Task<T>> = Vec::new();
+    let mut known = BTreeSet::new();
+    for point in points(&scenario.sweep)? {
+        let (designs, with) = at(&point)?;
+        for (place, design) in designs.into_iter().enumerate() {
+            let seen: Point = point.iter().filter(|setting| concerns(setting, design)).cloned().collect();
+            // A design that is named twice is run twice, as without a sweep.
+            if known.insert((place, design.name(), seen.clone())) {
+                tasks.push((design, seen, with.clone()));
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// Whether a setting of a sweep changes what `design` does or costs.
+fn concerns(setting: &str, design: Design) -> bool {
+    match section_and_key(setting) {
+        ("jbof", key) if key.starts_with("shrunk_") => !matches!(design, Design::Conv | Design::Oc),
+        ("harvest", _) => design.harvests_processors(),
+        ("vh", _) => design.is_virtual(),
+        _ => true,
+    }
+}
+
+/// `jbof` and `shrunk_cores` of `jbof.shrunk_cores=0.5`.
+pub(crate) fn section_and_key(setting: &str) -> (&str, &str) {
+    let key = setting.split('=').next().unwrap_or_default().trim();
+    key.split_once('.').unwrap_or(("", key))
+}
+
+/// The axes in words, to stand behind what the scenario says without them; empty where there are none.
+pub(crate) fn swept(sweep: &Sweep) -> String {
+    let values = |values: &[SweepValue]| values.iter().map(SweepValue::to_string).collect::<Vec<_>>().join(", ");
+    let axes: Vec<String> = sweep.iter().map(|(key, along)| format!("{key} over {}", values(along))).collect();
+    if axes.is_empty() { String::new() } else { format!("; swept: {}", axes.join("; ")) }
+}
+
 /// The point in a design's name: the last part of each key, with its value.
 pub(crate) fn label(point: &[String]) -> String {
     let short = |setting: &String| {
@@ -75,6 +128,19 @@ pub(crate) fn label(point: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Files, Overrides, resolve, resolve_with};
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+            None
+        }
+
+        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+            Err(format!("no traces here, not {name}"))
+        }
+    }
 
     #[test]
     fn a_grid_has_every_combination_in_order() {
@@ -86,6 +152,59 @@ mod tests {
         let found: Vec<String> = points(&sweep).expect("it is a grid").iter().map(|point| label(point)).collect();
         let expected = [" cores=2 size=4 KiB", " cores=2 size=64 KiB", " cores=3 size=4 KiB", " cores=3 size=64 KiB"];
         assert_eq!(found, expected);
+    }
+
+    /// A scenario that sweeps `axes`.
+    fn swept_over(designs: &str, axes: &[&str]) -> Scenario {
+        let text = include_str!("../../../../scenarios/demo/scenario.toml");
+        let overrides = Overrides {
+            settings: vec![format!("designs={designs}")],
+            sweeps: axes.iter().map(|&axis| axis.to_owned()).collect(),
+            jobs: None,
+        };
+        resolve_with(text, "demo.toml", &overrides, &NoFiles).expect("it is a scenario").scenario
+    }
+
+    fn runs(scenario: &Scenario) -> Vec<String> {
+        let tasks = tasks(scenario, |_| Ok((scenario.design_list()?, ()))).expect("it is a grid");
+        tasks.iter().map(|(design, point, ())| format!("{}{}", design.name(), label(point))).collect()
+    }
+
+    #[test]
+    fn a_design_is_run_once_for_settings_that_it_ignores() {
+        let scenario = swept_over(
+            "[\"conv\", \"vh\", \"xbof\"]",
+            &["jbof.shrunk_cores=0.5,1", "harvest.lenders_max=1,2", "jbof.busy_drives=4,6"],
+        );
+        let found = runs(&scenario);
+        let count = |design: &str| found.iter().filter(|name| name.split(' ').next() == Some(design)).count();
+        assert_eq!([count("conv"), count("vh"), count("xbof")], [2, 4, 8]);
+        assert_eq!(found[0], "conv busy_drives=4");
+        assert!(found.contains(&"vh busy_drives=4 shrunk_cores=0.5".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn without_a_sweep_each_named_design_is_run() {
+        assert_eq!(runs(&swept_over("[\"conv\", \"conv\"]", &[])), ["conv", "conv"]);
+    }
+
+    #[test]
+    fn what_the_explorer_holds_runs_against_must_exist() {
+        for (setting, expected) in
+            [("explore.within_percent=-1", "give 0 to 100"), ("explore.reference=cnov", "give one of conv, oc")]
+        {
+            let text = include_str!("../../../../scenarios/demo/scenario.toml");
+            let scenario = resolve(text, "demo.toml", &[setting.to_owned()], &NoFiles).expect("it is TOML").scenario;
+            let error = tasks(&scenario, |_| Ok((Vec::new(), ()))).expect_err("it is wrong").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn axes_are_told_in_words() {
+        assert_eq!(swept(&Sweep::new()), "");
+        let scenario = swept_over("[\"conv\"]", &["jbof.busy_drives=4,6"]);
+        assert_eq!(swept(&scenario.sweep), "; swept: jbof.busy_drives over 4, 6");
     }
 
     #[test]

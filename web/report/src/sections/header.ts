@@ -1,6 +1,7 @@
 // What was run, and whatever a reader must know before believing a figure.
 
 import { element } from "../dom.ts";
+import { sweptDesigns } from "../explorer.ts";
 import { seconds } from "../format.ts";
 import type { Page } from "../page.ts";
 
@@ -8,7 +9,7 @@ export function header({ document: { report, version } }: Page): HTMLElement {
   const facts: [string, string][] = [
     ["Workload", report.workload],
     ...report.scaling.map((note): [string, string] => ["Scaling", note]),
-    ["Designs", report.designs.map((design) => design.name).join(", ") || "none"],
+    ["Designs", report.explorer ? sweptDesigns(report.explorer) : report.designs.map((design) => design.name).join(", ") || "none"],
     ["Seed", String(report.seed)],
     ["Simulated time", seconds(report.simulated_seconds)],
     ["Wall time", seconds(report.wall_seconds)],
@@ -29,10 +30,11 @@ export function warnings({ document: { report }, designs }: Page): HTMLElement[]
   if (!report.complete) {
     shown.push(element("aside", { class: "alert", role: "alert" }, element("h2", {}, "The run was interrupted"), element("p", {}, "Only the designs below were finished; the others are missing.")));
   }
-  const broken = designs.filter((design) => !design.result.laws.hold || design.result.laws.broken.length > 0);
+  // Also of the runs of a large sweep that are not shown one by one.
+  const broken = report.designs.filter((design) => !design.laws.hold || design.laws.broken.length > 0);
   if (broken.length > 0) {
     const items = broken.flatMap((design) => {
-      const laws = design.result.laws.broken;
+      const laws = design.laws.broken;
       return (laws.length > 0 ? laws : ["a law does not hold"]).map((law) => element("li", {}, element("b", {}, design.name), `: ${law}`));
     });
     shown.push(

@@ -39,10 +39,10 @@ const ROWS: Row[] = [
 ];
 
 export function summary(page: Page): HTMLElement {
-  const { designs } = page;
+  const { designs, comparable } = page;
   const row = ({ key, name, value, text, better }: Row): HTMLElement => {
     const values = designs.map(value);
-    const marked = better ? best(values, better) : [];
+    const marked = better && comparable ? best(values, better) : [];
     const cells = values.map((one, index) =>
       marked.includes(index)
         ? element("td", { class: "best" }, element("span", { class: "star", title: "best" }, "★\u00a0"), text(one))

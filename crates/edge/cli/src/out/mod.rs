@@ -14,8 +14,8 @@ use flashyard_report::ReportDocument;
 use std::path::Path;
 use tables::Table;
 
-/// Writes `timeline.parquet`, `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet` and
-/// `drives.parquet` to `directory`, which is made when it is not there. Each file is replaced when the new one is
+/// Writes `timeline.parquet`, `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`,
+/// `drives.parquet` and `explorer.parquet` to `directory`, which is made when it is not there. Each file is replaced when the new one is
 /// complete.
 ///
 /// Errors: a directory or file that cannot be written, and lending between drives that are not in the report.
@@ -26,6 +26,7 @@ pub(crate) fn write_parquet(directory: &Path, document: &ReportDocument) -> Resu
         ("latency_split", tables::latency_split(document)),
         ("lending", tables::lending(document)?),
         ("drives", tables::drives(document)),
+        ("explorer", tables::explorer(document)),
     ];
     std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
     tables.iter().try_for_each(|(name, table)| write(directory, name, table, document))

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use flashyard_columns::Values;
 use flashyard_report::{
-    DesignDetail, DriveResult, DriveTimeline, LatencyBucket, LentResource, ReportDocument, SplitRow, Timeline,
+    DesignDetail, DriveResult, DriveTimeline, ExplorerPoint, Front, LatencyBucket, LentResource, ReportDocument,
+    SplitRow, Timeline,
 };
 use std::borrow::Cow;
 
@@ -158,4 +159,31 @@ pub(super) fn drives(document: &ReportDocument) -> Table<'_> {
         ("energy_joules".into(), number(|drive| drive.energy_joules)),
         ("bom_dollars".into(), number(|drive| drive.bom_dollars)),
     ]
+}
+
+/// A row for each run of a sweep; none without one.
+pub(super) fn explorer(document: &ReportDocument) -> Table<'_> {
+    let points: &[ExplorerPoint] = document.report.explorer.as_ref().map_or(&[], |explorer| &explorer.points);
+    let text = |figure: fn(&ExplorerPoint) -> String| Values::Text(points.iter().map(figure).collect());
+    let number = |figure: fn(&ExplorerPoint) -> f64| Values::F64(points.iter().map(figure).collect());
+    let maybe = |figure: fn(&ExplorerPoint) -> Option<f64>| Values::OptionalF64(points.iter().map(figure).collect());
+    let mut table: Table<'_> = vec![
+        ("run".into(), text(|point| point.name.clone())),
+        ("design".into(), text(|point| point.equipment.design.clone())),
+        ("load".into(), text(|point| point.equipment.load.join(", "))),
+        ("cores".into(), Values::U32(points.iter().map(|point| point.equipment.cores).collect())),
+        ("memory_share".into(), number(|point| point.equipment.memory_share)),
+        ("lenders_per_busy".into(), number(|point| point.equipment.lenders_per_busy)),
+        ("drive_dollars".into(), number(|point| point.drive_dollars)),
+        ("jbof_dollars".into(), number(|point| point.jbof_dollars)),
+        ("energy_joules".into(), number(|point| point.energy_joules)),
+        ("energy_joules_per_gb".into(), maybe(|point| point.energy_joules_per_gb)),
+        ("throughput_bytes_per_s".into(), number(|point| point.throughput_bytes_per_s)),
+        ("latency_p99_us".into(), maybe(|point| point.latency_p99_us)),
+    ];
+    for front in Front::ALL {
+        let members = points.iter().map(|point| u32::from(point.fronts.contains(&front))).collect();
+        table.push((format!("on_front_{}", front.name()).into(), Values::U32(members)));
+    }
+    table
 }

@@ -1,13 +1,13 @@
 use super::write_parquet;
 use flashyard_columns::{TableReader, Values};
 use flashyard_report::{
-    CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, LatencyBucket, LatencySummary, Laws, Lending,
-    LentResource, ReportDocument, RunReport, SplitRow, Timeline,
+    CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, Equipment, Explorer, LatencyBucket, LatencySummary,
+    Laws, Lending, LentResource, ReportDocument, RunReport, SplitRow, Timeline,
 };
 use std::fs::File;
 use std::path::Path;
 
-const FILES: [&str; 5] = ["timeline", "latency_histogram", "latency_split", "lending", "drives"];
+const FILES: [&str; 6] = ["timeline", "latency_histogram", "latency_split", "lending", "drives", "explorer"];
 
 fn drive_result(name: &str) -> DriveResult {
     DriveResult {
@@ -107,6 +107,7 @@ fn document(designs: &[&str]) -> ReportDocument {
             scaling: Vec::new(),
             complete: true,
             designs: designs.iter().map(|name| design_result(name)).collect(),
+            explorer: None,
         },
         details: designs.iter().map(|name| detail(name)).collect(),
         causes: CAUSES,
@@ -167,6 +168,26 @@ fn distributions_lending_and_drives_are_those_of_the_report() {
     assert_eq!(column(&drives, "drive"), text(&["ssd0", "ssd1"]));
     assert_eq!(column(&drives, "latency_p999_us"), Values::F64(vec![101.0; 2]));
     assert_eq!(column(&drives, "bom_dollars"), Values::F64(vec![900.0; 2]));
+}
+
+#[test]
+fn the_explorer_has_a_row_for_each_run_of_a_sweep() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let mut document = document(&["conv", "xbof"]);
+    let designs = &mut document.report.designs;
+    (designs[1].point, designs[1].bom_dollars) = (vec!["jbof.shrunk_cores=0.5".to_owned()], 1500.0);
+    let equipment =
+        ["conv", "xbof"].map(|design| Equipment { design: design.to_owned(), cores: 3, ..Equipment::default() });
+    document.report.explorer = Explorer::new(designs, &equipment, "conv", 5.0);
+    write_parquet(directory.path(), &document).expect("it can be written");
+    let explorer = table(directory.path(), "explorer");
+    assert_eq!(column(&explorer, "design"), text(&["conv", "xbof"]));
+    assert_eq!(column(&explorer, "cores"), Values::U32(vec![3, 3]));
+    assert_eq!(column(&explorer, "drive_dollars"), Values::F64(vec![900.0, 750.0]));
+    let joules = 6.0 / (81_920.0 / 1e9);
+    assert_eq!(column(&explorer, "energy_joules_per_gb"), Values::OptionalF64(vec![Some(joules); 2]));
+    assert_eq!(column(&explorer, "on_front_cost_p99"), Values::U32(vec![0, 1]));
+    assert_eq!(column(&explorer, "on_front_energy_p99"), Values::U32(vec![1, 1]));
 }
 
 #[test]

@@ -1,0 +1,260 @@
+//! The explorer: what the runs of a sweep cost, in money and energy, against what they give.
+//!
+//! Runs are compared only where they serve the same load: a drive that is asked for less is not a better drive.
+
+mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::DesignResult;
+use crate::pareto::front;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+pub use table::explorer_text;
+
+/// Runs that a page shows in full where there are too many to show all.
+const SHOWN_MAX: usize = 12;
+
+/// The runs of a sweep side by side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explorer {
+    /// Name of the design whose service the others are held against.
+    pub reference: String,
+    /// How much less throughput and how much more p99 than the reference still counts as the same service, in
+    /// percent.
+    pub within_percent: f64,
+    /// One entry a run, in the order of `RunReport::designs`.
+    pub points: Vec<ExplorerPoint>,
+    /// One entry a load, in the order in which they were first run.
+    pub loads: Vec<ExplorerLoad>,
+    /// Runs to show in full, as places among the designs: all of a small sweep; of a large one the reference of each
+    /// load and the cheapest run of the same service, or without a reference the front; at most twelve.
+    pub shown: Vec<usize>,
+}
+
+/// How a run was equipped and what was asked of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Equipment {
+    /// Design.
+    pub design: String,
+    /// Settings of the sweep that are no equipment, as `section.key=value`: load, host, prices.
+    pub load: Vec<String>,
+    /// Cores of a drive.
+    pub cores: u32,
+    /// Share of its map that a drive's own memory holds, 0 to 1; for OC, its part of the host's memory.
+    pub memory_share: f64,
+    /// Idle drives for each busy one.
+    pub lenders_per_busy: f64,
+}
+
+/// Cost, energy and service of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerPoint {
+    /// Name of the run.
+    pub name: String,
+    /// What it ran on.
+    #[serde(flatten)]
+    pub equipment: Equipment,
+    /// Price of one drive.
+    pub drive_dollars: f64,
+    /// Price of all drives.
+    pub jbof_dollars: f64,
+    /// Energy of all drives in the measured window.
+    pub energy_joules: f64,
+    /// The same for each 10^9 bytes read or written; `None` when nothing was moved.
+    pub energy_joules_per_gb: Option<f64>,
+    /// Bytes read and written a second.
+    pub throughput_bytes_per_s: f64,
+    /// 99th percentile of latency; `None` when no request was completed.
+    pub latency_p99_us: Option<f64>,
+    /// Fronts of its load that it is on.
+    pub fronts: BTreeSet<Front>,
+}
+
+/// What a front weighs against each other. Cost is that of all drives, energy that for each gigabyte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Front {
+    /// Cost, p99 and throughput: the front that counts as not dominated.
+    CostP99Throughput,
+    /// Cost and p99.
+    CostP99,
+    /// Cost and throughput.
+    CostThroughput,
+    /// Energy, p99 and throughput.
+    EnergyP99Throughput,
+    /// Energy and p99.
+    EnergyP99,
+    /// Energy and throughput.
+    EnergyThroughput,
+}
+
+impl Front {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::CostP99Throughput,
+        Self::CostP99,
+        Self::CostThroughput,
+        Self::EnergyP99Throughput,
+        Self::EnergyP99,
+        Self::EnergyThroughput,
+    ];
+
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CostP99Throughput => "cost_p99_throughput",
+            Self::CostP99 => "cost_p99",
+            Self::CostThroughput => "cost_throughput",
+            Self::EnergyP99Throughput => "energy_p99_throughput",
+            Self::EnergyP99 => "energy_p99",
+            Self::EnergyThroughput => "energy_throughput",
+        }
+    }
+
+    /// Which of `points` are on it.
+    fn members(self, points: &[&ExplorerPoint]) -> Vec<bool> {
+        let figures = |point: &ExplorerPoint| {
+            let known = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
+            let price = match self {
+                Self::CostP99Throughput | Self::CostP99 | Self::CostThroughput => point.jbof_dollars,
+                Self::EnergyP99Throughput | Self::EnergyP99 | Self::EnergyThroughput => {
+                    known(point.energy_joules_per_gb)
+                }
+            };
+            // More throughput is better.
+            (price, known(point.latency_p99_us), -point.throughput_bytes_per_s)
+        };
+        let figures = points.iter().map(|point| figures(point));
+        match self {
+            Self::CostP99Throughput | Self::EnergyP99Throughput => {
+                front(&figures.map(|(price, p99, throughput)| [price, p99, throughput]).collect::<Vec<_>>())
+            }
+            Self::CostP99 | Self::EnergyP99 => front(&figures.map(|(price, p99, _)| [price, p99]).collect::<Vec<_>>()),
+            Self::CostThroughput | Self::EnergyThroughput => {
+                front(&figures.map(|(price, _, throughput)| [price, throughput]).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// The runs that serve one load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerLoad {
+    /// What makes it, as `section.key=value`; empty where the sweep changes equipment only.
+    pub settings: Vec<String>,
+    /// Its runs, as places among the designs.
+    pub points: Vec<usize>,
+    /// How many of them another one beats in cost, p99 and throughput.
+    pub dominated: usize,
+    /// The reference: its design with most throughput. `None` when it was not run.
+    pub reference: Option<usize>,
+    /// The cheapest run of the same service as the reference, which may be the reference.
+    pub cheapest: Option<usize>,
+}
+
+impl Explorer {
+    /// Compares the runs `designs`, equipped as the entry of `equipment` at the same place says. `None` where
+    /// there are fewer than two points of a sweep, hence nothing to explore.
+    pub fn new(
+        designs: &[DesignResult],
+        equipment: &[Equipment],
+        reference: &str,
+        within_percent: f64,
+    ) -> Option<Self> {
+        let first = designs.first()?;
+        if designs.iter().all(|design| design.point == first.point) {
+            return None;
+        }
+        let mut points: Vec<ExplorerPoint> =
+            designs.iter().zip(equipment).map(|(design, equipment)| point(design, equipment.clone())).collect();
+        let mut loads: Vec<ExplorerLoad> = Vec::new();
+        for (place, settings) in points.iter().map(|point| &point.equipment.load).enumerate() {
+            match loads.iter_mut().find(|load| load.settings == *settings) {
+                Some(load) => load.points.push(place),
+                None => loads.push(ExplorerLoad {
+                    settings: settings.clone(),
+                    points: vec![place],
+                    dominated: 0,
+                    reference: None,
+                    cheapest: None,
+                }),
+            }
+        }
+        for load in &mut loads {
+            compare(load, &mut points, reference, within_percent);
+        }
+        let shown = shown(&points, &loads);
+        Some(Self { reference: reference.to_owned(), within_percent, points, loads, shown })
+    }
+}
+
+fn point(design: &DesignResult, equipment: Equipment) -> ExplorerPoint {
+    let gigabytes = (design.read_bytes + design.write_bytes) as f64 / 1e9;
+    ExplorerPoint {
+        name: design.name.clone(),
+        equipment,
+        drive_dollars: design.bom_dollars / design.drives.len().max(1) as f64,
+        jbof_dollars: design.bom_dollars,
+        energy_joules: design.energy_joules,
+        energy_joules_per_gb: (gigabytes > 0.0).then(|| design.energy_joules / gigabytes),
+        throughput_bytes_per_s: design.throughput_bytes_per_s,
+        latency_p99_us: (design.ios > 0).then_some(design.latency_us.p99),
+        fronts: BTreeSet::new(),
+    }
+}
+
+/// Finds fronts, reference and cheapest run of a load.
+fn compare(load: &mut ExplorerLoad, points: &mut [ExplorerPoint], reference: &str, within_percent: f64) {
+    for kind in Front::ALL {
+        let own: Vec<&ExplorerPoint> = load.points.iter().map(|&place| &points[place]).collect();
+        let members = kind.members(&own);
+        for (&place, _) in load.points.iter().zip(members).filter(|(_, member)| *member) {
+            points[place].fronts.insert(kind);
+        }
+    }
+    let beaten = |&&place: &&usize| !points[place].fronts.contains(&Front::CostP99Throughput);
+    load.dominated = load.points.iter().filter(beaten).count();
+    let throughput = |place: usize| points[place].throughput_bytes_per_s;
+    load.reference = load
+        .points
+        .iter()
+        .copied()
+        .filter(|&place| points[place].equipment.design == reference)
+        // Of equals the first.
+        .reduce(|kept, place| if throughput(place) > throughput(kept) { place } else { kept });
+    load.cheapest = load.reference.and_then(|reference| cheapest(load, points, reference, within_percent));
+}
+
+/// The cheapest of the runs whose throughput and p99 are within `within_percent` of those of `reference`; of
+/// equally cheap ones that with most throughput, then that with least p99, then the first.
+fn cheapest(load: &ExplorerLoad, points: &[ExplorerPoint], reference: usize, within_percent: f64) -> Option<usize> {
+    let slack = within_percent / 100.0;
+    let least = points[reference].throughput_bytes_per_s * (1.0 - slack);
+    let longest = points[reference].latency_p99_us? * (1.0 + slack);
+    let figures = |place: usize| {
+        let point = &points[place];
+        let p99 = point.latency_p99_us.unwrap_or(f64::INFINITY);
+        (point.throughput_bytes_per_s >= least && p99 <= longest).then_some([
+            point.jbof_dollars,
+            -point.throughput_bytes_per_s,
+            p99,
+        ])
+    };
+    let serving = load.points.iter().filter_map(|&place| figures(place).map(|figures| (place, figures)));
+    serving.reduce(|kept, one| if one.1 < kept.1 { one } else { kept }).map(|(place, _)| place)
+}
+
+/// Places of the runs to show in full, rising.
+fn shown(points: &[ExplorerPoint], loads: &[ExplorerLoad]) -> Vec<usize> {
+    if points.len() <= SHOWN_MAX {
+        return (0..points.len()).collect();
+    }
+    let chosen: BTreeSet<usize> = loads.iter().flat_map(|load| [load.reference, load.cheapest]).flatten().collect();
+    if chosen.is_empty() {
+        let on_front = |&place: &usize| points[place].fronts.contains(&Front::CostP99Throughput);
+        return (0..points.len()).filter(on_front).take(SHOWN_MAX).collect();
+    }
+    chosen.into_iter().take(SHOWN_MAX).collect()
+}

@@ -1,0 +1,118 @@
+//! The explorer in the terminal.
+
+use super::{Explorer, ExplorerLoad, ExplorerPoint, Front};
+use crate::table::{right, table};
+use comfy_table::Cell;
+
+/// A table of the fronts of each load, with how many runs were dominated, and the cheapest run of the same service.
+pub fn explorer_text(explorer: &Explorer) -> String {
+    let dominated: usize = explorer.loads.iter().map(|load| load.dominated).sum();
+    let alike = if explorer.loads.len() > 1 { "; runs are compared with those of the same load" } else { "" };
+    let mut lines = vec![format!(
+        "explorer: {dominated} of {} runs are dominated: another one is at least as good in cost, p99 and throughput, \
+         and better in one{alike}",
+        explorer.points.len()
+    )];
+    for load in &explorer.loads {
+        lines.push(heading(explorer, load));
+        lines.push(front_table(explorer, load));
+        lines.push(cheapest_sentence(explorer, load));
+    }
+    lines.join("\n")
+}
+
+/// `jbof.busy_drives=6 (1.0 idle drives for each busy one): 33 runs, 20 dominated; on a front:`
+fn heading(explorer: &Explorer, load: &ExplorerLoad) -> String {
+    let settings = if load.settings.is_empty() { "one load".to_owned() } else { load.settings.join(", ") };
+    let idle = load.points.first().map_or(0.0, |&place| explorer.points[place].equipment.lenders_per_busy);
+    format!(
+        "\n{settings} ({idle:.1} idle drives for each busy one): {} runs, {} dominated; on a front:",
+        load.points.len(),
+        load.dominated
+    )
+}
+
+/// The runs of a load that are on any front, the cheapest first.
+fn front_table(explorer: &Explorer, load: &ExplorerLoad) -> String {
+    let mut rows: Vec<&ExplorerPoint> = load.points.iter().map(|&place| &explorer.points[place]).collect();
+    rows.retain(|point| !point.fronts.is_empty());
+    rows.sort_by(|a, b| {
+        let key = |point: &ExplorerPoint| [point.jbof_dollars, -point.throughput_bytes_per_s];
+        key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let mut table = table(&[
+        "run",
+        "cores",
+        "map in\nDRAM %",
+        "drive\n$",
+        "JBOF\n$",
+        "energy\nJ",
+        "energy\nJ/GB",
+        "throughput\nGB/s",
+        "p99\nus",
+        "best for cost\nwith",
+        "best for energy\nwith",
+    ]);
+    for point in rows {
+        let known =
+            |figure: Option<f64>, digits: usize| right(figure.map_or("-".to_owned(), |f| format!("{f:.digits$}")));
+        let cost = [Front::CostP99Throughput, Front::CostP99, Front::CostThroughput];
+        let energy = [Front::EnergyP99Throughput, Front::EnergyP99, Front::EnergyThroughput];
+        table.add_row(vec![
+            Cell::new(title(explorer, point)),
+            right(point.equipment.cores.to_string()),
+            right(format!("{:.0}", point.equipment.memory_share * 100.0)),
+            right(format!("{:.2}", point.drive_dollars)),
+            right(format!("{:.0}", point.jbof_dollars)),
+            right(format!("{:.2}", point.energy_joules)),
+            known(point.energy_joules_per_gb, 3),
+            right(format!("{:.2}", point.throughput_bytes_per_s / 1e9)),
+            known(point.latency_p99_us, 1),
+            Cell::new(fronts(point, cost)),
+            Cell::new(fronts(point, energy)),
+        ]);
+    }
+    table.to_string()
+}
+
+/// The design of a run, or its whole name where the sweep has another run of that design with as many cores and as
+/// much memory for the same load.
+fn title<'a>(explorer: &'a Explorer, point: &'a ExplorerPoint) -> &'a str {
+    let alike = explorer.points.iter().filter(|other| other.equipment == point.equipment).count() > 1;
+    if alike { &point.name } else { &point.equipment.design }
+}
+
+/// Which of the fronts with both figures, with p99 and with throughput a run is on.
+fn fronts(point: &ExplorerPoint, [both, p99, throughput]: [Front; 3]) -> String {
+    let named = [(both, "both"), (p99, "p99"), (throughput, "throughput")];
+    let on = named.iter().filter(|(front, _)| point.fronts.contains(front)).map(|(_, name)| *name);
+    on.collect::<Vec<_>>().join(", ")
+}
+
+fn cheapest_sentence(explorer: &Explorer, load: &ExplorerLoad) -> String {
+    let (name, within) = (&explorer.reference, explorer.within_percent);
+    let Some(reference) = load.reference.map(|place| &explorer.points[place]) else {
+        return format!("{name} was not run at this load, so nothing is held against it");
+    };
+    let Some(cheapest) = load.cheapest.map(|place| &explorer.points[place]) else {
+        return format!("{name} completed no request at this load, so nothing is held against it");
+    };
+    let p99 = |point: &ExplorerPoint| point.latency_p99_us.unwrap_or(f64::NAN);
+    if load.cheapest == load.reference {
+        return format!("nothing cheaper is within {within} % of the throughput and p99 of {name}");
+    }
+    let change = |ours: f64, theirs: f64| 100.0 * (ours / theirs - 1.0);
+    let equipment = &cheapest.equipment;
+    format!(
+        "cheapest within {within} % of the throughput and p99 of {name}: {}, {} cores, {:.0} % of the map in DRAM: \
+         ${:.2} a drive ({:+.1} %), throughput {:+.1} %, p99 {:+.1} %, energy per GB {:+.1} %",
+        title(explorer, cheapest),
+        equipment.cores,
+        equipment.memory_share * 100.0,
+        cheapest.drive_dollars,
+        change(cheapest.drive_dollars, reference.drive_dollars),
+        change(cheapest.throughput_bytes_per_s, reference.throughput_bytes_per_s),
+        change(p99(cheapest), p99(reference)),
+        change(cheapest.energy_joules_per_gb.unwrap_or(f64::NAN), reference.energy_joules_per_gb.unwrap_or(f64::NAN)),
+    )
+}
