@@ -62,6 +62,16 @@ impl Jbof {
 
     /// A compare-and-swap of `drive` reaches its descriptor.
     pub(super) fn swap(&mut self, now: SimTime, drive: u16) {
+        if self.waits_for_firmware(now, drive, Event::Swap { drive }) {
+            return;
+        }
+        if !self.is_reachable(drive) {
+            // Whoever sent it is gone: it never arrives.
+            if let Some(harvest) = &mut self.harvest {
+                harvest.forget_search(drive);
+            }
+            return;
+        }
         self.account_loans(now);
         if let Some(harvest) = &mut self.harvest {
             harvest.swap(drive);

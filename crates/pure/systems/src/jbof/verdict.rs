@@ -74,7 +74,10 @@ impl Jbof {
         over: impl Fn(&Self) -> bool,
     ) -> Result<(), JbofError> {
         while self.steps < events_max && !over(self) {
-            self.break_what_is_due(self.runner.now(), self.steps);
+            // The plan is for the run: what comes after it only looks whether anything was left behind.
+            if !self.is_over() {
+                self.break_what_is_due(self.runner.now(), self.steps);
+            }
             let Some((now, event)) = self.runner.next_event(&mut FreeRun) else { break };
             self.handle(now, event);
             self.steps += 1;

@@ -15,6 +15,11 @@ impl Harvest {
         self.managers[drive as usize] = Manager::new(&self.config);
     }
 
+    /// The drive no longer looks for offers.
+    pub fn forget_search(&mut self, drive: u16) {
+        self.managers[drive as usize].search = None;
+    }
+
     /// The drive wants back what it lends, at its next period.
     pub fn withdraw(&mut self, drive: u16) {
         self.managers[drive as usize].withdrawing = true;
