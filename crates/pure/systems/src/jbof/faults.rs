@@ -48,13 +48,6 @@ pub enum Fault {
         /// Which.
         drive: u16,
     },
-    /// A bit of the next entry in every message queue of a drive flips.
-    Message {
-        /// Whose.
-        drive: u16,
-        /// Which of 256 bits.
-        bit: u8,
-    },
 }
 
 /// When a fault happens.
@@ -211,13 +204,6 @@ impl Jbof {
             Fault::Withdraw { drive } => {
                 if let Some(harvest) = &mut self.harvest {
                     harvest.withdraw(drive);
-                }
-            }
-            Fault::Message { drive, bit } => {
-                let count = self.drives.len();
-                let first = drive as usize * count;
-                if let Some(rings) = self.rings.get_mut(first..first + count) {
-                    rings.iter_mut().for_each(|ring| ring.spoil(bit as usize / 32, 1 << (bit % 32)));
                 }
             }
         }

@@ -210,8 +210,9 @@ impl MessageRing {
         self.generation = self.generation.wrapping_add(1);
     }
 
-    /// Flips bits of the next entry to be taken, as a fault would. For tests.
-    pub fn spoil(&mut self, word: usize, bits: u32) {
+    /// Flips bits of the next entry to be taken, as a fault would.
+    #[cfg(test)]
+    fn spoil(&mut self, word: usize, bits: u32) {
         let next = (self.consumed % ENTRIES) as usize;
         self.lines[next][word] ^= bits;
     }
