@@ -31,6 +31,7 @@ fn without_faults_everything_that_can_be_broken_is_in_use() {
     for seed in 1..20 {
         let outcome = world.run(&whole(seed));
         assert_eq!(outcome.violation, None, "seed {seed}");
+        assert_eq!(outcome.counters["commands sent again"], 0, "seed {seed}: a command was lost without a fault");
         for counter in ["processors taken", "memories taken", "commands redirected", "log records"] {
             assert!(outcome.counters[counter] > 0, "seed {seed}: no {counter}: {:?}", outcome.counters);
         }

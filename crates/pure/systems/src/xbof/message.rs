@@ -193,6 +193,9 @@ impl MessageRing {
         let mut dma: Option<Message> = None;
         while let Some(entry) = self.take() {
             if entry.kind == MessageKind::Dma {
+                if entry.span == 0 {
+                    return Some(entry);
+                }
                 dma = Some(entry);
                 flash.clear();
             } else if let Some(dma) = dma.filter(|dma| dma.command == entry.command) {
@@ -271,6 +274,21 @@ mod tests {
             ring.spoil(word, 1 << bit);
             prop_assert_ne!(ring.take(), Some(message(3)));
         }
+    }
+
+    #[test]
+    fn commands_come_out_whole_or_not_at_all() {
+        let mut ring = MessageRing::default();
+        let entry = |kind, command, span| Message { kind, command, span, ..message(0) };
+        let mut store = |entries: &[Message]| entries.iter().for_each(|entry| ring.store(entry, 0));
+        // Everything at hand: no flash operation. Then two of them. Then a command that lost its middle.
+        store(&[entry(MessageKind::Dma, 1, 0), entry(MessageKind::Dma, 2, 2)]);
+        store(&[entry(MessageKind::FlashRead, 2, 1), entry(MessageKind::FlashRead, 2, 4)]);
+        store(&[entry(MessageKind::Dma, 3, 2), entry(MessageKind::FlashRead, 3, 1)]);
+        store(&[entry(MessageKind::Dma, 4, 1), entry(MessageKind::Program, 4, 0)]);
+        let mut flash = Vec::new();
+        let mut taken = || ring.take_command(&mut flash).map(|dma| (dma.command, flash.len()));
+        assert_eq!([taken(), taken(), taken(), taken()], [Some((1, 0)), Some((2, 2)), Some((4, 1)), None]);
     }
 
     #[test]
