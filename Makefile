@@ -6,7 +6,7 @@ FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint docs web lint-web test-web
+.PHONY: help demo test faults planted bench lint docs web lint-web test-web
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -17,8 +17,15 @@ demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
 	$(CARGO) test --workspace
 	$(MAKE) demo
+	$(FLASHYARD) faults --points 20000
 	$(CARGO) xtask golden
 	$(CARGO) xtask real-traces
+
+faults: ## break a small box at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
+	$(FLASHYARD) faults --points 1000000
+
+planted: ## break the recovery on purpose, and see that the faults find each bug
+	$(CARGO) xtask planted
 
 bench: ## speed and memory of the simulator, with a hash of its results
 	$(CARGO) run --release --quiet -p flashyard-cli --bin flashyard-bench

@@ -2,7 +2,7 @@
 //!
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
 //! banned words, orphan files, crate pages, links and unused dependencies; `golden` compares
-//! the reproduction with the accepted table; `real-traces` drives the built program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
+//! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -17,6 +17,7 @@ mod lengths;
 mod links;
 mod orphans;
 mod pages;
+mod planted;
 mod policy;
 mod provenance;
 mod real_traces;
@@ -26,6 +27,7 @@ mod words;
 
 pub use finding::Finding;
 pub use golden::golden;
+pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;
 

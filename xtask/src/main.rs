@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, layers, tidy};
+use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, layers, planted_bugs, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -11,6 +11,7 @@ usage: cargo xtask COMMAND
   layers       compare the manifests with layers.toml
   tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies
   golden       run the reproduction and compare it with scenarios/xbof/golden.txt (--accept: take it)
+  planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
 
 fn main() -> ExitCode {
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
         ["golden"] => Repository::discover().and_then(|repository| golden(&repository, false)),
         ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, true)),
+        ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
         ["real-traces"] => real_traces(),
         _ => {
             eprintln!("{USAGE}");
