@@ -53,7 +53,6 @@ impl DataEnd {
     #[inline]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec, plan: &mut ReadPlan) {
         plan.clear();
-        let mut group: Option<ReadGroup> = None;
         for logical in spec.first..spec.first + spec.count {
             let slot = self.ftl.lookup(logical);
             if self.config.ftl.stamps {
@@ -68,15 +67,14 @@ impl DataEnd {
                 plan.at_hand += 1;
                 continue;
             }
-            match &mut group {
+            match plan.groups.last_mut() {
                 Some(run) if self.joins(run.last, slot) => {
                     run.last = slot;
                     run.slots += 1;
                 }
-                _ => plan.groups.extend(group.replace(ReadGroup { first: slot, last: slot, slots: 1 })),
+                _ => plan.groups.push(ReadGroup { first: slot, last: slot, slots: 1 }),
             }
         }
-        plan.groups.extend(group);
     }
 
     /// Issues the flash reads of a plan and the DMA of what is at hand.

@@ -144,6 +144,7 @@ impl Jbof {
     pub fn with_faults(mut self, plan: Vec<(FaultTime, Fault)>, witness: Box<dyn Witness>) -> Self {
         let health = Health { powered: true, linked: true, ready: true, hung_until: SimTime::ZERO, breaks: 0 };
         let mut plan = plan.into_iter();
+        self.has_news = true;
         self.resilience = Some(Box::new(Resilience {
             next: plan.next(),
             plan,

@@ -67,6 +67,7 @@ impl Jbof {
         run
     }
 
+    #[inline(never)]
     fn run_until(
         &mut self,
         events_max: u64,

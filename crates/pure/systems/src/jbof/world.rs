@@ -143,6 +143,8 @@ pub struct Jbof {
     pub(super) journeys: Vec<Journey>,
     pub(super) free: Vec<u32>,
     pub(super) effects: Vec<DriveEffect>,
+    /// Whether drives may have news of that kind: they lend, or they break.
+    pub(super) has_news: bool,
     /// Effects that concern a whole drive, with its number.
     pub(super) news: Vec<(u16, DriveEffect)>,
     pub(super) harvest: Option<Harvest>,
@@ -260,6 +262,7 @@ impl Jbof {
             journeys: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             effects: Vec::with_capacity(64),
+            has_news: harvest.is_some(),
             news: Vec::new(),
             rings: (0..if harvest.is_some() { count * count } else { 0 }).map(|_| MessageRing::default()).collect(),
             translations: Vec::new(),
@@ -341,7 +344,8 @@ impl Jbof {
         }
     }
 
-    #[inline]
+    // Two loops run the world; the fast one wants all of this in one piece.
+    #[inline(always)]
     pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
@@ -367,13 +371,13 @@ impl Jbof {
     }
 
     /// Lets `act` work on one drive with an outbox that leads back here.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
         let first = self.effects.len();
         let drive = &mut self.drives[number as usize];
         let wrap = OfDrive { drive: number, generation: drive.generation() as u16 };
         act(drive, now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
-        if self.effects.len() != first && (self.harvest.is_some() || self.resilience.is_some()) {
+        if self.has_news && self.effects.len() != first {
             self.sign_news(number, first);
         }
     }
@@ -389,7 +393,7 @@ impl Jbof {
     }
 
     /// Follows the effects of drives until none is left.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: SimTime) {
         let mut index = 0;
         while index < self.effects.len() {
@@ -399,14 +403,21 @@ impl Jbof {
                 DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
             }
             index += 1;
+            if index == self.effects.len() && !self.news.is_empty() {
+                self.hear_news(now);
+            }
         }
         self.effects.clear();
+    }
+
+    /// Follows the effects that concern whole drives; more effects may come of it.
+    #[cold]
+    fn hear_news(&mut self, now: SimTime) {
         while let Some((drive, news)) = self.news.pop() {
             match news {
                 DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
                 _ => self.ready(now, drive),
             }
-            self.settle(now);
         }
     }
 
