@@ -30,17 +30,27 @@ pub enum Compute {
     ShrunkCxl,
 }
 
-/// Price of one drive of `terabytes` in dollars, with 1 GB of DRAM for each TB when full, and `share` of
+/// What a shrunk drive keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// Of the controller's cores, and so of its price.
+    pub cores: f64,
+    /// Of the DRAM.
+    pub memory: f64,
+}
+
+/// Price of one drive of `terabytes` in dollars, with 1 GB of DRAM for each TB when full, and `kept` of
 /// controller and DRAM when shrunk.
-pub fn bill_of_materials(prices: &Prices, terabytes: f64, compute: Compute, share: f64) -> f64 {
+pub fn bill_of_materials(prices: &Prices, terabytes: f64, compute: Compute, kept: Shares) -> f64 {
     // 8 packages of 128 GB make a terabyte.
     let nand = 8.0 * prices.nand_per_128_gb * terabytes;
-    let full = prices.controller + prices.dram_per_gb * terabytes;
+    let memory = prices.dram_per_gb * terabytes;
+    let shrunk = kept.cores * prices.controller + kept.memory * memory;
     let compute = match compute {
-        Compute::Full => full,
+        Compute::Full => prices.controller + memory,
         Compute::OpenChannel => prices.oc_controller,
-        Compute::Shrunk => share * full,
-        Compute::ShrunkCxl => share * full * (1.0 + prices.cxl_premium),
+        Compute::Shrunk => shrunk,
+        Compute::ShrunkCxl => shrunk * (1.0 + prices.cxl_premium),
     };
     nand + prices.other + compute
 }
@@ -60,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_2_tb_drive_costs_what_the_closed_form_says() {
-        let price = |compute| bill_of_materials(&PRICES, 2.0, compute, 0.5);
+        let price = |compute| bill_of_materials(&PRICES, 2.0, compute, Shares { cores: 0.5, memory: 0.5 });
         assert!((price(Compute::Full) - 147.6).abs() < 1e-9);
         assert!((price(Compute::Shrunk) - 116.4).abs() < 1e-9);
         assert!((price(Compute::ShrunkCxl) - 119.52).abs() < 1e-9);

@@ -11,7 +11,7 @@ mod html;
 mod schema;
 mod table;
 
-pub use bom::{Compute, Prices, bill_of_materials};
+pub use bom::{Compute, Prices, Shares, bill_of_materials};
 pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,

@@ -105,11 +105,15 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
     if host.clock_mhz == 0 {
         return Err(value("host.clock_mhz", "0 is no clock, give at least 1".to_owned()));
     }
-    if !(scenario.jbof.shrunk_share > 0.0 && scenario.jbof.shrunk_share <= 1.0) {
-        return Err(value(
-            "jbof.shrunk_share",
-            format!("{} is no share, give above 0 to 1", scenario.jbof.shrunk_share),
-        ));
+    let kept = scenario.jbof.kept();
+    for (key, share) in [
+        ("jbof.shrunk_share", scenario.jbof.shrunk_share),
+        ("jbof.shrunk_cores", kept.cores),
+        ("jbof.shrunk_memory", kept.memory),
+    ] {
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(value(key, format!("{share} is no share, give above 0 to 1")));
+        }
     }
     Ok(JbofConfig {
         design,
@@ -117,7 +121,8 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         busy_drives: scenario.jbof.busy_drives,
         drive: drive(&scenario.drive)?,
         overwritten: scenario.drive.overwritten,
-        shrunk_share: scenario.jbof.shrunk_share,
+        shrunk_cores: kept.cores,
+        shrunk_memory: kept.memory,
         core_power: Watts::new(scenario.drive.core_power_watts),
         dram_picojoules_per_bit: scenario.drive.dram_picojoules_per_bit,
         link_picojoules_per_bit: scenario.drive.link_picojoules_per_bit,

@@ -8,7 +8,7 @@ use crate::sweep::label;
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    CAUSES, Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, ReportDocument, RunReport,
+    CAUSES, Compute, DesignResult, DriveResult, LatencySummary, Laws, Prices, ReportDocument, RunReport, Shares,
     bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
@@ -81,20 +81,20 @@ pub fn run_design(
     let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
     // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
     let price =
-        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, config.shrunk_share);
+        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, scenario.jbof.kept());
     let result = design_result(&figures, price);
     Ok(DesignRun { figures, result, jobs })
 }
 
 /// Price of one drive as `design` builds it.
-pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, share: f64) -> f64 {
+pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, kept: Shares) -> f64 {
     let compute = match design {
         Design::Conv => Compute::Full,
         Design::Oc => Compute::OpenChannel,
         Design::Shrunk | Design::Vh | Design::VhIdeal => Compute::Shrunk,
         Design::ProcH | Design::Xbof => Compute::ShrunkCxl,
     };
-    bill_of_materials(prices, terabytes, compute, share)
+    bill_of_materials(prices, terabytes, compute, kept)
 }
 
 /// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.

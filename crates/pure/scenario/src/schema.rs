@@ -3,6 +3,7 @@
 
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
+use flashyard_report::Shares;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -54,6 +55,20 @@ pub struct JbofSection {
     /// Share of cores and mapping memory that shrunk designs keep.
     #[serde(default = "half")]
     pub shrunk_share: f64,
+    /// Share of the cores alone, where it differs.
+    pub shrunk_cores: Option<f64>,
+    /// Share of the mapping memory alone, where it differs.
+    pub shrunk_memory: Option<f64>,
+}
+
+impl JbofSection {
+    /// What shrunk designs keep.
+    pub(crate) fn kept(&self) -> Shares {
+        Shares {
+            cores: self.shrunk_cores.unwrap_or(self.shrunk_share),
+            memory: self.shrunk_memory.unwrap_or(self.shrunk_share),
+        }
+    }
 }
 
 /// A drive.

@@ -116,8 +116,10 @@ pub struct JbofConfig {
     pub drive: DriveConfig,
     /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
     pub overwritten: f64,
-    /// Share of the map that a shrunk drive's DRAM holds, and of the cores that it keeps.
-    pub shrunk_share: f64,
+    /// Share of the cores that a shrunk drive keeps.
+    pub shrunk_cores: f64,
+    /// Share of the map that a shrunk drive's DRAM holds.
+    pub shrunk_memory: f64,
     /// Power of one controller core.
     pub core_power: Watts,
     /// DRAM energy a bit, in picojoules.
@@ -264,8 +266,8 @@ impl JbofConfig {
                     FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
             }
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
-                drive.cores = ((f64::from(drive.cores) * self.shrunk_share) as u32).max(1);
-                drive.mapping_cache_pages = ((f64::from(pages) * self.shrunk_share) as u32).max(1);
+                drive.cores = ((f64::from(drive.cores) * self.shrunk_cores) as u32).max(1);
+                drive.mapping_cache_pages = ((f64::from(pages) * self.shrunk_memory) as u32).max(1);
             }
         }
         drive

@@ -3,14 +3,17 @@
 //! `Study::runs` lists the runs, in an order that does not matter; the caller runs them, in parallel if it
 //! likes, and hands all figures to `Study::compare`. Nothing here depends on how they were run.
 
+mod measure;
+
 use crate::parse::{ScenarioError, resolve};
 use crate::quantity::{Size, Time};
-use crate::run::{drive_price, run_design};
+use crate::run::run_design;
 use crate::schema::{PatternName, Scenario};
 use crate::{Files, assemble};
-use flashyard_report::{Comparison, Expectations, Prices};
-use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
+use flashyard_report::{Comparison, Expectations};
+use flashyard_systems::jbof::{Design, JbofFigures};
 use flashyard_units::{Bytes, SimSpan};
+use flashyard_workload::table2::PUBLISHED;
 
 /// One run of the study.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,12 +35,31 @@ pub enum Run {
     SmallWrites,
     /// OC with this many busy drives, 64 KB sequential reads.
     OcScale(u32),
-    /// The generator for Ali-0 at depth 16.
-    Ali0(Design),
+    /// The generator for a workload of Table 2, by its place there, at depth 16.
+    Table2(Design, usize),
+    /// Ali-0 with the whole map in memory and fewer cores, in sixths of Conv's; so many busy drives of twelve.
+    Cores {
+        /// Design.
+        design: Design,
+        /// Cores of a shrunk drive: Conv has six.
+        cores: u32,
+        /// Busy drives.
+        busy: u32,
+    },
+    /// 4 KB random reads at depth 1 with all cores and a share of the mapping memory, in percent.
+    Memory(Design, u32),
 }
+
+/// Places in Table 2.
+pub(crate) const SRC: usize = 0;
+pub(crate) const FUJI_0: usize = 5;
+pub(crate) const ALI_0: usize = 11;
 
 /// Request sizes of the microbenchmarks in KiB. Source: [A] sheet xbof §6.
 const MICRO_KIB: [u64; 3] = [64, 128, 256];
+
+/// Mapping memory of the DRAM sweep in percent of what the whole map needs. Source: [P] sheet xbof §7, row 33.
+const MEMORY_PERCENT: [u32; 3] = [25, 50, 75];
 
 /// Seed-independent figures of one finished run.
 pub type Finished = (Run, JbofFigures);
@@ -68,9 +90,9 @@ impl Study {
     ///
     /// Errors: an id that is not there.
     pub fn xbof(ids: &[String], files: &dyn Files) -> Result<Self, StudyError> {
-        let text = include_str!("../../../../scenarios/xbof/scenario.toml");
+        let text = include_str!("../../../../../scenarios/xbof/scenario.toml");
         let base = resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario;
-        let expectations = Expectations::parse(include_str!("../../../../scenarios/xbof/expected.toml"))?;
+        let expectations = Expectations::parse(include_str!("../../../../../scenarios/xbof/expected.toml"))?;
         for id in ids {
             if !expectations.expectation.iter().any(|expectation| expectation.id == *id) {
                 let known: Vec<&str> = expectations.expectation.iter().map(|entry| entry.id.as_str()).collect();
@@ -113,8 +135,35 @@ impl Study {
             runs.extend((1..=6).map(Run::OcScale));
         }
         if self.wants("ali-0") {
-            runs.extend([Design::Oc, Design::Xbof].map(Run::Ali0));
+            runs.extend([Design::Oc, Design::Xbof].map(|design| Run::Table2(design, ALI_0)));
         }
+        if self.wants("traces") {
+            for design in [Design::Conv, Design::Oc, Design::Shrunk, Design::Vh, Design::Xbof] {
+                runs.extend((0..PUBLISHED.len()).map(|place| Run::Table2(design, place)));
+            }
+        }
+        if self.wants("src-vh-ideal") {
+            runs.extend([Design::Shrunk, Design::VhIdeal].map(|design| Run::Table2(design, SRC)));
+        }
+        if self.wants("fuji-0-energy") {
+            runs.extend([Design::Conv, Design::Xbof].map(|design| Run::Table2(design, FUJI_0)));
+        }
+        if self.wants("cores") {
+            runs.extend([Design::Conv, Design::Shrunk].map(|design| Run::Cores { design, cores: 1, busy: 4 }));
+            runs.extend([Design::Conv, Design::Xbof].map(|design| Run::Cores { design, cores: 2, busy: 4 }));
+            runs.push(Run::Cores { design: Design::Xbof, cores: 2, busy: 1 });
+        }
+        if self.wants("memory") {
+            for percent in MEMORY_PERCENT {
+                runs.extend([Design::Conv, Design::Shrunk, Design::Xbof].map(|design| Run::Memory(design, percent)));
+            }
+        }
+        let mut seen = Vec::new();
+        runs.retain(|run| {
+            let first = !seen.contains(run);
+            seen.push(*run);
+            first
+        });
         runs
     }
 
@@ -154,11 +203,22 @@ impl Study {
                 scenario.jbof.busy_drives = busy;
                 Design::Oc
             }
-            Run::Ali0(design) => {
-                // Depth 16 is what the source's own figures imply: sheet §8.11.
-                scenario.workload.depth = Some(16);
-                scenario.run.warm_mapping_requests = 1_500_000;
-                scenario.workload.table2 = Some("Ali-0".to_owned());
+            Run::Table2(design, place) => {
+                table2(&mut scenario, place);
+                design
+            }
+            Run::Cores { design, cores, busy } => {
+                table2(&mut scenario, ALI_0);
+                scenario.jbof.busy_drives = busy;
+                scenario.jbof.shrunk_memory = Some(1.0);
+                scenario.jbof.shrunk_cores = Some(f64::from(cores) / f64::from(scenario.drive.cores));
+                design
+            }
+            Run::Memory(design, percent) => {
+                pattern(true, false, 4, 1);
+                scenario.run.measure = Some(Time(SimSpan::from_ms(400)));
+                scenario.jbof.shrunk_cores = Some(1.0);
+                scenario.jbof.shrunk_memory = Some(f64::from(percent) / 100.0);
                 design
             }
         };
@@ -174,99 +234,16 @@ impl Study {
             .iter()
             .filter(|expectation| wanted(&expectation.id))
             .map(|expectation| {
-                let measured = measure(&expectation.id, finished, &prices, self.base.jbof.shrunk_share);
+                let measured = measure::measure(&expectation.id, finished, &prices, self.base.jbof.kept());
                 Comparison::new(expectation, measured, "")
             })
             .collect()
     }
 }
 
-/// The number called `id`, from finished runs or in closed form; `None` when a run is missing.
-fn measure(id: &str, finished: &[Finished], prices: &Prices, share: f64) -> Option<f64> {
-    let shrunk_64k = || find(finished, Run::Micro { design: Design::Shrunk, read: true, sequential: true, kib: 64 });
-    let busy = 6;
-    match id {
-        "bom-saving" => {
-            let price = |design| drive_price(prices, 2.0, design, share);
-            Some(100.0 * (1.0 - price(Design::Xbof) / price(Design::Conv)))
-        }
-        "bom-compute-share-pcie5" => Some(compute_share(prices)),
-        "bom-compute-share-pcie4" => {
-            // [D] sheet §8.9: the controller price that makes the published share.
-            Some(compute_share(&Prices { controller: 20.9, ..*prices }))
-        }
-        "shrunk-64k-throughput" => Some(shrunk_64k()?.throughput() / 6e9),
-        "shrunk-64k-processor" => Some(100.0 * shrunk_64k()?.mean(busy, |drive| drive.processor_utilization)),
-        "shrunk-64k-flash" => Some(100.0 * shrunk_64k()?.mean(busy, DriveFigures::flash_utilization)),
-        "shrunk-4k-processor" => {
-            Some(100.0 * find(finished, Run::SmallWrites)?.mean(busy, |drive| drive.processor_utilization))
-        }
-        "shrunk-4k-flash" => {
-            Some(100.0 * find(finished, Run::SmallWrites)?.mean(busy, DriveFigures::flash_utilization))
-        }
-        "oc-knee" => oc_knee(finished),
-        "xbof-processor-gain" => {
-            let all = |design| {
-                let run = Run::Micro { design, read: true, sequential: true, kib: 256 };
-                find(finished, run).map(|figures| figures.mean(12, |drive| drive.processor_utilization))
-            };
-            Some(100.0 * (all(Design::Xbof)? / all(Design::Shrunk)? - 1.0))
-        }
-        "ali-0-cost-efficiency" => {
-            let efficiency = |design| {
-                let figures = find(finished, Run::Ali0(design))?;
-                Some(figures.throughput() / drive_price(prices, 2.0, design, share))
-            };
-            Some(100.0 * (efficiency(Design::Xbof)? / efficiency(Design::Oc)? - 1.0))
-        }
-        _ => measure_family(id, finished),
-    }
-}
-
-/// Numbers that exist for several designs: the design is the end of the id.
-fn measure_family(id: &str, finished: &[Finished]) -> Option<f64> {
-    let families = ["micro-throughput-", "micro-latency-", "random-4k-misses-", "random-4k-latency-"];
-    let family = families.into_iter().find(|family| id.starts_with(family))?;
-    let design = Design::by_name(&id[family.len()..])?;
-    let small = |design| find(finished, Run::Small(design));
-    let mean_us = |figures: &JbofFigures| figures.latency().mean_us();
-    match family {
-        "micro-throughput-" => mean_ratio(finished, design, JbofFigures::throughput),
-        "micro-latency-" => mean_ratio(finished, design, mean_us),
-        "random-4k-misses-" => Some(100.0 * small(design)?.mapping_miss_ratio()),
-        _ => Some(100.0 * (mean_us(small(design)?) / mean_us(small(Design::Conv)?) - 1.0)),
-    }
-}
-
-fn find(finished: &[Finished], run: Run) -> Option<&JbofFigures> {
-    finished.iter().find(|entry| entry.0 == run).map(|entry| &entry.1)
-}
-
-/// Mean over sizes, patterns, reads and writes of a figure against Conv's, in percent above it.
-fn mean_ratio(finished: &[Finished], design: Design, figure: impl Fn(&JbofFigures) -> f64) -> Option<f64> {
-    let mut sum = 0.0;
-    let mut count = 0.0;
-    for (read, sequential) in [(true, true), (true, false), (false, true), (false, false)] {
-        for kib in MICRO_KIB {
-            let of = |design| find(finished, Run::Micro { design, read, sequential, kib });
-            sum += figure(of(design)?) / figure(of(Design::Conv)?);
-            count += 1.0;
-        }
-    }
-    Some(100.0 * (sum / count - 1.0))
-}
-
-/// The fewest busy drives within 2 % of the throughput of six.
-fn oc_knee(finished: &[Finished]) -> Option<f64> {
-    let most = find(finished, Run::OcScale(6))?.throughput();
-    (1..=6)
-        .find(|&busy| find(finished, Run::OcScale(busy)).is_some_and(|figures| figures.throughput() >= 0.98 * most))
-        .map(f64::from)
-}
-
-/// Controller and DRAM as a share of a full 4 TB drive, in percent.
-fn compute_share(prices: &Prices) -> f64 {
-    let whole = drive_price(prices, 4.0, Design::Conv, 1.0);
-    let compute = prices.controller + 4.0 * prices.dram_per_gb;
-    100.0 * compute / whole
+/// A workload of Table 2. Depth 16 is what the source's own figures imply: sheet §8.11.
+fn table2(scenario: &mut Scenario, place: usize) {
+    scenario.workload.depth = Some(16);
+    scenario.run.warm_mapping_requests = 1_500_000;
+    scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
 }
