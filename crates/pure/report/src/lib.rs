@@ -16,7 +16,7 @@ pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,
 };
-pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict, agreement};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
