@@ -1,5 +1,7 @@
 //! Loads for single drives of a run whose drives do not all do the same.
 
+use flashyard_systems::jbof::Think;
+use flashyard_units::SimSpan;
 use flashyard_workload::table2::{PUBLISHED, workload};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, SyntheticSpec};
 
@@ -9,6 +11,10 @@ pub(super) struct Load {
     pub(super) spec: SyntheticSpec,
     /// Requests in flight.
     pub(super) depth: u32,
+    /// Pauses between bursts.
+    pub(super) think: Option<Think>,
+    /// When it starts.
+    pub(super) delay: SimSpan,
 }
 
 impl Load {
@@ -25,19 +31,29 @@ impl Load {
             arrival: Arrival::Immediate,
             requests: None,
         };
-        Self { spec, depth }
+        Self { spec, depth, think: None, delay: SimSpan::ZERO }
     }
 
     /// A workload of Table 2, by its place there.
     pub(super) fn table2(place: usize, depth: u32, capacity: u64) -> Self {
         let spec = workload(PUBLISHED[place].name, capacity).expect("the table knows its own names");
-        Self { spec, depth }
+        Self { spec, depth, think: None, delay: SimSpan::ZERO }
     }
 
     /// The same load with an end.
     pub(super) fn with_requests(mut self, requests: u64) -> Self {
         self.spec.requests = Some(requests);
         self
+    }
+
+    /// The same load in `bursts` of so many bytes, with pauses between them, the first after `delay`.
+    pub(super) fn in_bursts(mut self, bytes: f64, bursts: u64, pause: SimSpan, delay: SimSpan) -> Self {
+        let spec = &self.spec;
+        let (reads, writes) = (spec.read_size.mean_bytes(), spec.write_size.mean_bytes());
+        let requests = (bytes / (spec.read_share * reads + (1.0 - spec.read_share) * writes)) as u64;
+        self.think = Some(Think { span: pause, requests });
+        self.delay = delay;
+        self.with_requests(requests * bursts)
     }
 
     /// The load that warms a mapping cache: none for a sequential one, which comes by each page once.
@@ -103,6 +119,25 @@ impl Application {
             arrival: Arrival::Immediate,
             requests: None,
         };
-        Load { spec, depth: self.threads }
+        Load { spec, depth: self.threads, think: None, delay: SimSpan::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_have_the_bytes_asked_for() {
+        let load = Load::sequential(false, 64, 8, 1 << 30).in_bursts(65_536e3, 3, SimSpan::from_ms(1), SimSpan::ZERO);
+        assert_eq!(load.think, Some(Think { span: SimSpan::from_ms(1), requests: 1000 }));
+        assert_eq!(load.spec.requests, Some(3000));
+    }
+
+    #[test]
+    fn every_application_fits_a_drive() {
+        for application in &APPLICATIONS {
+            assert_eq!(application.load(1 << 42).spec.validate(), Ok(()));
+        }
     }
 }

@@ -14,7 +14,7 @@ mod replay;
 mod runs;
 mod sharing;
 
-pub use runs::Run;
+pub use runs::{LenderLoad, Run};
 
 use crate::parse::{ScenarioError, resolve};
 use crate::schema::Scenario;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    struct NoFiles;
+    pub(super) struct NoFiles;
 
     impl Files for NoFiles {
         fn profile(&self, _: &str, _: &str) -> Option<String> {

@@ -4,7 +4,7 @@ use super::number::{Number, mean_gain, percent_above, throughput_of};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
 use crate::run::drive_price;
 use flashyard_report::{Prices, Shares};
-use flashyard_systems::jbof::{Design, JbofFigures};
+use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 use flashyard_workload::table2::PUBLISHED;
 
 /// Cores of Conv, in which a run of the core sweep with Conv is listed.
@@ -20,17 +20,16 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
         throughput("traces-gain-on-shrunk", Design::Xbof, Design::Shrunk, &all),
         throughput("traces-gain-on-vh", Design::Xbof, Design::Vh, &all),
         throughput("src-vh-ideal", Design::VhIdeal, Design::Shrunk, &[SRC]),
-        throughput("tencent-vh-gain", Design::VhIdeal, Design::Shrunk, &tencent_reads),
-        throughput("alibaba-vh-gain", Design::VhIdeal, Design::Shrunk, &[ALI_0, ALI_1]),
+        throughput("tencent-vh-gain", Design::Vh, Design::Shrunk, &tencent_reads),
+        throughput("alibaba-vh-gain", Design::Vh, Design::Shrunk, &[ALI_0, ALI_1]),
         throughput("tencent-vh-loss", Design::Vh, Design::VhIdeal, &TENCENT),
         Number::new("ali-0-cost-efficiency", pair(Design::Xbof, Design::Oc, &[ALI_0]), move |figures| {
             let efficiency =
                 |figures: &JbofFigures| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
             percent_above(efficiency(figures[0]), efficiency(figures[1]))
         }),
-        // Over unlike spans of work: joules for each byte moved.
         Number::new("fuji-0-energy", pair(Design::Xbof, Design::Conv, &[FUJI_0]), |figures| {
-            mean_gain(figures, |figures| figures.energy().as_joules() / figures.bytes() as f64)
+            mean_gain(figures, working_joules)
         }),
     ];
     numbers.extend(copied_back());
@@ -47,6 +46,15 @@ fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {
 /// Mean over workloads of the throughput against another design's, in percent above it.
 fn throughput(id: &str, design: Design, against: Design, places: &[usize]) -> Number {
     Number::new(id, pair(design, against, places), |figures| mean_gain(figures, JbofFigures::throughput))
+}
+
+/// Joules for each byte moved, with cores that draw power only while they work.
+fn working_joules(figures: &JbofFigures) -> f64 {
+    let of_drive = |drive: &DriveFigures| {
+        let all = drive.energy.total().as_joules();
+        all - drive.energy.cores.as_joules() * (1.0 - drive.processor_utilization)
+    };
+    figures.drives.iter().map(of_drive).sum::<f64>() / figures.bytes() as f64
 }
 
 /// Slots that copying back wrote once more, for each slot that applications wrote, over the Tencent workloads.

@@ -62,7 +62,7 @@ pub enum Run {
         /// What lenders do themselves.
         own: LenderLoad,
     },
-    /// Twelve drives, each with a Tencent workload drawn at random and the same number of requests.
+    /// Twelve drives, each with bursts of a Tencent workload drawn at random.
     Complex {
         /// Design.
         design: Design,
@@ -92,8 +92,21 @@ pub(super) const ALI_1: usize = 12;
 /// Requests that bring a mapping cache of half a map to its steady state: three for each of its pages.
 const WARMING: u64 = 1_500_000;
 
-/// Requests of each drive of the complex scenario. [A] a few dozen periods of the resource managers
-const COMPLEX_REQUESTS: u64 = 30_000;
+/// Requests in flight in a burst of the complex scenario. [D] its Shrunk drives reach 8.1 GB/s, which is all that
+/// three cores can do (sheet §8.1): such a queue is as deep as that of the microbenchmarks
+const BURST_DEPTH: u32 = 64;
+
+/// Bytes of a burst. [A] a tenth of a second at 8 GB/s: ten periods of the resource managers
+const BURST_BYTES: f64 = 0.8e9;
+
+/// Time between bursts. [D] a tenth of a second of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
+const PAUSE: SimSpan = SimSpan::from_ms(260);
+
+/// Bursts of a drive. [A]
+const BURSTS: u64 = 3;
+
+/// Time that every drive of the complex scenario spends between bursts.
+pub(super) const PAUSES: SimSpan = SimSpan::from_ms(260 * (BURSTS - 1));
 
 /// Carries out `run` on the platform of `base`.
 ///
@@ -151,10 +164,11 @@ pub(super) fn carry_out(
     Ok(kept(run_design(&scenario, design, files, observer)?.figures, false))
 }
 
-/// What the study keeps of a run: readings over time are large, and few numbers need them.
-fn kept(mut figures: JbofFigures, timeline: bool) -> JbofFigures {
-    if !timeline {
+/// What the study keeps of a run: readings over time and figures of streams are large, and few numbers need them.
+fn kept(mut figures: JbofFigures, all: bool) -> JbofFigures {
+    if !all {
         figures.timeline = Timeline::default();
+        figures.streams = Vec::new();
     }
     figures
 }
@@ -210,7 +224,9 @@ fn complex(
     let loads: Vec<Load> = (0..scenario.jbof.drives)
         .map(|_| {
             let place = TENCENT[draw.below(TENCENT.len() as u64) as usize];
-            Load::table2(place, CLOSED_LOOP_DEPTH, capacity).with_requests(COMPLEX_REQUESTS)
+            // Bursts of different drives have nothing to do with each other.
+            let delay = SimSpan::from_ps((draw.unit() * PAUSE.as_ps() as f64) as u64);
+            Load::table2(place, BURST_DEPTH, capacity).in_bursts(BURST_BYTES, BURSTS, PAUSE, delay)
         })
         .collect();
     let to_the_end = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed: scenario.seed };
@@ -246,11 +262,31 @@ fn streams(
     let (mut specs, mut warming) = (Vec::new(), Vec::new());
     for (drive, load) in loads.iter().enumerate() {
         let pacing = Pacing::Closed { depth: load.depth };
-        specs.push(StreamSpec::new(drive as u16, source(load, format!("workload.{drive}"))?, pacing));
+        let spec = StreamSpec::new(drive as u16, source(load, format!("workload.{drive}"))?, pacing);
+        specs.push(StreamSpec { think: load.think, delay: load.delay, ..spec });
         warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
     }
     let to_the_end = plan.stop == StopRule::StreamEnd;
     let mut jbof = Jbof::with_streams(config, plan, specs)?;
     jbof.warm_mapping(warming, WARMING)?;
     Ok(kept(jbof.run(observer)?, to_the_end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Study, tests::NoFiles};
+    use super::*;
+
+    #[test]
+    fn lenders_do_their_own_work_beside_their_borrowers() {
+        let mut base = Study::xbof(&[], &NoFiles).expect("the study is complete").base;
+        base.run.warmup = Some(Time(SimSpan::from_ms(1)));
+        base.run.measure = Some(Time(SimSpan::from_ms(2)));
+        let run = Run::Lenders { design: Design::Xbof, read: true, own: LenderLoad::SmallWrites(4) };
+        let figures = carry_out(&base, run, &NoFiles, &mut |_| true).expect("the run is valid");
+        assert!(figures.sanity.holds());
+        for (number, drive) in figures.drives.iter().enumerate() {
+            assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
+        }
+    }
 }

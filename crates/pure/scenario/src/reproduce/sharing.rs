@@ -2,10 +2,10 @@
 
 use super::loads::APPLICATIONS;
 use super::number::{Number, mean_gain, percent_above, throughput_of};
-use super::runs::{LenderLoad, Run};
+use super::runs::{LenderLoad, PAUSES, Run};
 use crate::schema::Scenario;
 use flashyard_stats::Cause;
-use flashyard_systems::jbof::{Design, JbofFigures, Totals};
+use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures, Totals};
 
 /// Busy drives of the default experiment: the first ones.
 const BORROWERS: usize = 6;
@@ -72,7 +72,8 @@ fn complex() -> Vec<Number> {
     let completion = |figures: &[&JbofFigures]| -> Vec<f64> {
         let (ours, theirs) = figures.split_at(figures.len() / 2);
         let streams = ours.iter().zip(theirs).flat_map(|(ours, theirs)| ours.streams.iter().zip(&theirs.streams));
-        streams.map(|(ours, theirs)| percent_above(ours.active.as_secs_f64(), theirs.active.as_secs_f64())).collect()
+        let at_work = |stream: &StreamFigures| (stream.active - PAUSES).as_secs_f64();
+        streams.map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
     };
     vec![
         Number::new("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
@@ -123,7 +124,9 @@ fn latency() -> Vec<Number> {
         Number::new("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
             mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
         }),
-        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
+        // The least command has the largest share: a read of 4 KB makes as many accesses as one of 64 KB, whose
+        // mapping entries fill one line.
+        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 4)], |figures| {
             let redirected = lent_seconds(figures[0]) / (core_seconds(figures[0]) / figures[0].ios() as f64);
             let each_us = spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / redirected;
             100.0 * each_us / figures[1].split.mean().total_us()
@@ -140,7 +143,7 @@ fn latency() -> Vec<Number> {
 
 /// Core time of all drives in the window.
 fn core_seconds(figures: &JbofFigures) -> f64 {
-    let busy = |drive: &flashyard_systems::jbof::DriveFigures| {
+    let busy = |drive: &DriveFigures| {
         drive.processor_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64()
     };
     figures.drives.iter().map(busy).sum()
@@ -148,9 +151,8 @@ fn core_seconds(figures: &JbofFigures) -> f64 {
 
 /// The part of it that served other drives.
 fn lent_seconds(figures: &JbofFigures) -> f64 {
-    let lent = |drive: &flashyard_systems::jbof::DriveFigures| {
-        drive.lent_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64()
-    };
+    let lent =
+        |drive: &DriveFigures| drive.lent_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64();
     figures.drives.iter().map(lent).sum()
 }
 
