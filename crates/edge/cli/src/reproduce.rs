@@ -4,7 +4,7 @@ use crate::arguments::ReproduceOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, output, parallel};
 use anyhow::{Result, bail};
-use flashyard_report::comparison_table;
+use flashyard_report::{agreement, comparison_table};
 use flashyard_scenario::ScenarioError;
 use flashyard_scenario::reproduce::Study;
 use flashyard_systems::jbof::JbofError;
@@ -36,13 +36,13 @@ pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     let value = serde_json::to_value(&comparisons)?;
     if let Some(directory) = &options.out {
         output::write_file(directory, "comparison.json", &format!("{value:#}\n"))?;
+        output::write_file(directory, "runs.json", &format!("{:#}\n", study.evidence(&finished)))?;
     }
     if options.json {
         output::json(&value);
     } else {
         output::line(&comparison_table(&comparisons));
-        let agree = comparisons.iter().filter(|comparison| comparison.ok).count();
-        output::line(&format!("{agree} of {} published numbers agree", comparisons.len()));
+        output::line(&agreement(&comparisons));
     }
     Ok(match (finished.len() == runs.len(), comparisons.iter().all(|comparison| comparison.ok)) {
         (false, _) => Outcome::Interrupted,

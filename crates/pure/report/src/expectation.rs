@@ -1,6 +1,7 @@
 //! Published figures and how ours compare with them.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The content of an `expected.toml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,6 +53,8 @@ impl Expectations {
 pub struct Comparison {
     /// Name.
     pub id: String,
+    /// Row of the specification sheet's table of results.
+    pub row: u32,
     /// Figure or section of the source.
     pub r#where: String,
     /// What is measured.
@@ -91,6 +94,7 @@ impl Comparison {
         let notes: Vec<&str> = [expectation.note.as_str(), note].into_iter().filter(|part| !part.is_empty()).collect();
         Self {
             id: expectation.id.clone(),
+            row: expectation.row,
             r#where: expectation.r#where.clone(),
             metric: expectation.metric.clone(),
             unit: expectation.unit.clone(),
@@ -113,6 +117,32 @@ impl Comparison {
             }
         }
     }
+}
+
+/// How many numbers and whole rows agree, and how far measured percentages are off on average, in words.
+pub fn agreement(comparisons: &[Comparison]) -> String {
+    let agree = comparisons.iter().filter(|comparison| comparison.ok).count();
+    let rows = |ok: bool| -> BTreeSet<u32> {
+        let chosen = comparisons.iter().filter(|comparison| comparison.ok == ok);
+        chosen.map(|comparison| comparison.row).collect()
+    };
+    let (some, not_all) = (rows(true), rows(false));
+    let errors: Vec<f64> = comparisons
+        .iter()
+        .filter(|comparison| comparison.unit == "%")
+        .filter_map(|comparison| Some((comparison.measured? - comparison.published).abs()))
+        .collect();
+    let mut text = format!(
+        "{agree} of {} published numbers agree, all of a row in {} of {} rows",
+        comparisons.len(),
+        some.difference(&not_all).count(),
+        some.union(&not_all).count()
+    );
+    if !errors.is_empty() {
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        text.push_str(&format!("; measured percentages are {mean:.1} points off on average"));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -140,5 +170,17 @@ mod tests {
         assert_eq!(verdict(Some(-22.0)), Verdict::AgreesInShape);
         assert_eq!(verdict(Some(3.0)), Verdict::Disagrees);
         assert_eq!(verdict(None), Verdict::NotMeasured);
+    }
+
+    #[test]
+    fn a_row_agrees_when_all_its_numbers_do() {
+        let of = |row, measured| {
+            let expectation = Expectation { row, unit: "%".to_owned(), ..expectation(10.0, 1.0) };
+            Comparison::new(&expectation, measured, "")
+        };
+        let text = agreement(&[of(1, Some(10.5)), of(1, Some(13.5)), of(2, Some(10.0)), of(3, None)]);
+        let expected = "2 of 4 published numbers agree, all of a row in 1 of 3 rows; \
+                        measured percentages are 1.3 points off on average";
+        assert_eq!(text, expected);
     }
 }

@@ -18,7 +18,7 @@ pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,
 };
-pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict};
+pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict, agreement};
 pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};

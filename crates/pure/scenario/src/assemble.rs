@@ -245,8 +245,10 @@ pub(crate) fn sources(
 }
 
 /// Sources that warm mapping caches: the same description with other random numbers, a trace at most once.
+/// The lenders of virtual drives get writes all over their borrowers' space: generated requests warm them as well.
 pub(crate) fn warming_sources(
     scenario: &Scenario,
+    design: Design,
     jobs: Option<&JobFile>,
     capacity_bytes: u64,
     files: &'static dyn Files,
@@ -257,6 +259,9 @@ pub(crate) fn warming_sources(
         return jobs.warming_sources(&warming, capacity_bytes);
     }
     warming.workload.repetitions = Some(1);
+    if design.is_virtual() && !traces::are_given(&warming.workload) {
+        warming.jbof.busy_drives = warming.jbof.drives;
+    }
     sources(&warming, capacity_bytes, files)
 }
 

@@ -78,7 +78,7 @@ pub fn run_design(
         None => Jbof::new(config, assemble::plan(scenario)?, assemble::sources(scenario, capacity, files)?)?,
     };
     if scenario.run.warm_mapping_requests > 0 {
-        let warming = assemble::warming_sources(scenario, jobs.as_ref(), capacity, files)?;
+        let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
         jbof.warm_mapping(warming, scenario.run.warm_mapping_requests)?;
     }
     let figures = jbof.run(observer)?;

@@ -1,0 +1,168 @@
+//! Reproduction of published results: which runs they need, and what each number is made of.
+//!
+//! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
+//! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
+//! Numbers by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
+//! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
+
+mod closed;
+mod evidence;
+mod loads;
+mod micro;
+mod number;
+mod replay;
+mod runs;
+mod sharing;
+
+pub use runs::{LenderLoad, Run};
+
+use crate::parse::{ScenarioError, resolve};
+use crate::schema::Scenario;
+use crate::{Files, assemble};
+use flashyard_report::{Comparison, Expectations};
+use flashyard_systems::jbof::JbofFigures;
+use number::Number;
+
+/// Figures of one finished run.
+pub type Finished = (Run, JbofFigures);
+
+/// The XBOF reproduction.
+pub struct Study {
+    base: Scenario,
+    expectations: Expectations,
+    numbers: Vec<Number>,
+    wanted: Vec<String>,
+}
+
+/// Why a study cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The expectations are wrong.
+    #[error(transparent)]
+    Expectations(#[from] flashyard_report::ExpectationError),
+    /// An id that is not there.
+    #[error("there is no published number {0:?}; there are {1}")]
+    Unknown(String, String),
+}
+
+impl Study {
+    /// The XBOF study, for all numbers or for those named in `ids`.
+    ///
+    /// Errors: an id that is not there.
+    pub fn xbof(ids: &[String], files: &dyn Files) -> Result<Self, StudyError> {
+        let text = include_str!("../../../../../scenarios/xbof/scenario.toml");
+        let base = resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario;
+        let expectations = Expectations::parse(include_str!("../../../../../scenarios/xbof/expected.toml"))?;
+        for id in ids {
+            if !expectations.expectation.iter().any(|expectation| expectation.id == *id) {
+                let known: Vec<&str> = expectations.expectation.iter().map(|entry| entry.id.as_str()).collect();
+                return Err(StudyError::Unknown(id.clone(), known.join(", ")));
+            }
+        }
+        let prices = assemble::prices(&base.prices);
+        let mut numbers = closed::numbers(prices, base.jbof.kept());
+        numbers.extend(micro::numbers());
+        numbers.extend(replay::numbers(prices, base.jbof.kept()));
+        numbers.extend(sharing::numbers(&base));
+        Ok(Self { base, expectations, numbers, wanted: ids.to_vec() })
+    }
+
+    fn wants(&self, id: &str) -> bool {
+        self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == id)
+    }
+
+    /// The runs that the wanted numbers need, each once.
+    pub fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for number in self.numbers.iter().filter(|number| self.wants(&number.id)) {
+            for run in &number.runs {
+                if !runs.contains(run) {
+                    runs.push(*run);
+                }
+            }
+        }
+        runs
+    }
+
+    /// Carries out one run.
+    ///
+    /// Errors: as [`crate::run_design`]; the observer may stop it.
+    pub fn run(
+        &self,
+        run: Run,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<JbofFigures, ScenarioError> {
+        runs::carry_out(&self.base, run, files, observer)
+    }
+
+    /// What stands behind the numbers: the main figures of every finished run, as JSON.
+    pub fn evidence(&self, finished: &[Finished]) -> serde_json::Value {
+        finished.iter().map(|(run, figures)| evidence::of_run(*run, figures)).collect()
+    }
+
+    /// Puts every wanted number beside ours.
+    pub fn compare(&self, finished: &[Finished]) -> Vec<Comparison> {
+        let wanted = self.expectations.expectation.iter().filter(|expectation| self.wants(&expectation.id));
+        wanted
+            .map(|expectation| {
+                let number = self.numbers.iter().find(|number| number.id == expectation.id);
+                let measured = number.and_then(|number| number.value_of(finished));
+                Comparison::new(expectation, measured, "")
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    pub(super) struct NoFiles;
+
+    impl Files for NoFiles {
+        fn profile(&self, _: &str, _: &str) -> Option<String> {
+            None
+        }
+
+        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+            Err(format!("{name}: the study needs no trace"))
+        }
+    }
+
+    fn study(ids: &[&str]) -> Study {
+        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+        Study::xbof(&ids, &NoFiles).expect("the study is complete")
+    }
+
+    #[test]
+    fn every_row_of_the_sheet_has_a_number() {
+        let rows: BTreeSet<u32> = study(&[]).expectations.expectation.iter().map(|entry| entry.row).collect();
+        assert!(rows.iter().copied().eq(1..=38), "{rows:?}");
+    }
+
+    #[test]
+    fn a_number_without_a_formula_says_why_and_every_formula_has_a_number() {
+        let study = study(&[]);
+        for expectation in &study.expectations.expectation {
+            let measured = study.numbers.iter().filter(|number| number.id == expectation.id).count();
+            assert!(measured <= 1, "{} is made twice", expectation.id);
+            assert!(measured == 1 || expectation.note.starts_with("not simulated: "), "{}", expectation.id);
+        }
+        for number in &study.numbers {
+            let count = study.expectations.expectation.iter().filter(|entry| entry.id == number.id).count();
+            assert_eq!(count, 1, "{}", number.id);
+        }
+    }
+
+    #[test]
+    fn a_run_that_two_numbers_need_is_listed_once_and_only_wanted_runs_are() {
+        let runs = study(&["shrunk-64k-processor", "shrunk-64k-flash"]).runs();
+        assert_eq!(runs.len(), 1);
+        assert!(study(&["bom-saving"]).runs().is_empty());
+    }
+}

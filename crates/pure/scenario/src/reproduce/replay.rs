@@ -1,0 +1,84 @@
+//! The workloads of Table 2, and sweeps on one of them.
+
+use super::number::{Number, mean_gain, percent_above, throughput_of};
+use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
+use crate::run::drive_price;
+use flashyard_report::{Prices, Shares};
+use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
+use flashyard_workload::table2::PUBLISHED;
+
+/// Cores of Conv, in which a run of the core sweep with Conv is listed.
+const ALL_CORES: u32 = 6;
+
+pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
+    let all: Vec<usize> = (0..PUBLISHED.len()).collect();
+    let tencent_reads = [TENCENT[0], TENCENT[2]];
+    let mut numbers = vec![
+        throughput("traces-throughput-oc", Design::Oc, Design::Conv, &all),
+        throughput("traces-throughput-shrunk", Design::Shrunk, Design::Conv, &all),
+        throughput("traces-throughput-vh", Design::Vh, Design::Conv, &all),
+        throughput("traces-gain-on-shrunk", Design::Xbof, Design::Shrunk, &all),
+        throughput("traces-gain-on-vh", Design::Xbof, Design::Vh, &all),
+        throughput("src-vh-ideal", Design::VhIdeal, Design::Shrunk, &[SRC]),
+        throughput("tencent-vh-gain", Design::Vh, Design::Shrunk, &tencent_reads),
+        throughput("alibaba-vh-gain", Design::Vh, Design::Shrunk, &[ALI_0, ALI_1]),
+        throughput("tencent-vh-loss", Design::Vh, Design::VhIdeal, &TENCENT),
+        Number::new("ali-0-cost-efficiency", pair(Design::Xbof, Design::Oc, &[ALI_0]), move |figures| {
+            let efficiency =
+                |figures: &JbofFigures| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
+            percent_above(efficiency(figures[0]), efficiency(figures[1]))
+        }),
+        Number::new("fuji-0-energy", pair(Design::Xbof, Design::Conv, &[FUJI_0]), |figures| {
+            mean_gain(figures, working_joules)
+        }),
+    ];
+    numbers.extend(copied_back());
+    numbers.extend(cores());
+    numbers
+}
+
+/// One design on some workloads, then another.
+fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {
+    let of = |design| places.iter().map(move |&place| Run::Table2(design, place));
+    of(design).chain(of(against)).collect()
+}
+
+/// Mean over workloads of the throughput against another design's, in percent above it.
+fn throughput(id: &str, design: Design, against: Design, places: &[usize]) -> Number {
+    Number::new(id, pair(design, against, places), |figures| mean_gain(figures, JbofFigures::throughput))
+}
+
+/// Joules for each byte moved, with cores that draw power only while they work.
+fn working_joules(figures: &JbofFigures) -> f64 {
+    let of_drive = |drive: &DriveFigures| {
+        let all = drive.energy.total().as_joules();
+        all - drive.energy.cores.as_joules() * (1.0 - drive.processor_utilization)
+    };
+    figures.drives.iter().map(of_drive).sum::<f64>() / figures.bytes() as f64
+}
+
+/// Slots that copying back wrote once more, for each slot that applications wrote, over the Tencent workloads.
+fn copied_back() -> Option<Number> {
+    let runs: Vec<Run> = TENCENT.map(|place| Run::Table2(Design::Vh, place)).to_vec();
+    Some(Number::new("copy-back-writes", runs, |figures| {
+        let written: u64 = figures.iter().flat_map(|run| &run.drives).map(|drive| drive.ftl.host_slots).sum();
+        let asked: u64 = figures.iter().flat_map(|run| &run.drives).map(|drive| drive.write_bytes / 4096).sum();
+        written as f64 / asked as f64 - 1.0
+    }))
+}
+
+/// Fewer cores, with the whole map in memory.
+fn cores() -> [Number; 3] {
+    let conv = Run::Cores { design: Design::Conv, cores: ALL_CORES, busy: 4 };
+    let shrunk = Run::Cores { design: Design::Shrunk, cores: 1, busy: 4 };
+    let xbof = |busy| Run::Cores { design: Design::Xbof, cores: 2, busy };
+    [
+        Number::new("cores-1-loss", [shrunk, conv], |figures| -mean_gain(figures, JbofFigures::throughput)),
+        Number::new("cores-2-xbof", [xbof(4), conv], |figures| {
+            100.0 * figures[0].throughput() / figures[1].throughput()
+        }),
+        Number::new("cores-2-excess-lenders", [xbof(1), xbof(4)], |figures| {
+            percent_above(throughput_of(figures[0], 0, 1), throughput_of(figures[1], 0, 4))
+        }),
+    ]
+}

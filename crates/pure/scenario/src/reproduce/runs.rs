@@ -1,0 +1,292 @@
+//! The runs of a study and how each is set up.
+
+use super::loads::{self, Load};
+use crate::parse::ScenarioError;
+use crate::quantity::{Size, Time};
+use crate::run::run_design;
+use crate::schema::{PatternName, Scenario};
+use crate::{Files, assemble};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_kernel::Rng;
+use flashyard_systems::jbof::{Design, Jbof, JbofFigures, Pacing, RunPlan, Source, StopRule, StreamSpec, Timeline};
+use flashyard_units::{Bytes, SimSpan};
+use flashyard_workload::Synthetic;
+use flashyard_workload::table2::{CLOSED_LOOP_DEPTH, PUBLISHED};
+
+/// One run of the study.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Run {
+    /// Depth 64, one size and pattern, reads or writes.
+    Micro {
+        /// Design.
+        design: Design,
+        /// Reads, or writes.
+        read: bool,
+        /// Sequential, or uniformly random.
+        sequential: bool,
+        /// Request size.
+        kib: u64,
+    },
+    /// Random requests at depth 1.
+    Unloaded {
+        /// Design.
+        design: Design,
+        /// Reads, or writes.
+        read: bool,
+        /// Request size.
+        kib: u64,
+    },
+    /// 4 KB sequential writes of Shrunk at depth 64.
+    SmallWrites,
+    /// OC with this many busy drives, 64 KB sequential reads.
+    OcScale(u32),
+    /// The generator for a workload of Table 2, by its place there, at depth 16.
+    Table2(Design, usize),
+    /// Ali-0 with the whole map in memory and fewer cores; so many busy drives of twelve.
+    Cores {
+        /// Design.
+        design: Design,
+        /// Cores of a shrunk drive: Conv has six.
+        cores: u32,
+        /// Busy drives.
+        busy: u32,
+    },
+    /// 4 KB random reads at depth 1 with all cores and a share of the mapping memory, in percent.
+    Memory(Design, u32),
+    /// Six drives under 64 KB requests at depth 64, and the six others with work of their own.
+    Lenders {
+        /// Design.
+        design: Design,
+        /// Whether borrowers read, or write.
+        read: bool,
+        /// What lenders do themselves.
+        own: LenderLoad,
+    },
+    /// Twelve drives, each with bursts of a Tencent workload drawn at random.
+    Complex {
+        /// Design.
+        design: Design,
+        /// Which draw.
+        group: u32,
+    },
+    /// One borrower and one lender under the published access pattern of an application, by its place.
+    Application(Design, usize),
+}
+
+/// What a lender does itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LenderLoad {
+    /// 4 KB sequential writes at this depth.
+    SmallWrites(u32),
+    /// The workload src at depth 32.
+    Src,
+}
+
+/// Places in Table 2.
+pub(super) const SRC: usize = 0;
+pub(super) const FUJI_0: usize = 5;
+pub(super) const TENCENT: [usize; 3] = [8, 9, 10];
+pub(super) const ALI_0: usize = 11;
+pub(super) const ALI_1: usize = 12;
+
+/// Requests that bring a mapping cache of half a map to its steady state: three for each of its pages.
+const WARMING: u64 = 1_500_000;
+
+/// Requests in flight in a burst of the complex scenario. [D] its Shrunk drives reach 8.1 GB/s, which is all that
+/// three cores can do (sheet §8.1): such a queue is as deep as that of the microbenchmarks
+const BURST_DEPTH: u32 = 64;
+
+/// Bytes of a burst. [A] a tenth of a second at 8 GB/s: ten periods of the resource managers
+const BURST_BYTES: f64 = 0.8e9;
+
+/// Time between bursts. [D] a tenth of a second of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
+const PAUSE: SimSpan = SimSpan::from_ms(260);
+
+/// Bursts of a drive. [A]
+const BURSTS: u64 = 3;
+
+/// Time that every drive of the complex scenario spends between bursts.
+pub(super) const PAUSES: SimSpan = SimSpan::from_ms(260 * (BURSTS - 1));
+
+/// Carries out `run` on the platform of `base`.
+///
+/// Errors: as [`run_design`]; the observer may stop it.
+pub(super) fn carry_out(
+    base: &Scenario,
+    run: Run,
+    files: &'static dyn Files,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<JbofFigures, ScenarioError> {
+    let mut scenario = base.clone();
+    let design = match run {
+        Run::Micro { design, read, sequential, kib } => {
+            pattern(&mut scenario, read, sequential, kib, 64);
+            design
+        }
+        Run::Unloaded { design, read, kib } => {
+            unloaded(&mut scenario, read, kib);
+            design
+        }
+        Run::SmallWrites => {
+            pattern(&mut scenario, false, true, 4, 64);
+            Design::Shrunk
+        }
+        Run::OcScale(busy) => {
+            pattern(&mut scenario, true, true, 64, 64);
+            scenario.jbof.busy_drives = busy;
+            Design::Oc
+        }
+        Run::Table2(design, place) => {
+            table2(&mut scenario, place);
+            design
+        }
+        Run::Cores { design, cores, busy } => {
+            table2(&mut scenario, ALI_0);
+            scenario.jbof.busy_drives = busy;
+            scenario.jbof.shrunk_memory = Some(1.0);
+            scenario.jbof.shrunk_cores = Some(f64::from(cores) / f64::from(scenario.drive.cores));
+            design
+        }
+        Run::Memory(design, percent) => {
+            unloaded(&mut scenario, true, 4);
+            scenario.jbof.shrunk_cores = Some(1.0);
+            scenario.jbof.shrunk_memory = Some(f64::from(percent) / 100.0);
+            design
+        }
+        Run::Lenders { design, read, own } => return lenders(&scenario, design, read, own, observer),
+        Run::Complex { design, group } => return complex(&scenario, design, group, observer),
+        Run::Application(design, place) => {
+            (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
+            let load = loads::APPLICATIONS[place].load(capacity(&scenario, design)?);
+            return streams(&scenario, design, plan(&scenario)?, &[load], observer);
+        }
+    };
+    Ok(kept(run_design(&scenario, design, files, observer)?.figures, false))
+}
+
+/// What the study keeps of a run: readings over time and figures of streams are large, and few numbers need them.
+fn kept(mut figures: JbofFigures, all: bool) -> JbofFigures {
+    if !all {
+        figures.timeline = Timeline::default();
+        figures.streams = Vec::new();
+    }
+    figures
+}
+
+fn pattern(scenario: &mut Scenario, read: bool, sequential: bool, kib: u64, depth: u32) {
+    let workload = &mut scenario.workload;
+    workload.pattern = Some(if sequential { PatternName::Sequential } else { PatternName::Uniform });
+    workload.read_share = Some(if read { 1.0 } else { 0.0 });
+    workload.size = Some(Size(Bytes::from_kib(kib)));
+    workload.depth = Some(depth);
+}
+
+/// Depth 1 makes few requests in a millisecond: the window is longer.
+fn unloaded(scenario: &mut Scenario, read: bool, kib: u64) {
+    pattern(scenario, read, false, kib, 1);
+    scenario.run.measure = Some(Time(SimSpan::from_ms(400)));
+}
+
+/// A workload of Table 2. Depth 16 is what the source's own figures imply: sheet §8.11.
+fn table2(scenario: &mut Scenario, place: usize) {
+    scenario.workload.depth = Some(CLOSED_LOOP_DEPTH);
+    scenario.run.warm_mapping_requests = WARMING;
+    scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
+}
+
+fn lenders(
+    scenario: &Scenario,
+    design: Design,
+    read: bool,
+    own: LenderLoad,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<JbofFigures, ScenarioError> {
+    let capacity = capacity(scenario, design)?;
+    let borrower = Load::sequential(read, 64, 64, capacity);
+    let lender = match own {
+        LenderLoad::SmallWrites(depth) => Load::sequential(false, 4, depth, capacity),
+        LenderLoad::Src => Load::table2(SRC, 32, capacity),
+    };
+    let busy = scenario.jbof.busy_drives as usize;
+    let rest = scenario.jbof.drives as usize - busy;
+    let loads = [vec![borrower; busy], vec![lender; rest]].concat();
+    streams(scenario, design, plan(scenario)?, &loads, observer)
+}
+
+fn complex(
+    scenario: &Scenario,
+    design: Design,
+    group: u32,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<JbofFigures, ScenarioError> {
+    let capacity = capacity(scenario, design)?;
+    let mut draw = Rng::named(scenario.seed, &format!("complex.{group}"));
+    let loads: Vec<Load> = (0..scenario.jbof.drives)
+        .map(|_| {
+            let place = TENCENT[draw.below(TENCENT.len() as u64) as usize];
+            // Bursts of different drives have nothing to do with each other.
+            let delay = SimSpan::from_ps((draw.unit() * PAUSE.as_ps() as f64) as u64);
+            Load::table2(place, BURST_DEPTH, capacity).in_bursts(BURST_BYTES, BURSTS, PAUSE, delay)
+        })
+        .collect();
+    let to_the_end = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed: scenario.seed };
+    streams(scenario, design, to_the_end, &loads, observer)
+}
+
+fn capacity(scenario: &Scenario, design: Design) -> Result<u64, ScenarioError> {
+    let config = assemble::jbof(scenario, design)?;
+    Ok(u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES))
+}
+
+fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
+    // Streams bring their own depths.
+    Ok(RunPlan { depth: None, ..assemble::plan(scenario)? })
+}
+
+/// Runs one load on each of the first drives; mapping caches are warm where a load is not sequential.
+fn streams(
+    scenario: &Scenario,
+    design: Design,
+    plan: RunPlan,
+    loads: &[Load],
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<JbofFigures, ScenarioError> {
+    let config =
+        flashyard_systems::jbof::JbofConfig { busy_drives: loads.len() as u32, ..assemble::jbof(scenario, design)? };
+    let source = |load: &Load, name: String| -> Result<Source, ScenarioError> {
+        let rng = Rng::named(scenario.seed, &name);
+        let source =
+            Synthetic::new(load.spec.clone(), rng).map_err(|error| assemble::value("workload", error.to_string()))?;
+        Ok(Box::new(source))
+    };
+    let (mut specs, mut warming) = (Vec::new(), Vec::new());
+    for (drive, load) in loads.iter().enumerate() {
+        let pacing = Pacing::Closed { depth: load.depth };
+        let spec = StreamSpec::new(drive as u16, source(load, format!("workload.{drive}"))?, pacing);
+        specs.push(StreamSpec { think: load.think, delay: load.delay, ..spec });
+        warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
+    }
+    let to_the_end = plan.stop == StopRule::StreamEnd;
+    let mut jbof = Jbof::with_streams(config, plan, specs)?;
+    jbof.warm_mapping(warming, WARMING)?;
+    Ok(kept(jbof.run(observer)?, to_the_end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Study, tests::NoFiles};
+    use super::*;
+
+    #[test]
+    fn lenders_do_their_own_work_beside_their_borrowers() {
+        let mut base = Study::xbof(&[], &NoFiles).expect("the study is complete").base;
+        base.run.warmup = Some(Time(SimSpan::from_ms(1)));
+        base.run.measure = Some(Time(SimSpan::from_ms(2)));
+        let run = Run::Lenders { design: Design::Xbof, read: true, own: LenderLoad::SmallWrites(4) };
+        let figures = carry_out(&base, run, &NoFiles, &mut |_| true).expect("the run is valid");
+        assert!(figures.sanity.holds());
+        for (number, drive) in figures.drives.iter().enumerate() {
+            assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Lenders with work of their own, twelve busy drives, applications, and what sharing costs.
+
+use super::loads::APPLICATIONS;
+use super::number::{Number, mean_gain, percent_above, throughput_of};
+use super::runs::{LenderLoad, PAUSES, Run};
+use crate::schema::Scenario;
+use flashyard_stats::Cause;
+use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures, Totals};
+
+/// Busy drives of the default experiment: the first ones.
+const BORROWERS: usize = 6;
+/// The others.
+const LENDERS: usize = 6;
+
+/// Depths of the lenders' own writes. Source: [P] sheet xbof §7, row 26.
+const OWN_DEPTHS: [u32; 3] = [32, 16, 1];
+
+/// Groups of the complex scenario. Source: [P] sheet xbof §6.
+const GROUPS: u32 = 10;
+
+pub(super) fn numbers(base: &Scenario) -> Vec<Number> {
+    let mut numbers = lenders();
+    numbers.extend(complex());
+    numbers.extend(latency());
+    numbers.extend(charged(base));
+    let all: Vec<usize> = (0..APPLICATIONS.len()).collect();
+    for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
+        let of = |design| all.iter().map(move |&place| Run::Application(design, place));
+        let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
+        numbers.push(Number::new(id, runs, |figures| mean_gain(figures, JbofFigures::throughput)));
+    }
+    numbers
+}
+
+/// Runs with lenders at work: XBOF's, then Shrunk's, each with readers and writers as borrowers.
+fn beside(owns: &[LenderLoad]) -> Vec<Run> {
+    let of = |design| {
+        let each = owns.iter().flat_map(|&own| [true, false].map(|read| (read, own)));
+        each.map(move |(read, own)| Run::Lenders { design, read, own })
+    };
+    of(Design::Xbof).chain(of(Design::Shrunk)).collect()
+}
+
+fn lenders() -> Vec<Number> {
+    let own = OWN_DEPTHS.map(LenderLoad::SmallWrites);
+    let mut numbers = vec![
+        Number::new("lender-loss", beside(&own), |figures| {
+            -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
+        }),
+        Number::new("lender-src", [true, false].map(src), |figures| {
+            let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
+            100.0 * lent.map(|drive| drive.lent_utilization).sum::<f64>() / (LENDERS * figures.len()) as f64
+        }),
+    ];
+    for depth in OWN_DEPTHS {
+        let runs = beside(&[LenderLoad::SmallWrites(depth)]);
+        numbers.push(Number::new(format!("borrower-gain-{depth}"), runs, |figures| {
+            mean_gain(figures, |figures| throughput_of(figures, 0, BORROWERS))
+        }));
+    }
+    numbers
+}
+
+fn src(read: bool) -> Run {
+    Run::Lenders { design: Design::Xbof, read, own: LenderLoad::Src }
+}
+
+fn complex() -> Vec<Number> {
+    let of = |design| (0..GROUPS).map(move |group| Run::Complex { design, group });
+    let both: Vec<Run> = of(Design::Xbof).chain(of(Design::Shrunk)).collect();
+    let peak = |figures: &[&JbofFigures]| figures.iter().map(|run| peak(run)).fold(0.0, f64::max) / 1e9;
+    let completion = |figures: &[&JbofFigures]| -> Vec<f64> {
+        let (ours, theirs) = figures.split_at(figures.len() / 2);
+        let streams = ours.iter().zip(theirs).flat_map(|(ours, theirs)| ours.streams.iter().zip(&theirs.streams));
+        let at_work = |stream: &StreamFigures| (stream.active - PAUSES).as_secs_f64();
+        streams.map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
+    };
+    vec![
+        Number::new("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
+        Number::new("complex-peak-xbof", of(Design::Xbof).collect::<Vec<_>>(), peak),
+        Number::new("complex-completion-most", both.clone(), move |figures| {
+            completion(figures).into_iter().fold(0.0, f64::min)
+        }),
+        Number::new("complex-completion-mean", both, move |figures| {
+            let all = completion(figures);
+            all.iter().sum::<f64>() / all.len() as f64
+        }),
+    ]
+}
+
+/// The most bytes a second that one drive moved between two readings.
+fn peak(figures: &JbofFigures) -> f64 {
+    let bytes = |totals: &Totals| totals.read_bytes + totals.write_bytes;
+    let readings = &figures.timeline.readings;
+    // The last reading may follow the one before at once: a rate over no time means nothing.
+    let whole = readings.windows(2).filter(|pair| pair[1].at.since(pair[0].at) == figures.timeline.interval);
+    let rates = whole.flat_map(|pair| {
+        let seconds = figures.timeline.interval.as_secs_f64();
+        let drives = pair[0].drives.iter().zip(&pair[1].drives);
+        drives.map(move |(before, after)| (bytes(&after.totals) - bytes(&before.totals)) as f64 / seconds)
+    });
+    rates.fold(0.0, f64::max)
+}
+
+/// Microseconds of a mean request that went to some causes.
+fn spent_us(figures: &JbofFigures, causes: &[Cause]) -> f64 {
+    let mean = figures.split.mean();
+    causes.iter().map(|&cause| mean.parts_us[cause as usize]).sum()
+}
+
+fn random_64k(design: Design) -> Run {
+    Run::Micro { design, read: true, sequential: false, kib: 64 }
+}
+
+/// Time of a redirected read, and where it goes.
+fn latency() -> Vec<Number> {
+    let unloaded = |design, kib| Run::Unloaded { design, read: true, kib };
+    let both = |design| [unloaded(design, 4), unloaded(design, 64)];
+    let compared = [both(Design::Xbof), both(Design::Conv)].concat();
+    vec![
+        Number::new("latency-flash", compared.clone(), |figures| {
+            mean_gain(figures, |run| spent_us(run, &[Cause::Mapping, Cause::Bus, Cause::Die]))
+        }),
+        Number::new("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
+            mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
+        }),
+        // The least command has the largest share: a read of 4 KB makes as many accesses as one of 64 KB, whose
+        // mapping entries fill one line.
+        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 4)], |figures| {
+            let redirected = lent_seconds(figures[0]) / (core_seconds(figures[0]) / figures[0].ios() as f64);
+            let each_us = spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / redirected;
+            100.0 * each_us / figures[1].split.mean().total_us()
+        }),
+        Number::new("latency-host", [unloaded(Design::Xbof, 4), unloaded(Design::Conv, 4)], |figures| {
+            1000.0 * (spent_us(figures[0], &[Cause::Host]) - spent_us(figures[1], &[Cause::Host]))
+        }),
+        Number::new("latency-remote-access", [unloaded(Design::Xbof, 4)], |figures| {
+            let accesses: u64 = figures[0].drives.iter().map(|drive| drive.cache.offsite_hits).sum();
+            spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / accesses as f64
+        }),
+    ]
+}
+
+/// Core time of all drives in the window.
+fn core_seconds(figures: &JbofFigures) -> f64 {
+    let busy = |drive: &DriveFigures| {
+        drive.processor_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64()
+    };
+    figures.drives.iter().map(busy).sum()
+}
+
+/// The part of it that served other drives.
+fn lent_seconds(figures: &JbofFigures) -> f64 {
+    let lent =
+        |drive: &DriveFigures| drive.lent_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64();
+    figures.drives.iter().map(lent).sum()
+}
+
+/// What runs charged for one message and for one commit, worked out from where requests spent their time.
+fn charged(base: &Scenario) -> [Number; 2] {
+    let cycles = base.drive.cycles_per_command + 16 * base.drive.cycles_per_slice;
+    let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64;
+    let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();
+    // One DMA operation and four flash pages. [D] sheet xbof §8.8
+    let operations = 5.0;
+    let dequeue = Number::new("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
+        let ios = figures[0].ios() as f64;
+        let share = lent_seconds(figures[0]) * 1e6 / firmware_us / ios;
+        // A command at home waits for its own memory, a redirected one for its owner's agent.
+        let core_us = spent_us(figures[0], &[Cause::Core]);
+        let agent_us = (core_us - firmware_us - (1.0 - share) * stall_us) / share;
+        1000.0 * agent_us / operations
+    });
+    let writes = Run::Unloaded { design: Design::Xbof, read: false, kib: 4 };
+    let commit = Number::new("log-commit", [writes], |figures| {
+        let run = figures[0];
+        let hits: u64 = run.drives.iter().map(|drive| drive.cache.offsite_hits).sum();
+        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.ios() as f64;
+        1000.0 * (spent_us(run, &[Cause::InterDrive]) - remote_us)
+    });
+    [dequeue, commit]
+}
