@@ -3,7 +3,7 @@
 use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
-use flashyard_flash::{Priority, SLOT_BYTES, Slot};
+use flashyard_flash::{Layout, Priority, SLOT_BYTES, Slot};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
 use flashyard_stats::Cause;
@@ -42,74 +42,61 @@ impl DataEnd {
     /// Reads what the map says at this moment.
     #[inline]
     pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let mut plan = std::mem::take(&mut self.plan);
         let spec = self.active[index as usize].spec;
-        self.plan_read(&spec, &mut plan);
-        self.carry_out(now, index, &plan, out);
-        self.plan = plan;
+        self.plan_read(&spec);
+        self.carry_out(now, index, out);
     }
 
-    /// Walks the map: runs of slots in one die row become one multi-plane read.
+    /// Walks the map into the drive's plan: runs of slots in one die row become one multi-plane read.
     #[inline]
-    pub(crate) fn plan_read(&mut self, spec: &CommandSpec, plan: &mut ReadPlan) {
-        plan.clear();
+    pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
+        self.plan.clear();
         for logical in spec.first..spec.first + spec.count {
             let slot = self.ftl.lookup(logical);
             if self.config.ftl.stamps {
-                plan.slots.push(slot);
+                self.plan.slots.push(slot);
             }
             if !slot.is_some() {
-                plan.at_hand += 1;
+                self.plan.at_hand += 1;
                 continue;
             }
             if !self.ftl.is_programmed(slot) {
                 self.counters.buffer_hits += 1;
-                plan.at_hand += 1;
+                self.plan.at_hand += 1;
                 continue;
             }
-            match plan.groups.last_mut() {
-                Some(run) if self.joins(run.last, slot) => {
+            match self.plan.groups.last_mut() {
+                Some(run) if joins(self.ftl.layout(), run.last, slot) => {
                     run.last = slot;
                     run.slots += 1;
                 }
-                _ => plan.groups.push(ReadGroup { first: slot, last: slot, slots: 1 }),
+                _ => self.plan.groups.push(ReadGroup { first: slot, last: slot, slots: 1 }),
             }
         }
     }
 
-    /// Issues the flash reads of a plan and the DMA of what is at hand.
+    /// Issues the flash reads of the drive's plan and the DMA of what is at hand.
     #[inline]
-    pub(crate) fn carry_out(
-        &mut self,
-        now: SimTime,
-        index: u32,
-        plan: &ReadPlan,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
+    pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
-        for (logical, &slot) in (first..).zip(&plan.slots) {
+        for (logical, &slot) in (first..).zip(&self.plan.slots) {
             let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
             self.stamps_read.push((tag, logical, stamp));
         }
-        self.active[index as usize].remaining = plan.groups.len() as u32;
-        for &ReadGroup { first, last, slots } in &plan.groups {
+        let groups = self.plan.groups.len();
+        self.active[index as usize].remaining = groups as u32;
+        for group in 0..groups {
+            let ReadGroup { first, last, slots } = self.plan.groups[group];
             let tag = Tag::Read(index, slots).pack();
             let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
             self.issue(now, command, out);
         }
-        if plan.at_hand > 0 {
-            self.reserve_read_dma(now, index, plan.at_hand);
+        if self.plan.at_hand > 0 {
+            self.reserve_read_dma(now, index, self.plan.at_hand);
         }
-        if plan.groups.is_empty() {
+        if groups == 0 {
             self.finish_read(index, out);
         }
-    }
-
-    /// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
-    #[inline]
-    fn joins(&self, last: Slot, slot: Slot) -> bool {
-        let layout = self.ftl.layout();
-        slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
     }
 
     /// One flash read of a command has completed.
@@ -155,4 +142,10 @@ impl DataEnd {
         active.account(at, Cause::Link);
         self.complete(at, index, out);
     }
+}
+
+/// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
+#[inline]
+fn joins(layout: &Layout, last: Slot, slot: Slot) -> bool {
+    slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
 }

@@ -82,7 +82,9 @@ impl DataEnd {
         }
         let mut plan = self.spare_plans.pop().unwrap_or_default();
         if spec.operation == Operation::Read {
-            self.plan_read(spec, &mut plan);
+            std::mem::swap(&mut self.plan, &mut plan);
+            self.plan_read(spec);
+            std::mem::swap(&mut self.plan, &mut plan);
         }
         Some(Translation { plan, offsite_pages, epoch: self.grace.begin(), generation: self.generation })
     }
@@ -93,7 +95,7 @@ impl DataEnd {
         &mut self,
         now: SimTime,
         spec: CommandSpec,
-        translation: Translation,
+        mut translation: Translation,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         if translation.generation != self.generation || spec.operation == Operation::Flush {
@@ -102,7 +104,9 @@ impl DataEnd {
         }
         let index = self.admit(now, spec);
         if spec.operation == Operation::Read {
-            self.carry_out(now, index, &translation.plan, out);
+            std::mem::swap(&mut self.plan, &mut translation.plan);
+            self.carry_out(now, index, out);
+            std::mem::swap(&mut self.plan, &mut translation.plan);
         } else {
             self.start_data(now, index, out);
         }
