@@ -79,7 +79,7 @@ pub(super) struct Application {
 /// filebench's three server personalities with their default threads and mean file sizes, and three loads of
 /// db_bench on RocksDB. All \[X\], from the personality files of filebench 1.5 and the defaults of RocksDB:
 /// whole-file transfers of the mean size, appends of 16 KiB, blocks of 4 KiB, tables written and scanned in
-/// large pieces. db_bench is given 64 threads \[A\].
+/// large pieces. db_bench is given 64 threads, flush and compaction 16 \[A\].
 pub(super) const APPLICATIONS: [Application; 6] = [
     // fileserver: a whole file written, 16 KiB appended, a whole file read.
     Application {

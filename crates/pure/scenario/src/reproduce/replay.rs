@@ -3,6 +3,7 @@
 use super::number::{Number, mean_gain, percent_above, throughput_of};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
 use crate::run::drive_price;
+use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 use flashyard_workload::table2::PUBLISHED;
@@ -32,7 +33,7 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
             mean_gain(figures, working_joules)
         }),
     ];
-    numbers.extend(copied_back());
+    numbers.push(copied_back());
     numbers.extend(cores());
     numbers
 }
@@ -58,13 +59,14 @@ fn working_joules(figures: &JbofFigures) -> f64 {
 }
 
 /// Slots that copying back wrote once more, for each slot that applications wrote, over the Tencent workloads.
-fn copied_back() -> Option<Number> {
+fn copied_back() -> Number {
     let runs: Vec<Run> = TENCENT.map(|place| Run::Table2(Design::Vh, place)).to_vec();
-    Some(Number::new("copy-back-writes", runs, |figures| {
+    Number::new("copy-back-writes", runs, |figures| {
         let written: u64 = figures.iter().flat_map(|run| &run.drives).map(|drive| drive.ftl.host_slots).sum();
-        let asked: u64 = figures.iter().flat_map(|run| &run.drives).map(|drive| drive.write_bytes / 4096).sum();
+        let asked: u64 =
+            figures.iter().flat_map(|run| &run.drives).map(|drive| drive.write_bytes / u64::from(SLOT_BYTES)).sum();
         written as f64 / asked as f64 - 1.0
-    }))
+    })
 }
 
 /// Fewer cores, with the whole map in memory.

@@ -99,14 +99,14 @@ const BURST_DEPTH: u32 = 64;
 /// Bytes of a burst. [A] a tenth of a second at 8 GB/s: ten periods of the resource managers
 const BURST_BYTES: f64 = 0.8e9;
 
-/// Time between bursts. [D] a tenth of a second of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
-const PAUSE: SimSpan = SimSpan::from_ms(260);
+/// Milliseconds between bursts. [D] a tenth of a second of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
+const PAUSE_MS: u64 = 260;
 
 /// Bursts of a drive. [A]
 const BURSTS: u64 = 3;
 
 /// Time that every drive of the complex scenario spends between bursts.
-pub(super) const PAUSES: SimSpan = SimSpan::from_ms(260 * (BURSTS - 1));
+pub(super) const PAUSES: SimSpan = SimSpan::from_ms(PAUSE_MS * (BURSTS - 1));
 
 /// Carries out `run` on the platform of `base`.
 ///
@@ -221,12 +221,13 @@ fn complex(
 ) -> Result<JbofFigures, ScenarioError> {
     let capacity = capacity(scenario, design)?;
     let mut draw = Rng::named(scenario.seed, &format!("complex.{group}"));
+    let pause = SimSpan::from_ms(PAUSE_MS);
     let loads: Vec<Load> = (0..scenario.jbof.drives)
         .map(|_| {
             let place = TENCENT[draw.below(TENCENT.len() as u64) as usize];
             // Bursts of different drives have nothing to do with each other.
-            let delay = SimSpan::from_ps((draw.unit() * PAUSE.as_ps() as f64) as u64);
-            Load::table2(place, BURST_DEPTH, capacity).in_bursts(BURST_BYTES, BURSTS, PAUSE, delay)
+            let delay = SimSpan::from_ps((draw.unit() * pause.as_ps() as f64) as u64);
+            Load::table2(place, BURST_DEPTH, capacity).in_bursts(BURST_BYTES, BURSTS, pause, delay)
         })
         .collect();
     let to_the_end = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed: scenario.seed };
