@@ -5,7 +5,7 @@ use super::number::{Number, mean_gain, percent_above, throughput_of};
 use super::runs::{LenderLoad, PAUSES, Run};
 use crate::schema::Scenario;
 use flashyard_stats::Cause;
-use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures, Totals};
+use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
 
 /// Busy drives of the default experiment: the first ones.
 const BORROWERS: usize = 6;
@@ -88,18 +88,10 @@ fn complex() -> Vec<Number> {
     ]
 }
 
-/// The most bytes a second that one drive moved between two readings.
+/// The highest throughput of a workload, over its time at work: the figure's distribution is one over workloads.
 fn peak(figures: &JbofFigures) -> f64 {
-    let bytes = |totals: &Totals| totals.read_bytes + totals.write_bytes;
-    let readings = &figures.timeline.readings;
-    // The last reading may follow the one before at once: a rate over no time means nothing.
-    let whole = readings.windows(2).filter(|pair| pair[1].at.since(pair[0].at) == figures.timeline.interval);
-    let rates = whole.flat_map(|pair| {
-        let seconds = figures.timeline.interval.as_secs_f64();
-        let drives = pair[0].drives.iter().zip(&pair[1].drives);
-        drives.map(move |(before, after)| (bytes(&after.totals) - bytes(&before.totals)) as f64 / seconds)
-    });
-    rates.fold(0.0, f64::max)
+    let rate = |stream: &StreamFigures| stream.operations.iter().map(|figures| figures.bytes).sum::<u64>() as f64 / (stream.active - PAUSES).as_secs_f64();
+    figures.streams.iter().map(rate).fold(0.0, f64::max)
 }
 
 /// Microseconds of a mean request that went to some causes.
@@ -121,8 +113,10 @@ fn latency() -> Vec<Number> {
         Number::new("latency-flash", compared.clone(), |figures| {
             mean_gain(figures, |run| spent_us(run, &[Cause::Mapping, Cause::Bus, Cause::Die]))
         }),
+        // What is added is added to redirected commands: the source breaks down one command, not a mean of both kinds.
         Number::new("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
-            mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
+            let added = mean_gain(figures, |run| core_seconds(run) / run.ios() as f64);
+            added / (lent_seconds(figures[0]) / core_seconds(figures[0]))
         }),
         // The least command has the largest share: a read of 4 KB makes as many accesses as one of 64 KB, whose
         // mapping entries fill one line.

@@ -119,9 +119,6 @@ impl Harvest {
         if all < 2 {
             return Vec::new();
         }
-        if reading.accesses == 0 {
-            return (1..all).collect();
-        }
         let full = curve.miss_ratio(u64::from(reading.local_pages));
         // The curve falls with size, so the boundary can be bisected.
         let (mut low, mut high) = (0, all - 1);
