@@ -14,7 +14,7 @@ use flashyard_faults::{
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::{Design, Fault, FaultTime, Jbof, JbofConfig, RunPlan, Source, StopRule, Witness};
+use flashyard_systems::jbof::{Asked, Design, Fault, FaultTime, Jbof, JbofConfig, RunPlan, Source, StopRule, Witness};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
@@ -47,11 +47,17 @@ impl JbofWorld {
         let design = run::designs(scenario)?[0];
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
         if matches!(design, Design::Oc | Design::Vh | Design::VhIdeal) {
-            return Err(value("designs", "give conv, shrunk, proch or xbof first: failures of the others are not modelled"));
+            return Err(value(
+                "designs",
+                "give conv, shrunk, proch or xbof first: failures of the others are not modelled",
+            ));
         }
         let mut config = assemble::jbof(scenario, design)?;
         if !config.drive.power_loss_protection {
-            return Err(value("drive.power_loss_protection", "give true: what a drive loses without it is not modelled"));
+            return Err(value(
+                "drive.power_loss_protection",
+                "give true: what a drive loses without it is not modelled",
+            ));
         }
         config.drive.ftl.stamps = true;
         config.validate()?;
@@ -61,8 +67,12 @@ impl JbofWorld {
 
     fn build(&self, case: &Case, witness: &Rc<RefCell<Clients>>) -> Result<Jbof, ScenarioError> {
         let requests = u64::from(case.size.unwrap_or(self.requests));
-        let plan =
-            RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), depth: Some(self.depth), seed: case.seed };
+        let plan = RunPlan {
+            warmup: SimSpan::ZERO,
+            stop: StopRule::Requests(requests),
+            depth: Some(self.depth),
+            seed: case.seed,
+        };
         let slots = u64::from(self.config.drive.ftl.logical_slots);
         let source = |drive: u32| -> Source {
             Box::new(Mix { rng: Rng::named(case.seed, &format!("faults.mix.{drive}")), slots })
@@ -78,7 +88,8 @@ impl JbofWorld {
         let mut jbof = self.build(case, &witness)?;
         let requests = u64::from(case.size.unwrap_or(self.requests)) * u64::from(self.config.busy_drives);
         let run = jbof.run_with_faults(requests * EVENTS_PER_REQUEST)?;
-        let mut outcome = Outcome { events: run.events, taken: run.taken, recoveries: run.recoveries, ..Outcome::default() };
+        let mut outcome =
+            Outcome { events: run.events, taken: run.taken, recoveries: run.recoveries, ..Outcome::default() };
         let mut clients = witness.borrow_mut();
         outcome.violation = clients.violation.take();
         if let Some(fault) = run.faults.first() {
@@ -225,25 +236,25 @@ impl Clients {
 struct Told(Rc<RefCell<Clients>>);
 
 impl Witness for Told {
-    fn issued(&mut self, now: SimTime, id: u64, drive: u16, operation: Operation, first: u32, count: u32, stamp: u64) {
-        let extent = Extent { drive: u32::from(drive), first: u64::from(first), count };
-        let action = match operation {
+    fn issued(&mut self, now: SimTime, asked: &Asked) {
+        let extent = Extent { drive: u32::from(asked.drive), first: u64::from(asked.first), count: asked.count };
+        let action = match asked.operation {
             Operation::Read => Action::Read,
-            Operation::Write => Action::Write(stamp),
+            Operation::Write => Action::Write(asked.number),
             Operation::Trim => Action::Trim,
             Operation::Flush => return,
         };
         let mut clients = self.0.borrow_mut();
-        clients.touched.extend((extent.first..extent.first + u64::from(count)).map(|slot| (extent.drive, slot)));
-        clients.oracle.issue(now, OperationId(id as u32), action, extent);
+        clients.touched.extend((extent.first..extent.first + u64::from(asked.count)).map(|slot| (extent.drive, slot)));
+        clients.oracle.issue(now, OperationId(asked.number as u32), action, extent);
     }
 
-    fn completed(&mut self, now: SimTime, id: u64, operation: Operation, stamps: &[u64]) {
+    fn completed(&mut self, now: SimTime, number: u64, operation: Operation, found: &[u64]) {
         let mut clients = self.0.borrow_mut();
-        let id = OperationId(id as u32);
+        let id = OperationId(number as u32);
         let checked = match operation {
             Operation::Flush => return,
-            Operation::Read => clients.oracle.returned(now, id, stamps),
+            Operation::Read => clients.oracle.returned(now, id, found),
             Operation::Write | Operation::Trim => clients.oracle.acknowledged(now, id),
         };
         clients.note(checked);

@@ -61,12 +61,27 @@ pub enum FaultTime {
     AfterLast(u64),
 }
 
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The number of the request, from 1; a write makes every slot hold it.
+    pub number: u64,
+    /// Of which drive.
+    pub drive: u16,
+    /// What to do.
+    pub operation: Operation,
+    /// First logical slot of 4 KiB.
+    pub first: u32,
+    /// Slots.
+    pub count: u32,
+}
+
 /// Told of everything that a client sees: what it asked for and what it got.
 pub trait Witness {
-    /// A request was issued; `stamp` is what it writes.
-    fn issued(&mut self, now: SimTime, id: u64, drive: u16, operation: Operation, first: u32, count: u32, stamp: u64);
-    /// It has completed. A read brings a stamp for each slot, in order; zero for what was never written.
-    fn completed(&mut self, now: SimTime, id: u64, operation: Operation, stamps: &[u64]);
+    /// A request was issued.
+    fn issued(&mut self, now: SimTime, asked: &Asked);
+    /// Request `number` has completed. A read brings what each slot holds, in order; zero for what was never written.
+    fn completed(&mut self, now: SimTime, number: u64, operation: Operation, found: &[u64]);
 }
 
 /// The state of one drive as physics has it.
@@ -429,7 +444,9 @@ impl Jbof {
     /// Whether a command gets to the drive it was sent to, and that drive to the owner of the data.
     pub(super) fn arrives(&mut self, now: SimTime, id: u32) -> bool {
         let request = self.requests[id as usize];
-        if request.attempt == Attempt::Dead || self.waits_for_firmware(now, request.compute, Event::Arrive { request: id }) {
+        if request.attempt == Attempt::Dead
+            || self.waits_for_firmware(now, request.compute, Event::Arrive { request: id })
+        {
             return false;
         }
         let arrives = self.has_queues(request.compute) && self.is_reachable(request.drive);
@@ -552,7 +569,7 @@ impl Jbof {
     pub(super) fn witness_issue(&mut self, now: SimTime, request: &Request) {
         if let Some(state) = &mut self.resilience {
             let Request { drive, operation, first, count, stamp, .. } = *request;
-            state.witness.issued(now, stamp, drive, operation, first, count, stamp);
+            state.witness.issued(now, &Asked { number: stamp, drive, operation, first, count });
         }
     }
 

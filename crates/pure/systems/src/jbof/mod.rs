@@ -28,7 +28,7 @@ mod verdict;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
-pub use faults::{Fault, FaultCounters, FaultTime, Witness};
+pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};

@@ -1,7 +1,7 @@
 //! The world: host, drives and streams under one clock.
 
-use super::faults::{Attempt, Resilience};
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
+use super::faults::{Attempt, Resilience};
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
 use super::stream::{Pacing, Stream, StreamSpec};
@@ -349,7 +349,9 @@ impl Jbof {
     pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
-                if generation == self.drives[drive as usize].generation() as u16 && !self.waits_for_firmware(now, drive, event) {
+                if generation == self.drives[drive as usize].generation() as u16
+                    && !self.waits_for_firmware(now, drive, event)
+                {
                     self.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
                 }
             }

@@ -55,7 +55,8 @@ type Line = [u32; 16];
 impl Message {
     /// From word 0: phase 1 bit, kind 7, lender 8, generation 16; then the other fields, a word each.
     fn pack(&self, phase: bool, generation: u16) -> Line {
-        let head = u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
+        let head =
+            u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
         let mut line = [0; 16];
         line[..7].copy_from_slice(&[
             head,
@@ -105,6 +106,7 @@ pub struct RingCounters {
 }
 
 /// The ring that one lender fills for one borrower.
+#[derive(Default)]
 pub struct MessageRing {
     lines: Vec<Line>,
     /// The lender's own index: entries stored so far.
@@ -115,19 +117,6 @@ pub struct MessageRing {
     published: u32,
     generation: u16,
     counters: RingCounters,
-}
-
-impl Default for MessageRing {
-    fn default() -> Self {
-        Self {
-            lines: Vec::new(),
-            produced: 0,
-            consumed: 0,
-            published: 0,
-            generation: 0,
-            counters: RingCounters::default(),
-        }
-    }
 }
 
 impl MessageRing {
