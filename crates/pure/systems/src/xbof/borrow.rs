@@ -44,8 +44,7 @@ impl Harvest {
         self.drop_lost_processors(drive);
         // What the cores would do alone: their own work over the share that stayed home.
         let demand = reading.processor / (1.0 - reading.redirected).max(0.05);
-        let pointless =
-            demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
+        let pointless = demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
         let manager = &self.managers[drive as usize];
         if pointless && !manager.processors.is_empty() {
             self.release_processors(drive);
@@ -91,8 +90,7 @@ impl Harvest {
     /// was enough, and borrowers of one instant share what there is. [A]
     pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> bool {
         let alone = curve.miss_ratio(u64::from(reading.local_pages));
-        let enough_alone =
-            reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
+        let enough_alone = reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
         let mut held = std::mem::take(&mut self.managers[drive as usize].memories);
         held.retain_mut(|memory| self.keep_memory(drive, memory, enough_alone));
         let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();

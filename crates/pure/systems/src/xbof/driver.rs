@@ -158,16 +158,20 @@ impl Driver {
     pub fn leaks(&self) -> Vec<String> {
         let held = self.shadows.iter().enumerate().filter(|(_, shadow)| shadow.in_flight > 0);
         held.map(|(place, shadow)| {
-            format!("{} commands in shadow queue {} of drive {}", shadow.in_flight, place % self.offers, place / self.offers)
+            format!(
+                "{} commands in shadow queue {} of drive {}",
+                shadow.in_flight,
+                place % self.offers,
+                place / self.offers
+            )
         })
         .collect()
     }
 
     fn follow(&mut self, tables: &ResourceTables, lender: u16, offer: u16) {
         let descriptor = tables.load(lender, offer);
-        let taken = descriptor.is_valid()
-            && descriptor.kind() == DescriptorKind::Processor
-            && descriptor.borrower() != NOBODY;
+        let taken =
+            descriptor.is_valid() && descriptor.kind() == DescriptorKind::Processor && descriptor.borrower() != NOBODY;
         let info = ProcessorInfo::unpack(descriptor.info());
         let borrower = u16::from(descriptor.borrower());
         let named = (borrower as usize) < self.bindings.len()

@@ -375,8 +375,7 @@ mod tests {
         let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
         let seen = periods(&mut harvest, &[missing, reading(0.0)], 2);
         let log_pages = Region::LogPage(0).address();
-        let attach =
-            HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
+        let attach = HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
         assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 512 }, attach]);
         assert_eq!(harvest.loans(), [MemoryLoan { borrower: 0, lender: 1, segments: 7 }]);
         let seen = periods(&mut harvest, &[missing, missing], 2);

@@ -34,9 +34,13 @@ impl Harvest {
         for offer in 0..config.processor_offers as u16 {
             let descriptor = self.tables.load(drive, offer);
             if descriptor.is_valid() {
-                self.tables.update(drive, offer, |now| {
-                    if lending { offering(now, reading, limit) } else { now.withdrawn() }
-                });
+                self.tables.update(
+                    drive,
+                    offer,
+                    |now| {
+                        if lending { offering(now, reading, limit) } else { now.withdrawn() }
+                    },
+                );
             } else if descriptor.borrower() != NOBODY {
                 self.await_release(drive, offer);
             } else if lending && self.driver.is_free(drive, offer) {
