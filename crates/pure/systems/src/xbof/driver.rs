@@ -238,10 +238,11 @@ impl Driver {
             vessel.own = (vessel.own - lent).max(0.0) + moved[binding.lender as usize];
         }
         water_filling(demand, vessels, shares);
-        let now = |binding: &Binding| records[place(binding)].latest();
-        shares.iter_mut().zip(bindings.iter()).for_each(|(share, binding)| {
-            *share = now(binding) + config.damping * (*share - now(binding));
-        });
+        for ((share, binding), vessel) in shares.iter_mut().zip(bindings.iter()).zip(vessels.iter()) {
+            let now = records[place(binding)].latest();
+            // A limit holds at once.
+            *share = (now + config.damping * (*share - now)).min(vessel.limit / demand);
+        }
         let kept = (1.0 - shares.iter().sum::<f64>()).max(0.01);
         for (binding, &share) in bindings.iter_mut().zip(shares.iter()) {
             let record = &mut records[place(binding)];
