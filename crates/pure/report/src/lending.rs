@@ -4,7 +4,7 @@ use crate::schema::{DesignResult, DriveResult, RunReport};
 use crate::table::{right, table};
 use comfy_table::Cell;
 
-/// A drive that sent less of its commands to lenders in every run is no borrower. [A]
+/// A drive that sent less of its commands to lenders in every run is no borrower, whatever it lent. [A]
 const BORROWS: f64 = 0.01;
 
 /// Figures of several drives as one.
@@ -44,7 +44,7 @@ impl Group {
 fn groups(report: &RunReport, design: &DesignResult) -> [Option<Group>; 2] {
     let borrows = |number: usize| {
         let in_runs = report.designs.iter().filter_map(|run| run.drives.get(number));
-        in_runs.into_iter().any(|drive| drive.redirected_share > BORROWS.max(drive.lent_utilization))
+        in_runs.into_iter().any(|drive| drive.redirected_share > BORROWS)
     };
     [true, false].map(|borrowers| {
         let busy = design.drives.iter().enumerate().filter(|(_, drive)| drive.ios > 0);
