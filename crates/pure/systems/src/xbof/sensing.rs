@@ -17,8 +17,8 @@ pub struct Sensing {
     /// How long after the drives the host looks, as a share of a period, 0 to below 1. Their clocks have nothing to do
     /// with each other: half a period is the mean. [A]
     pub phase: f64,
-    /// Whole periods that what it sees is older than that, 0 to [`DELAY_MAX`]. It knows how old it is: reports are
-    /// numbered.
+    /// Whole periods that what it sees is older than that, 0 to [`DELAY_MAX`]. It is taken to know how old it
+    /// is, as if reports were numbered; the descriptor has no field for that. [A]
     pub delay: u32,
     /// Standard deviation of what it sees, as a share of the value.
     pub noise: f64,
