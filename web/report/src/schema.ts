@@ -110,8 +110,19 @@ export interface DesignResult {
   host_utilization: Figure;
   redirected_share: Figure;
   lent_segments: number;
+  harvest: HarvestResult;
   laws: { hold: boolean; broken: string[] };
   drives: DriveResult[];
+}
+
+/** What drives did to lend and borrow. */
+export interface HarvestResult {
+  processors_taken: number;
+  processors_returned: number;
+  memories_taken: number;
+  memories_returned: number;
+  contended: number;
+  forced: number;
 }
 
 export interface DriveResult {
@@ -124,6 +135,10 @@ export interface DriveResult {
   latency_us: LatencySummary;
   processor_utilization: Figure;
   lent_utilization: Figure;
+  redirected_share: Figure;
+  redirected_swing: Figure;
+  /** Null when the share does not settle. */
+  redirected_settled_seconds: Figure;
   flash_utilization: Figure;
   mapping_miss_ratio: Figure;
   write_amplification: Figure;
@@ -158,6 +173,7 @@ export interface DriveTimeline {
   latency_mean_us: Figure[];
   processor_utilization: Figure[];
   lent_utilization: Figure[];
+  redirected_share: Figure[];
   bus_utilization: Figure[];
   die_utilization: Figure[];
   mapping_miss_ratio: Figure[];

@@ -43,7 +43,7 @@ const TIMELINE: Timeline = {
 
 function drive(iops: number[], latency_mean_us: (number | null)[]): Timeline["drives"][number] {
   const none = [0, 0];
-  return { name: "d", read_bytes_per_s: none, write_bytes_per_s: none, iops, latency_mean_us, processor_utilization: none, lent_utilization: none, bus_utilization: none, die_utilization: none, mapping_miss_ratio: none, write_amplification: none };
+  return { name: "d", read_bytes_per_s: none, write_bytes_per_s: none, iops, latency_mean_us, processor_utilization: none, lent_utilization: none, redirected_share: none, bus_utilization: none, die_utilization: none, mapping_miss_ratio: none, write_amplification: none };
 }
 
 test("the last interval ends where the run ends", () => {

@@ -4,7 +4,9 @@ use crate::arguments::RunOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_report::{ReportDocument, RunReport, explorer_text, html_page, run_table, split_table, verdict_sentence};
+use flashyard_report::{
+    ReportDocument, RunReport, explorer_text, html_page, lending_table, run_table, split_table, verdict_sentence,
+};
 use flashyard_scenario::{
     DesignRun, Overrides, ScenarioError, document, fio_report, resolve_with, run_design, summarize, tasks,
 };
@@ -108,6 +110,10 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
         output::line(&verdict_sentence(report));
         output::line("where the time of a request goes, us:");
         output::line(&split_table(report));
+    }
+    if let Some(table) = lending_table(report) {
+        output::line("what lending did; others are busy drives that borrow nothing:");
+        output::line(&table);
     }
     if let Some(explorer) = &report.explorer {
         output::line(&explorer_text(explorer));

@@ -131,6 +131,8 @@ pub struct DriveTimeline {
     pub processor_utilization: Vec<f64>,
     /// The part of it that served other drives.
     pub lent_utilization: Vec<f64>,
+    /// Share of the drive's commands that the host's driver sends to lenders.
+    pub redirected_share: Vec<f64>,
     /// Busy share of the channel buses.
     pub bus_utilization: Vec<f64>,
     /// Busy share of the dies.

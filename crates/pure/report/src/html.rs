@@ -67,8 +67,8 @@ fn shorten(value: &mut Value) {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, LatencyBucket, LatencySummary, Laws, Lending,
-        LentResource, Percentile, RunReport, SplitRow, Timeline,
+        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary,
+        Laws, Lending, LentResource, Percentile, RunReport, SplitRow, Timeline,
     };
     use std::collections::BTreeMap;
 
@@ -99,6 +99,7 @@ pub(crate) mod tests {
             host_utilization: 0.1,
             redirected_share: 0.0,
             lent_segments: 0,
+            harvest: HarvestResult::default(),
             laws: Laws { hold: false, broken: vec!["bytes".to_owned()] },
             drives: vec![drive()],
         };
@@ -147,6 +148,9 @@ pub(crate) mod tests {
             latency_us: LatencySummary::default(),
             processor_utilization: 0.5,
             lent_utilization: 0.0,
+            redirected_share: 0.0,
+            redirected_swing: 0.0,
+            redirected_settled_seconds: Some(0.0),
             flash_utilization: 0.5,
             mapping_miss_ratio: 0.0,
             write_amplification: 0.0,
@@ -164,6 +168,7 @@ pub(crate) mod tests {
             latency_mean_us: vec![None, Some(1.0)],
             processor_utilization: vec![1.0],
             lent_utilization: vec![1.0],
+            redirected_share: vec![1.0],
             bus_utilization: vec![1.0],
             die_utilization: vec![1.0],
             mapping_miss_ratio: vec![Some(1.0)],

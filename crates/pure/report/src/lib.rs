@@ -9,6 +9,7 @@ mod expectation;
 mod explorer;
 mod fio_json;
 mod html;
+mod lending;
 mod pareto;
 mod schema;
 mod table;
@@ -22,5 +23,6 @@ pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, V
 pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
-pub use schema::{DesignResult, DriveResult, LatencySummary, Laws, RunReport};
+pub use lending::lending_table;
+pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -65,6 +65,23 @@ pub struct Laws {
     pub broken: Vec<String>,
 }
 
+/// What drives did to lend and borrow, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HarvestResult {
+    /// Processor offers taken.
+    pub processors_taken: u64,
+    /// Processor offers given back or withdrawn.
+    pub processors_returned: u64,
+    /// Memory offers taken.
+    pub memories_taken: u64,
+    /// Memory offers given back, withdrawn or lost.
+    pub memories_returned: u64,
+    /// Offers that somebody else had taken when the borrower's compare-and-swap arrived.
+    pub contended: u64,
+    /// Withdrawals whose borrower did not let go in time.
+    pub forced: u64,
+}
+
 /// Figures of one design over the measured window.
 #[derive(Clone, Debug, Serialize)]
 pub struct DesignResult {
@@ -108,6 +125,8 @@ pub struct DesignResult {
     pub redirected_share: f64,
     /// Segments of mapping memory lent at the end.
     pub lent_segments: u64,
+    /// What drives did to lend and borrow.
+    pub harvest: HarvestResult,
     /// Laws that must hold on every run.
     pub laws: Laws,
     /// One entry a drive, busy drives first.
@@ -135,6 +154,13 @@ pub struct DriveResult {
     pub processor_utilization: f64,
     /// The part of it that served other drives.
     pub lent_utilization: f64,
+    /// Share of its commands that the host's driver sends to lenders, mean over the measured window.
+    pub redirected_share: f64,
+    /// Swing of that share in the second half of the window: the most less the least of any interval of the timeline.
+    pub redirected_swing: f64,
+    /// Seconds from the beginning of the window until that share stays within 0.05 of its mean in the second half;
+    /// absent when it does not settle.
+    pub redirected_settled_seconds: Option<f64>,
     /// The busier of buses and dies.
     pub flash_utilization: f64,
     /// Mapping misses for each mapping access.

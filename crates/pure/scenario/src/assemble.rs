@@ -1,7 +1,7 @@
 //! From a scenario to the parameters and sources of a world.
 
 use crate::Files;
-use crate::fio::JobFile;
+use crate::fio::JobFiles;
 use crate::parse::ScenarioError;
 use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
 use crate::traces;
@@ -13,7 +13,7 @@ use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
-use flashyard_systems::xbof::{HarvestConfig, Weights};
+use flashyard_systems::xbof::{BalanceRule, DELAY_MAX, HarvestConfig, LenderChoice, Sensing, Weights};
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, table2};
 
@@ -179,6 +179,9 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     if period == SimSpan::ZERO {
         return Err(value("harvest.period", "0 would never let time pass, give at least \"1 us\"".to_owned()));
     }
+    let balance = by_name("harvest.balance", &section.balance, &BalanceRule::ALL, BalanceRule::name)?;
+    let lender_choice =
+        by_name("harvest.lender_choice", &section.lender_choice, &LenderChoice::ALL, LenderChoice::name)?;
     Ok(HarvestConfig {
         period,
         watermark: section.watermark.unwrap_or(base.watermark),
@@ -191,12 +194,53 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         withdraw_periods: section.withdraw_periods.unwrap_or(base.withdraw_periods),
         silent_periods: section.silent_periods.unwrap_or(base.silent_periods),
         io_timeout: section.io_timeout.map_or(base.io_timeout, |time| time.0),
+        lender_choice: lender_choice.unwrap_or(base.lender_choice),
+        balance: balance.unwrap_or(base.balance),
         weights,
         damping: section.damping.unwrap_or(base.damping),
+        sensing: sensing(scenario)?,
+        lender_p99_cap: in_range("harvest.lender_p99_cap", section.lender_p99_cap, 0.0, 100.0)?,
+        seed: scenario.seed,
         target_miss_ratio: section.target_miss_ratio.unwrap_or(base.target_miss_ratio),
         warm_memory: section.warm_memory.unwrap_or(base.warm_memory),
         ..base
     })
+}
+
+/// What the driver sees of utilizations.
+fn sensing(scenario: &Scenario) -> Result<Sensing, ScenarioError> {
+    let (section, base) = (&scenario.harvest, Sensing::default());
+    let delay = section.sensing_delay.unwrap_or(base.delay);
+    if delay as usize > DELAY_MAX {
+        return Err(value("harvest.sensing_delay", format!("{delay} periods are too many, give 0 to {DELAY_MAX}")));
+    }
+    Ok(Sensing {
+        phase: in_range("harvest.host_phase", section.host_phase, 0.0, 0.99)?.unwrap_or(base.phase),
+        delay,
+        noise: in_range("harvest.sensing_noise", section.sensing_noise, 0.0, 1.0)?.unwrap_or(base.noise),
+    })
+}
+
+fn in_range(key: &'static str, given: Option<f64>, least: f64, most: f64) -> Result<Option<f64>, ScenarioError> {
+    match given {
+        Some(number) if !(least..=most).contains(&number) => {
+            Err(value(key, format!("{number} is out of range, give {least} to {most}")))
+        }
+        _ => Ok(given),
+    }
+}
+
+/// The one of `all` that is called so.
+fn by_name<T: Copy>(
+    key: &'static str,
+    given: &Option<String>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<Option<T>, ScenarioError> {
+    let Some(given) = given else { return Ok(None) };
+    let names = || all.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ");
+    let found = all.iter().copied().find(|&one| name(one) == given);
+    found.map(Some).ok_or_else(|| value(key, format!("there is no {given:?}, give one of {}", names())))
 }
 
 /// How long to run.
@@ -249,7 +293,7 @@ pub(crate) fn sources(
 pub(crate) fn warming_sources(
     scenario: &Scenario,
     design: Design,
-    jobs: Option<&JobFile>,
+    jobs: Option<&JobFiles>,
     capacity_bytes: u64,
     files: &'static dyn Files,
 ) -> Result<Vec<Source>, ScenarioError> {

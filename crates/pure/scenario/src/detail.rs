@@ -1,6 +1,7 @@
 //! From a world's raw figures to the distributions and series of the report.
 
 use crate::run::DesignRun;
+use crate::steadiness::redirected;
 use flashyard_report::{
     CAUSES, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile,
     SplitRow, Timeline,
@@ -117,6 +118,7 @@ fn drive_timeline(figures: &JbofFigures, number: usize) -> DriveTimeline {
         series.latency_mean_us.push((ios > 0).then(|| waited / ios as f64));
         series.processor_utilization.push(share(|drive| drive.busy, servers.cores));
         series.lent_utilization.push(share(|drive| drive.lent, servers.cores));
+        series.redirected_share.push(redirected(begin, end, number));
         series.bus_utilization.push(share(|drive| drive.bus, servers.channels));
         series.die_utilization.push(share(|drive| drive.die, servers.dies));
         series.mapping_miss_ratio.push(ratio(count(|drive| drive.misses), count(|drive| drive.accesses)));

@@ -1,11 +1,11 @@
 //! Job files of fio as the workload of a scenario.
 //!
-//! Every busy drive runs all jobs of the file, as if fio ran on each: a clone of a job is a stream of requests with
+//! Every busy drive runs all jobs of its file, as if fio ran on each: a clone of a job is a stream of requests with
 //! its own depth, and the streams of a drive that run at once share it.
 
 use crate::Files;
 use crate::parse::ScenarioError;
-use crate::schema::{Scenario, WorkloadSection};
+use crate::schema::{OneOrMany, Scenario, WorkloadSection};
 use flashyard_kernel::Rng;
 use flashyard_systems::jbof::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
 use flashyard_units::SimSpan;
@@ -23,12 +23,26 @@ fn value(key: &'static str, message: String) -> ScenarioError {
     ScenarioError::Value { key, message }
 }
 
-impl JobFile {
-    /// The job file that the scenario names, if it names one.
+/// The job files of the busy drives: drive by drive, and again from the first.
+#[derive(Clone, Debug)]
+pub(crate) struct JobFiles(Vec<JobFile>);
+
+impl JobFiles {
+    /// The job files that the scenario names, if it names any.
     ///
     /// Errors: a file that is not there, what is wrong in it with its line, keys that exclude a job file.
     pub(crate) fn load(scenario: &Scenario, files: &dyn Files) -> Result<Option<Self>, ScenarioError> {
-        let Some(name) = &scenario.workload.fio else { return Ok(None) };
+        let names = match &scenario.workload.fio {
+            None => return Ok(None),
+            Some(OneOrMany::One(name)) => std::slice::from_ref(name),
+            Some(OneOrMany::Many(names)) => names,
+        };
+        if names.is_empty() {
+            return Err(value(
+                "workload.fio",
+                "no job file given, give one for all busy drives or one each".to_owned(),
+            ));
+        }
         if let Some(key) = other_key(&scenario.workload) {
             return Err(value("workload.fio", format!("the job file says everything, leave out workload.{key}")));
         }
@@ -36,31 +50,32 @@ impl JobFile {
             let message = "a job file says when its jobs end; leave it out, or cut the run short with run.measure";
             return Err(value("run.requests_per_drive", message.to_owned()));
         }
-        let text = files.text(name).map_err(|message| value("workload.fio", message))?;
-        let jobs = FioJobs::parse(&text).map_err(|error| at(name, &error))?;
-        Ok(Some(Self { jobs, name: name.clone() }))
+        let load = |name: &String| {
+            let text = files.text(name).map_err(|message| value("workload.fio", message))?;
+            let jobs = FioJobs::parse(&text).map_err(|error| at(name, &error))?;
+            Ok(JobFile { jobs, name: name.clone() })
+        };
+        // A drive that is not busy runs no file.
+        let needed = names.iter().take(scenario.jbof.busy_drives.max(1) as usize);
+        Ok(Some(Self(needed.map(load).collect::<Result<_, ScenarioError>>()?)))
     }
 
-    fn ramp(scenario: &Scenario, job: &FioJob) -> SimSpan {
-        scenario.run.warmup.map_or(job.ramp, |time| time.0)
+    /// The files, each once.
+    pub(crate) fn files(&self) -> &[JobFile] {
+        &self.0
     }
 
-    /// The window of the box opens when the first job begins to count.
-    fn warmup(&self, scenario: &Scenario) -> SimSpan {
-        let of_first_stage = self.jobs.jobs.iter().filter(|job| job.stage == 0);
-        let begins = of_first_stage.map(|job| job.start_delay + Self::ramp(scenario, job));
-        begins.min().unwrap_or(SimSpan::ZERO)
+    /// The file of a busy drive.
+    pub(crate) fn of(&self, drive: usize) -> &JobFile {
+        &self.0[drive % self.0.len()]
     }
 
-    /// How long to run: until every job has ended, or for `run.measure` if that is shorter.
+    /// How long to run: until every job has ended, or for `run.measure` if that is shorter. The window of the box opens
+    /// when the first job begins to count.
     pub(crate) fn plan(&self, scenario: &Scenario) -> RunPlan {
         let stop = scenario.run.measure.map_or(StopRule::StreamEnd, |time| StopRule::After(time.0));
-        RunPlan { warmup: self.warmup(scenario), stop, depth: None, seed: scenario.seed }
-    }
-
-    /// The clones of all jobs in the order of the file, with their numbers.
-    pub(crate) fn clones(&self) -> impl Iterator<Item = (usize, &FioJob, u32)> {
-        self.jobs.jobs.iter().enumerate().flat_map(|(index, job)| (0..job.clones).map(move |clone| (index, job, clone)))
+        let warmup = self.0.iter().map(|file| file.warmup(scenario)).min().unwrap_or(SimSpan::ZERO);
+        RunPlan { warmup, stop, depth: None, seed: scenario.seed }
     }
 
     /// The streams of all busy drives: drive by drive, in the order of [`JobFile::clones`].
@@ -69,23 +84,67 @@ impl JobFile {
     pub(crate) fn streams(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<StreamSpec>, ScenarioError> {
         let mut streams = Vec::new();
         for drive in 0..scenario.jbof.busy_drives as u16 {
-            for (index, job, clone) in self.clones() {
-                let source = self.source(scenario.seed, "fio", capacity, drive, (index, job, clone))?;
-                let depth = job.depth();
-                let pacing = if job.is_paced() { Pacing::Timed { depth } } else { Pacing::Closed { depth } };
-                let think = Think { span: job.think, requests: job.think_requests };
-                streams.push(StreamSpec {
-                    stage: job.stage,
-                    delay: job.start_delay,
-                    ramp: Self::ramp(scenario, job),
-                    length: job.runtime,
-                    sample: job.sample,
-                    think: (job.think > SimSpan::ZERO).then_some(think),
-                    ..StreamSpec::new(drive, source, pacing)
-                });
-            }
+            self.of(drive.into()).add_streams(scenario, capacity, drive, &mut streams)?;
         }
         Ok(streams)
+    }
+
+    /// For each busy drive a source that takes turns among its streams.
+    pub(crate) fn warming_sources(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<Source>, ScenarioError> {
+        let all = |drive: u16| self.of(drive.into()).warming_source(scenario, capacity, drive);
+        (0..scenario.jbof.busy_drives as u16).map(all).collect()
+    }
+
+    /// What drives the run, in words.
+    pub(crate) fn describe(&self, busy_drives: u32) -> String {
+        if let [only] = self.files() {
+            return format!("fio job file {} on each of {busy_drives} drives{}", only.in_words(), only.notes());
+        }
+        let files: Vec<String> = self.0.iter().map(|file| file.in_words() + &file.notes()).collect();
+        format!("fio job files, given out to {busy_drives} drives in turn: {}", files.join("; "))
+    }
+}
+
+impl JobFile {
+    fn ramp(scenario: &Scenario, job: &FioJob) -> SimSpan {
+        scenario.run.warmup.map_or(job.ramp, |time| time.0)
+    }
+
+    /// When the first job begins to count.
+    fn warmup(&self, scenario: &Scenario) -> SimSpan {
+        let of_first_stage = self.jobs.jobs.iter().filter(|job| job.stage == 0);
+        let begins = of_first_stage.map(|job| job.start_delay + Self::ramp(scenario, job));
+        begins.min().unwrap_or(SimSpan::ZERO)
+    }
+
+    /// The clones of all jobs in the order of the file, with their numbers.
+    pub(crate) fn clones(&self) -> impl Iterator<Item = (usize, &FioJob, u32)> {
+        self.jobs.jobs.iter().enumerate().flat_map(|(index, job)| (0..job.clones).map(move |clone| (index, job, clone)))
+    }
+
+    fn add_streams(
+        &self,
+        scenario: &Scenario,
+        capacity: u64,
+        drive: u16,
+        streams: &mut Vec<StreamSpec>,
+    ) -> Result<(), ScenarioError> {
+        for (index, job, clone) in self.clones() {
+            let source = self.source(scenario.seed, "fio", capacity, drive, (index, job, clone))?;
+            let depth = job.depth();
+            let pacing = if job.is_paced() { Pacing::Timed { depth } } else { Pacing::Closed { depth } };
+            let think = Think { span: job.think, requests: job.think_requests };
+            streams.push(StreamSpec {
+                stage: job.stage,
+                delay: job.start_delay,
+                ramp: Self::ramp(scenario, job),
+                length: job.runtime,
+                sample: job.sample,
+                think: (job.think > SimSpan::ZERO).then_some(think),
+                ..StreamSpec::new(drive, source, pacing)
+            });
+        }
+        Ok(())
     }
 
     fn source(
@@ -101,20 +160,18 @@ impl JobFile {
         Ok(Box::new(source))
     }
 
-    /// For each busy drive a source that takes turns among its streams.
-    pub(crate) fn warming_sources(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<Source>, ScenarioError> {
-        let all = |drive| {
-            let sources = self.clones().map(|clone| self.source(scenario.seed, "fio.warming", capacity, drive, clone));
-            Ok(Box::new(Interleaved::new(sources.collect::<Result<_, ScenarioError>>()?)) as Source)
-        };
-        (0..scenario.jbof.busy_drives as u16).map(all).collect()
+    fn warming_source(&self, scenario: &Scenario, capacity: u64, drive: u16) -> Result<Source, ScenarioError> {
+        let sources = self.clones().map(|clone| self.source(scenario.seed, "fio.warming", capacity, drive, clone));
+        Ok(Box::new(Interleaved::new(sources.collect::<Result<_, ScenarioError>>()?)))
     }
 
-    /// What drives the run, in words.
-    pub(crate) fn describe(&self, busy_drives: u32) -> String {
+    fn in_words(&self) -> String {
         let names: Vec<String> = self.jobs.jobs.iter().map(in_words).collect();
-        let notes: String = self.jobs.notes().into_iter().map(|note| format!("; {note}")).collect();
-        format!("fio job file {} ({}) on each of {busy_drives} drives{notes}", self.name, names.join(", "))
+        format!("{} ({})", self.name, names.join(", "))
+    }
+
+    fn notes(&self) -> String {
+        self.jobs.notes().into_iter().map(|note| format!("; {note}")).collect()
     }
 }
 

@@ -22,19 +22,26 @@ pub fn fio_report(run: &DesignRun) -> FioReport {
                 .iter()
                 .map(|stream| FioStream { name: format!("drive-{}", stream.drive), ..of_stream(stream) }),
         ),
-        Some(file) => {
-            found.globals.clone_from(&file.jobs.globals);
-            for (place, (_, job, _)) in file.clones().enumerate() {
-                // Streams lie drive by drive.
-                let of_clone = figures.streams.iter().skip(place).step_by(file.jobs.streams());
-                found.streams.extend(of_clone.map(|stream| FioStream {
-                    name: job.name.clone(),
-                    group: job.group,
-                    group_reporting: job.group_reporting,
-                    options: job.options.clone(),
-                    depth: job.depth(),
-                    ..of_stream(stream)
-                }));
+        Some(jobs) => {
+            if let [only] = jobs.files() {
+                found.globals.clone_from(&only.jobs.globals);
+            }
+            let drives: Vec<u16> = figures.streams.iter().map(|stream| stream.drive).collect();
+            let busy = drives.last().map_or(0, |&last| usize::from(last) + 1);
+            for (number, file) in jobs.files().iter().enumerate() {
+                for (place, (_, job, _)) in file.clones().enumerate() {
+                    // Streams lie drive by drive.
+                    let begin = |drive: usize| drives.partition_point(|&other| usize::from(other) < drive);
+                    let runs_it = (number..busy).step_by(jobs.files().len());
+                    found.streams.extend(runs_it.map(|drive| FioStream {
+                        name: job.name.clone(),
+                        group: job.group,
+                        group_reporting: job.group_reporting,
+                        options: job.options.clone(),
+                        depth: job.depth(),
+                        ..of_stream(&figures.streams[begin(drive) + place])
+                    }));
+                }
             }
         }
     }

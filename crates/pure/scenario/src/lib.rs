@@ -15,6 +15,7 @@ mod quantity;
 pub mod reproduce;
 mod run;
 mod schema;
+mod steadiness;
 mod sweep;
 mod traces;
 

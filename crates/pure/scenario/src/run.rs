@@ -3,16 +3,18 @@
 use crate::assemble;
 use crate::detail::{detail, split_rows};
 use crate::explore::{equipment, explorer, load};
-use crate::fio::JobFile;
+use crate::fio::JobFiles;
 use crate::parse::ScenarioError;
+use crate::steadiness::{Steadiness, steadiness};
 use crate::sweep::{label, swept};
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    CAUSES, Compute, DesignResult, DriveResult, Equipment, LatencySummary, Laws, Prices, ReportDocument, RunReport,
-    Shares, bill_of_materials,
+    CAUSES, Compute, DesignResult, DriveResult, Equipment, HarvestResult, LatencySummary, Laws, Prices, ReportDocument,
+    RunReport, Shares, bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
+use flashyard_units::SimSpan;
 
 /// A design that was run, with its raw figures.
 pub struct DesignRun {
@@ -20,8 +22,8 @@ pub struct DesignRun {
     pub figures: JbofFigures,
     /// Figures as reports give them.
     pub result: DesignResult,
-    /// The job file that drove it, if one did.
-    pub(crate) jobs: Option<JobFile>,
+    /// The job files that drove it, if any did.
+    pub(crate) jobs: Option<JobFiles>,
     /// What its drives were given.
     pub(crate) equipment: Equipment,
 }
@@ -71,7 +73,7 @@ pub fn run_design(
 ) -> Result<DesignRun, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
     config.validate()?;
-    let jobs = JobFile::load(scenario, files)?;
+    let jobs = JobFiles::load(scenario, files)?;
     let capacity = u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
     let mut jbof = match &jobs {
         Some(jobs) => Jbof::with_streams(config, jobs.plan(scenario), jobs.streams(scenario, capacity)?)?,
@@ -169,6 +171,14 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
         host_utilization: figures.host_utilization,
         redirected_share: figures.redirected as f64 / (figures.requests.max(1)) as f64,
         lent_segments: segments,
+        harvest: HarvestResult {
+            processors_taken: figures.harvest.processors_taken,
+            processors_returned: figures.harvest.processors_returned,
+            memories_taken: figures.harvest.memories_taken,
+            memories_returned: figures.harvest.memories_returned,
+            contended: figures.harvest.contended,
+            forced: figures.harvest.forced,
+        },
         laws: Laws {
             hold: figures.sanity.holds(),
             broken: figures
@@ -183,12 +193,12 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
             .drives
             .iter()
             .enumerate()
-            .map(|(number, drive)| drive_result(number, drive, seconds, drive_price))
+            .map(|(number, drive)| drive_result(number, drive, &steadiness(figures, number), seconds, drive_price))
             .collect(),
     }
 }
 
-fn drive_result(number: usize, drive: &DriveFigures, seconds: f64, price: f64) -> DriveResult {
+fn drive_result(number: usize, drive: &DriveFigures, redirected: &Steadiness, seconds: f64, price: f64) -> DriveResult {
     let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
     DriveResult {
         name: format!("drive-{number}"),
@@ -200,6 +210,9 @@ fn drive_result(number: usize, drive: &DriveFigures, seconds: f64, price: f64) -
         latency_us: LatencySummary::from(&drive.latency),
         processor_utilization: drive.processor_utilization,
         lent_utilization: drive.lent_utilization,
+        redirected_share: redirected.mean,
+        redirected_swing: redirected.swing,
+        redirected_settled_seconds: redirected.settled.map(SimSpan::as_secs_f64),
         flash_utilization: drive.flash_utilization(),
         mapping_miss_ratio: drive.cache.miss_ratio(),
         write_amplification: drive.ftl.write_amplification(),

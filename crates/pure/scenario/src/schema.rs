@@ -256,8 +256,20 @@ pub struct HarvestSection {
     pub lender_weight: Option<u32>,
     /// Weight of a shadow queue.
     pub shadow_weight: Option<u32>,
-    /// Step towards the balance law each period; 1 is the literal rule.
+    /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
+    pub lender_choice: Option<String>,
+    /// How the driver balances: literal, damped or water-filling.
+    pub balance: Option<String>,
+    /// Step towards the rule's share each period; 1 is the literal rule.
     pub damping: Option<f64>,
+    /// How long after the drives the host looks at the descriptors, as a share of a period.
+    pub host_phase: Option<f64>,
+    /// Whole periods that the utilizations which the driver balances by are old.
+    pub sensing_delay: Option<u32>,
+    /// Standard deviation of these utilizations, as a share of the value.
+    pub sensing_noise: Option<f64>,
+    /// How much lending may raise the p99 of a lender's own commands, as a share of it: 0.1 is a tenth.
+    pub lender_p99_cap: Option<f64>,
     /// Miss ratio above which mapping memory is borrowed.
     pub target_miss_ratio: Option<f64>,
     /// Whether borrowed memory is warm at once.
@@ -282,9 +294,10 @@ pub struct VhSection {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadSection {
-    /// Job file of fio, from the directory of the scenario: every busy drive runs all its jobs at once. No other key
-    /// of this section goes with it.
-    pub fio: Option<String>,
+    /// Job files of fio, from the directory of the scenario: one for all busy drives, or one each in order, given out
+    /// again from the first when there are fewer. A drive runs all jobs of its file at once. No other key of this section
+    /// goes with it.
+    pub fio: Option<OneOrMany>,
     /// Trace files: one for all busy drives, or one each.
     pub trace: Option<OneOrMany>,
     /// Trace files, one a busy drive in order; fewer than drives are given out again from the first, each time at

@@ -11,6 +11,7 @@ import type { Page } from "../page.ts";
 const METRICS: HeatMetric[] = [
   { name: "Cores busy", series: (drive) => drive.processor_utilization, none: "unknown" },
   { name: "Cores lent to others", series: (drive) => drive.lent_utilization, none: "unknown" },
+  { name: "Commands sent to lenders", series: (drive) => drive.redirected_share, none: "unknown" },
   { name: "Buses busy", series: (drive) => drive.bus_utilization, none: "unknown" },
   { name: "Dies busy", series: (drive) => drive.die_utilization, none: "unknown" },
   { name: "Mapping misses", series: (drive) => drive.mapping_miss_ratio, none: "no mapping access" },

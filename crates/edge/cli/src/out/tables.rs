@@ -42,6 +42,7 @@ pub(super) fn timeline(document: &ReportDocument) -> Table<'_> {
         ("latency_mean_us".into(), maybe(|drive| &drive.latency_mean_us)),
         ("processor_busy_share".into(), numbers(|drive| &drive.processor_utilization)),
         ("lent_busy_share".into(), numbers(|drive| &drive.lent_utilization)),
+        ("redirected_share".into(), numbers(|drive| &drive.redirected_share)),
         ("bus_busy_share".into(), numbers(|drive| &drive.bus_utilization)),
         ("die_busy_share".into(), numbers(|drive| &drive.die_utilization)),
         ("mapping_miss_ratio".into(), maybe(|drive| &drive.mapping_miss_ratio)),
@@ -138,6 +139,9 @@ pub(super) fn drives(document: &ReportDocument) -> Table<'_> {
         designs.flat_map(|design| design.drives.iter().map(move |drive| (design.name.as_str(), drive))).collect();
     let count = |figure: fn(&DriveResult) -> u64| Values::U64(rows.iter().map(|(_, drive)| figure(drive)).collect());
     let number = |figure: fn(&DriveResult) -> f64| Values::F64(rows.iter().map(|(_, drive)| figure(drive)).collect());
+    let maybe = |figure: fn(&DriveResult) -> Option<f64>| {
+        Values::OptionalF64(rows.iter().map(|(_, drive)| figure(drive)).collect())
+    };
     vec![
         ("design".into(), Values::Text(rows.iter().map(|(design, _)| (*design).to_owned()).collect())),
         ("drive".into(), Values::Text(rows.iter().map(|(_, drive)| drive.name.clone()).collect())),
@@ -153,6 +157,9 @@ pub(super) fn drives(document: &ReportDocument) -> Table<'_> {
         ("latency_max_us".into(), number(|drive| drive.latency_us.max)),
         ("processor_busy_share".into(), number(|drive| drive.processor_utilization)),
         ("lent_busy_share".into(), number(|drive| drive.lent_utilization)),
+        ("redirected_share".into(), number(|drive| drive.redirected_share)),
+        ("redirected_swing".into(), number(|drive| drive.redirected_swing)),
+        ("redirected_settled_seconds".into(), maybe(|drive| drive.redirected_settled_seconds)),
         ("flash_busy_share".into(), number(|drive| drive.flash_utilization)),
         ("mapping_miss_ratio".into(), number(|drive| drive.mapping_miss_ratio)),
         ("write_amplification_ratio".into(), number(|drive| drive.write_amplification)),

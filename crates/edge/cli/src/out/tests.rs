@@ -1,8 +1,8 @@
 use super::write_parquet;
 use flashyard_columns::{TableReader, Values};
 use flashyard_report::{
-    CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, Equipment, Explorer, LatencyBucket, LatencySummary,
-    Laws, Lending, LentResource, ReportDocument, RunReport, SplitRow, Timeline,
+    CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, Equipment, Explorer, HarvestResult, LatencyBucket,
+    LatencySummary, Laws, Lending, LentResource, ReportDocument, RunReport, SplitRow, Timeline,
 };
 use std::fs::File;
 use std::path::Path;
@@ -20,6 +20,9 @@ fn drive_result(name: &str) -> DriveResult {
         latency_us: LatencySummary { mean: 70.0, p50: 69.0, p99: 99.0, p999: 101.0, max: 102.0 },
         processor_utilization: 0.5,
         lent_utilization: 0.25,
+        redirected_share: 0.5,
+        redirected_swing: 0.25,
+        redirected_settled_seconds: Some(0.125),
         flash_utilization: 0.75,
         mapping_miss_ratio: 0.125,
         write_amplification: 1.5,
@@ -51,6 +54,7 @@ fn design_result(name: &str) -> DesignResult {
         host_utilization: 0.1,
         redirected_share: 0.2,
         lent_segments: 3,
+        harvest: HarvestResult::default(),
         laws: Laws { hold: true, broken: Vec::new() },
         drives: vec![drive_result("ssd0"), drive_result("ssd1")],
     }
@@ -67,6 +71,7 @@ fn drive_timeline(name: &str, base: f64) -> DriveTimeline {
         latency_mean_us: vec![None, Some(base)],
         processor_utilization: series(0.0),
         lent_utilization: series(0.0),
+        redirected_share: series(0.0),
         bus_utilization: series(0.0),
         die_utilization: series(0.0),
         mapping_miss_ratio: vec![Some(0.25), None],

@@ -7,7 +7,7 @@ use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_stats::{Cause, TimeSplit};
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 
 impl Jbof {
     /// The drive completes the request's command at `at`; the application hears of it later.
@@ -37,6 +37,14 @@ impl Jbof {
         }
         let journey = &mut self.journeys[id as usize];
         journey.time.merge(time);
+        if self.config.harvest.lender_p99_cap.is_some()
+            && lender == owner
+            && let Some(harvest) = &mut self.harvest
+        {
+            let host = journey.time.get(Cause::Host);
+            let whole = at.since(self.requests[id as usize].issued);
+            harvest.served_own(owner, SimSpan::from_ps(whole.as_ps().saturating_sub(host.as_ps())));
+        }
         journey.time.add(Cause::Host, latency);
         let heard = at + latency;
         if heard == now {

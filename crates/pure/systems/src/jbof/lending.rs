@@ -38,6 +38,7 @@ impl Jbof {
     /// One period of the host driver: it loads every processor descriptor of the box, and looks after the drives.
     pub(super) fn tick_host(&mut self, now: SimTime) {
         let period = self.config.harvest.period;
+        self.account_shares(now);
         if let Some(harvest) = &mut self.harvest {
             harvest.tick_host();
             // A line holds four descriptors; the host waits for one line after the other on one of its cores.

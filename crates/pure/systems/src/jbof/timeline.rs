@@ -62,6 +62,8 @@ pub struct DriveCounters {
     pub host_slots: u64,
     /// Slots programmed.
     pub programmed_slots: u64,
+    /// Share of its commands that the driver sends to lenders, in millionths, times picoseconds.
+    pub redirected: u128,
 }
 
 /// All counters at one instant.
@@ -119,12 +121,23 @@ pub(super) struct LendingLedger {
     memory: BTreeMap<(u16, u16), u128>,
     /// Up to when `memory` is complete.
     since: SimTime,
+    /// By borrower, in millionths times picoseconds.
+    redirected: Vec<u128>,
+    /// Up to when `redirected` is complete.
+    redirected_since: SimTime,
 }
 
 impl LendingLedger {
     pub(super) fn new(drives: usize, lends: bool) -> Self {
         let pairs = if lends { drives * drives } else { 0 };
-        Self { drives, processor: vec![SimSpan::ZERO; pairs], memory: BTreeMap::new(), since: SimTime::ZERO }
+        Self {
+            drives,
+            processor: vec![SimSpan::ZERO; pairs],
+            memory: BTreeMap::new(),
+            since: SimTime::ZERO,
+            redirected: vec![0; drives],
+            redirected_since: SimTime::ZERO,
+        }
     }
 
     /// Core time of `lender` goes to a command of `borrower`.
@@ -160,6 +173,7 @@ impl Jbof {
 
     fn add_reading(&mut self, at: SimTime) {
         self.account_loans(at);
+        self.account_shares(at);
         let drives = (0..self.drives.len()).map(|number| self.drive_counters(number)).collect();
         let processor_lent = self.lending.processor_lent();
         let memory_lent = self.lending.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect();
@@ -176,6 +190,17 @@ impl Jbof {
         self.lending.since = now;
     }
 
+    /// Books the shares of commands that went to lenders since the last account; to be called before the driver moves
+    /// them.
+    pub(super) fn account_shares(&mut self, now: SimTime) {
+        let Some(harvest) = &self.harvest else { return };
+        let span = u128::from(now.since(self.lending.redirected_since).as_ps());
+        for (borrower, sum) in (0..).zip(&mut self.lending.redirected) {
+            *sum += (harvest.driver().redirected(borrower) * 1e6) as u128 * span;
+        }
+        self.lending.redirected_since = now;
+    }
+
     fn drive_counters(&self, number: usize) -> DriveCounters {
         let drive = &self.drives[number];
         let (cache, ftl) = (drive.data.cache.counters(), drive.data.ftl.counters());
@@ -189,6 +214,7 @@ impl Jbof {
             misses: cache.misses,
             host_slots: ftl.host_slots,
             programmed_slots: ftl.host_slots + ftl.moved_slots + ftl.padded_slots,
+            redirected: self.lending.redirected[number],
         }
     }
 }

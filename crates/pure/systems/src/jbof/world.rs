@@ -333,8 +333,9 @@ impl Jbof {
         if self.harvest.is_some() || self.resilience.is_some() {
             let period = self.config.harvest.period;
             self.runner.queue.push(SimTime::ZERO + period, Event::Tick);
-            // The host's periods are not those of the drives: on average it sees a change half a period later. [A]
-            self.runner.queue.push(SimTime::ZERO + period + period / 2, Event::HostTick);
+            // The host's periods are not those of the drives.
+            let phase = SimSpan::from_ps((period.as_ps() as f64 * self.config.harvest.sensing.phase) as u64);
+            self.runner.queue.push(SimTime::ZERO + period + phase, Event::HostTick);
         }
         if self.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);

@@ -3,6 +3,7 @@
 //! Looking for an offer takes time: the drive's firmware loads every descriptor of every peer, then sends a
 //! compare-and-swap to the one it likes best. Somebody else may have come first: then it goes on to the next.
 
+use super::choice::{self, Candidate};
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
 use super::driver::OWN_QUEUE;
 use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
@@ -43,8 +44,7 @@ impl Harvest {
         self.drop_lost_processors(drive);
         // What the cores would do alone: their own work over the share that stayed home.
         let demand = reading.processor / (1.0 - reading.redirected).max(0.05);
-        let pointless =
-            demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
+        let pointless = demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
         let manager = &self.managers[drive as usize];
         if pointless && !manager.processors.is_empty() {
             self.release_processors(drive);
@@ -90,8 +90,7 @@ impl Harvest {
     /// was enough, and borrowers of one instant share what there is. [A]
     pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> bool {
         let alone = curve.miss_ratio(u64::from(reading.local_pages));
-        let enough_alone =
-            reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
+        let enough_alone = reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
         let mut held = std::mem::take(&mut self.managers[drive as usize].memories);
         held.retain_mut(|memory| self.keep_memory(drive, memory, enough_alone));
         let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();
@@ -157,25 +156,37 @@ impl Harvest {
     pub fn scanned(&mut self, drive: u16) {
         let Some(mut search) = self.managers[drive as usize].search.take() else { return };
         let count = self.managers.len() as u16;
+        let mut processors: Vec<Candidate<(u16, u16, Descriptor)>> = Vec::new();
         for step in (1..count).rev() {
             // Peers are read from the next one on, so that borrowers of one instant spread. [A] sheet xbof §3.2
             let lender = (drive + step) % count;
             if !self.reachable[lender as usize] {
                 continue;
             }
+            let first = processors.len();
+            let mut holders = 0;
             for index in (0..self.tables.per_drive() as u16).rev() {
                 let descriptor = self.tables.load(lender, index);
-                let wanted = match descriptor.kind() {
-                    DescriptorKind::Processor => search.processor,
-                    DescriptorKind::Memory => search.memory && !self.borrows_memory_of(drive, lender),
-                };
-                if wanted && descriptor.is_valid() && descriptor.borrower() == NOBODY {
-                    search.found.push((lender, index, descriptor));
+                let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
+                match descriptor.kind() {
+                    DescriptorKind::Processor if search.processor && free => {
+                        let (_, utilization) = descriptor.utilizations();
+                        processors.push(Candidate { offer: (lender, index, descriptor), utilization, holders: 0 });
+                    }
+                    DescriptorKind::Processor => holders += u32::from(descriptor.borrower() != NOBODY),
+                    DescriptorKind::Memory => {
+                        if search.memory && free && !self.borrows_memory_of(drive, lender) {
+                            search.found.push((lender, index, descriptor));
+                        }
+                    }
                 }
             }
+            processors[first..].iter_mut().for_each(|candidate| candidate.holders = holders);
         }
-        // Best last, and of equals the nearest last: the sort is stable.
-        search.found.sort_by_key(|&(_, _, descriptor)| preference(descriptor));
+        // Best last, and of equals the nearest last: the sort is stable. Of memory the largest. [A] sheet xbof §3.2
+        search.found.sort_by_key(|&(_, _, descriptor)| descriptor.amount());
+        choice::order(self.config.lender_choice, &mut processors, &mut self.choosers[drive as usize]);
+        search.found.extend(processors.into_iter().map(|candidate| candidate.offer));
         self.send_swap(drive, search);
     }
 
@@ -272,12 +283,4 @@ fn is_held(descriptor: Descriptor, drive: u16, kind: DescriptorKind) -> bool {
 /// The borrower id becomes nobody, unless it is another's by now.
 pub(super) fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
     if descriptor.borrower() == drive as u8 { descriptor.released() } else { descriptor }
-}
-
-/// How much a borrower likes an offer: the least loaded processor, the largest memory. [A] sheet xbof §3.2
-fn preference(descriptor: Descriptor) -> u32 {
-    match descriptor.kind() {
-        DescriptorKind::Processor => 65_535 - (descriptor.amount() & 0xFFFF),
-        DescriptorKind::Memory => descriptor.amount(),
-    }
 }

@@ -1,6 +1,8 @@
 //! Parameters of harvesting.
 
-use super::balance::Weights;
+use super::balance::{BalanceRule, Weights};
+use super::choice::LenderChoice;
+use super::sensing::Sensing;
 use flashyard_units::SimSpan;
 
 /// Parameters of XBOF's harvesting. Defaults are those of the sheet, §4.2 and §3.
@@ -30,10 +32,21 @@ pub struct HarvestConfig {
     pub withdraw_periods: u32,
     /// Lenders a borrower takes at most.
     pub lenders_max: u32,
+    /// Which of the processors on offer a borrower takes. Of mapping memory it takes the largest offer.
+    pub lender_choice: LenderChoice,
+    /// How the driver balances.
+    pub balance: BalanceRule,
     /// Weights of the balance law. [A]
     pub weights: Weights,
-    /// Step towards the law's share each period; 1 is the literal rule, which oscillates. [A]
+    /// Step towards the rule's share each period; the literal rule takes whole steps. [A]
     pub damping: f64,
+    /// What comes between the monitors and the driver.
+    pub sensing: Sensing,
+    /// How much lending may raise the p99 of a lender's own commands, as a share of it; `None` lets it cost what it
+    /// costs.
+    pub lender_p99_cap: Option<f64>,
+    /// Seed of the random choices.
+    pub seed: u64,
     /// Translation pages a segment holds: 2 MiB of 4 KiB pages. [P]
     pub pages_per_segment: u32,
     /// Redo records that the log page of a segment holds: 4 KiB of 8 bytes. [P] [A]
@@ -77,8 +90,13 @@ impl Default for HarvestConfig {
             memory_offers: 1,
             withdraw_periods: 3,
             lenders_max: 4,
+            lender_choice: LenderChoice::LeastLoaded,
+            balance: BalanceRule::Damped,
             weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
             damping: 0.5,
+            sensing: Sensing::default(),
+            lender_p99_cap: None,
+            seed: 0,
             pages_per_segment: 512,
             log_records: 512,
             target_miss_ratio: 0.10,

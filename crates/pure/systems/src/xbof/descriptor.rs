@@ -1,7 +1,7 @@
 //! The idle resource descriptor: one 128-bit word in the lender's exposed memory.
 //!
-//! From bit 0: valid 1, type 1, borrower 8, amount 32, info 64, version 22. Sum 128.
-//! Source: [P] sheet xbof §3.2; the packing order and the version counter are [A].
+//! From bit 0: valid 1, type 1, borrower 8, amount 32, info 64, limit 8, version 14. Sum 128.
+//! Source: [P] sheet xbof §3.2; the packing order and the version counter are [A], the limit is ours.
 
 /// The borrower id that means "nobody".
 pub const NOBODY: u8 = 0xFF;
@@ -68,7 +68,11 @@ const KIND: u32 = 1;
 const BORROWER: u32 = 2;
 const AMOUNT: u32 = 10;
 const INFO: u32 = 42;
-const VERSION: u32 = 106;
+const LIMIT: u32 = 106;
+const VERSION: u32 = 114;
+
+/// The limit field that sets none.
+const UNLIMITED: u8 = 0xFF;
 
 impl Descriptor {
     /// A descriptor that offers nothing.
@@ -83,9 +87,9 @@ impl Descriptor {
         Self(self.0 & !mask | (value << at & mask))
     }
 
-    /// The next version of this word; wraps after 2^22 changes.
+    /// The next version of this word; wraps after 2^14 changes: minutes, while a swap is under way for a microsecond.
     fn changed(self) -> Self {
-        self.with(VERSION, 22, self.field(VERSION, 22) + 1)
+        self.with(VERSION, 14, self.field(VERSION, 14) + 1)
     }
 
     /// The word as it lies in memory.
@@ -131,6 +135,7 @@ impl Descriptor {
             .with(BORROWER, 8, u128::from(NOBODY))
             .with(AMOUNT, 32, u128::from(amount))
             .with(INFO, 64, u128::from(info))
+            .with(LIMIT, 8, u128::from(UNLIMITED))
             .with(VALID, 1, 1)
             .changed()
     }
@@ -164,6 +169,19 @@ impl Descriptor {
     #[must_use]
     pub fn with_lender_utilization(self, lender: f64) -> Self {
         self.with(AMOUNT, 16, encode(lender)).changed()
+    }
+
+    /// The lender writes how much of its cores' time it lends at most, 0 to 1, in steps of 1/254; infinity is no limit.
+    #[must_use]
+    pub fn with_limit(self, limit: f64) -> Self {
+        let field = if limit.is_finite() { (limit.clamp(0.0, 1.0) * 254.0) as u128 } else { u128::from(UNLIMITED) };
+        self.with(LIMIT, 8, field).changed()
+    }
+
+    /// How much of its cores' time the lender lends at most; infinity is no limit.
+    pub fn limit(self) -> f64 {
+        let field = self.field(LIMIT, 8) as u8;
+        if field == UNLIMITED { f64::INFINITY } else { f64::from(field) / 254.0 }
     }
 
     /// Utilizations of borrower and lender, 0 to 1.
@@ -209,6 +227,8 @@ mod tests {
             let offer = Descriptor::INVALID.offered(DescriptorKind::Processor, 0, 7);
             let (b, l) = offer.with_borrower_utilization(borrower).with_lender_utilization(lender).utilizations();
             prop_assert!((b - borrower).abs() < 1e-4 && (l - lender).abs() < 1e-4);
+            let limited = offer.with_limit(lender).limit();
+            prop_assert!(offer.limit() == f64::INFINITY && (0.0..0.004).contains(&(lender - limited)));
         }
     }
 

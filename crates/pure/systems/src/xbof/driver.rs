@@ -4,10 +4,12 @@
 //! lender's shadow queue pair, both named by the descriptor; one that no longer is unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
-use super::balance::redirect_share;
+use super::balance::{BalanceRule, Vessel, demand, limited_share, redirect_share, water_filling};
 use super::config::HarvestConfig;
 use super::descriptor::{DescriptorKind, NOBODY, ProcessorInfo};
+use super::sensing::Record;
 use super::table::ResourceTables;
+use flashyard_kernel::Rng;
 
 /// Completion queue id of a drive's own queue pair for input and output; 0 is the admin queue. [X] NVMe
 pub const OWN_QUEUE: u16 = 1;
@@ -54,16 +56,29 @@ pub struct Driver {
     offers: usize,
     shadows: Vec<Shadow>,
     bindings: Vec<Vec<Binding>>,
+    /// What was seen and sent, one for each shadow queue pair: of its binding.
+    records: Vec<Record>,
+    rng: Rng,
+    /// Load that borrowers balanced before have been given on each lender in this period, beyond what was measured.
+    moved: Vec<f64>,
+    /// The lenders of the borrower being balanced, and what the rule gives them.
+    vessels: Vec<Vessel>,
+    shares: Vec<f64>,
     counters: DriverCounters,
 }
 
 impl Driver {
-    /// A driver of `drives` drives with `offers` shadow queue pairs each, none bound.
-    pub fn new(drives: usize, offers: usize) -> Self {
+    /// A driver of `drives` drives with `offers` shadow queue pairs each, none bound. `seed` is that of the noise.
+    pub fn new(drives: usize, offers: usize, seed: u64) -> Self {
         Self {
             offers,
             shadows: vec![Shadow::default(); drives * offers],
             bindings: vec![Vec::new(); drives],
+            records: vec![Record::default(); drives * offers],
+            rng: Rng::named(seed, "harvest.sensing"),
+            moved: vec![0.0; drives],
+            vessels: Vec::new(),
+            shares: Vec::new(),
             counters: DriverCounters::default(),
         }
     }
@@ -84,6 +99,11 @@ impl Driver {
     pub fn route(&self, borrower: u16, draw: f64) -> Option<(u16, u16)> {
         let bindings = &self.bindings[borrower as usize];
         bindings.iter().find(|binding| draw < binding.edge).map(|binding| (binding.lender, binding.offer))
+    }
+
+    /// The share of `borrower`'s commands that goes to lenders.
+    pub fn redirected(&self, borrower: u16) -> f64 {
+        self.bindings[borrower as usize].last().map_or(0.0, |binding| binding.edge)
     }
 
     /// A command enters a shadow queue.
@@ -113,8 +133,13 @@ impl Driver {
                 self.follow(tables, lender, offer);
             }
         }
+        self.moved.fill(0.0);
         for borrower in 0..drives {
-            self.balance(tables, borrower, config);
+            match config.balance {
+                BalanceRule::Literal => self.approach_law(tables, borrower, config, 1.0),
+                BalanceRule::Damped => self.approach_law(tables, borrower, config, config.damping),
+                BalanceRule::WaterFilling => self.fill(tables, borrower, config),
+            }
         }
     }
 
@@ -133,16 +158,20 @@ impl Driver {
     pub fn leaks(&self) -> Vec<String> {
         let held = self.shadows.iter().enumerate().filter(|(_, shadow)| shadow.in_flight > 0);
         held.map(|(place, shadow)| {
-            format!("{} commands in shadow queue {} of drive {}", shadow.in_flight, place % self.offers, place / self.offers)
+            format!(
+                "{} commands in shadow queue {} of drive {}",
+                shadow.in_flight,
+                place % self.offers,
+                place / self.offers
+            )
         })
         .collect()
     }
 
     fn follow(&mut self, tables: &ResourceTables, lender: u16, offer: u16) {
         let descriptor = tables.load(lender, offer);
-        let taken = descriptor.is_valid()
-            && descriptor.kind() == DescriptorKind::Processor
-            && descriptor.borrower() != NOBODY;
+        let taken =
+            descriptor.is_valid() && descriptor.kind() == DescriptorKind::Processor && descriptor.borrower() != NOBODY;
         let info = ProcessorInfo::unpack(descriptor.info());
         let borrower = u16::from(descriptor.borrower());
         let named = (borrower as usize) < self.bindings.len()
@@ -160,6 +189,7 @@ impl Driver {
         {
             self.shadow(lender, offer).borrower = Some(borrower);
             self.counters.bound += 1;
+            self.records[lender as usize * self.offers + offer as usize] = Record::default();
             self.bindings[borrower as usize].push(Binding { lender, offer, share: 0.0, edge: 0.0 });
         }
     }
@@ -173,14 +203,53 @@ impl Driver {
         }
     }
 
-    /// Moves every share towards the balance law, with the utilizations that the descriptors name.
-    fn balance(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig) {
+    /// Moves every share by `step` towards the balance law, with the utilizations that the descriptors name.
+    fn approach_law(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig, step: f64) {
         for binding in &mut self.bindings[borrower] {
-            let (own, lender) = tables.load(binding.lender, binding.offer).utilizations();
+            let descriptor = tables.load(binding.lender, binding.offer);
+            let record = &mut self.records[binding.lender as usize * self.offers + binding.offer as usize];
+            let (own, lender) = record.sense(descriptor.utilizations(), &config.sensing, &mut self.rng);
             let law = redirect_share(lender, own, &config.weights);
-            binding.share += config.damping * (law - binding.share);
+            binding.share += step * (law - binding.share);
+            binding.share = binding.share.min(limited_share(descriptor.limit(), own));
         }
         lay_out(&mut self.bindings[borrower]);
+    }
+
+    /// Moves the shares towards those that make the borrower and all of its lenders equally busy. Borrowers take turns:
+    /// each reckons with what those before it have just been given.
+    fn fill(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig) {
+        let Self { bindings, records, vessels, shares, moved, rng, offers, .. } = self;
+        let (bindings, sensing) = (&mut bindings[borrower], &config.sensing);
+        let place = |binding: &Binding| binding.lender as usize * *offers + binding.offer as usize;
+        vessels.clear();
+        let mut own: f64 = 0.0;
+        for binding in bindings.iter() {
+            let descriptor = tables.load(binding.lender, binding.offer);
+            let (seen, lender) = records[place(binding)].sense(descriptor.utilizations(), sensing, rng);
+            // Every descriptor names the borrower's utilization; one that it has not written yet says nothing.
+            own = own.max(seen);
+            vessels.push(Vessel { own: lender, limit: descriptor.limit() });
+        }
+        let home = 1.0 - bindings.iter().map(|binding| records[place(binding)].sent(sensing)).sum::<f64>();
+        let demand = demand(own, home);
+        for (binding, vessel) in bindings.iter().zip(vessels.iter_mut()) {
+            let lent = records[place(binding)].sent(sensing) * demand;
+            vessel.own = (vessel.own - lent).max(0.0) + moved[binding.lender as usize];
+        }
+        water_filling(demand, vessels, shares);
+        let now = |binding: &Binding| records[place(binding)].latest();
+        shares.iter_mut().zip(bindings.iter()).for_each(|(share, binding)| {
+            *share = now(binding) + config.damping * (*share - now(binding));
+        });
+        let kept = (1.0 - shares.iter().sum::<f64>()).max(0.01);
+        for (binding, &share) in bindings.iter_mut().zip(shares.iter()) {
+            let record = &mut records[place(binding)];
+            moved[binding.lender as usize] += (share - record.sent(sensing)) * demand;
+            record.send(share);
+            binding.share = share / (share + kept);
+        }
+        lay_out(bindings);
     }
 
     fn shadow(&mut self, lender: u16, offer: u16) -> &mut Shadow {
@@ -216,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_taken_descriptor_binds_and_a_released_one_is_bound_again_only_once_drained() {
-        let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1));
+        let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1, 0));
         let config = HarvestConfig::default();
         taken(&mut tables, INFO);
         driver.tick(&tables, &[true; 3], &config);
@@ -234,9 +303,59 @@ mod tests {
     }
 
     #[test]
+    fn water_filling_gives_two_lenders_what_each_has_left() {
+        let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1, 0));
+        let config = HarvestConfig { balance: BalanceRule::WaterFilling, ..Default::default() };
+        for lender in [1, 2] {
+            tables.update(lender, 0, |descriptor| {
+                descriptor.offered(DescriptorKind::Processor, 0, 0).taken(0, INFO.pack()).expect("free")
+            });
+        }
+        // A demand of 1.2 drives; one lender is busy to 30 % with its own, the other idle: (1.2 + 0.3) / 3 each.
+        for _ in 0..20 {
+            let shares: Vec<f64> = (1..3)
+                .map(|lender| {
+                    let binding = driver.bindings(0).iter().find(|binding| binding.lender == lender);
+                    binding.map_or(0.0, |binding| driver.records[binding.lender as usize].sent(&config.sensing))
+                })
+                .collect();
+            let own = (1.2 * (1.0 - shares[0] - shares[1])).min(1.0);
+            for (lender, alone) in [(1, 0.3), (2, 0.0)] {
+                tables.update(lender, 0, |now| {
+                    let busy = alone + 1.2 * shares[usize::from(lender) - 1];
+                    now.with_borrower_utilization(own).with_lender_utilization(busy)
+                });
+            }
+            driver.tick(&tables, &[true; 3], &config);
+        }
+        assert!((driver.redirected(0) - 0.7 / 1.2).abs() < 0.01, "{}", driver.redirected(0));
+        let first = driver.records[1].sent(&config.sensing);
+        assert!((first - 0.2 / 1.2).abs() < 0.01, "{first}");
+    }
+
+    #[test]
+    fn a_lenders_limit_holds_under_every_rule() {
+        for balance in BalanceRule::ALL {
+            let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1, 0));
+            let config = HarvestConfig { balance, ..Default::default() };
+            taken(&mut tables, INFO);
+            tables.update(1, 0, |now| now.with_limit(0.1));
+            for _ in 0..40 {
+                let share = driver.redirected(0);
+                tables.update(1, 0, |now| {
+                    now.with_borrower_utilization(0.9 * (1.0 - share)).with_lender_utilization(0.9 * share)
+                });
+                driver.tick(&tables, &[true; 2], &config);
+            }
+            let lent = driver.redirected(0) * 0.9;
+            assert!((0.09..0.101).contains(&lent), "{balance:?} lends {lent}");
+        }
+    }
+
+    #[test]
     fn queue_pairs_that_do_not_exist_are_not_bound() {
         for info in [ProcessorInfo { borrower_queue: 2, ..INFO }, ProcessorInfo { shadow_queue: 3, ..INFO }] {
-            let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1));
+            let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1, 0));
             taken(&mut tables, info);
             driver.tick(&tables, &[true; 2], &HarvestConfig::default());
             assert!(driver.bindings(0).is_empty());

@@ -9,10 +9,13 @@ use super::borrow::{HeldMemory, HeldProcessor, Search};
 use super::config::HarvestConfig;
 use super::descriptor::{NOBODY, ProcessorInfo};
 use super::driver::{Binding, Driver};
+use super::guard::LenderGuard;
 use super::table::ResourceTables;
 use super::trigger::ProcessorTrigger;
 use super::window::Region;
+use flashyard_kernel::Rng;
 use flashyard_stats::Shards;
+use flashyard_units::SimSpan;
 
 /// What the monitors of one drive read over the last period.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,6 +140,8 @@ pub(super) struct Manager {
     serving: Vec<Option<u16>>,
     /// Translation pages of its own memory, by the last reading.
     pub(super) local_pages: u32,
+    /// Holds what lending costs the drive's own commands to a cap, when there is one.
+    pub(super) guard: Option<Box<LenderGuard>>,
     /// Wants everything back that it lends: set by [`Harvest::withdraw`] for one period.
     pub(super) withdrawing: bool,
 }
@@ -148,6 +153,7 @@ impl Manager {
             lists: vec![Vec::new(); memories],
             waited: vec![0; processors + memories],
             serving: vec![None; processors],
+            guard: config.lender_p99_cap.map(|cap| Box::new(LenderGuard::new(cap))),
             ..Self::default()
         }
     }
@@ -164,6 +170,8 @@ pub struct Harvest {
     pub(super) actions: Vec<HarvestAction>,
     /// Whose memory can be reached.
     pub(super) reachable: Vec<bool>,
+    /// Random numbers of each drive, for its choice of lenders.
+    pub(super) choosers: Vec<Rng>,
 }
 
 impl Harvest {
@@ -173,12 +181,13 @@ impl Harvest {
         let count = drives as usize;
         Self {
             tables: ResourceTables::new(count, (config.processor_offers + config.memory_offers) as usize),
-            driver: Driver::new(count, config.processor_offers as usize),
+            driver: Driver::new(count, config.processor_offers as usize, config.seed),
             managers: (0..count).map(|_| Manager::new(&config)).collect(),
             loans: Vec::new(),
             counters: HarvestCounters::default(),
             actions: Vec::new(),
             reachable: vec![true; count],
+            choosers: (0..count).map(|drive| Rng::named(config.seed, &format!("harvest.choice.{drive}"))).collect(),
             config,
         }
     }
@@ -251,6 +260,14 @@ impl Harvest {
         }
         self.managers[drive as usize].withdrawing = false;
         self.search(drive, processor, memory);
+    }
+
+    /// A command of `drive` itself, run by its own cores, has completed after so long in the drive.
+    #[inline]
+    pub fn served_own(&mut self, drive: u16, latency: SimSpan) {
+        if let Some(guard) = &mut self.managers[drive as usize].guard {
+            guard.count(latency);
+        }
     }
 
     /// One period of the host driver.
@@ -358,8 +375,7 @@ mod tests {
         let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
         let seen = periods(&mut harvest, &[missing, reading(0.0)], 2);
         let log_pages = Region::LogPage(0).address();
-        let attach =
-            HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
+        let attach = HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
         assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 512 }, attach]);
         assert_eq!(harvest.loans(), [MemoryLoan { borrower: 0, lender: 1, segments: 7 }]);
         let seen = periods(&mut harvest, &[missing, missing], 2);

@@ -21,19 +21,32 @@ impl Harvest {
         if borrowing || manager.withdrawing || reading.processor_own > config.stop_lending_above {
             manager.lending = false;
         }
+        let mut limit = f64::INFINITY;
+        if let Some(guard) = &mut manager.guard {
+            limit = guard.turn(reading.processor - reading.processor_own);
+            manager.lending &= !guard.withdraws();
+        }
         let lending = manager.lending;
+        // The borrowers of this drive share what it lends.
+        let offers = 0..config.processor_offers as u16;
+        let borrowers = offers.filter(|&offer| self.tables.load(drive, offer).borrower() != NOBODY).count();
+        limit /= borrowers.max(1) as f64;
         for offer in 0..config.processor_offers as u16 {
             let descriptor = self.tables.load(drive, offer);
             if descriptor.is_valid() {
-                self.tables.update(drive, offer, |now| {
-                    if lending { now.with_lender_utilization(reading.processor) } else { now.withdrawn() }
-                });
+                self.tables.update(
+                    drive,
+                    offer,
+                    |now| {
+                        if lending { offering(now, reading, limit) } else { now.withdrawn() }
+                    },
+                );
             } else if descriptor.borrower() != NOBODY {
                 self.await_release(drive, offer);
             } else if lending && self.driver.is_free(drive, offer) {
                 let info = ProcessorInfo { shadow_queue: shadow_queue(offer), ..ProcessorInfo::default() };
                 self.tables.update(drive, offer, |now| {
-                    now.offered(DescriptorKind::Processor, 0, info.pack()).with_lender_utilization(reading.processor)
+                    offering(now.offered(DescriptorKind::Processor, 0, info.pack()), reading, limit)
                 });
             }
         }
@@ -134,4 +147,9 @@ impl Harvest {
         reading.accesses >= self.config.accesses_min
             && reading.misses as f64 > self.config.target_miss_ratio * reading.accesses as f64
     }
+}
+
+/// What a lender writes into its offer every period.
+fn offering(now: Descriptor, reading: &DriveReading, limit: f64) -> Descriptor {
+    now.with_lender_utilization(reading.processor).with_limit(limit)
 }

@@ -3,24 +3,30 @@
 
 mod balance;
 mod borrow;
+mod choice;
 mod config;
 mod descriptor;
 mod driver;
 mod failure;
+mod guard;
 mod harvest;
 mod lend;
 mod locks;
 mod message;
+mod sensing;
 mod table;
 mod trigger;
 pub mod window;
 
-pub use balance::{Weights, redirect_share};
+pub use balance::{BalanceRule, Vessel, Weights, demand, limited_share, redirect_share, water_filling};
+pub use choice::LenderChoice;
 pub use config::HarvestConfig;
 pub use descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
 pub use driver::{Binding, Driver, DriverCounters, OWN_QUEUE, shadow_queue};
+pub use guard::LenderGuard;
 pub use harvest::{DriveReading, Harvest, HarvestAction, HarvestCounters, MemoryLoan};
 pub use locks::{LockCounters, MappingLocks};
 pub use message::{Message, MessageKind, MessageRing, RingCounters};
+pub use sensing::{DELAY_MAX, Sensing};
 pub use table::{ResourceTables, TableCounters};
 pub use trigger::{ProcessorTrigger, TriggerAction};
