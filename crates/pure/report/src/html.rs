@@ -67,8 +67,8 @@ fn shorten(value: &mut Value) {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary, SearchResult,
-        Laws, Lending, LentResource, Percentile, RunReport, SplitRow, Timeline,
+        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary,
+        Laws, Lending, LentResource, Percentile, RunReport, SearchResult, SplitRow, Timeline,
     };
     use std::collections::BTreeMap;
 

@@ -210,7 +210,7 @@ fn search_result(figures: &JbofFigures) -> SearchResult {
         core_share: if cores == 0 { 0.0 } else { scanning.ratio_of(simulated * cores) },
         host_core_share: figures.search.host_scanning.ratio_of(simulated * figures.host_cores),
         borrowers: first.len() as u64,
-        first_redirected_seconds_mean: first.iter().sum::<f64>() / first.len().max(1) as f64,
+        first_redirected_seconds_mean: first.iter().fold(0.0, |sum, first| sum + first) / first.len().max(1) as f64,
         first_redirected_seconds_max: first.iter().copied().fold(0.0, f64::max),
     }
 }

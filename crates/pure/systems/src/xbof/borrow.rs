@@ -155,6 +155,9 @@ impl Harvest {
 
     fn send_scan(&mut self, drive: u16, search: Search) {
         let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
+        if peers.is_empty() {
+            return;
+        }
         self.managers[drive as usize].search = Some(search);
         // A cache line holds four descriptors.
         let lines = self.tables.per_drive().div_ceil(4) as u64;
