@@ -54,11 +54,17 @@ fn search(settings: &[&str]) -> SearchResult {
 
 #[test]
 fn every_borrower_of_a_rack_finds_a_lender_and_its_own_leaf_is_cheaper_to_read() {
-    let all = search(&[]);
-    let leaf = search(&["harvest.scan=leaf-first"]);
+    let all = search(&["harvest.lenders_max=1"]);
+    let leaf = search(&["harvest.lenders_max=1", "harvest.scan=leaf-first"]);
     assert_eq!((all.borrowers, leaf.borrowers), (16, 16));
-    // Seven peers behind one switch instead of 31, of which 24 are behind three.
-    assert!(leaf.core_share < all.core_share / 4.0, "{} against {}", leaf.core_share, all.core_share);
+    // Seven peers behind one switch instead of 31, of which 24 are behind three; not everybody finds enough there.
+    assert!(leaf.core_share < all.core_share / 2.0, "{} against {}", leaf.core_share, all.core_share);
+}
+
+#[test]
+fn own_leaf_first_saves_little_for_who_wants_more_than_there_is() {
+    let (all, leaf) = (search(&[]), search(&["harvest.scan=leaf-first"]));
+    assert!(leaf.core_share > all.core_share / 2.0, "{} against {}", leaf.core_share, all.core_share);
 }
 
 #[test]
