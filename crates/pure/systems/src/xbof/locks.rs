@@ -27,15 +27,10 @@ pub struct LockCounters {
 }
 
 /// The locks of one drive. They take memory from the first one taken on: most drives of a rack never lend their map.
+#[derive(Default)]
 pub struct MappingLocks {
     held: Box<[Held]>,
     counters: LockCounters,
-}
-
-impl Default for MappingLocks {
-    fn default() -> Self {
-        Self { held: Box::default(), counters: LockCounters::default() }
-    }
 }
 
 impl MappingLocks {
