@@ -94,6 +94,26 @@ impl Fabric {
         self.links[endpoint as usize].stream(direction, bytes);
     }
 
+    /// Latency of the switches after the first between two endpoints, one way.
+    fn beyond_first_switch(&self, from: u16, to: u16) -> SimSpan {
+        self.config.hop * u64::from(self.switches(from, to) - 1)
+    }
+
+    /// Dependent loads of `lines` lines from each peer's memory by `from`, or by a host beside it, one after the other;
+    /// returns how long they take together. A scan is spread over far more time than its lines occupy any link, so it
+    /// counts as traffic and waits for nobody.
+    pub fn scan(&mut self, from: u16, peers: impl IntoIterator<Item = u16>, lines: u64) -> SimSpan {
+        let mut whole = SimSpan::ZERO;
+        for peer in peers {
+            whole += (self.config.load + self.beyond_first_switch(from, peer) * 2) * lines;
+            self.transactions += lines;
+            let link = &mut self.links[peer as usize];
+            link.stream(Direction::In, Transaction::Load.request_bytes() * lines);
+            link.stream(Direction::Out, Transaction::Load.response_bytes() * lines);
+        }
+        whole
+    }
+
     /// `count` dependent transactions of `from` on memory of `to`, one after the other, the first at `now`;
     /// returns how long they take together. Lines queue behind other lines on `to`'s link, not behind bulk
     /// data: memory and I/O traffic have virtual channels of their own.
@@ -103,9 +123,8 @@ impl Fabric {
             Transaction::Store => self.config.store,
             Transaction::Atomic => self.config.atomic,
         };
-        let extra = u64::from(self.switches(from, to) - 1);
         let ways = if transaction == Transaction::Store { 1 } else { 2 };
-        let unloaded = (base + self.config.hop * (extra * ways)) * count;
+        let unloaded = (base + self.beyond_first_switch(from, to) * ways) * count;
         self.transactions += count;
         let link = &mut self.links[to as usize];
         let arrives = link.carry(now, Direction::In, transaction.request_bytes() * count);
@@ -147,6 +166,17 @@ mod tests {
         assert_eq!(second.as_ns(), 150 + 533);
         assert_eq!(fabric.link(1).payload(Direction::In), 101 * 80);
         assert_eq!(fabric.transactions(), 101);
+    }
+
+    #[test]
+    fn a_scan_takes_as_long_as_its_loads_one_by_one() {
+        let (mut scanned, mut loaded) = (fabric(64), fabric(64));
+        let one_by_one = (1..64).map(|peer| loaded.access(SimTime::ZERO, 0, peer, Transaction::Load, 2)).sum();
+        assert_eq!(scanned.scan(0, 1..64, 2), one_by_one);
+        assert_eq!(scanned.transactions(), loaded.transactions());
+        assert_eq!(scanned.link(63).payload(Direction::Out), loaded.link(63).payload(Direction::Out));
+        // Three peers under the own leaf of four, twelve two switches up, forty-eight four switches up.
+        assert_eq!(fabric(64).scan(0, 1..64, 1).as_ns(), 63 * 300 + 12 * 2 * 140 + 48 * 4 * 140);
     }
 
     #[test]

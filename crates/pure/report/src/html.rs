@@ -68,7 +68,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{
         CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary,
-        Laws, Lending, LentResource, Percentile, RunReport, SplitRow, Timeline,
+        Laws, Lending, LentResource, Percentile, RunReport, SearchResult, SplitRow, Timeline,
     };
     use std::collections::BTreeMap;
 
@@ -100,6 +100,7 @@ pub(crate) mod tests {
             redirected_share: 0.0,
             lent_segments: 0,
             harvest: HarvestResult::default(),
+            search: SearchResult::default(),
             laws: Laws { hold: false, broken: vec!["bytes".to_owned()] },
             drives: vec![drive()],
         };

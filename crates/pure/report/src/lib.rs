@@ -24,5 +24,5 @@ pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, expl
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use lending::lending_table;
-pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport};
+pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -65,6 +65,23 @@ pub struct Laws {
     pub broken: Vec<String>,
 }
 
+/// What looking for processors to borrow cost and brought, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SearchResult {
+    /// Scans of peers' descriptors by drives.
+    pub scans: u64,
+    /// Share of the core time of the drives that scanned, in which a core waited for the lines of a scan.
+    pub core_share: f64,
+    /// The same of the hosts' cores.
+    pub host_core_share: f64,
+    /// Drives of which a command went to a lender.
+    pub borrowers: u64,
+    /// Mean over these of the time from the start of their stream to that command.
+    pub first_redirected_seconds_mean: f64,
+    /// The longest of these times.
+    pub first_redirected_seconds_max: f64,
+}
+
 /// What drives did to lend and borrow, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HarvestResult {
@@ -127,6 +144,8 @@ pub struct DesignResult {
     pub lent_segments: u64,
     /// What drives did to lend and borrow.
     pub harvest: HarvestResult,
+    /// What looking for processors to borrow cost and brought.
+    pub search: SearchResult,
     /// Laws that must hold on every run.
     pub laws: Laws,
     /// One entry a drive, busy drives first.

@@ -13,7 +13,7 @@ use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
-use flashyard_systems::xbof::{BalanceRule, DELAY_MAX, HarvestConfig, LenderChoice, Sensing, Weights};
+use flashyard_systems::xbof::{BalanceRule, DELAY_MAX, HarvestConfig, LenderChoice, ScanOrder, Sensing, Weights};
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, table2};
 
@@ -127,8 +127,9 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         core_power: Watts::new(scenario.drive.core_power_watts),
         dram_picojoules_per_bit: scenario.drive.dram_picojoules_per_bit,
         link_picojoules_per_bit: scenario.drive.link_picojoules_per_bit,
-        fabric: FabricConfig { link_rate: scenario.drive.link_rate.0, ..FabricConfig::default() },
+        fabric: fabric(scenario),
         host: HostConfig {
+            drives_per_host: drives_per_host(scenario)?,
             cores: host.cores,
             clock: Hertz::new(host.clock_mhz * 1_000_000),
             memory: host.memory.0,
@@ -141,6 +142,26 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         harvest: harvest(scenario)?,
         vh: virtual_drives(scenario)?,
     })
+}
+
+fn fabric(scenario: &Scenario) -> FabricConfig {
+    let (section, base) = (&scenario.fabric, FabricConfig::default());
+    FabricConfig {
+        link_rate: scenario.drive.link_rate.0,
+        radix: section.radix.unwrap_or(base.radix),
+        hop: section.hop.map_or(base.hop, |time| time.0),
+        ..base
+    }
+}
+
+fn drives_per_host(scenario: &Scenario) -> Result<u32, ScenarioError> {
+    match scenario.host.drives_per_host {
+        Some(0) => {
+            let message = "0 drives need no host, give at least 1, or leave it out for one host in front of all";
+            Err(value("host.drives_per_host", message.to_owned()))
+        }
+        given => Ok(given.unwrap_or(0)),
+    }
 }
 
 fn virtual_drives(scenario: &Scenario) -> Result<VhConfig, ScenarioError> {
@@ -182,8 +203,10 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     let balance = by_name("harvest.balance", &section.balance, &BalanceRule::ALL, BalanceRule::name)?;
     let lender_choice =
         by_name("harvest.lender_choice", &section.lender_choice, &LenderChoice::ALL, LenderChoice::name)?;
+    let scan = by_name("harvest.scan", &section.scan, &ScanOrder::ALL, ScanOrder::name)?;
     Ok(HarvestConfig {
         period,
+        scan: scan.unwrap_or(base.scan),
         watermark: section.watermark.unwrap_or(base.watermark),
         processor_offers: section.processor_offers.unwrap_or(base.processor_offers).min(64),
         memory_offers: section.memory_offers.unwrap_or(base.memory_offers).clamp(1, 64),

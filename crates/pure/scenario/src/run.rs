@@ -11,7 +11,7 @@ use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
     CAUSES, Compute, DesignResult, DriveResult, Equipment, HarvestResult, LatencySummary, Laws, Prices, ReportDocument,
-    RunReport, Shares, bill_of_materials,
+    RunReport, SearchResult, Shares, bill_of_materials,
 };
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 use flashyard_units::SimSpan;
@@ -179,6 +179,7 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
             contended: figures.harvest.contended,
             forced: figures.harvest.forced,
         },
+        search: search_result(figures),
         laws: Laws {
             hold: figures.sanity.holds(),
             broken: figures
@@ -195,6 +196,22 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
             .enumerate()
             .map(|(number, drive)| drive_result(number, drive, &steadiness(figures, number), seconds, drive_price))
             .collect(),
+    }
+}
+
+fn search_result(figures: &JbofFigures) -> SearchResult {
+    let simulated = figures.simulated;
+    let seekers = || (0..figures.drives.len()).filter(|&number| figures.search.scans[number] > 0);
+    let cores: u64 = seekers().map(|number| u64::from(figures.drives[number].servers.cores)).sum();
+    let scanning = seekers().map(|number| figures.search.scanning[number]).sum::<SimSpan>();
+    let first: Vec<f64> = figures.search.first_redirected.iter().flatten().map(|span| span.as_secs_f64()).collect();
+    SearchResult {
+        scans: figures.search.scans.iter().sum(),
+        core_share: if cores == 0 { 0.0 } else { scanning.ratio_of(simulated * cores) },
+        host_core_share: figures.search.host_scanning.ratio_of(simulated * figures.host_cores),
+        borrowers: first.len() as u64,
+        first_redirected_seconds_mean: first.iter().fold(0.0, |sum, first| sum + first) / first.len().max(1) as f64,
+        first_redirected_seconds_max: first.iter().copied().fold(0.0, f64::max),
     }
 }
 

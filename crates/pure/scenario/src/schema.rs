@@ -32,6 +32,9 @@ pub struct Scenario {
     /// Harvesting.
     #[serde(default)]
     pub harvest: HarvestSection,
+    /// Switches between drives and hosts.
+    #[serde(default)]
+    pub fabric: FabricSection,
     /// Virtual drives.
     #[serde(default)]
     pub vh: VhSection,
@@ -187,11 +190,14 @@ pub struct HostSection {
     /// Name of the profile this came from.
     #[serde(default)]
     pub profile: String,
-    /// Cores.
+    /// Drives in front of which one host stands, in order; without it, one host stands in front of all.
+    #[serde(default)]
+    pub drives_per_host: Option<u32>,
+    /// Cores of each host.
     pub cores: u32,
     /// Their clock.
     pub clock_mhz: u64,
-    /// DRAM.
+    /// DRAM of each host.
     pub memory: Size,
     /// Driver cycles a command.
     pub driver_cycles: u64,
@@ -258,6 +264,8 @@ pub struct HarvestSection {
     pub shadow_weight: Option<u32>,
     /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
     pub lender_choice: Option<String>,
+    /// Whose tables a borrower reads: all, or leaf-first (those behind its own switch, then the others if need be).
+    pub scan: Option<String>,
     /// How the driver balances: literal, damped or water-filling.
     pub balance: Option<String>,
     /// Step towards the rule's share each period; 1 is the literal rule.
@@ -274,6 +282,16 @@ pub struct HarvestSection {
     pub target_miss_ratio: Option<f64>,
     /// Whether borrowed memory is warm at once.
     pub warm_memory: Option<bool>,
+}
+
+/// Switches between drives and hosts. Absent keys keep the defaults of the sheet.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FabricSection {
+    /// Downstream ports of a switch: drives under a leaf, leaves under a switch above them.
+    pub radix: Option<u32>,
+    /// Latency of each switch beyond the first on a path, one way.
+    pub hop: Option<Time>,
 }
 
 /// Virtual drives. Absent keys keep the defaults.

@@ -2,7 +2,7 @@ use super::write_parquet;
 use flashyard_columns::{TableReader, Values};
 use flashyard_report::{
     CAUSES, DesignDetail, DesignResult, DriveResult, DriveTimeline, Equipment, Explorer, HarvestResult, LatencyBucket,
-    LatencySummary, Laws, Lending, LentResource, ReportDocument, RunReport, SplitRow, Timeline,
+    LatencySummary, Laws, Lending, LentResource, ReportDocument, RunReport, SearchResult, SplitRow, Timeline,
 };
 use std::fs::File;
 use std::path::Path;
@@ -55,6 +55,7 @@ fn design_result(name: &str) -> DesignResult {
         redirected_share: 0.2,
         lent_segments: 3,
         harvest: HarvestResult::default(),
+        search: SearchResult::default(),
         laws: Laws { hold: true, broken: Vec::new() },
         drives: vec![drive_result("ssd0"), drive_result("ssd1")],
     }

@@ -66,11 +66,13 @@ impl Design {
 /// The host in front of the drives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostConfig {
-    /// Cores.
+    /// Drives in front of which one host stands, in order; 0 puts one host in front of all.
+    pub drives_per_host: u32,
+    /// Cores of each host.
     pub cores: u32,
     /// Their clock.
     pub clock: Hertz,
-    /// DRAM, for the map of OC.
+    /// DRAM of each host, for the map of OC.
     pub memory: Bytes,
     /// Driver and block layer, cycles a command.
     pub driver_cycles: u64,
@@ -240,6 +242,19 @@ impl JbofConfig {
         Ok(())
     }
 
+    /// Drives behind each host but the last, which may have fewer.
+    pub fn drives_per_host(&self) -> u32 {
+        match self.host.drives_per_host {
+            0 => self.drives,
+            some => some.min(self.drives),
+        }
+    }
+
+    /// Hosts in front of the drives.
+    pub fn hosts(&self) -> u32 {
+        self.drives.div_ceil(self.drives_per_host())
+    }
+
     /// Translation pages of one drive.
     pub fn map_pages(&self) -> u32 {
         self.drive.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE)
@@ -258,8 +273,8 @@ impl JbofConfig {
         match self.design {
             Design::Conv => drive.mapping_cache_pages = pages,
             Design::Oc => {
-                // The host's DRAM is shared by all drives, also the idle ones. [D] sheet xbof §5
-                let share = self.host.memory.get() / u64::from(self.drives);
+                // A host's DRAM is shared by all its drives, also the idle ones. [D] sheet xbof §5
+                let share = self.host.memory.get() / u64::from(self.drives_per_host());
                 let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
                 drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
                 // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).

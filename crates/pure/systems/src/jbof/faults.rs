@@ -394,11 +394,7 @@ impl Jbof {
             return;
         }
         state.counters.given_up += 1;
-        let count = self.drives.len();
-        for peer in 0..count.min(self.rings.len()) {
-            self.rings[peer * count + drive as usize].close();
-            self.rings[drive as usize * count + peer].close();
-        }
+        self.rings.close(drive);
         for id in 0..self.requests.len() as u32 {
             let request = self.requests[id as usize];
             if request.attempt == Attempt::Dead || request.phase == Phase::Held {

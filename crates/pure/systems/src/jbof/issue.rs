@@ -7,6 +7,7 @@ use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_host::ProcessorPool;
 use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
@@ -203,11 +204,12 @@ impl Jbof {
     /// Takes the request through the host driver; it arrives at its drive later.
     #[inline]
     pub(super) fn submit(&mut self, now: SimTime, id: u32) {
-        self.choose_compute(id);
+        self.choose_compute(now, id);
         self.note_sent(now, id);
         let request = &self.requests[id as usize];
+        let home = request.home;
         let host = self.config.host_time(request.count) + self.virtual_cost(request);
-        let issued = if host.as_ps() == 0 { now } else { self.host.run(now, host) };
+        let issued = if host.as_ps() == 0 { now } else { self.host_of(home).run(now, host) };
         let arrives = issued + self.config.submit_latency();
         self.journeys[id as usize].time.add(Cause::Host, arrives.since(now));
         if arrives == now {
@@ -217,9 +219,18 @@ impl Jbof {
         }
     }
 
+    /// The host in front of `drive`.
+    #[inline]
+    fn host_of(&mut self, drive: u16) -> &mut ProcessorPool {
+        match &mut self.hosts[..] {
+            [only] => only,
+            hosts => &mut hosts[(u32::from(drive) / self.config.drives_per_host()) as usize],
+        }
+    }
+
     /// The driver's draw: to a lender, or home.
     #[inline]
-    fn choose_compute(&mut self, id: u32) {
+    fn choose_compute(&mut self, now: SimTime, id: u32) {
         let Some(harvest) = &mut self.harvest else { return };
         let request = &mut self.requests[id as usize];
         if harvest.bindings(request.drive).is_empty() || request.operation == Operation::Flush {
@@ -231,6 +242,8 @@ impl Jbof {
             request.offer = offer;
             request.in_shadow = true;
             self.redirected += 1;
+            let (drive, stream) = (request.drive, request.stream);
+            self.note_redirected(now, drive, stream);
         }
     }
 

@@ -2,18 +2,8 @@
 
 use super::world::{Event, Jbof, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
-use flashyard_cxl::{ENDPOINTS_MAX, Transaction};
-use flashyard_ssd::Job;
+use flashyard_cxl::Transaction;
 use flashyard_units::{SimSpan, SimTime};
-
-/// Tags from here up are scans of descriptors by the firmware of a drive, not requests.
-const SCAN_TAGS: u32 = u32::MAX - ENDPOINTS_MAX;
-
-/// The drive whose firmware has read its peers' descriptors, if `tag` says that.
-#[inline]
-pub(super) fn scan_of(tag: u32) -> Option<u16> {
-    tag.checked_sub(SCAN_TAGS).map(|drive| drive as u16)
-}
 
 impl Jbof {
     /// One period of the drives.
@@ -35,15 +25,13 @@ impl Jbof {
         }
     }
 
-    /// One period of the host driver: it loads every processor descriptor of the box, and looks after the drives.
+    /// One period of the hosts' drivers: they load the processor descriptors, and look after the drives.
     pub(super) fn tick_host(&mut self, now: SimTime) {
         let period = self.config.harvest.period;
         self.account_shares(now);
         if let Some(harvest) = &mut self.harvest {
             harvest.tick_host();
-            // A line holds four descriptors; the host waits for one line after the other on one of its cores.
-            let lines = u64::from(self.config.harvest.processor_offers.div_ceil(4)) * self.drives.len() as u64;
-            self.host.run(now, self.config.fabric.load * lines);
+            self.scan_by_hosts(now);
         }
         if self.resilience.is_some() {
             self.detect(now);
@@ -89,11 +77,7 @@ impl Jbof {
 
     fn act(&mut self, now: SimTime, action: HarvestAction) {
         match action {
-            HarvestAction::Scan { drive, lines } => {
-                let stall = self.config.fabric.load * lines;
-                let job = Job { tag: SCAN_TAGS + u32::from(drive), busy: SimSpan::ZERO, stall };
-                self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
-            }
+            HarvestAction::Scan { drive, peers, lines } => self.scan(now, drive, peers, lines),
             HarvestAction::Swap { drive, lender } => {
                 // Half of an atomic's round trip is the way there.
                 let there = self.fabric.access(now, drive, lender, Transaction::Atomic, 1) / 2;

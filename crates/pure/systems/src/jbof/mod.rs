@@ -22,6 +22,7 @@ mod remote;
 mod result;
 mod route;
 mod sanity;
+mod scanning;
 mod stream;
 mod timeline;
 mod verdict;
@@ -31,6 +32,7 @@ pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, V
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
+pub use scanning::SearchFigures;
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
 pub use timeline::{DriveCounters, Reading, Timeline, Totals};
 pub use verdict::FaultedRun;

@@ -121,7 +121,7 @@ impl Jbof {
     /// Stores a command's operations into the owner's ring; returns how many there are.
     fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
         let (owner, lender, generation) = (request.drive, request.compute, request.generation);
-        let ring = &mut self.rings[owner as usize * self.drives.len() + lender as usize];
+        let ring = self.rings.get(owner, lender);
         let blank = Message {
             kind: MessageKind::Dma,
             lender: lender as u8,
@@ -234,6 +234,6 @@ impl Jbof {
 
     #[inline]
     fn ring(&mut self, owner: u16, lender: u16) -> &mut MessageRing {
-        &mut self.rings[owner as usize * self.drives.len() + lender as usize]
+        self.rings.get(owner, lender)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::config::Design;
 use super::sanity::SanityReport;
+use super::scanning::SearchFigures;
 use super::stream::{Stream, StreamFigures};
 use super::timeline::Timeline;
 use super::world::Jbof;
@@ -122,7 +123,9 @@ pub struct JbofFigures {
     pub drives: Vec<DriveFigures>,
     /// Streams, in the order in which they were given.
     pub streams: Vec<StreamFigures>,
-    /// Busy share of the host's cores.
+    /// Cores of all hosts.
+    pub host_cores: u64,
+    /// Busy share of the hosts' cores.
     pub host_utilization: f64,
     /// Requests redirected to a lender, over the whole run.
     pub redirected: u64,
@@ -130,6 +133,8 @@ pub struct JbofFigures {
     pub requests: u64,
     /// What harvesting did, over the whole run.
     pub harvest: HarvestCounters,
+    /// What looking for lenders cost and brought, over the whole run.
+    pub search: SearchFigures,
     /// Memory lent at the end.
     pub loans: Vec<MemoryLoan>,
     /// Events handled, over the whole run.
@@ -213,7 +218,7 @@ impl Jbof {
                 link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
             }
         });
-        Marks { at: now, host_busy: self.host.busy_until(now), drives: drives.collect() }
+        Marks { at: now, host_busy: self.hosts.iter().map(|host| host.busy_until(now)).sum(), drives: drives.collect() }
     }
 
     pub(super) fn figures(mut self) -> JbofFigures {
@@ -233,7 +238,8 @@ impl Jbof {
             unreachable!("a run ends with its window closed")
         };
         let window = ended.at.since(begun.at);
-        let host = (ended.host_busy - begun.host_busy).ratio_of(window * u64::from(self.config.host.cores));
+        let host_cores = u64::from(self.config.host.cores) * self.hosts.len() as u64;
+        let host = (ended.host_busy - begun.host_busy).ratio_of(window * host_cores);
         let drives = (0..self.drives.len())
             .map(|number| self.drive_figures(number, &begun.drives[number], &ended.drives[number], window));
         JbofFigures {
@@ -242,10 +248,12 @@ impl Jbof {
             simulated: ended.at.since(SimTime::ZERO),
             drives: drives.collect(),
             streams: Vec::new(),
+            host_cores,
             host_utilization: host.min(1.0),
             redirected: self.redirected,
             requests: self.streams.iter().map(|stream| stream.issued).sum(),
             harvest: self.harvest.as_ref().map(|harvest| *harvest.counters()).unwrap_or_default(),
+            search: self.search.clone(),
             loans: self.harvest.as_ref().map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
             events: self.runner.queue.inserted(),
             sanity,

@@ -1,7 +1,7 @@
 //! Where firmware runs: own cores, a lender's, or the host's; and where a virtual drive's data goes.
 
 use super::config::Design;
-use super::lending::scan_of;
+use super::scanning::scan_of;
 use super::world::{Jbof, Phase, Purpose, Request};
 use flashyard_ssd::{CommandSpec, Job, Operation};
 use flashyard_stats::Cause;

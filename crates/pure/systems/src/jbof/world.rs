@@ -4,10 +4,11 @@ use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::faults::{Attempt, Resilience};
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
+use super::scanning::SearchFigures;
 use super::stream::{Pacing, Stream, StreamSpec};
 use super::timeline::{LendingLedger, Timeline, Totals};
 use crate::vh::CopyBack;
-use crate::xbof::{Harvest, MappingLocks, Message, MessageRing};
+use crate::xbof::{Harvest, MappingLocks, Message, Rings};
 use flashyard_fabric::Fabric;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Wrap};
@@ -135,7 +136,8 @@ pub struct Jbof {
     pub(super) plan: RunPlan,
     pub(super) runner: Runner<Event>,
     pub(super) drives: Vec<Drive>,
-    pub(super) host: ProcessorPool,
+    /// In the order of the drives that they stand in front of.
+    pub(super) hosts: Vec<ProcessorPool>,
     pub(super) fabric: Fabric,
     pub(super) streams: Vec<Stream>,
     pub(super) requests: Vec<Request>,
@@ -148,8 +150,8 @@ pub struct Jbof {
     /// Effects that concern a whole drive, with its number.
     pub(super) news: Vec<(u16, DriveEffect)>,
     pub(super) harvest: Option<Harvest>,
-    /// The message queues, by owner and lender; empty when no processor is lent.
-    pub(super) rings: Vec<MessageRing>,
+    /// The message queues, by owner and lender; for no drive when no processor is lent.
+    pub(super) rings: Rings,
     /// What lenders found in owners' maps for commands that are in message queues, by request.
     pub(super) translations: Vec<Option<Translation>>,
     /// Room for the messages of one command.
@@ -167,6 +169,7 @@ pub struct Jbof {
     pub(super) lent: Vec<SimSpan>,
     /// By lender and borrower.
     pub(super) lending: LendingLedger,
+    pub(super) search: SearchFigures,
     pub(super) timeline: Timeline,
     /// Requests of each drive's streams.
     pub(super) totals: Vec<Totals>,
@@ -246,6 +249,7 @@ impl Jbof {
         let harvest_config = crate::xbof::HarvestConfig {
             processors: config.harvest.processors && config.design.harvests_processors(),
             memory: config.harvest.memory && config.design.harvests_memory(),
+            leaf_drives: config.fabric.radix,
             ..config.harvest
         };
         let harvest = config.design.harvests_processors().then(|| Harvest::new(config.drives, harvest_config));
@@ -254,7 +258,7 @@ impl Jbof {
         let count = config.drives as usize;
         Ok(Self {
             fabric: Fabric::new(config.drives, config.fabric)?,
-            host: ProcessorPool::new(config.host.cores, config.host.clock),
+            hosts: vec![ProcessorPool::new(config.host.cores, config.host.clock); config.hosts() as usize],
             streams: streams.into_iter().map(Stream::new).collect(),
             runner: Runner::default(),
             drives,
@@ -264,7 +268,7 @@ impl Jbof {
             effects: Vec::with_capacity(64),
             has_news: harvest.is_some(),
             news: Vec::new(),
-            rings: (0..if harvest.is_some() { count * count } else { 0 }).map(|_| MessageRing::default()).collect(),
+            rings: Rings::new(if harvest.is_some() { count } else { 0 }),
             translations: Vec::new(),
             messages: Vec::new(),
             locks: (0..if harvest.is_some() { count } else { 0 }).map(|_| MappingLocks::default()).collect(),
@@ -275,6 +279,7 @@ impl Jbof {
             curves: (0..count).map(|_| Shards::new(keys, 8192)).collect(),
             lent: vec![SimSpan::ZERO; count],
             lending: LendingLedger::new(count, config.design.harvests_processors()),
+            search: SearchFigures::new(count),
             timeline: Timeline::default(),
             totals: vec![Totals::default(); count],
             tick_marks: vec![TickMark::default(); count],

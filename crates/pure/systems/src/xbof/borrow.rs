@@ -1,12 +1,13 @@
 //! The borrower's turn: what a drive takes from peers and gives back.
 //!
-//! Looking for an offer takes time: the drive's firmware loads every descriptor of every peer, then sends a
-//! compare-and-swap to the one it likes best. Somebody else may have come first: then it goes on to the next.
+//! Looking for an offer takes time: the drive's firmware loads every descriptor of its peers ([`super::scan`]), then
+//! sends a compare-and-swap to the one it likes best. Somebody else may have come first: then it goes on to the next.
 
 use super::choice::{self, Candidate};
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
 use super::driver::OWN_QUEUE;
 use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
+use super::scan::Reach;
 use super::trigger::TriggerAction;
 use super::window::Region;
 use flashyard_stats::Shards;
@@ -34,6 +35,8 @@ pub(super) struct HeldProcessor {
 pub(super) struct Search {
     processor: bool,
     memory: bool,
+    /// Whose tables it reads.
+    reach: Reach,
     /// Offers found, the best last: lender, index, and the descriptor as it was read.
     found: Vec<(u16, u16, Descriptor)>,
 }
@@ -142,24 +145,31 @@ impl Harvest {
         self.counters.memories_returned += 1;
     }
 
-    /// Begins to look for offers: the firmware has to load every peer's table.
+    /// Begins to look for offers: the firmware has to load peers' tables.
     pub(super) fn search(&mut self, drive: u16, processor: bool, memory: bool) {
         if (processor || memory) && self.managers[drive as usize].search.is_none() {
-            self.managers[drive as usize].search = Some(Search { processor, memory, found: Vec::new() });
-            // A cache line holds four descriptors.
-            let lines = (self.managers.len() - 1) * self.tables.per_drive().div_ceil(4);
-            self.actions.push(HarvestAction::Scan { drive, lines: lines as u64 });
+            let reach = self.config.scan.first();
+            self.send_scan(drive, Search { processor, memory, reach, found: Vec::new() });
         }
     }
 
-    /// The firmware of `drive` has read all tables: it sends a compare-and-swap to the best offer.
+    fn send_scan(&mut self, drive: u16, search: Search) {
+        let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
+        if peers.is_empty() {
+            return;
+        }
+        self.managers[drive as usize].search = Some(search);
+        // A cache line holds four descriptors.
+        let lines = self.tables.per_drive().div_ceil(4) as u64;
+        self.actions.push(HarvestAction::Scan { drive, peers, lines });
+    }
+
+    /// The firmware of `drive` has read the tables: it sends a compare-and-swap to the best offer.
     pub fn scanned(&mut self, drive: u16) {
         let Some(mut search) = self.managers[drive as usize].search.take() else { return };
-        let count = self.managers.len() as u16;
+        let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
         let mut processors: Vec<Candidate<(u16, u16, Descriptor)>> = Vec::new();
-        for step in (1..count).rev() {
-            // Peers are read from the next one on, so that borrowers of one instant spread. [A] sheet xbof §3.2
-            let lender = (drive + step) % count;
+        for lender in peers.into_iter().rev() {
             if !self.reachable[lender as usize] {
                 continue;
             }
@@ -194,6 +204,10 @@ impl Harvest {
         if let Some(&(lender, ..)) = search.found.last() {
             self.managers[drive as usize].search = Some(search);
             self.actions.push(HarvestAction::Swap { drive, lender });
+            return;
+        }
+        if let (true, Some(reach)) = (search.processor || search.memory, search.reach.next()) {
+            self.send_scan(drive, Search { reach, ..search });
         }
     }
 

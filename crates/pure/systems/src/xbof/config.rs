@@ -2,6 +2,7 @@
 
 use super::balance::{BalanceRule, Weights};
 use super::choice::LenderChoice;
+use super::scan::ScanOrder;
 use super::sensing::Sensing;
 use flashyard_units::SimSpan;
 
@@ -34,6 +35,10 @@ pub struct HarvestConfig {
     pub lenders_max: u32,
     /// Which of the processors on offer a borrower takes. Of mapping memory it takes the largest offer.
     pub lender_choice: LenderChoice,
+    /// Whose tables a borrower reads.
+    pub scan: ScanOrder,
+    /// Drives under one leaf switch: drives of neighbouring numbers share one.
+    pub leaf_drives: u32,
     /// How the driver balances.
     pub balance: BalanceRule,
     /// Weights of the balance law. [A]
@@ -91,6 +96,8 @@ impl Default for HarvestConfig {
             withdraw_periods: 3,
             lenders_max: 4,
             lender_choice: LenderChoice::LeastLoaded,
+            scan: ScanOrder::All,
+            leaf_drives: 32,
             balance: BalanceRule::Damped,
             weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
             damping: 0.5,

@@ -69,11 +69,13 @@ pub struct HarvestCounters {
 /// What a drive has to do about its own decision, or about a peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HarvestAction {
-    /// The drive's firmware loads so many lines from peers, then goes on with [`Harvest::scanned`].
+    /// The drive's firmware loads so many lines from each of these peers, then goes on with [`Harvest::scanned`].
     Scan {
         /// Who looks for offers.
         drive: u16,
-        /// Lines of 64 bytes.
+        /// Whose tables it reads, in order.
+        peers: Vec<u16>,
+        /// Lines of 64 bytes of each.
         lines: u64,
     },
     /// A compare-and-swap is on its way to a lender's table; it arrives with [`Harvest::swap`].

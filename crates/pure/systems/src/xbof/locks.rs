@@ -26,23 +26,18 @@ pub struct LockCounters {
     pub wait: SimSpan,
 }
 
-/// The locks of one drive.
+/// The locks of one drive. They take memory from the first one taken on: most drives of a rack never lend their map.
+#[derive(Default)]
 pub struct MappingLocks {
     held: Box<[Held]>,
     counters: LockCounters,
-}
-
-impl Default for MappingLocks {
-    fn default() -> Self {
-        Self { held: vec![Held::default(); LOCKS].into(), counters: LockCounters::default() }
-    }
 }
 
 impl MappingLocks {
     /// Takes the lock of translation page `page` for reading and holds it for `hold`; returns the wait before that.
     #[inline]
     pub fn read(&mut self, now: SimTime, page: u32, hold: SimSpan) -> SimSpan {
-        let lock = &mut self.held[page as usize % LOCKS];
+        let lock = self.lock(page);
         let starts = now.max(lock.by_writer_until);
         lock.by_readers_until = lock.by_readers_until.max(starts + hold);
         self.count(starts.since(now))
@@ -51,10 +46,18 @@ impl MappingLocks {
     /// Takes the lock of translation page `page` for writing and holds it for `hold`; returns the wait before that.
     #[inline]
     pub fn write(&mut self, now: SimTime, page: u32, hold: SimSpan) -> SimSpan {
-        let lock = &mut self.held[page as usize % LOCKS];
+        let lock = self.lock(page);
         let starts = now.max(lock.by_writer_until).max(lock.by_readers_until);
         lock.by_writer_until = starts + hold;
         self.count(starts.since(now))
+    }
+
+    #[inline]
+    fn lock(&mut self, page: u32) -> &mut Held {
+        if self.held.is_empty() {
+            self.held = vec![Held::default(); LOCKS].into();
+        }
+        &mut self.held[page as usize % LOCKS]
     }
 
     /// Waits so far.

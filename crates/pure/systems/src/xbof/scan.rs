@@ -1,0 +1,86 @@
+//! Whose tables a borrower reads, and in which order.
+//!
+//! `All` reads every peer. `LeafFirst` reads the peers behind its own leaf switch, takes what it likes there, and reads
+//! the others only when it still lacks something: fewer loads and shorter ways, at the price of a choice among fewer.
+//! Within a reach peers are read from the next one on, so that borrowers of one instant spread.
+//! Source: order [A] sheet xbof §3.2; leaf first is ours.
+
+/// Whose tables a borrower reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScanOrder {
+    /// Those of all peers at once.
+    #[default]
+    All,
+    /// Those behind its own leaf switch, then those of all others.
+    LeafFirst,
+}
+
+impl ScanOrder {
+    /// All orders.
+    pub const ALL: [Self; 2] = [Self::All, Self::LeafFirst];
+
+    /// The name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::LeafFirst => "leaf-first",
+        }
+    }
+
+    /// What a search reads first.
+    pub(super) const fn first(self) -> Reach {
+        match self {
+            Self::All => Reach::All,
+            Self::LeafFirst => Reach::Leaf,
+        }
+    }
+}
+
+/// The part of the peers that one scan reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reach {
+    #[default]
+    All,
+    Leaf,
+    BeyondLeaf,
+}
+
+impl Reach {
+    /// Where a search goes on that still lacks something.
+    pub(super) fn next(self) -> Option<Self> {
+        (self == Self::Leaf).then_some(Self::BeyondLeaf)
+    }
+
+    /// The peers of `drive` among `count` drives in the order in which it reads them.
+    pub(super) fn peers(self, drive: u16, count: u16, leaf_drives: u32) -> Vec<u16> {
+        let leaf = |drive: u16| u32::from(drive) / leaf_drives.max(1);
+        let reads = |peer: &u16| match self {
+            Self::All => true,
+            Self::Leaf => leaf(*peer) == leaf(drive),
+            Self::BeyondLeaf => leaf(*peer) != leaf(drive),
+        };
+        (1..count).map(|step| (drive + step) % count).filter(reads).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_read_from_the_next_one_on() {
+        assert_eq!(Reach::All.peers(2, 5, 2), [3, 4, 0, 1]);
+        assert_eq!(Reach::Leaf.peers(2, 5, 2), [3]);
+        assert_eq!(Reach::BeyondLeaf.peers(2, 5, 2), [4, 0, 1]);
+    }
+
+    #[test]
+    fn a_leaf_and_what_is_beyond_it_are_all_peers() {
+        for drive in 0..255 {
+            let mut both = Reach::Leaf.peers(drive, 255, 32);
+            both.extend(Reach::BeyondLeaf.peers(drive, 255, 32));
+            both.sort_unstable();
+            assert!(both.into_iter().eq((0..255).filter(|&peer| peer != drive)));
+        }
+    }
+}
