@@ -85,7 +85,8 @@ fn flash(drive: &DriveFigures) -> FlashDetail {
 fn timeline(run: &DesignRun) -> Timeline {
     let figures = &run.figures;
     let readings = &figures.timeline.readings;
-    let drives = run.result.drives.iter().enumerate().map(|(number, drive)| drive_timeline(figures, number, &drive.name));
+    let drives =
+        run.result.drives.iter().enumerate().map(|(number, drive)| drive_timeline(figures, number, &drive.name));
     Timeline {
         interval_seconds: figures.timeline.interval.as_secs_f64(),
         begin_seconds: intervals(readings).map(|(begin, _)| begin.at.as_secs_f64()).collect(),

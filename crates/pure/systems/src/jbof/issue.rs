@@ -1,7 +1,7 @@
 //! Streams: what is asked of the busy drives, and when.
 
-use super::faults::Attempt;
 use super::config::{Design, JbofError, StopRule};
+use super::faults::Attempt;
 use super::stream::Stream;
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
@@ -206,7 +206,8 @@ impl Jbof {
         self.choose_compute(id);
         self.note_sent(now, id);
         let request = &self.requests[id as usize];
-        let host = self.config.host_time(&self.models[request.drive as usize].drive.firmware, request.count) + self.virtual_cost(request);
+        let host = self.config.host_time(&self.models[request.drive as usize].drive.firmware, request.count)
+            + self.virtual_cost(request);
         let issued = if host.as_ps() == 0 { now } else { self.host.run(now, host) };
         let arrives = issued + self.config.submit_latency();
         self.journeys[id as usize].time.add(Cause::Host, arrives.since(now));

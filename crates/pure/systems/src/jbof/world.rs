@@ -1,7 +1,7 @@
 //! The world: host, drives and streams under one clock.
 
-use super::faults::{Attempt, Resilience};
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
+use super::faults::{Attempt, Resilience};
 use super::models::DriveModel;
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
@@ -259,7 +259,9 @@ impl Jbof {
             .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
             .collect::<Result<Vec<_>, _>>()?;
         for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
-            drive.data.overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
+            drive
+                .data
+                .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
         }
         let harvest_config = crate::xbof::HarvestConfig {
             processors: config.harvest.processors && config.design.harvests_processors(),
@@ -372,7 +374,9 @@ impl Jbof {
     pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
-                if generation == self.drives[drive as usize].generation() as u16 && !self.waits_for_firmware(now, drive, event) {
+                if generation == self.drives[drive as usize].generation() as u16
+                    && !self.waits_for_firmware(now, drive, event)
+                {
                     self.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
                 }
             }
