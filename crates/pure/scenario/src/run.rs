@@ -73,9 +73,10 @@ pub fn run_design(
     observer: Observer<'_>,
 ) -> Result<DesignRun, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
+    // Wrong groups are named before the box that follows from them.
+    let drives = groups::drives(scenario, design)?;
     config.validate()?;
     let jobs = JobFiles::load(scenario, files)?;
-    let drives = groups::drives(scenario, design)?;
     // Every busy drive is asked for what the smallest one has.
     let capacity = drives.iter().map(OneDrive::capacity_bytes).min().unwrap_or(0);
     let (plan, streams) = match &jobs {

@@ -110,7 +110,9 @@ fn wrong_groups_are_named_with_what_is_accepted() {
     assert!(error(&MIXED.replace("drive.cores = 2", "drive.coers = 2"), &[]).contains("coers"));
     assert!(error(MIXED, &["jbof.drives=7"]).contains("leave jbof.drives"));
     assert!(error(&MIXED.replacen("busy = 1 ", "busy = 2 ", 1), &[]).contains("2 of 1 drives of \"borrower\""));
-    assert!(error(&MIXED.replace("controller_dollars = 10.0", "shrunk_cores = 0.0"), &[]).contains("group.shrunk_cores"));
+    assert!(
+        error(&MIXED.replace("controller_dollars = 10.0", "shrunk_cores = 0.0"), &[]).contains("group.shrunk_cores")
+    );
     assert!(error(MIXED, &["harvest.indicator=mood"]).contains("utilization, queue-depth, waiting-work"));
     let both = ["harvest.indicator=waiting-work", "harvest.balance=water-filling"];
     assert!(error(MIXED, &both).contains("water-filling"));
