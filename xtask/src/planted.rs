@@ -55,9 +55,7 @@ fn find(copy: &Path, target: &Path, patch: &Path) -> Result<bool> {
         .output()
         .context("cargo cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.lines()
-        .filter(|line| line.contains("violation") || line.contains("smallest"))
-        .for_each(|line| println!("{line}"));
+    text.lines().filter(|line| line.contains("violation") || line.contains("smallest")).for_each(|line| println!("{line}"));
     match output.status.code() {
         Some(1) => Ok(true),
         Some(0) => {
@@ -71,8 +69,7 @@ fn find(copy: &Path, target: &Path, patch: &Path) -> Result<bool> {
 fn patches(repository: &Repository) -> Result<Vec<PathBuf>> {
     let folder = repository.root.join(PATCHES);
     let entries = std::fs::read_dir(&folder).with_context(|| format!("{PATCHES}: cannot be read"))?;
-    let mut patches: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
+    let mut patches: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
     patches.retain(|path| path.extension().is_some_and(|extension| extension == "patch"));
     patches.sort();
     Ok(patches)

@@ -25,9 +25,8 @@ const BOX: &str = include_str!("../../../../scenarios/faults/scenario.toml");
 fn world(options: &FaultsOptions) -> Result<JbofWorld> {
     let path = options.scenario.as_deref();
     let text = match path {
-        Some(path) => {
-            std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?
-        }
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
         None => BOX.to_owned(),
     };
     let origin = path.map_or("scenarios/faults/scenario.toml".to_owned(), |path| path.display().to_string());

@@ -47,17 +47,11 @@ impl JbofWorld {
         let design = run::designs(scenario)?[0];
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
         if matches!(design, Design::Oc | Design::Vh | Design::VhIdeal) {
-            return Err(value(
-                "designs",
-                "give conv, shrunk, proch or xbof first: failures of the others are not modelled",
-            ));
+            return Err(value("designs", "give conv, shrunk, proch or xbof first: failures of the others are not modelled"));
         }
         let mut config = assemble::jbof(scenario, design)?;
         if !config.drive.power_loss_protection {
-            return Err(value(
-                "drive.power_loss_protection",
-                "give true: what a drive loses without it is not modelled",
-            ));
+            return Err(value("drive.power_loss_protection", "give true: what a drive loses without it is not modelled"));
         }
         config.drive.ftl.stamps = true;
         config.validate()?;
@@ -67,12 +61,8 @@ impl JbofWorld {
 
     fn build(&self, case: &Case, witness: &Rc<RefCell<Clients>>) -> Result<Jbof, ScenarioError> {
         let requests = u64::from(case.size.unwrap_or(self.requests));
-        let plan = RunPlan {
-            warmup: SimSpan::ZERO,
-            stop: StopRule::Requests(requests),
-            depth: Some(self.depth),
-            seed: case.seed,
-        };
+        let plan =
+            RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), depth: Some(self.depth), seed: case.seed };
         let slots = u64::from(self.config.drive.ftl.logical_slots);
         let source = |drive: u32| -> Source {
             Box::new(Mix { rng: Rng::named(case.seed, &format!("faults.mix.{drive}")), slots })
@@ -88,8 +78,7 @@ impl JbofWorld {
         let mut jbof = self.build(case, &witness)?;
         let requests = u64::from(case.size.unwrap_or(self.requests)) * u64::from(self.config.busy_drives);
         let run = jbof.run_with_faults(requests * EVENTS_PER_REQUEST)?;
-        let mut outcome =
-            Outcome { events: run.events, taken: run.taken, recoveries: run.recoveries, ..Outcome::default() };
+        let mut outcome = Outcome { events: run.events, taken: run.taken, recoveries: run.recoveries, ..Outcome::default() };
         let mut clients = witness.borrow_mut();
         outcome.violation = clients.violation.take();
         if let Some(fault) = run.faults.first() {

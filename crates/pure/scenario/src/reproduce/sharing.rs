@@ -90,10 +90,7 @@ fn complex() -> Vec<Number> {
 
 /// The highest throughput of a workload, over its time at work: the figure's distribution is one over workloads.
 fn peak(figures: &JbofFigures) -> f64 {
-    let rate = |stream: &StreamFigures| {
-        stream.operations.iter().map(|figures| figures.bytes).sum::<u64>() as f64
-            / (stream.active - PAUSES).as_secs_f64()
-    };
+    let rate = |stream: &StreamFigures| stream.operations.iter().map(|figures| figures.bytes).sum::<u64>() as f64 / (stream.active - PAUSES).as_secs_f64();
     figures.streams.iter().map(rate).fold(0.0, f64::max)
 }
 

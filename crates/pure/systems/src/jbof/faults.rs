@@ -429,9 +429,7 @@ impl Jbof {
     /// Whether a command gets to the drive it was sent to, and that drive to the owner of the data.
     pub(super) fn arrives(&mut self, now: SimTime, id: u32) -> bool {
         let request = self.requests[id as usize];
-        if request.attempt == Attempt::Dead
-            || self.waits_for_firmware(now, request.compute, Event::Arrive { request: id })
-        {
+        if request.attempt == Attempt::Dead || self.waits_for_firmware(now, request.compute, Event::Arrive { request: id }) {
             return false;
         }
         let arrives = self.has_queues(request.compute) && self.is_reachable(request.drive);

@@ -141,9 +141,7 @@ impl Jbof {
                     .sum();
                 // A loan that is being returned has segments in neither state.
                 if segments as u32 > lent {
-                    leaks.push(format!(
-                        "drive {borrower} keeps {segments} segments of drive {lender}, which lends {lent}"
-                    ));
+                    leaks.push(format!("drive {borrower} keeps {segments} segments of drive {lender}, which lends {lent}"));
                 }
             }
         }

@@ -86,9 +86,7 @@ impl Harvest {
                     processor || manager.memories.iter().any(|held| (held.lender, held.index) == (lender, index))
                 });
                 if !known {
-                    leaks.push(format!(
-                        "descriptor {index} of drive {lender} is held by drive {borrower}, unknown to it"
-                    ));
+                    leaks.push(format!("descriptor {index} of drive {lender} is held by drive {borrower}, unknown to it"));
                 }
             }
         }
@@ -97,9 +95,7 @@ impl Harvest {
             let memories = manager.memories.iter().map(|held| (held.lender, held.index));
             for (lender, index) in processors.chain(memories) {
                 if self.tables.load(lender, index).borrower() != number as u8 {
-                    leaks.push(format!(
-                        "drive {number} holds descriptor {index} of drive {lender}, which is not its own"
-                    ));
+                    leaks.push(format!("drive {number} holds descriptor {index} of drive {lender}, which is not its own"));
                 }
             }
         }

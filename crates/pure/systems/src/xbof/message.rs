@@ -55,8 +55,7 @@ type Line = [u32; 16];
 impl Message {
     /// From word 0: phase 1 bit, kind 7, lender 8, generation 16; then the other fields, a word each.
     fn pack(&self, phase: bool, generation: u16) -> Line {
-        let head =
-            u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
+        let head = u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
         let mut line = [0; 16];
         line[..7].copy_from_slice(&[
             head,
