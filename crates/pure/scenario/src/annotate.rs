@@ -29,16 +29,23 @@ impl Sources {
         self.0.insert((section.to_owned(), key.to_owned()), "# [A] set by --set".to_owned());
     }
 
+    /// The mark of a key; a drive of a group that does not say otherwise has it from the common one.
+    fn mark(&self, section: &str, key: &str) -> Option<&String> {
+        let own = self.0.get(&(section.to_owned(), key.to_owned()));
+        let inherits = section.starts_with("group.") && section.ends_with(".drive");
+        own.or_else(|| inherits.then(|| self.0.get(&("drive".to_owned(), key.to_owned()))).flatten())
+    }
+
     /// The text with the mark of each key behind its line.
     pub(crate) fn annotate(&self, text: &str) -> String {
         let mut out = String::with_capacity(2 * text.len());
-        let mut section = String::new();
+        let (mut section, mut sections) = (String::new(), Sections::default());
         for line in text.lines() {
-            if let Some(header) = header(line) {
-                section = header.to_owned();
+            if let Some(header) = sections.header(line) {
+                section = header;
             }
             out.push_str(line);
-            let source = key(line).and_then(|key| self.0.get(&(section.clone(), key.to_owned())));
+            let source = key(line).and_then(|key| self.mark(&section, key));
             if let Some(source) = source {
                 let width = line.chars().count();
                 out.extend(std::iter::repeat_n(' ', 38_usize.saturating_sub(width).max(1)));
@@ -51,24 +58,45 @@ impl Sources {
 }
 
 fn each_key(text: &str, section: &str, mut found: impl FnMut(&str, &str, &str)) {
-    let mut section = section;
+    let (mut section, mut sections) = (section.to_owned(), Sections::default());
     for line in text.lines() {
-        if let Some(header) = header(line) {
+        if let Some(header) = sections.header(line) {
             section = header;
         } else if let Some(key) = key(line) {
-            found(section, key, line);
+            match key.rsplit_once('.') {
+                Some((inner, key)) => found(&format!("{section}.{inner}"), key, line),
+                None => found(&section, key, line),
+            }
         }
     }
 }
 
-fn header(line: &str) -> Option<&str> {
-    line.trim().strip_prefix('[')?.split_once(']').map(|parts| parts.0)
+/// Names of sections; those in a list are numbered: `group.0`, `group.0.drive`, `group.1`.
+#[derive(Default)]
+struct Sections {
+    list: String,
+    count: usize,
+}
+
+impl Sections {
+    /// The name of the section that `line` begins, if it does.
+    fn header(&mut self, line: &str) -> Option<String> {
+        let line = line.trim();
+        if let Some((name, _)) = line.strip_prefix("[[").and_then(|rest| rest.split_once("]]")) {
+            self.count = if self.list == name { self.count + 1 } else { 1 };
+            self.list = name.to_owned();
+            return Some(format!("{name}.{}", self.count - 1));
+        }
+        let name = line.strip_prefix('[')?.split_once(']')?.0;
+        let inner = name.split_once('.').filter(|(list, _)| *list == self.list && !list.is_empty());
+        Some(inner.map_or_else(|| name.to_owned(), |(list, inner)| format!("{list}.{}.{inner}", self.count - 1)))
+    }
 }
 
 fn key(line: &str) -> Option<&str> {
     let (key, _) = line.split_once('=')?;
     let key = key.trim();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     (!key.is_empty() && key.bytes().all(plain)).then_some(key)
 }
 

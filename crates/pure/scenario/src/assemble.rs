@@ -13,7 +13,9 @@ use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
-use flashyard_systems::xbof::{BalanceRule, DELAY_MAX, HarvestConfig, LenderChoice, ScanOrder, Sensing, Weights};
+use flashyard_systems::xbof::{
+    BalanceRule, DELAY_MAX, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights,
+};
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, table2};
 
@@ -204,7 +206,21 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     let lender_choice =
         by_name("harvest.lender_choice", &section.lender_choice, &LenderChoice::ALL, LenderChoice::name)?;
     let scan = by_name("harvest.scan", &section.scan, &ScanOrder::ALL, ScanOrder::name)?;
+    let indicator = by_name("harvest.indicator", &section.indicator, &Indicator::ALL, Indicator::name)?;
+    let indicator = indicator.unwrap_or(base.indicator);
+    let needs_shares = [
+        ("balance = \"water-filling\"", balance == Some(BalanceRule::WaterFilling)),
+        ("lender_choice = \"most-spare\"", lender_choice == Some(LenderChoice::MostSpare)),
+        ("lender_p99_cap", section.lender_p99_cap.is_some()),
+    ];
+    if let Some((other, _)) = needs_shares.iter().find(|other| other.1)
+        && indicator != Indicator::Utilization
+    {
+        let message = format!("{other} reckons in shares of cores, which {} is not; leave one out", indicator.name());
+        return Err(value("harvest.indicator", message));
+    }
     Ok(HarvestConfig {
+        indicator,
         period,
         scan: scan.unwrap_or(base.scan),
         watermark: section.watermark.unwrap_or(base.watermark),

@@ -31,7 +31,7 @@ pub(crate) fn detail(run: &DesignRun) -> DesignDetail {
         name: run.result.name.clone(),
         latency: latency.buckets().map(|(up_to_us, requests)| LatencyBucket { up_to_us, requests }).collect(),
         percentiles: percentiles(&latency),
-        timeline: timeline(figures),
+        timeline: timeline(run),
         lending: lending(figures),
         flash: figures.drives.iter().map(flash).collect(),
         energy_joules: EnergyParts {
@@ -82,9 +82,11 @@ fn flash(drive: &DriveFigures) -> FlashDetail {
     }
 }
 
-fn timeline(figures: &JbofFigures) -> Timeline {
+fn timeline(run: &DesignRun) -> Timeline {
+    let figures = &run.figures;
     let readings = &figures.timeline.readings;
-    let drives = (0..figures.drives.len()).map(|number| drive_timeline(figures, number));
+    let drives =
+        run.result.drives.iter().enumerate().map(|(number, drive)| drive_timeline(figures, number, &drive.name));
     Timeline {
         interval_seconds: figures.timeline.interval.as_secs_f64(),
         begin_seconds: intervals(readings).map(|(begin, _)| begin.at.as_secs_f64()).collect(),
@@ -98,9 +100,9 @@ fn intervals(readings: &[Reading]) -> impl Iterator<Item = (&Reading, &Reading)>
     readings.windows(2).map(|pair| (&pair[0], &pair[1]))
 }
 
-fn drive_timeline(figures: &JbofFigures, number: usize) -> DriveTimeline {
+fn drive_timeline(figures: &JbofFigures, number: usize, name: &str) -> DriveTimeline {
     let servers = figures.drives[number].servers;
-    let mut series = DriveTimeline { name: format!("drive-{number}"), ..DriveTimeline::default() };
+    let mut series = DriveTimeline { name: name.to_owned(), ..DriveTimeline::default() };
     for (begin, end) in intervals(&figures.timeline.readings) {
         let span = end.at.since(begin.at);
         let seconds = span.as_secs_f64();

@@ -10,6 +10,7 @@ mod explore;
 mod faulty;
 mod fio;
 mod fio_result;
+mod groups;
 mod parse;
 mod quantity;
 pub mod reproduce;

@@ -2,6 +2,7 @@
 
 use crate::Files;
 use crate::annotate::Sources;
+use crate::groups;
 use crate::schema::Scenario;
 use toml::{Table, Value};
 
@@ -206,9 +207,31 @@ fn parse_value(text: &str) -> Value {
 
 /// Puts the keys of named profiles under the keys that the scenario gives itself.
 fn merge_profiles(table: &mut Table, files: &dyn Files, sources: &mut Sources) -> Result<(), ScenarioError> {
+    if let Some(Value::Array(list)) = table.get_mut("group") {
+        for (number, group) in list.iter_mut().filter_map(Value::as_table_mut).enumerate() {
+            if let Some(Value::Table(own)) = group.get_mut("drive") {
+                merge_profile(own, ("group.drive", "drives"), &format!("group.{number}.drive"), files, sources)?;
+            }
+        }
+    }
     for (section, kind) in PROFILED {
-        let Some(Value::Table(own)) = table.get_mut(section) else { continue };
-        let Some(Value::String(name)) = own.get("profile").cloned() else { continue };
+        if let Some(Value::Table(own)) = table.get_mut(section) {
+            merge_profile(own, (section, kind), section, files, sources)?;
+        }
+    }
+    groups::complete(table);
+    Ok(())
+}
+
+/// The same for one section; its marks are kept under `place`.
+fn merge_profile(
+    own: &mut Table,
+    (section, kind): (&'static str, &str),
+    place: &str,
+    files: &dyn Files,
+    sources: &mut Sources,
+) -> Result<(), ScenarioError> {
+    if let Some(Value::String(name)) = own.get("profile").cloned() {
         let text = files.profile(kind, &name).or_else(|| builtin_profile(kind, &name).map(str::to_owned));
         let Some(text) = text else {
             let available: Vec<&str> = BUILTIN.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1).collect();
@@ -218,7 +241,7 @@ fn merge_profiles(table: &mut Table, files: &dyn Files, sources: &mut Sources) -
             origin: format!("profiles/{kind}/{name}.toml"),
             message: describe(&error, &text),
         })?;
-        sources.take(&text, section, &format!(" (profile {name})"));
+        sources.take(&text, place, &format!(" (profile {name})"));
         for (key, value) in profile {
             own.entry(key).or_insert(value);
         }

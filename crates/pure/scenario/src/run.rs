@@ -4,6 +4,7 @@ use crate::assemble;
 use crate::detail::{detail, split_rows};
 use crate::explore::{equipment, explorer, load};
 use crate::fio::JobFiles;
+use crate::groups::{self, OneDrive};
 use crate::parse::ScenarioError;
 use crate::steadiness::{Steadiness, steadiness};
 use crate::sweep::{label, swept};
@@ -72,23 +73,27 @@ pub fn run_design(
     observer: Observer<'_>,
 ) -> Result<DesignRun, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
+    // Wrong groups are named before the box that follows from them.
+    let drives = groups::drives(scenario, design)?;
     config.validate()?;
     let jobs = JobFiles::load(scenario, files)?;
-    let capacity = u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
-    let mut jbof = match &jobs {
-        Some(jobs) => Jbof::with_streams(config, jobs.plan(scenario), jobs.streams(scenario, capacity)?)?,
-        None => Jbof::new(config, assemble::plan(scenario)?, assemble::sources(scenario, capacity, files)?)?,
+    // Every busy drive is asked for what the smallest one has.
+    let capacity = drives.iter().map(OneDrive::capacity_bytes).min().unwrap_or(0);
+    let (plan, streams) = match &jobs {
+        Some(jobs) => (jobs.plan(scenario), jobs.streams(scenario, capacity)?),
+        None => {
+            let plan = assemble::plan(scenario)?;
+            (plan, plan.streams(assemble::sources(scenario, capacity, files)?))
+        }
     };
+    let models = drives.iter().map(|drive| drive.model).collect();
+    let mut jbof = Jbof::with_models(config, models, plan, streams)?;
     if scenario.run.warm_mapping_requests > 0 {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
         jbof.warm_mapping(warming, scenario.run.warm_mapping_requests)?;
     }
     let figures = jbof.run(observer)?;
-    let raw = config.drive.nand.geometry.raw_bytes().get() as f64;
-    // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
-    let price =
-        drive_price(&assemble::prices(&scenario.prices), raw / (1_u64 << 40) as f64, design, scenario.jbof.kept());
-    let result = design_result(&figures, price);
+    let result = design_result(&figures, &drives);
     Ok(DesignRun { figures, result, jobs, equipment: equipment(&config) })
 }
 
@@ -138,11 +143,11 @@ pub fn summarize(scenario: &Scenario, runs: &[DesignRun], wall_seconds: f64, com
     }
 }
 
-fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
+fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
     let seconds = figures.window.as_secs_f64();
     let count = figures.drives.len();
     let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
-    let cost = drive_price * count as f64;
+    let cost: f64 = drives.iter().map(|drive| drive.price).sum();
     let mut ftl = flashyard_ftl::FtlCounters::default();
     for drive in &figures.drives {
         ftl.host_slots += drive.ftl.host_slots;
@@ -194,7 +199,8 @@ fn design_result(figures: &JbofFigures, drive_price: f64) -> DesignResult {
             .drives
             .iter()
             .enumerate()
-            .map(|(number, drive)| drive_result(number, drive, &steadiness(figures, number), seconds, drive_price))
+            .zip(drives)
+            .map(|((number, drive), one)| drive_result(one, drive, &steadiness(figures, number), seconds))
             .collect(),
     }
 }
@@ -215,10 +221,10 @@ fn search_result(figures: &JbofFigures) -> SearchResult {
     }
 }
 
-fn drive_result(number: usize, drive: &DriveFigures, redirected: &Steadiness, seconds: f64, price: f64) -> DriveResult {
+fn drive_result(one: &OneDrive, drive: &DriveFigures, redirected: &Steadiness, seconds: f64) -> DriveResult {
     let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
     DriveResult {
-        name: format!("drive-{number}"),
+        name: one.name.clone(),
         ios: drive.ios,
         read_bytes: drive.read_bytes,
         write_bytes: drive.write_bytes,
@@ -234,6 +240,6 @@ fn drive_result(number: usize, drive: &DriveFigures, redirected: &Steadiness, se
         mapping_miss_ratio: drive.cache.miss_ratio(),
         write_amplification: drive.ftl.write_amplification(),
         energy_joules: drive.energy.total().as_joules(),
-        bom_dollars: price,
+        bom_dollars: one.price,
     }
 }

@@ -25,6 +25,9 @@ pub struct Scenario {
     pub jbof: JbofSection,
     /// The drive; `profile` names a file of profiles/drives, other keys override it.
     pub drive: DriveSection,
+    /// Groups of drives that differ; without any, all are as `drive` says.
+    #[serde(default)]
+    pub group: Vec<GroupSection>,
     /// The host; `profile` names a file of profiles/hosts.
     pub host: HostSection,
     /// Prices; `profile` names a file of profiles/prices.
@@ -173,6 +176,27 @@ pub struct DriveSection {
     pub link_picojoules_per_bit: f64,
 }
 
+/// Drives that are alike. The box has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSection {
+    /// Name in results.
+    pub name: String,
+    /// Drives.
+    pub count: u32,
+    /// Drives of them that run the workload; the others are idle.
+    #[serde(default)]
+    pub busy: u32,
+    /// Share of the cores that shrunk designs keep, where it differs from that of the box.
+    pub shrunk_cores: Option<f64>,
+    /// Share of the mapping memory that they keep, where it differs.
+    pub shrunk_memory: Option<f64>,
+    /// Price of a full controller, where it differs from the price list.
+    pub controller_dollars: Option<f64>,
+    /// Keys of `drive` that differ, `drive.cores = 12`, or another `drive.profile`.
+    pub drive: DriveSection,
+}
+
 /// Victim policies by name.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -238,6 +262,8 @@ pub struct PricesSection {
 pub struct HarvestSection {
     /// Monitor and descriptor period.
     pub period: Option<Time>,
+    /// What stands for the load of a processor: utilization, queue-depth or waiting-work.
+    pub indicator: Option<String>,
     /// Utilization above which an end is busy.
     pub watermark: Option<f64>,
     /// Processor descriptors each lender offers.

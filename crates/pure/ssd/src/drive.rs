@@ -2,7 +2,7 @@
 
 use crate::command::CommandSpec;
 use crate::compute::{ComputeEnd, Job};
-use crate::config::{DriveConfig, DriveConfigError};
+use crate::config::{DriveConfig, DriveConfigError, FirmwareCost};
 use crate::data::DataEnd;
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_nand::NandEvent;
@@ -109,10 +109,15 @@ impl Drive {
     /// The firmware job of a command with `slices` slices.
     #[inline]
     pub fn firmware_job(&self, tag: u32, slices: u32) -> Job {
-        let config = &self.data.config;
-        let cycles = config.firmware.cycles(u64::from(slices));
-        let stall = config.firmware.stall_per_slice * u64::from(slices);
-        Job { tag, busy: config.core_clock.span_of(cycles), stall }
+        self.job_of(&self.data.config.firmware, tag, slices)
+    }
+
+    /// The same with the `firmware` of another drive, on the cores of this one.
+    #[inline]
+    pub fn job_of(&self, firmware: &FirmwareCost, tag: u32, slices: u32) -> Job {
+        let cycles = firmware.cycles(u64::from(slices));
+        let stall = firmware.stall_per_slice * u64::from(slices);
+        Job { tag, busy: self.data.config.core_clock.span_of(cycles), stall }
     }
 
     /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues. Panics while the drive

@@ -1,8 +1,7 @@
 //! Parameters of a JBOF and the placement of each design.
 
 use crate::xbof::HarvestConfig;
-use flashyard_fabric::{FabricConfig, FabricError, Link};
-use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
 use flashyard_units::{Bytes, Hertz, SimSpan, Watts};
 
@@ -114,7 +113,8 @@ pub struct JbofConfig {
     pub drives: u32,
     /// Drives that run the workload: the first ones.
     pub busy_drives: u32,
-    /// A drive with full resources, as Conv has it; `mapping_cache_pages` is set by the design.
+    /// A drive with full resources, as Conv has it; `mapping_cache_pages` is set by the design. Drives that differ come
+    /// as [`super::DriveModel`]s.
     pub drive: DriveConfig,
     /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
     pub overwritten: f64,
@@ -191,6 +191,9 @@ pub enum JbofError {
         /// Busy drives.
         busy_drives: u32,
     },
+    /// Virtual drives over drives that differ.
+    #[error("a virtual drive needs lenders of its own capacity and page size; run vh and vh-ideal with equal drives")]
+    UnequalVirtual,
     /// A request beyond the drive.
     #[error(
         "request {number} of busy drive {drive} ends at byte {end}, beyond the drive's {capacity} bytes; \
@@ -257,44 +260,19 @@ impl JbofConfig {
 
     /// Translation pages of one drive.
     pub fn map_pages(&self) -> u32 {
-        self.drive.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE)
+        self.model().map_pages()
     }
 
     /// The drive as the design builds it.
     pub fn placed_drive(&self) -> DriveConfig {
-        let pages = self.map_pages();
-        let mut drive = self.drive;
-        // Data leaves no faster than the link takes it: the DMA engine paces what the link carries.
-        let link = Link::new(self.fabric.link_rate).payload_rate();
-        drive.read_rate = drive.read_rate.min(link);
-        drive.write_rate = drive.write_rate.min(link);
-        drive.segment_pages = self.harvest.pages_per_segment;
-        drive.log_records = self.harvest.log_records;
-        match self.design {
-            Design::Conv => drive.mapping_cache_pages = pages,
-            Design::Oc => {
-                // A host's DRAM is shared by all its drives, also the idle ones. [D] sheet xbof §5
-                let share = self.host.memory.get() / u64::from(self.drives_per_host());
-                let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
-                drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
-                // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).
-                drive.cores = 1;
-                drive.firmware =
-                    FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
-            }
-            Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
-                drive.cores = ((f64::from(drive.cores) * self.shrunk_cores) as u32).max(1);
-                drive.mapping_cache_pages = ((f64::from(pages) * self.shrunk_memory) as u32).max(1);
-            }
-        }
-        drive
+        self.placed(&self.model())
     }
 
-    /// Host time of a command of `slots`, on a core.
-    pub fn host_time(&self, slots: u32) -> SimSpan {
+    /// Host time of a command of `slots`, on a core; `firmware` is that of its drive with full resources.
+    pub fn host_time(&self, firmware: &FirmwareCost, slots: u32) -> SimSpan {
         let mut cycles = self.host.driver_cycles;
         if self.design == Design::Oc {
-            let firmware = self.drive.firmware.cycles(u64::from(slots));
+            let firmware = firmware.cycles(u64::from(slots));
             cycles += (firmware as f64 * self.host.oc_cycles_factor) as u64;
         }
         let balance = if self.design.harvests_processors() { self.harvest.host_cost } else { SimSpan::ZERO };

@@ -17,11 +17,11 @@ impl Jbof {
     ///
     /// Errors: a source that fails.
     pub fn warm_mapping(&mut self, sources: Vec<Source>, accesses: u64) -> Result<(), JbofError> {
-        for (drive, mut source) in self.drives.iter_mut().zip(sources) {
+        for ((drive, model), mut source) in self.drives.iter_mut().zip(&self.models).zip(sources) {
             if drive.data.cache.is_complete() {
                 continue;
             }
-            let pages = self.config.map_pages();
+            let pages = model.map_pages();
             for _ in 0..accesses {
                 let Some(record) = source.next_request()? else { break };
                 let page = record.request.offset_bytes / u64::from(SLOT_BYTES * SLOTS_PER_TRANSLATION_PAGE);
@@ -142,7 +142,7 @@ impl Jbof {
         let stream = &mut self.streams[number as usize];
         stream.issued += 1;
         let request = &record.request;
-        let capacity = u64::from(self.config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES);
+        let capacity = u64::from(self.drives[stream.drive as usize].config().ftl.logical_slots) * u64::from(SLOT_BYTES);
         let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
         if end > capacity {
             self.fault = Some(JbofError::BeyondDrive { drive: stream.drive, number: stream.issued, end, capacity });
@@ -208,7 +208,8 @@ impl Jbof {
         self.note_sent(now, id);
         let request = &self.requests[id as usize];
         let home = request.home;
-        let host = self.config.host_time(request.count) + self.virtual_cost(request);
+        let host = self.config.host_time(&self.models[request.drive as usize].drive.firmware, request.count)
+            + self.virtual_cost(request);
         let issued = if host.as_ps() == 0 { now } else { self.host_of(home).run(now, host) };
         let arrives = issued + self.config.submit_latency();
         self.journeys[id as usize].time.add(Cause::Host, arrives.since(now));

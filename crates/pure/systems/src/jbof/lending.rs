@@ -122,6 +122,8 @@ impl Jbof {
         let cache = drive.data.cache.counters();
         let mark = TickMark {
             busy: drive.compute.busy(),
+            waited: self.waited[number],
+            jobs: drive.compute.jobs(),
             lent: self.lent[number],
             bus: nand.bus_busy(),
             die: nand.die_busy(),
@@ -148,12 +150,19 @@ impl Jbof {
             redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
             accesses: mark.accesses - before.accesses,
             misses: mark.misses - before.misses,
-            local_pages: self.local_pages(),
+            waiting: since(mark.waited, before.waited).ratio_of(period),
+            service: self.service(number, since(mark.busy, before.busy), mark.jobs - before.jobs),
+            cores: drive.compute.cores(),
+            local_pages: drive.config().mapping_cache_pages.min(self.models[number].map_pages()),
         }
     }
 
-    /// Translation pages of a drive's own memory when nothing is lent.
-    fn local_pages(&self) -> u32 {
-        self.drives[0].config().mapping_cache_pages.min(self.config.map_pages())
+    /// How long a command keeps a core of the drive: the mean of the last period, or, of an idle drive, that of its
+    /// firmware for 4 KiB.
+    fn service(&self, number: usize, busy: SimSpan, jobs: u64) -> SimSpan {
+        match jobs {
+            0 => self.drives[number].firmware_job(0, 1).busy,
+            _ => busy / jobs,
+        }
     }
 }

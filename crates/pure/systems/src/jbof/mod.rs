@@ -18,6 +18,7 @@ mod config;
 mod faults;
 mod issue;
 mod lending;
+mod models;
 mod remote;
 mod result;
 mod route;
@@ -30,6 +31,7 @@ mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
+pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use scanning::SearchFigures;

@@ -27,7 +27,9 @@ impl Jbof {
             return self.refuse(now, id);
         }
         self.requests[id as usize].generation = self.ring(drive, lender).generation();
-        let mut job = self.drives[drive as usize].firmware_job(id, self.requests[id as usize].count);
+        // The owner's firmware, at the lender's clock.
+        let firmware = self.drives[drive as usize].config().firmware;
+        let mut job = self.drives[lender as usize].job_of(&firmware, id, self.requests[id as usize].count);
         // Its core waits for remote lines instead of its own DRAM.
         job.stall = self.remote_stall(now, lender, drive, count);
         job.stall += self.mapping_costs(now, id);

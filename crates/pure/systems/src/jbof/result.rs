@@ -299,7 +299,7 @@ impl Jbof {
     /// Source: [A] xbof §9.10 with [P] §4.1 figures.
     fn energy(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> DriveEnergy {
         let drive = &self.drives[number];
-        let config = &self.config;
+        let config = &self.models[number];
         let cores = config.core_power.over(window * u64::from(drive.compute.cores()));
         let moved = ended.moved_bytes - begun.moved_bytes;
         let lookups = 4 * moved / u64::from(SLOT_BYTES);

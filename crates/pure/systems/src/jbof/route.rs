@@ -42,7 +42,7 @@ impl Jbof {
         match request.purpose {
             Purpose::Foreground | Purpose::Part { .. } => request.count,
             Purpose::CopyRead | Purpose::CopyWrite => {
-                request.count.div_ceil(self.drives[0].data.ftl.layout().slots_per_page)
+                request.count.div_ceil(self.drives[request.drive as usize].data.ftl.layout().slots_per_page)
             }
         }
     }
@@ -69,8 +69,12 @@ impl Jbof {
         }
         let request = &self.requests[id as usize];
         let journey = &mut self.journeys[id as usize];
-        journey.time.add(Cause::Queue, now.since(journey.unqueued));
-        if request.phase == Phase::Agent || request.compute == request.drive {
+        let waited = now.since(journey.unqueued);
+        journey.time.add(Cause::Queue, waited);
+        let (agent, compute) = (request.phase == Phase::Agent, request.compute);
+        let here = agent || compute == request.drive;
+        self.waited[if agent { request.drive } else { compute } as usize] += waited;
+        if here {
             return self.execute(now, id);
         }
         self.store_messages(now, id);

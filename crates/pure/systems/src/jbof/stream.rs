@@ -1,5 +1,6 @@
 //! One stream of requests: where they come from, how they are paced, and what was counted of them.
 
+use super::config::RunPlan;
 use super::world::Source;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_stats::{LatencyHistogram, MeanEstimate, SplitHistogram};
@@ -65,6 +66,14 @@ pub struct StreamSpec {
     pub think: Option<Think>,
     /// Length of the samples of bandwidth, above zero.
     pub sample: SimSpan,
+}
+
+impl RunPlan {
+    /// One stream for each busy drive, at the plan's depth.
+    pub fn streams(&self, sources: Vec<Source>) -> Vec<StreamSpec> {
+        let pacing = self.depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth });
+        (0..).zip(sources).map(|(drive, source)| StreamSpec::new(drive, source, pacing)).collect()
+    }
 }
 
 impl StreamSpec {

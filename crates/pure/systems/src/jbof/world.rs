@@ -2,10 +2,11 @@
 
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::faults::{Attempt, Resilience};
+use super::models::DriveModel;
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
 use super::scanning::SearchFigures;
-use super::stream::{Pacing, Stream, StreamSpec};
+use super::stream::{Stream, StreamSpec};
 use super::timeline::{LendingLedger, Timeline, Totals};
 use crate::vh::CopyBack;
 use crate::xbof::{Harvest, MappingLocks, Message, Rings};
@@ -133,6 +134,8 @@ const STREAMS_MAX: u64 = 4096;
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
     pub(super) config: JbofConfig,
+    /// What each drive is before the design takes from it.
+    pub(super) models: Vec<DriveModel>,
     pub(super) plan: RunPlan,
     pub(super) runner: Runner<Event>,
     pub(super) drives: Vec<Drive>,
@@ -167,6 +170,8 @@ pub struct Jbof {
     pub(super) curves: Vec<Shards>,
     /// Busy time that lenders gave to others, for each drive.
     pub(super) lent: Vec<SimSpan>,
+    /// Time that jobs have waited for a core of each drive, of jobs that have run.
+    pub(super) waited: Vec<SimSpan>,
     /// By lender and borrower.
     pub(super) lending: LendingLedger,
     pub(super) search: SearchFigures,
@@ -193,6 +198,8 @@ pub struct Jbof {
 #[derive(Clone, Copy, Default)]
 pub(super) struct TickMark {
     pub(super) busy: SimSpan,
+    pub(super) waited: SimSpan,
+    pub(super) jobs: u64,
     pub(super) lent: SimSpan,
     pub(super) bus: SimSpan,
     pub(super) die: SimSpan,
@@ -210,16 +217,27 @@ impl Jbof {
         if sources.len() != config.busy_drives as usize {
             return Err(JbofError::Streams { streams: sources.len(), busy_drives: config.busy_drives });
         }
-        let pacing = plan.depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth });
-        let streams = (0..).zip(sources).map(|(drive, source)| StreamSpec::new(drive, source, pacing));
-        Self::with_streams(config, plan, streams.collect())
+        Self::with_streams(config, plan, plan.streams(sources))
     }
 
     /// Builds drives and host, with any number of streams for each busy drive. The plan's depth means nothing here.
     ///
     /// Errors: parameters outside their ranges, a stream for a drive that is not busy, more than 4096 streams.
     pub fn with_streams(config: JbofConfig, plan: RunPlan, streams: Vec<StreamSpec>) -> Result<Self, JbofError> {
+        Self::with_models(config, Vec::new(), plan, streams)
+    }
+
+    /// The same with a model for each drive, in order; none where all are alike.
+    ///
+    /// Errors: the same, not one model for each drive, a drive that cannot be, virtual drives over unequal ones.
+    pub fn with_models(
+        config: JbofConfig,
+        models: Vec<DriveModel>,
+        plan: RunPlan,
+        streams: Vec<StreamSpec>,
+    ) -> Result<Self, JbofError> {
         config.validate()?;
+        let models = config.models(models)?;
         let numbers = [
             ("streams", streams.len() as u64, 1, STREAMS_MAX),
             (
@@ -234,17 +252,19 @@ impl Jbof {
                 return Err(JbofError::Range { name, value, least, most });
             }
         }
-        let placed = config.placed_drive();
         // Queue 1 is the drive's own; each offer of a lender has a shadow queue after it.
         let weights = config.harvest.weights;
         let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
         let offers = if config.design.harvests_processors() { config.harvest.processor_offers } else { 0 };
         let queues: Vec<u32> = std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect();
-        let mut drives = (0..config.drives)
-            .map(|number| Drive::new(placed, &queues, plan.seed.wrapping_add(u64::from(number))))
+        let mut drives = (0..)
+            .zip(&models)
+            .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
             .collect::<Result<Vec<_>, _>>()?;
         for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
-            drive.data.overwrite(config.overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
+            drive
+                .data
+                .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
         }
         let harvest_config = crate::xbof::HarvestConfig {
             processors: config.harvest.processors && config.design.harvests_processors(),
@@ -253,8 +273,10 @@ impl Jbof {
             ..config.harvest
         };
         let harvest = config.design.harvests_processors().then(|| Harvest::new(config.drives, harvest_config));
-        let tracks_misses = harvest.is_some() && !drives[0].data.cache.is_complete();
-        let keys = if tracks_misses { config.map_pages() } else { 1 };
+        let keys = |(drive, model): (&Drive, &DriveModel)| {
+            if harvest.is_some() && !drive.data.cache.is_complete() { model.map_pages() } else { 1 }
+        };
+        let curves = drives.iter().zip(&models).map(|pair| Shards::new(keys(pair), 8192)).collect();
         let count = config.drives as usize;
         Ok(Self {
             fabric: Fabric::new(config.drives, config.fabric)?,
@@ -276,8 +298,9 @@ impl Jbof {
             refused: 0,
             last_stamp: 0,
             harvest,
-            curves: (0..count).map(|_| Shards::new(keys, 8192)).collect(),
+            curves,
             lent: vec![SimSpan::ZERO; count],
+            waited: vec![SimSpan::ZERO; count],
             lending: LendingLedger::new(count, config.design.harvests_processors()),
             search: SearchFigures::new(count),
             timeline: Timeline::default(),
@@ -294,6 +317,7 @@ impl Jbof {
             steps: 0,
             resilience: None,
             fault: None,
+            models,
             config,
             plan,
         })

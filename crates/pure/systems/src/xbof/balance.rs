@@ -60,7 +60,11 @@ const UTILIZATION_MIN: f64 = 0.01;
 
 /// The law's share of commands to redirect, from the utilizations of both sides.
 pub fn redirect_share(lender: f64, borrower: f64, weights: &Weights) -> f64 {
-    let ratio = lender.clamp(UTILIZATION_MIN, 1.0) / borrower.clamp(UTILIZATION_MIN, 1.0);
+    share_of_ratio(lender.clamp(UTILIZATION_MIN, 1.0) / borrower.clamp(UTILIZATION_MIN, 1.0), weights)
+}
+
+/// The same from how much more loaded the lender is than the borrower.
+pub(super) fn share_of_ratio(ratio: f64, weights: &Weights) -> f64 {
     let lender_weight = f64::from(weights.lender_total) / f64::from(weights.shadow);
     let borrower_weight = f64::from(weights.borrower_bound) / f64::from(weights.borrower_total);
     1.0 / (1.0 + ratio * lender_weight * borrower_weight)

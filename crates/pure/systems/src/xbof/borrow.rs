@@ -53,8 +53,9 @@ impl Harvest {
             self.release_processors(drive);
             return false;
         }
+        let amount = self.config.indicator.amount(reading);
         for held in manager.processors.iter().filter(|held| self.reachable[held.lender as usize]) {
-            self.tables.update(held.lender, held.index, |now| now.with_borrower_utilization(reading.processor));
+            self.tables.update(held.lender, held.index, |now| now.with_borrower_utilization(amount));
         }
         let busy = manager.trigger.action(&self.config) == TriggerAction::Borrow;
         busy && !manager.lending && manager.processors.len() < self.config.lenders_max as usize

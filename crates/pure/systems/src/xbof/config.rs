@@ -3,6 +3,7 @@
 use super::balance::{BalanceRule, Weights};
 use super::choice::LenderChoice;
 use super::scan::ScanOrder;
+use super::indicator::Indicator;
 use super::sensing::Sensing;
 use flashyard_units::SimSpan;
 
@@ -15,6 +16,8 @@ pub struct HarvestConfig {
     pub memory: bool,
     /// Monitor, descriptor and host refresh period. [P]
     pub period: SimSpan,
+    /// What stands for the load of a processor, in descriptors and in the trigger.
+    pub indicator: Indicator,
     /// Utilization above which processor or data-end is busy. [P]
     pub watermark: f64,
     /// Estimated own utilization below which borrowing stops. [A] hysteresis
@@ -86,6 +89,7 @@ impl Default for HarvestConfig {
             processors: true,
             memory: true,
             period: SimSpan::from_ms(10),
+            indicator: Indicator::Utilization,
             watermark: 0.75,
             stop_borrowing_below: 0.65,
             data_end_saturated: 0.95,

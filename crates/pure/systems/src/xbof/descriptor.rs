@@ -9,7 +9,8 @@ pub const NOBODY: u8 = 0xFF;
 /// What is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorKind {
-    /// Processor time; amount is the utilization of borrower (upper half) and lender, 65535 for 100 %.
+    /// Processor time; amount is the load of borrower (upper half) and lender: 65535 is 100 % of utilization, or the
+    /// full scale of another indicator ([`super::Indicator`]).
     Processor,
     /// Mapping memory; amount is segments of 2 MiB.
     Memory,

@@ -4,7 +4,7 @@
 //! lender's shadow queue pair, both named by the descriptor; one that no longer is unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
-use super::balance::{BalanceRule, Vessel, demand, limited_share, redirect_share, water_filling};
+use super::balance::{BalanceRule, Vessel, demand, limited_share, water_filling};
 use super::config::HarvestConfig;
 use super::descriptor::{DescriptorKind, NOBODY, ProcessorInfo};
 use super::sensing::Record;
@@ -209,7 +209,7 @@ impl Driver {
             let descriptor = tables.load(binding.lender, binding.offer);
             let record = &mut self.records[binding.lender as usize * self.offers + binding.offer as usize];
             let (own, lender) = record.sense(descriptor.utilizations(), &config.sensing, &mut self.rng);
-            let law = redirect_share(lender, own, &config.weights);
+            let law = config.indicator.share(lender, own, &config.weights);
             binding.share += step * (law - binding.share);
             binding.share = binding.share.min(limited_share(descriptor.limit(), own));
         }

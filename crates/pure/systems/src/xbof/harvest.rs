@@ -26,6 +26,12 @@ pub struct DriveReading {
     pub processor_own: f64,
     /// The busier of bus and dies.
     pub data_end: f64,
+    /// Jobs that waited for a core, on average over the period.
+    pub waiting: f64,
+    /// How long a job keeps a core.
+    pub service: SimSpan,
+    /// Cores.
+    pub cores: u32,
     /// Share of the drive's commands whose firmware ran on lenders.
     pub redirected: f64,
     /// Mapping accesses.

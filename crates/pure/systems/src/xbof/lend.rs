@@ -13,8 +13,8 @@ impl Harvest {
         let config = self.config;
         let manager = &mut self.managers[drive as usize];
         let borrowing = !manager.processors.is_empty();
-        let load = if borrowing { reading.processor } else { reading.processor_own };
-        let action = manager.trigger.sample(load, reading.data_end, &config);
+        let busy = config.indicator.is_busy(reading, borrowing, &config);
+        let action = manager.trigger.sample(busy, reading.data_end > config.watermark, &config);
         if !borrowing && action == TriggerAction::Lend {
             manager.lending = true;
         }
@@ -27,6 +27,7 @@ impl Harvest {
             manager.lending &= !guard.withdraws();
         }
         let lending = manager.lending;
+        let amount = config.indicator.amount(reading);
         // The borrowers of this drive share what it lends.
         let offers = 0..config.processor_offers as u16;
         let borrowers = offers.filter(|&offer| self.tables.load(drive, offer).borrower() != NOBODY).count();
@@ -38,7 +39,7 @@ impl Harvest {
                     drive,
                     offer,
                     |now| {
-                        if lending { offering(now, reading, limit) } else { now.withdrawn() }
+                        if lending { offering(now, amount, limit) } else { now.withdrawn() }
                     },
                 );
             } else if descriptor.borrower() != NOBODY {
@@ -46,7 +47,7 @@ impl Harvest {
             } else if lending && self.driver.is_free(drive, offer) {
                 let info = ProcessorInfo { shadow_queue: shadow_queue(offer), ..ProcessorInfo::default() };
                 self.tables.update(drive, offer, |now| {
-                    offering(now.offered(DescriptorKind::Processor, 0, info.pack()), reading, limit)
+                    offering(now.offered(DescriptorKind::Processor, 0, info.pack()), amount, limit)
                 });
             }
         }
@@ -150,6 +151,6 @@ impl Harvest {
 }
 
 /// What a lender writes into its offer every period.
-fn offering(now: Descriptor, reading: &DriveReading, limit: f64) -> Descriptor {
-    now.with_lender_utilization(reading.processor).with_limit(limit)
+fn offering(now: Descriptor, amount: f64, limit: f64) -> Descriptor {
+    now.with_lender_utilization(amount).with_limit(limit)
 }

@@ -10,6 +10,7 @@ mod driver;
 mod failure;
 mod guard;
 mod harvest;
+mod indicator;
 mod lend;
 mod locks;
 mod message;
@@ -27,6 +28,7 @@ pub use descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorIn
 pub use driver::{Binding, Driver, DriverCounters, OWN_QUEUE, shadow_queue};
 pub use guard::LenderGuard;
 pub use harvest::{DriveReading, Harvest, HarvestAction, HarvestCounters, MemoryLoan};
+pub use indicator::Indicator;
 pub use locks::{LockCounters, MappingLocks};
 pub use message::{Message, MessageKind, MessageRing, RingCounters};
 pub use rings::Rings;

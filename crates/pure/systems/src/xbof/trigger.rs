@@ -6,7 +6,7 @@
 //! | not busy | any | lend |
 //! | busy | not busy | borrow |
 //!
-//! Busy means above the watermark. A condition must hold for some samples in a row, and what runs stops at
+//! Busy means above the watermark; for the processor in terms of the indicator ([`super::Indicator`]). A condition must hold for some samples in a row, and what runs stops at
 //! its own, wider threshold: harvesting moves both utilizations, and without hysteresis it would toggle
 //! every period. Source: [P] sheet xbof §3.3; hysteresis [A].
 
@@ -37,9 +37,9 @@ impl Default for ProcessorTrigger {
 }
 
 impl ProcessorTrigger {
-    /// Takes one sample of the utilizations; returns the action whose condition has held long enough.
-    pub fn sample(&mut self, processor: f64, data_end: f64, config: &HarvestConfig) -> TriggerAction {
-        let action = match (processor > config.watermark, data_end > config.watermark) {
+    /// Takes one sample of what is busy; returns the action whose condition has held long enough.
+    pub fn sample(&mut self, processor: bool, data_end: bool, config: &HarvestConfig) -> TriggerAction {
+        let action = match (processor, data_end) {
             (true, true) => TriggerAction::None,
             (false, _) => TriggerAction::Lend,
             (true, false) => TriggerAction::Borrow,
@@ -66,7 +66,9 @@ mod tests {
     #[test]
     fn the_table_of_the_source_holds_after_two_samples() {
         let config = HarvestConfig::default();
+        let busy = |utilization: f64| utilization > config.watermark;
         let settle = |processor, data_end| {
+            let (processor, data_end) = (busy(processor), busy(data_end));
             let mut trigger = ProcessorTrigger::default();
             assert_eq!(trigger.sample(processor, data_end, &config), TriggerAction::None);
             trigger.sample(processor, data_end, &config)

@@ -1,0 +1,125 @@
+//! Groups of drives that differ: from `[[group]]` to a model, a name and a price for each drive.
+//!
+//! Drives are numbered with the busy ones first, group by group, then the idle ones, group by group.
+
+use crate::assemble::{drive, prices, value};
+use crate::parse::ScenarioError;
+use crate::run::drive_price;
+use crate::schema::{DriveSection, GroupSection, Scenario};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_report::Shares;
+use flashyard_systems::jbof::{Design, DriveModel};
+use flashyard_units::Watts;
+use toml::{Table, Value};
+
+/// One drive of the box.
+#[derive(Clone, Debug)]
+pub(crate) struct OneDrive {
+    /// Name in results.
+    pub(crate) name: String,
+    /// Dollars.
+    pub(crate) price: f64,
+    pub(crate) model: DriveModel,
+}
+
+impl OneDrive {
+    /// Exported bytes.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        u64::from(self.model.drive.ftl.logical_slots) * u64::from(SLOT_BYTES)
+    }
+}
+
+/// All drives of the box in order, as `design` prices them.
+///
+/// Errors: values outside their ranges, groups that do not add up to the box.
+pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive>, ScenarioError> {
+    let kept = scenario.jbof.kept();
+    if scenario.group.is_empty() {
+        let model = model(&scenario.drive, kept)?;
+        let price = price(scenario, &model, design, kept, None);
+        let one = |number| OneDrive { name: format!("drive-{number}"), price, model };
+        return Ok((0..scenario.jbof.drives).map(one).collect());
+    }
+    let total = |count: fn(&GroupSection) -> u32| scenario.group.iter().map(count).sum::<u32>();
+    let (all, busy) = (total(|group| group.count), total(|group| group.busy));
+    if (all, busy) != (scenario.jbof.drives, scenario.jbof.busy_drives) {
+        let (drives, busy_drives) = (scenario.jbof.drives, scenario.jbof.busy_drives);
+        let message = format!(
+            "groups have {all} drives, {busy} of them busy, and [jbof] says {drives} and {busy_drives}; \
+             leave jbof.drives and jbof.busy_drives out"
+        );
+        return Err(value("group", message));
+    }
+    let mut ordered = Vec::new();
+    for is_busy in [true, false] {
+        for group in &scenario.group {
+            let idle = group.count.checked_sub(group.busy).ok_or_else(|| {
+                let message = format!("{} of {} drives of {:?}, give 0 to all", group.busy, group.count, group.name);
+                value("group.busy", message)
+            })?;
+            let kept = group_kept(group, kept)?;
+            let model = model(&group.drive, kept)?;
+            let price = price(scenario, &model, design, kept, group.controller_dollars);
+            for _ in 0..if is_busy { group.busy } else { idle } {
+                let name = format!("drive-{} {}", ordered.len(), group.name);
+                ordered.push(OneDrive { name, price, model });
+            }
+        }
+    }
+    Ok(ordered)
+}
+
+fn group_kept(group: &GroupSection, common: Shares) -> Result<Shares, ScenarioError> {
+    let kept = Shares {
+        cores: group.shrunk_cores.unwrap_or(common.cores),
+        memory: group.shrunk_memory.unwrap_or(common.memory),
+    };
+    for (key, share) in [("group.shrunk_cores", kept.cores), ("group.shrunk_memory", kept.memory)] {
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(value(key, format!("{share} is no share, give above 0 to 1")));
+        }
+    }
+    Ok(kept)
+}
+
+fn model(section: &DriveSection, kept: Shares) -> Result<DriveModel, ScenarioError> {
+    Ok(DriveModel {
+        drive: drive(section)?,
+        overwritten: section.overwritten,
+        shrunk_cores: kept.cores,
+        shrunk_memory: kept.memory,
+        core_power: Watts::new(section.core_power_watts),
+        dram_picojoules_per_bit: section.dram_picojoules_per_bit,
+        link_picojoules_per_bit: section.link_picojoules_per_bit,
+    })
+}
+
+fn price(scenario: &Scenario, model: &DriveModel, design: Design, kept: Shares, controller: Option<f64>) -> f64 {
+    let mut list = prices(&scenario.prices);
+    list.controller = controller.unwrap_or(list.controller);
+    let raw = model.drive.nand.geometry.raw_bytes().get() as f64;
+    // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
+    drive_price(&list, raw / (1_u64 << 40) as f64, design, kept)
+}
+
+/// Fills `[group.drive]` of every group from `[drive]`, and the numbers of the box from the groups.
+pub(crate) fn complete(table: &mut Table) {
+    let common = table.get("drive").and_then(Value::as_table).cloned().unwrap_or_default();
+    let Some(Value::Array(groups)) = table.get_mut("group") else { return };
+    let (mut drives, mut busy) = (0, 0);
+    for group in groups.iter_mut().filter_map(Value::as_table_mut) {
+        let number = |key: &str| group.get(key).and_then(Value::as_integer).unwrap_or(0);
+        drives += number("count");
+        busy += number("busy");
+        let own = group.entry("drive").or_insert_with(|| Value::Table(Table::new()));
+        if let Value::Table(own) = own {
+            for (key, value) in &common {
+                own.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    if let Some(Value::Table(jbof)) = table.get_mut("jbof") {
+        jbof.entry("drives").or_insert(Value::Integer(drives));
+        jbof.entry("busy_drives").or_insert(Value::Integer(busy));
+    }
+}

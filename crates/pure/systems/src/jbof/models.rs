@@ -1,0 +1,103 @@
+//! Drives that differ: what one drive is before a design takes from it, drive by drive.
+//!
+//! A design applies to each drive by itself: a shrunk drive keeps a share of its own cores and of its own map. Links,
+//! host and harvesting are those of the box.
+
+use super::config::{Design, JbofConfig, JbofError};
+use flashyard_fabric::Link;
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_units::{SimSpan, Watts};
+
+/// One drive with full resources, what a shrunk one keeps of them, and what it draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveModel {
+    /// The drive as Conv has it; `mapping_cache_pages` is set by the design.
+    pub drive: DriveConfig,
+    /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
+    pub overwritten: f64,
+    /// Share of the cores that a shrunk drive keeps.
+    pub shrunk_cores: f64,
+    /// Share of the map that a shrunk drive's DRAM holds.
+    pub shrunk_memory: f64,
+    /// Power of one controller core.
+    pub core_power: Watts,
+    /// DRAM energy a bit, in picojoules.
+    pub dram_picojoules_per_bit: f64,
+    /// Link energy a bit, in picojoules.
+    pub link_picojoules_per_bit: f64,
+}
+
+impl DriveModel {
+    /// Translation pages of the drive.
+    pub fn map_pages(&self) -> u32 {
+        self.drive.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE)
+    }
+}
+
+impl JbofConfig {
+    /// The drive that all are where no models are given.
+    pub fn model(&self) -> DriveModel {
+        DriveModel {
+            drive: self.drive,
+            overwritten: self.overwritten,
+            shrunk_cores: self.shrunk_cores,
+            shrunk_memory: self.shrunk_memory,
+            core_power: self.core_power,
+            dram_picojoules_per_bit: self.dram_picojoules_per_bit,
+            link_picojoules_per_bit: self.link_picojoules_per_bit,
+        }
+    }
+
+    /// A drive as the design builds it.
+    pub fn placed(&self, model: &DriveModel) -> DriveConfig {
+        let pages = model.map_pages();
+        let mut drive = model.drive;
+        // Data leaves no faster than the link takes it: the DMA engine paces what the link carries.
+        let link = Link::new(self.fabric.link_rate).payload_rate();
+        drive.read_rate = drive.read_rate.min(link);
+        drive.write_rate = drive.write_rate.min(link);
+        drive.segment_pages = self.harvest.pages_per_segment;
+        drive.log_records = self.harvest.log_records;
+        match self.design {
+            Design::Conv => drive.mapping_cache_pages = pages,
+            Design::Oc => {
+                // A host's DRAM is shared by all its drives, also the idle ones. [D] sheet xbof §5
+                let share = self.host.memory.get() / u64::from(self.drives_per_host());
+                let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
+                drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
+                // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).
+                drive.cores = 1;
+                drive.firmware =
+                    FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
+            }
+            Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
+                drive.cores = ((f64::from(drive.cores) * model.shrunk_cores) as u32).max(1);
+                drive.mapping_cache_pages = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
+            }
+        }
+        drive
+    }
+
+    /// The model of each drive: `models`, or the common one where none are given.
+    ///
+    /// Errors: not one for each drive, a drive that cannot be, virtual drives over unequal ones.
+    pub(super) fn models(&self, models: Vec<DriveModel>) -> Result<Vec<DriveModel>, JbofError> {
+        if models.is_empty() {
+            return Ok(vec![self.model(); self.drives as usize]);
+        }
+        if models.len() != self.drives as usize {
+            let (value, exact) = (models.len() as u64, u64::from(self.drives));
+            return Err(JbofError::Range { name: "drive models", value, least: exact, most: exact });
+        }
+        for model in &models {
+            self.placed(model).validate()?;
+        }
+        // A borrowed place of a virtual drive has the same address in the lender.
+        let shape = |model: &DriveModel| (model.drive.ftl.logical_slots, model.drive.nand.geometry.page_bytes);
+        if self.design.is_virtual() && models.iter().any(|model| shape(model) != shape(&models[0])) {
+            return Err(JbofError::UnequalVirtual);
+        }
+        Ok(models)
+    }
+}
