@@ -111,8 +111,19 @@ export interface DesignResult {
   redirected_share: Figure;
   lent_segments: number;
   harvest: HarvestResult;
+  search: SearchResult;
   laws: { hold: boolean; broken: string[] };
   drives: DriveResult[];
+}
+
+/** What looking for processors to borrow cost and brought. */
+export interface SearchResult {
+  scans: number;
+  core_share: number;
+  host_core_share: number;
+  borrowers: number;
+  first_redirected_seconds_mean: number;
+  first_redirected_seconds_max: number;
 }
 
 /** What drives did to lend and borrow. */

@@ -1,6 +1,6 @@
 //! Completions, periodic monitoring and copy-back.
 
-use super::faults::Attempt;
+use super::failover::Attempt;
 use super::world::{Event, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
 use flashyard_fabric::Direction;

@@ -1,7 +1,7 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
-use super::faults::Attempt;
+use super::failover::Attempt;
 use super::stream::Stream;
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};

@@ -15,6 +15,7 @@
 
 mod complete;
 mod config;
+mod failover;
 mod faults;
 mod issue;
 mod lending;

@@ -2,7 +2,7 @@
 //! loads under its locks, and the wrapped operations go into the owner's message queue, whose agent carries them out.
 //! Source: [P] sheet xbof §3.4, §3.7.
 
-use super::faults::Attempt;
+use super::failover::Attempt;
 use super::route::command_spec;
 use super::world::{Event, Jbof, Phase, Request};
 use crate::xbof::{Message, MessageKind, MessageRing};

@@ -1,7 +1,8 @@
 //! The world: host, drives and streams under one clock.
 
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
-use super::faults::{Attempt, Resilience};
+use super::failover::Attempt;
+use super::faults::Resilience;
 use super::models::DriveModel;
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
