@@ -2,8 +2,8 @@
 
 use super::balance::{BalanceRule, Weights};
 use super::choice::LenderChoice;
-use super::scan::ScanOrder;
 use super::indicator::Indicator;
+use super::scan::ScanOrder;
 use super::sensing::Sensing;
 use flashyard_units::SimSpan;
 
