@@ -1,0 +1,5 @@
+//! Secrets.
+
+/// A secret.
+#[derive(Clone, Debug)]
+pub struct Secret;
