@@ -62,6 +62,7 @@
 //!
 //! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, TCP Transport Specification 1.0.
 
+pub mod dhchap;
 pub mod initiator;
 mod output;
 pub mod secret;

@@ -180,7 +180,9 @@ pub enum ConfigError {
         nsid: u32,
     },
     /// A namespace without blocks, with blocks of a size that does not exist, or without ANA group.
-    #[error("namespace {nsid} of `{nqn}`: needs blocks of 2^9 to 2^16 bytes, at least one, and an ANA group above zero")]
+    #[error(
+        "namespace {nsid} of `{nqn}`: needs blocks of 2^9 to 2^16 bytes, at least one, and an ANA group above zero"
+    )]
     NamespaceShape {
         /// Subsystem.
         nqn: String,
@@ -222,7 +224,10 @@ impl Limits {
         let checks = [
             ("data_pages_max_log2", (1..=10).contains(&self.data_pages_max_log2)),
             ("capsule_data_bytes", self.capsule_data_bytes.is_multiple_of(16) && self.capsule_data_bytes <= 1 << 20),
-            ("data_pdu_bytes", self.data_pdu_bytes.is_multiple_of(4) && (4096..=1 << 24).contains(&self.data_pdu_bytes)),
+            (
+                "data_pdu_bytes",
+                self.data_pdu_bytes.is_multiple_of(4) && (4096..=1 << 24).contains(&self.data_pdu_bytes),
+            ),
             ("transfer_bytes", self.transfer_bytes.is_multiple_of(4)),
             ("transfers_outstanding", self.transfers_outstanding >= 1),
             ("queue_entries", (2..=4096).contains(&self.queue_entries)),

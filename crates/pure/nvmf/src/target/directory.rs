@@ -119,7 +119,7 @@ impl Target {
     }
 
     /// Connections whose [`super::Session::poll`] has to be called: something happened that they have to send, or they
-    /// are to be closed. Each call returns those since the last one.
+    /// are to be closed. Each call returns those since the last one; names of connections that are gone mean nothing.
     pub fn take_wakes(&mut self) -> impl Iterator<Item = SessionId> + '_ {
         self.wake.drain(..)
     }
@@ -127,10 +127,6 @@ impl Target {
     /// Whether [`Target::take_wakes`] would return anything.
     pub fn has_wakes(&self) -> bool {
         !self.wake.is_empty()
-    }
-
-    pub(super) fn wake(&mut self, session: SessionId) {
-        self.wake.push(session);
     }
 
     pub(super) fn new_session(&mut self) -> SessionId {

@@ -40,9 +40,7 @@ impl Session {
             cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED => namespace_list(reply, later),
             cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_blocks => namespace_list(reply, later),
             cns::CONTROLLER_OF_COMMAND_SET if is_blocks => reply.resize(IDENTIFY_BYTES, 0),
-            cns::NAMESPACE_OF_COMMAND_SET
-            | cns::NAMESPACES_ACTIVE_OF_COMMAND_SET
-            | cns::CONTROLLER_OF_COMMAND_SET
+            cns::NAMESPACE_OF_COMMAND_SET | cns::NAMESPACES_ACTIVE_OF_COMMAND_SET | cns::CONTROLLER_OF_COMMAND_SET
                 if !is_blocks =>
             {
                 return Answer::refusal(Status::INVALID_FIELD);

@@ -255,12 +255,7 @@ impl Session {
         }
     }
 
-    fn initialize(
-        &mut self,
-        target: &Target,
-        request: &Initialize,
-        effects: &mut Effects,
-    ) -> Result<(), FatalError> {
+    fn initialize(&mut self, target: &Target, request: &Initialize, effects: &mut Effects) -> Result<(), FatalError> {
         if request.version != U16::ZERO {
             return Err(FatalError { status: FatalStatus::UnsupportedParameter, information: 8 });
         }
