@@ -1,5 +1,6 @@
 //! One queue of a host, as a machine: commands and bytes in, bytes and completions out.
 
+use super::auth::Step;
 use super::commands::{Commands, Completion, Data, Full, Owner, Pending, Token};
 use super::setup::{ControllerInfo, Setup};
 use super::{ConnectionError, Effects, InitiatorConfig};
@@ -33,6 +34,8 @@ pub struct Connection {
     pub(super) capsule_bytes: u32,
     pub(super) commands: Commands,
     pub(super) setup: Setup,
+    /// Where an authentication is.
+    pub(super) step: Step,
     pub(super) info: ControllerInfo,
     is_closed: bool,
     /// The command that the data of the current PDU belongs to.
@@ -75,6 +78,7 @@ impl Connection {
             capsule_bytes,
             commands,
             setup: Setup::Initialize,
+            step: Step::Idle,
             info,
             is_closed: false,
             sink: None,

@@ -5,6 +5,7 @@
 //! made from that. Its owner moves bytes as for the target: [`Connection::receive`], then `effects.output`; what
 //! finished is in `effects.completions`.
 
+mod auth;
 mod commands;
 mod connection;
 mod setup;

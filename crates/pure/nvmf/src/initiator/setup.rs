@@ -248,12 +248,4 @@ impl Connection {
         self.request_event(effects);
         Ok(())
     }
-
-    fn authenticate(&mut self, _: &mut Effects) -> Result<(), ConnectionError> {
-        Err(ConnectionError::SecretMissing)
-    }
-
-    fn authentication_step(&mut self, _: &[u8], _: &mut Effects) -> Result<(), ConnectionError> {
-        Err(ConnectionError::SecretMissing)
-    }
 }

@@ -457,6 +457,10 @@ impl Session {
             effects.output.give(reply);
         }
         self.respond(command_id, answer, effects);
+        if self.queue.dialogue.as_ref().is_some_and(|dialogue| dialogue.has_failed()) {
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::AuthenticationFailed);
+        }
         self.send_events(target, effects);
     }
 
