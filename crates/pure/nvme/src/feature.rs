@@ -1,0 +1,122 @@
+//! Features that a host sets and reads (Base 2.0, section 5.27.1).
+
+/// Feature identifiers.
+pub mod id {
+    /// Arbitration.
+    pub const ARBITRATION: u8 = 0x01;
+    /// Power management.
+    pub const POWER: u8 = 0x02;
+    /// Temperature threshold.
+    pub const TEMPERATURE: u8 = 0x04;
+    /// Error recovery, of the NVM command set.
+    pub const ERROR_RECOVERY: u8 = 0x05;
+    /// Volatile write cache.
+    pub const WRITE_CACHE: u8 = 0x06;
+    /// Number of I/O queues.
+    pub const QUEUES: u8 = 0x07;
+    /// Interrupt coalescing.
+    pub const INTERRUPT_COALESCING: u8 = 0x08;
+    /// Interrupt vector configuration.
+    pub const INTERRUPT_VECTOR: u8 = 0x09;
+    /// Write atomicity in normal operation, of the NVM command set.
+    pub const WRITE_ATOMICITY: u8 = 0x0A;
+    /// Which asynchronous events are reported.
+    pub const ASYNC_EVENTS: u8 = 0x0B;
+    /// Timestamp.
+    pub const TIMESTAMP: u8 = 0x0E;
+    /// Keep-alive timer.
+    pub const KEEP_ALIVE: u8 = 0x0F;
+    /// Behaviour of the host.
+    pub const HOST_BEHAVIOR: u8 = 0x16;
+    /// Host identifier.
+    pub const HOST_ID: u8 = 0x81;
+}
+
+/// Number of I/O queues: submission and completion, both at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Submission queues.
+    pub submission: u32,
+    /// Completion queues.
+    pub completion: u32,
+}
+
+impl Queues {
+    /// From the value of the feature; `None` for the reserved count of 65,536.
+    pub const fn decode(value: u32) -> Option<Self> {
+        let (submission, completion) = (value & 0xFFFF, value >> 16);
+        if submission == 0xFFFF || completion == 0xFFFF {
+            return None;
+        }
+        Some(Self { submission: submission + 1, completion: completion + 1 })
+    }
+
+    /// The value of the feature.
+    pub const fn encode(self) -> u32 {
+        (self.submission.saturating_sub(1) & 0xFFFF) | (self.completion.saturating_sub(1) & 0xFFFF) << 16
+    }
+}
+
+/// Temperature threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemperatureThreshold {
+    /// In kelvin.
+    pub kelvin: u16,
+    /// Sensor: 0 composite, 1 to 8 single ones, 15 all.
+    pub sensor: u8,
+    /// The lower threshold instead of the upper one.
+    pub is_lower: bool,
+}
+
+impl TemperatureThreshold {
+    /// From the value of the feature.
+    pub const fn decode(value: u32) -> Self {
+        Self { kelvin: value as u16, sensor: (value >> 16) as u8 & 15, is_lower: (value >> 20) & 3 == 1 }
+    }
+
+    /// The value of the feature.
+    pub const fn encode(self) -> u32 {
+        self.kelvin as u32 | (self.sensor as u32 & 15) << 16 | (self.is_lower as u32) << 20
+    }
+}
+
+/// What Get Features returns for [`crate::admin::Select::Supported`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supported {
+    /// Can be kept over resets.
+    pub saveable: bool,
+    /// Each namespace has its own value.
+    pub per_namespace: bool,
+    /// Can be changed.
+    pub changeable: bool,
+}
+
+impl Supported {
+    /// The result of the completion.
+    pub const fn encode(self) -> u32 {
+        self.saveable as u32 | (self.per_namespace as u32) << 1 | (self.changeable as u32) << 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn values_survive_their_bits(value: u32) {
+            if let Some(queues) = Queues::decode(value) {
+                prop_assert_eq!(queues.encode(), value);
+            }
+            let threshold = TemperatureThreshold::decode(value);
+            prop_assert_eq!(TemperatureThreshold::decode(threshold.encode()), threshold);
+        }
+    }
+
+    #[test]
+    fn queues_count_from_zero() {
+        assert_eq!(Queues { submission: 4, completion: 4 }.encode(), 0x0003_0003);
+        assert_eq!(Queues::decode(0xFFFF_0000), None);
+    }
+}

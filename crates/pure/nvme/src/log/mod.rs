@@ -1,0 +1,91 @@
+//! Log pages.
+
+mod ana;
+mod discovery;
+mod health;
+
+pub use ana::{AnaGroup, AnaState, ana_log, read_ana_log};
+pub use discovery::{DiscoveryEntry, DiscoveryHeader, discovery_log};
+pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
+
+/// Identifiers of log pages.
+pub mod page {
+    /// Which pages are there.
+    pub const SUPPORTED: u8 = 0x00;
+    /// Errors.
+    pub const ERROR: u8 = 0x01;
+    /// Health (SMART).
+    pub const SMART: u8 = 0x02;
+    /// Firmware slots.
+    pub const FIRMWARE: u8 = 0x03;
+    /// Namespaces that changed since the page was read last.
+    pub const CHANGED_NAMESPACES: u8 = 0x04;
+    /// Commands and their effects.
+    pub const EFFECTS: u8 = 0x05;
+    /// Asymmetric namespace access.
+    pub const ANA: u8 = 0x0C;
+    /// Discovery.
+    pub const DISCOVERY: u8 = 0x70;
+}
+
+/// The page that lists pages: 1024 bytes, appended to `out`.
+pub fn supported_pages(out: &mut Vec<u8>, pages: &[u8]) {
+    let start = out.len();
+    out.resize(start + 1024, 0);
+    for page in pages {
+        out[start + usize::from(*page) * 4] = 1;
+    }
+}
+
+/// One command in the page of effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Operation code.
+    pub opcode: u8,
+    /// An admin command instead of one of I/O.
+    pub is_admin: bool,
+    /// Changes data of blocks.
+    pub changes_data: bool,
+}
+
+/// The page of commands and their effects: 4096 bytes, appended to `out`.
+pub fn effects(out: &mut Vec<u8>, commands: &[Effect]) {
+    const SUPPORTED: u8 = 1 << 0;
+    const CHANGES_DATA: u8 = 1 << 1;
+    let start = out.len();
+    out.resize(start + 4096, 0);
+    for command in commands {
+        let table = if command.is_admin { 0 } else { 1024 };
+        out[start + table + usize::from(command.opcode) * 4] =
+            SUPPORTED | if command.changes_data { CHANGES_DATA } else { 0 };
+    }
+}
+
+/// The page of changed namespaces: 4096 bytes, appended to `out`. More than 1024 are one entry that means many.
+pub fn changed_namespaces(out: &mut Vec<u8>, list: &[u32]) {
+    match list.len() {
+        0..=1024 => crate::identify::namespace_list(out, list.iter().copied()),
+        _ => crate::identify::namespace_list(out, std::iter::once(crate::NSID_ALL)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_mark_what_is_there() {
+        let mut bytes = Vec::new();
+        supported_pages(&mut bytes, &[page::SMART, page::DISCOVERY]);
+        assert_eq!(
+            bytes.iter().enumerate().filter(|(_, byte)| **byte != 0).map(|(at, _)| at).collect::<Vec<_>>(),
+            [8, 448]
+        );
+        bytes.clear();
+        effects(&mut bytes, &[Effect { opcode: 1, is_admin: false, changes_data: true }]);
+        assert_eq!((bytes.len(), bytes[1028]), (4096, 3));
+        bytes.clear();
+        changed_namespaces(&mut bytes, &vec![1; 1025]);
+        assert_eq!(&bytes[..8], &[255, 255, 255, 255, 0, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,347 @@
+//! Commands of the NVM command set: what a host asks a namespace of blocks for.
+
+use crate::{Sqe, Status};
+use thiserror::Error;
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Operation codes of the NVM command set (NVM Command Set 1.0, figure 13).
+pub mod opcode {
+    /// Everything acknowledged becomes durable.
+    pub const FLUSH: u8 = 0x00;
+    /// Data from host to blocks.
+    pub const WRITE: u8 = 0x01;
+    /// Data from blocks to host.
+    pub const READ: u8 = 0x02;
+    /// Blocks fail to be read until they are written.
+    pub const WRITE_UNCORRECTABLE: u8 = 0x04;
+    /// Whether blocks hold the data of the host.
+    pub const COMPARE: u8 = 0x05;
+    /// Blocks read as zeros afterwards.
+    pub const WRITE_ZEROES: u8 = 0x08;
+    /// What the host knows about ranges, such as no longer needing them.
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
+    /// Whether blocks can be read, without sending them.
+    pub const VERIFY: u8 = 0x0C;
+}
+
+/// A range of logical blocks of one namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRange {
+    /// First logical block.
+    pub lba: u64,
+    /// Number of logical blocks, 1 to 65,536 in a command.
+    pub blocks: u32,
+}
+
+/// A command of the NVM command set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NvmCommand {
+    /// Everything acknowledged before must survive power loss.
+    Flush,
+    /// Data for `range` comes with the command.
+    Write {
+        /// Where to.
+        range: BlockRange,
+        /// Force Unit Access: acknowledged only when on the medium.
+        fua: bool,
+    },
+    /// Data of `range` goes to the host.
+    Read {
+        /// Where from.
+        range: BlockRange,
+        /// Force Unit Access: read from the medium.
+        fua: bool,
+    },
+    /// Blocks of `range` fail to be read until written.
+    WriteUncorrectable {
+        /// Which blocks.
+        range: BlockRange,
+    },
+    /// Data that comes with the command is compared with the blocks of `range`.
+    Compare {
+        /// Which blocks.
+        range: BlockRange,
+        /// Force Unit Access: read from the medium.
+        fua: bool,
+    },
+    /// Blocks of `range` read as zeros afterwards.
+    WriteZeroes {
+        /// Which blocks.
+        range: BlockRange,
+        /// The host asks for deallocation where zeros result from it.
+        deallocate: bool,
+        /// Force Unit Access: acknowledged only when on the medium.
+        fua: bool,
+    },
+    /// Hints about ranges; the list of [`DsmRange`] is the command's data.
+    DatasetManagement {
+        /// Number of ranges, 1 to 256.
+        ranges: u16,
+        /// The host no longer needs the ranges.
+        deallocate: bool,
+        /// The ranges will be read as a whole.
+        integral_read: bool,
+        /// The ranges will be written as a whole.
+        integral_write: bool,
+    },
+    /// Blocks of `range` are read and checked, but not sent.
+    Verify {
+        /// Which blocks.
+        range: BlockRange,
+        /// Force Unit Access: read from the medium.
+        fua: bool,
+    },
+}
+
+/// The operation code is not one of the NVM command set, or not one that this crate has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("operation code {opcode:#04x} is not a known NVM command")]
+pub struct UnknownOpcode {
+    /// The code.
+    pub opcode: u8,
+}
+
+/// Which way the data of a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The command has no data.
+    None,
+    /// From the host to the controller.
+    ToController,
+    /// From the controller to the host.
+    ToHost,
+}
+
+/// One range of Dataset Management: 16 bytes (NVM Command Set 1.0, figure 36).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct DsmRange {
+    /// Context attributes, which are hints.
+    pub attributes: U32,
+    /// Number of logical blocks.
+    pub blocks: U32,
+    /// First logical block.
+    pub lba: U64,
+}
+
+const _: () = assert!(size_of::<DsmRange>() == DsmRange::BYTES);
+
+const DEALLOCATE_ZEROES: u32 = 1 << 25;
+const FUA: u32 = 1 << 30;
+
+impl UnknownOpcode {
+    /// What the host is told.
+    pub const fn status(self) -> Status {
+        Status::INVALID_OPCODE.do_not_retry()
+    }
+}
+
+impl DsmRange {
+    /// Size on the wire.
+    pub const BYTES: usize = 16;
+    /// Most ranges of one command.
+    pub const COUNT_MAX: usize = 256;
+
+    /// A range without hints.
+    pub fn new(range: BlockRange) -> Self {
+        Self { attributes: U32::ZERO, blocks: U32::new(range.blocks), lba: U64::new(range.lba) }
+    }
+
+    /// The blocks of the range.
+    pub fn range(&self) -> BlockRange {
+        BlockRange { lba: self.lba.get(), blocks: self.blocks.get() }
+    }
+
+    /// The ranges in the data of a command; bytes after the last whole one are ignored.
+    pub fn decode_all(data: &[u8]) -> impl Iterator<Item = Self> {
+        data.chunks_exact(Self::BYTES).filter_map(|chunk| Self::read_from_bytes(chunk).ok())
+    }
+}
+
+impl BlockRange {
+    /// The block after the range, or `None` when it lies beyond 2^64.
+    pub const fn end(self) -> Option<u64> {
+        self.lba.checked_add(self.blocks as u64)
+    }
+
+    fn decode(sqe: &Sqe) -> Self {
+        Self { lba: sqe.cdw10_and_11(), blocks: (sqe.cdw(12) & 0xFFFF) + 1 }
+    }
+
+    fn encode(self, sqe: &mut Sqe) {
+        debug_assert!((1..=65_536).contains(&self.blocks), "{} blocks do not fit into a command", self.blocks);
+        sqe.set_cdw10_and_11(self.lba);
+        sqe.set_cdw(12, self.blocks.saturating_sub(1) & 0xFFFF);
+    }
+}
+
+impl NvmCommand {
+    /// The command in `sqe`, whose namespace and data pointer are not looked at.
+    ///
+    /// Errors: an operation code that this crate does not have.
+    pub fn decode(sqe: &Sqe) -> Result<Self, UnknownOpcode> {
+        let range = BlockRange::decode(sqe);
+        let fua = sqe.cdw(12) & FUA != 0;
+        Ok(match sqe.opcode {
+            opcode::FLUSH => Self::Flush,
+            opcode::WRITE => Self::Write { range, fua },
+            opcode::READ => Self::Read { range, fua },
+            opcode::WRITE_UNCORRECTABLE => Self::WriteUncorrectable { range },
+            opcode::COMPARE => Self::Compare { range, fua },
+            opcode::WRITE_ZEROES => Self::WriteZeroes { range, deallocate: sqe.cdw(12) & DEALLOCATE_ZEROES != 0, fua },
+            opcode::DATASET_MANAGEMENT => Self::DatasetManagement {
+                ranges: (sqe.cdw(10) & 0xFF) as u16 + 1,
+                integral_read: sqe.cdw(11) & 1 != 0,
+                integral_write: sqe.cdw(11) & 2 != 0,
+                deallocate: sqe.cdw(11) & 4 != 0,
+            },
+            opcode::VERIFY => Self::Verify { range, fua },
+            opcode => return Err(UnknownOpcode { opcode }),
+        })
+    }
+
+    /// An entry with this command; the data pointer is left at zero.
+    pub fn encode(&self, command_id: u16, nsid: u32) -> Sqe {
+        let mut sqe = Sqe::new(self.opcode(), command_id);
+        sqe.nsid = U32::new(nsid);
+        if let Some(range) = self.range() {
+            range.encode(&mut sqe);
+        }
+        let flags = match *self {
+            Self::Write { fua, .. } | Self::Read { fua, .. } | Self::Compare { fua, .. } | Self::Verify { fua, .. } => {
+                u32::from(fua) * FUA
+            }
+            Self::WriteZeroes { deallocate, fua, .. } => {
+                u32::from(deallocate) * DEALLOCATE_ZEROES | u32::from(fua) * FUA
+            }
+            Self::DatasetManagement { ranges, deallocate, integral_read, integral_write } => {
+                sqe.set_cdw(10, u32::from(ranges).saturating_sub(1) & 0xFF);
+                sqe.set_cdw(11, u32::from(integral_read) | u32::from(integral_write) << 1 | u32::from(deallocate) << 2);
+                0
+            }
+            Self::Flush | Self::WriteUncorrectable { .. } => 0,
+        };
+        sqe.set_cdw(12, sqe.cdw(12) | flags);
+        sqe
+    }
+
+    /// The operation code.
+    pub const fn opcode(&self) -> u8 {
+        match self {
+            Self::Flush => opcode::FLUSH,
+            Self::Write { .. } => opcode::WRITE,
+            Self::Read { .. } => opcode::READ,
+            Self::WriteUncorrectable { .. } => opcode::WRITE_UNCORRECTABLE,
+            Self::Compare { .. } => opcode::COMPARE,
+            Self::WriteZeroes { .. } => opcode::WRITE_ZEROES,
+            Self::DatasetManagement { .. } => opcode::DATASET_MANAGEMENT,
+            Self::Verify { .. } => opcode::VERIFY,
+        }
+    }
+
+    /// The blocks that the command is about; `None` for those that name none, or name them in their data.
+    pub const fn range(&self) -> Option<BlockRange> {
+        match *self {
+            Self::Write { range, .. }
+            | Self::Read { range, .. }
+            | Self::WriteUncorrectable { range }
+            | Self::Compare { range, .. }
+            | Self::WriteZeroes { range, .. }
+            | Self::Verify { range, .. } => Some(range),
+            Self::Flush | Self::DatasetManagement { .. } => None,
+        }
+    }
+
+    /// Which way data goes.
+    pub const fn direction(&self) -> Direction {
+        match self {
+            Self::Write { .. } | Self::Compare { .. } | Self::DatasetManagement { .. } => Direction::ToController,
+            Self::Read { .. } => Direction::ToHost,
+            Self::Flush | Self::WriteUncorrectable { .. } | Self::WriteZeroes { .. } | Self::Verify { .. } => {
+                Direction::None
+            }
+        }
+    }
+
+    /// Length of the command's data for blocks of `block_bytes`, in bytes.
+    pub fn data_bytes(&self, block_bytes: u32) -> u64 {
+        match *self {
+            Self::Write { range, .. } | Self::Read { range, .. } | Self::Compare { range, .. } => {
+                u64::from(range.blocks) * u64::from(block_bytes)
+            }
+            Self::DatasetManagement { ranges, .. } => u64::from(ranges) * DsmRange::BYTES as u64,
+            _ => 0,
+        }
+    }
+
+    /// Whether the command changes what a later read may return.
+    pub const fn is_write(&self) -> bool {
+        matches!(
+            self,
+            Self::Write { .. }
+                | Self::WriteUncorrectable { .. }
+                | Self::WriteZeroes { .. }
+                | Self::DatasetManagement { deallocate: true, .. }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_command() -> impl Strategy<Value = NvmCommand> {
+        let range = (any::<u64>(), 1u32..=65_536).prop_map(|(lba, blocks)| BlockRange { lba, blocks });
+        (0..8, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
+            match kind {
+                0 => NvmCommand::Flush,
+                1 => NvmCommand::Write { range, fua },
+                2 => NvmCommand::Read { range, fua },
+                3 => NvmCommand::WriteUncorrectable { range },
+                4 => NvmCommand::Compare { range, fua },
+                5 => NvmCommand::WriteZeroes { range, deallocate, fua },
+                6 => NvmCommand::Verify { range, fua },
+                _ => NvmCommand::DatasetManagement { ranges, deallocate, integral_read: fua, integral_write: third },
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn commands_survive_the_wire(command in any_command(), id: u16, nsid: u32) {
+            let sqe = command.encode(id, nsid);
+            prop_assert_eq!((sqe.command_id.get(), sqe.nsid.get()), (id, nsid));
+            prop_assert_eq!(NvmCommand::decode(&Sqe::from_array(sqe.to_array())), Ok(command));
+        }
+
+        #[test]
+        fn ranges_survive_the_wire(ranges in prop::collection::vec((any::<u64>(), any::<u32>()), 0..8)) {
+            let bytes: Vec<u8> = ranges
+                .iter()
+                .flat_map(|&(lba, blocks)| DsmRange::new(BlockRange { lba, blocks }).as_bytes().to_vec())
+                .collect();
+            let back: Vec<_> = DsmRange::decode_all(&bytes).map(|r| (r.range().lba, r.range().blocks)).collect();
+            prop_assert_eq!(back, ranges);
+        }
+    }
+
+    #[test]
+    fn bits_are_where_the_specification_puts_them() {
+        let range = BlockRange { lba: 1, blocks: 8 };
+        assert_eq!(NvmCommand::Write { range, fua: true }.encode(0, 1).cdw(12), 0x4000_0007);
+        let zeroes = NvmCommand::WriteZeroes { range, deallocate: true, fua: false };
+        assert_eq!(zeroes.encode(0, 1).cdw(12), 0x0200_0007);
+        let trim =
+            NvmCommand::DatasetManagement { ranges: 2, deallocate: true, integral_read: false, integral_write: false };
+        assert_eq!((trim.encode(0, 1).cdw(10), trim.encode(0, 1).cdw(11)), (1, 4));
+    }
+
+    #[test]
+    fn unknown_operations_are_refused() {
+        let refused = NvmCommand::decode(&Sqe::new(0x99, 0)).unwrap_err();
+        assert_eq!(refused.to_string(), "operation code 0x99 is not a known NVM command");
+        assert_eq!(refused.status().code(), Status::INVALID_OPCODE);
+    }
+}

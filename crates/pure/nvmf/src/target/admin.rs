@@ -1,0 +1,52 @@
+//! Admin commands.
+
+use super::directory::Target;
+use super::session::{Answer, Session};
+use flashyard_nvme::admin::AdminCommand;
+use flashyard_nvme::{Sqe, Status};
+use flashyard_units::SimTime;
+
+impl Session {
+    /// Answers an admin command of the admin queue; `None` is an event request, which waits.
+    pub(super) fn admin(
+        &mut self,
+        target: &mut Target,
+        now: SimTime,
+        sqe: &Sqe,
+        data: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Option<Answer> {
+        let Ok(command) = AdminCommand::decode(sqe) else {
+            return Some(Answer::refusal(Status::INVALID_OPCODE));
+        };
+        let room = flashyard_nvme::sgl::Sgl::decode(&sqe.data).map_or(0, |sgl| sgl.len_bytes());
+        let event_requests = usize::from(target.config.limits.event_requests);
+        let Some(controller) = self.controller(target) else {
+            return Some(Answer { status: Status::CONTROLLER_PATHING, result: 0 });
+        };
+        if !controller.is_ready() {
+            return Some(Answer::refusal(Status::COMMAND_SEQUENCE));
+        }
+        Some(match command {
+            AdminCommand::KeepAlive => Answer::SUCCESS,
+            AdminCommand::AsyncEventRequest if controller.event_requests.len() >= event_requests => {
+                Answer::refusal(Status::EVENT_REQUEST_LIMIT_EXCEEDED)
+            }
+            AdminCommand::AsyncEventRequest => {
+                controller.event_requests.push_back(sqe.command_id.get());
+                return None;
+            }
+            // Commands are executed as they come, so that the one to abort is finished or at the backend already.
+            AdminCommand::Abort { .. } => Answer::result(1),
+            AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
+            AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),
+            AdminCommand::SetFeatures { save: true, .. } => Answer::refusal(Status::FEATURE_NOT_SAVEABLE),
+            AdminCommand::SetFeatures { feature, values, .. } => {
+                self.set_feature(target, now, feature, sqe.nsid.get(), values, data)
+            }
+            AdminCommand::GetFeatures { feature, select, parameter } => {
+                self.get_feature(target, now, (feature, parameter), select, reply)
+            }
+        })
+    }
+}

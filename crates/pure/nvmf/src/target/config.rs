@@ -1,0 +1,349 @@
+//! What a target is made of: ports, subsystems, namespaces, who may connect, and limits.
+
+use crate::secret::Secret;
+use flashyard_nvme::log::SmartLog;
+use flashyard_nvme::tcp::Digests;
+use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
+use thiserror::Error;
+
+/// A whole target.
+#[derive(Clone, Debug, Default)]
+pub struct TargetConfig {
+    /// Where it listens.
+    pub ports: Vec<Port>,
+    /// What it exports.
+    pub subsystems: Vec<Subsystem>,
+    /// Limits of every connection.
+    pub limits: Limits,
+    /// Where challenges of authentication come from: random bytes that nobody can guess.
+    pub entropy: [u8; 32],
+}
+
+/// A place where the target listens, as discovery reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Identifier, unique in the target.
+    pub id: u16,
+    /// Address that hosts can reach, numeric.
+    pub address: String,
+    /// Whether the address is one of IPv6.
+    pub is_ipv6: bool,
+    /// TCP port.
+    pub service: u16,
+}
+
+/// A subsystem: namespaces behind one name.
+#[derive(Clone, Debug)]
+pub struct Subsystem {
+    /// Name.
+    pub nqn: String,
+    /// Serial number, at most 20 ASCII characters.
+    pub serial: String,
+    /// Model number, at most 40 ASCII characters.
+    pub model: String,
+    /// Firmware revision, at most 8 ASCII characters.
+    pub firmware: String,
+    /// Namespaces in ascending order of their identifiers.
+    pub namespaces: Vec<Namespace>,
+    /// Who may connect.
+    pub hosts: Hosts,
+    /// Identifiers of the ports through which it can be reached; empty means all.
+    pub ports: Vec<u16>,
+    /// Hosts name the controller they want, instead of being given any.
+    pub static_controllers: bool,
+    /// Whether writes stay in a cache until Flush, so that hosts send Flush.
+    pub has_write_cache: bool,
+}
+
+/// A namespace of the NVM command set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Identifier, 1 to 1024.
+    pub nsid: u32,
+    /// Size in blocks.
+    pub blocks: u64,
+    /// Size of a block: 2^n bytes, 9 to 16.
+    pub block_log2: u8,
+    /// Globally unique identifier; zeros are none.
+    pub nguid: [u8; 16],
+    /// UUID; zeros are none.
+    pub uuid: [u8; 16],
+    /// ANA group, from one.
+    pub ana_group: u32,
+    /// Writes are refused.
+    pub is_read_only: bool,
+    /// Preferred granularity of writes in blocks; zero is none.
+    pub write_granularity: u16,
+}
+
+/// Who may connect to a subsystem.
+#[derive(Clone, Debug, Default)]
+pub enum Hosts {
+    /// Everybody, without authentication.
+    #[default]
+    Any,
+    /// These only.
+    Listed(Vec<Host>),
+}
+
+/// A host that may connect.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Name.
+    pub nqn: String,
+    /// What the host must prove to know; `None` asks for no proof.
+    pub secret: Option<Secret>,
+    /// What the controller proves to know when the host asks for it.
+    pub controller_secret: Option<Secret>,
+}
+
+/// Limits of every connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most data of a command: 2^n pages of 4 KiB.
+    pub data_pages_max_log2: u8,
+    /// Data that the capsule of an I/O command may carry, a multiple of 16 bytes.
+    pub capsule_data_bytes: u32,
+    /// Most data of an H2CData, a multiple of 4 bytes and at least 4096.
+    pub data_pdu_bytes: u32,
+    /// Most data that one R2T asks for; zero asks for all of a command.
+    pub transfer_bytes: u32,
+    /// R2Ts of a command outstanding at once, where the host allows as many.
+    pub transfers_outstanding: u32,
+    /// Entries of a queue.
+    pub queue_entries: u16,
+    /// I/O queues of a controller.
+    pub io_queues: u16,
+    /// Controllers of the whole target.
+    pub controllers: u16,
+    /// Asynchronous Event Requests outstanding of a controller.
+    pub event_requests: u8,
+    /// Digests that are granted where a host asks for them.
+    pub digests: Digests,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // 1 MiB: what Linux uses as its own limit over fabrics.
+            data_pages_max_log2: 8,
+            // Four pages: a small write then needs no R2T.
+            capsule_data_bytes: 16 * 1024,
+            data_pdu_bytes: 128 * 1024,
+            transfer_bytes: 0,
+            transfers_outstanding: 1,
+            queue_entries: 128,
+            io_queues: 64,
+            controllers: 256,
+            event_requests: 4,
+            digests: Digests { header: true, data: true },
+        }
+    }
+}
+
+impl Limits {
+    /// Most data of a command in bytes.
+    pub fn data_bytes_max(&self) -> u32 {
+        4096 << self.data_pages_max_log2.min(16)
+    }
+}
+
+/// Figures of a subsystem that its controllers report and that change as it works.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Health, as the log page has it.
+    pub smart: SmartLog,
+    /// Capacity in bytes.
+    pub capacity_bytes: u64,
+}
+
+/// The configuration contradicts itself or the specification.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A name is not an NVMe Qualified Name.
+    #[error("`{nqn}`: {source}")]
+    Name {
+        /// The name.
+        nqn: String,
+        /// Why.
+        source: NqnError,
+    },
+    /// Two subsystems have one name, or one has the name of discovery.
+    #[error("the name `{0}` is taken")]
+    NameTaken(String),
+    /// A namespace is out of order or out of range.
+    #[error("namespace {nsid} of `{nqn}`: identifiers go from 1 to 1024 in ascending order")]
+    NamespaceIdentifier {
+        /// Subsystem.
+        nqn: String,
+        /// Identifier.
+        nsid: u32,
+    },
+    /// A namespace without blocks, with blocks of a size that does not exist, or without ANA group.
+    #[error(
+        "namespace {nsid} of `{nqn}`: needs blocks of 2^9 to 2^16 bytes, at least one, and an ANA group above zero"
+    )]
+    NamespaceShape {
+        /// Subsystem.
+        nqn: String,
+        /// Identifier.
+        nsid: u32,
+    },
+    /// A subsystem names a port that is not there.
+    #[error("`{nqn}` is to be reached through port {port}, which is not there")]
+    NoSuchPort {
+        /// Subsystem.
+        nqn: String,
+        /// Port.
+        port: u16,
+    },
+    /// A limit is outside its range.
+    #[error("limit `{0}` is outside its range")]
+    Limit(&'static str),
+}
+
+impl TargetConfig {
+    /// Whether the configuration can be served.
+    ///
+    /// Errors: the first contradiction.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.limits.check()?;
+        for (index, subsystem) in self.subsystems.iter().enumerate() {
+            subsystem.check(&self.ports)?;
+            let is_taken = self.subsystems[..index].iter().any(|other| other.nqn == subsystem.nqn);
+            if is_taken || subsystem.nqn == DISCOVERY_NQN {
+                return Err(ConfigError::NameTaken(subsystem.nqn.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), ConfigError> {
+        let checks = [
+            ("data_pages_max_log2", (1..=10).contains(&self.data_pages_max_log2)),
+            ("capsule_data_bytes", self.capsule_data_bytes.is_multiple_of(16) && self.capsule_data_bytes <= 1 << 20),
+            (
+                "data_pdu_bytes",
+                self.data_pdu_bytes.is_multiple_of(4) && (4096..=1 << 24).contains(&self.data_pdu_bytes),
+            ),
+            ("transfer_bytes", self.transfer_bytes.is_multiple_of(4)),
+            ("transfers_outstanding", self.transfers_outstanding >= 1),
+            ("queue_entries", (2..=4096).contains(&self.queue_entries)),
+            ("io_queues", (1..=1024).contains(&self.io_queues)),
+            ("controllers", (1..=0xFFEF).contains(&self.controllers)),
+            ("event_requests", self.event_requests >= 1),
+        ];
+        match checks.iter().find(|(_, is_right)| !is_right) {
+            Some((name, _)) => Err(ConfigError::Limit(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Subsystem {
+    /// A subsystem that everybody may reach through every port.
+    pub fn new(nqn: &str, serial: &str, namespaces: Vec<Namespace>) -> Self {
+        Self {
+            nqn: nqn.to_owned(),
+            serial: serial.to_owned(),
+            model: "flashyard".to_owned(),
+            firmware: "1.0".to_owned(),
+            namespaces,
+            hosts: Hosts::Any,
+            ports: Vec::new(),
+            static_controllers: false,
+            has_write_cache: true,
+        }
+    }
+
+    fn check(&self, ports: &[Port]) -> Result<(), ConfigError> {
+        let nqn = self.nqn.clone();
+        check_nqn(&nqn).map_err(|source| ConfigError::Name { nqn: nqn.clone(), source })?;
+        let mut previous = 0;
+        for namespace in &self.namespaces {
+            let nsid = namespace.nsid;
+            if nsid <= previous || nsid > crate::NAMESPACES_MAX {
+                return Err(ConfigError::NamespaceIdentifier { nqn, nsid });
+            }
+            previous = nsid;
+            if namespace.blocks == 0 || !(9..=16).contains(&namespace.block_log2) || namespace.ana_group == 0 {
+                return Err(ConfigError::NamespaceShape { nqn, nsid });
+            }
+        }
+        match self.ports.iter().find(|id| ports.iter().all(|port| port.id != **id)) {
+            Some(port) => Err(ConfigError::NoSuchPort { nqn, port: *port }),
+            None => Ok(()),
+        }
+    }
+
+    /// The namespace with this identifier.
+    pub fn namespace(&self, nsid: u32) -> Option<&Namespace> {
+        let index = self.namespaces.binary_search_by_key(&nsid, |namespace| namespace.nsid).ok()?;
+        self.namespaces.get(index)
+    }
+
+    /// What is known of the host `nqn`: `None` where it may not connect.
+    pub(super) fn admits(&self, nqn: &str) -> Option<Option<&Host>> {
+        match &self.hosts {
+            Hosts::Any => Some(None),
+            Hosts::Listed(hosts) => hosts.iter().find(|host| host.nqn == nqn).map(Some),
+        }
+    }
+}
+
+impl Namespace {
+    /// A namespace of `blocks` blocks of 2^`block_log2` bytes in ANA group 1, without unique identifiers.
+    pub const fn new(nsid: u32, blocks: u64, block_log2: u8) -> Self {
+        Self {
+            nsid,
+            blocks,
+            block_log2,
+            nguid: [0; 16],
+            uuid: [0; 16],
+            ana_group: 1,
+            is_read_only: false,
+            write_granularity: 0,
+        }
+    }
+
+    /// Size of a block in bytes.
+    pub const fn block_bytes(&self) -> u32 {
+        1 << self.block_log2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(change: impl Fn(&mut TargetConfig)) -> Result<(), ConfigError> {
+        let subsystem = Subsystem::new("nqn.x", "1", vec![Namespace::new(1, 8, 12)]);
+        let mut config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
+        change(&mut config);
+        config.check()
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        assert_eq!(config(|_| ()), Ok(()));
+        assert_eq!(config(|c| c.limits.queue_entries = 1), Err(ConfigError::Limit("queue_entries")));
+        let nqn = "nqn.x".to_owned();
+        assert_eq!(
+            config(|c| c.subsystems[0].ports = vec![3]),
+            Err(ConfigError::NoSuchPort { nqn: nqn.clone(), port: 3 })
+        );
+        assert_eq!(
+            config(|c| c.subsystems[0].namespaces[0].nsid = 0),
+            Err(ConfigError::NamespaceIdentifier { nqn: nqn.clone(), nsid: 0 })
+        );
+        assert_eq!(
+            config(|c| c.subsystems[0].namespaces[0].block_log2 = 8),
+            Err(ConfigError::NamespaceShape { nqn: nqn.clone(), nsid: 1 })
+        );
+        assert_eq!(config(|c| c.subsystems.push(c.subsystems[0].clone())), Err(ConfigError::NameTaken(nqn)));
+        let error = config(|c| c.subsystems[0].nqn = "x".into()).unwrap_err();
+        assert_eq!(error.to_string(), "`x`: an NVMe qualified name begins with `nqn.`");
+    }
+}

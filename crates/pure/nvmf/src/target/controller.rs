@@ -1,0 +1,202 @@
+//! State of one controller: configuration, features, events.
+
+use super::directory::SessionId;
+use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::log::ErrorEntry;
+use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// Entries that the error log keeps.
+pub(super) const ERROR_ENTRIES: usize = 64;
+
+/// Time that a host gets beyond its timeout: one granularity of the keep-alive timer.
+const KEEP_ALIVE_GRACE: SimSpan = SimSpan::from_ms(100);
+
+/// What a host has connected to.
+#[derive(Debug)]
+pub(super) struct Controller {
+    pub(super) id: u16,
+    /// Tells this controller from a later one under the same identifier.
+    pub(super) serial: u64,
+    /// Place of the subsystem; `None` is discovery.
+    pub(super) subsystem: Option<usize>,
+    pub(super) port: u16,
+    pub(super) host_nqn: String,
+    pub(super) host_id: [u8; 16],
+    pub(super) admin_session: Option<SessionId>,
+    /// Queue identifiers and their connections.
+    pub(super) io_sessions: Vec<(u16, SessionId)>,
+    pub(super) configuration: Configuration,
+    pub(super) status: ControllerStatus,
+    pub(super) features: Features,
+    pub(super) keep_alive: SimSpan,
+    pub(super) heard: SimTime,
+    /// Command identifiers of Asynchronous Event Requests.
+    pub(super) event_requests: VecDeque<u16>,
+    events: VecDeque<AsyncEvent>,
+    /// Events that were reported and whose log page has not been read.
+    reported: Vec<AsyncEvent>,
+    changed: Vec<u32>,
+    pub(super) errors: VecDeque<ErrorEntry>,
+    pub(super) error_count: u64,
+}
+
+/// Values of features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Features {
+    pub(super) arbitration: u32,
+    pub(super) power: u32,
+    pub(super) temperature_over: u16,
+    pub(super) temperature_under: u16,
+    pub(super) error_recovery: u32,
+    pub(super) write_cache: bool,
+    pub(super) write_atomicity: u32,
+    pub(super) async_events: u32,
+    pub(super) timestamp_ms: u64,
+    pub(super) timestamp_set: SimTime,
+    pub(super) host_behavior: u8,
+}
+
+impl Features {
+    /// Values after a reset.
+    pub(super) const DEFAULT: Self = Self {
+        arbitration: 0,
+        power: 0,
+        // 70 degrees Celsius.
+        temperature_over: 343,
+        temperature_under: 0,
+        error_recovery: 0,
+        write_cache: true,
+        write_atomicity: 0,
+        async_events: 0,
+        timestamp_ms: 0,
+        timestamp_set: SimTime::ZERO,
+        host_behavior: 0,
+    };
+}
+
+impl Controller {
+    pub(super) fn new(
+        subsystem: Option<usize>,
+        port: u16,
+        host_nqn: &str,
+        host_id: [u8; 16],
+        session: SessionId,
+        now: SimTime,
+    ) -> Self {
+        Self {
+            id: 0,
+            serial: 0,
+            subsystem,
+            port,
+            host_nqn: host_nqn.to_owned(),
+            host_id,
+            admin_session: Some(session),
+            io_sessions: Vec::new(),
+            configuration: Configuration::default(),
+            status: ControllerStatus::default(),
+            features: Features::DEFAULT,
+            keep_alive: SimSpan::ZERO,
+            heard: now,
+            event_requests: VecDeque::new(),
+            events: VecDeque::new(),
+            reported: Vec::new(),
+            changed: Vec::new(),
+            errors: VecDeque::new(),
+            error_count: 0,
+        }
+    }
+
+    /// When the controller ends unless its host is heard of.
+    pub(super) fn deadline(&self) -> Option<SimTime> {
+        let limit = SimSpan::from_ps(self.keep_alive.as_ps().saturating_add(KEEP_ALIVE_GRACE.as_ps()));
+        (self.keep_alive > SimSpan::ZERO).then(|| self.heard.saturating_add(limit))
+    }
+
+    /// The host sets the configuration. Enabling, disabling and stopping take no time.
+    pub(super) fn configure(&mut self, bits: u32) {
+        let new = Configuration::decode(bits);
+        let old = std::mem::replace(&mut self.configuration, new);
+        if new.enable && !old.enable {
+            // Over fabrics entries of 64 and 16 bytes are the only ones; zero is left by old hosts of discovery.
+            let sizes_fit = matches!(new.sq_entry_size, 0 | 6) && matches!(new.cq_entry_size, 0 | 4);
+            let is_supported = sizes_fit && new.memory_page_size == 0 && new.arbitration == 0;
+            self.status = ControllerStatus { ready: is_supported, fatal: !is_supported, ..self.status };
+            self.status.shutdown = ShutdownStatus::None;
+        }
+        if !new.enable && old.enable {
+            self.reset();
+        }
+        if new.shutdown != Shutdown::None && old.shutdown == Shutdown::None {
+            self.status.shutdown = ShutdownStatus::Complete;
+        } else if new.shutdown == Shutdown::None && old.shutdown != Shutdown::None {
+            self.status.shutdown = ShutdownStatus::None;
+        }
+    }
+
+    fn reset(&mut self) {
+        self.status = ControllerStatus::default();
+        self.features = Features::DEFAULT;
+        self.event_requests.clear();
+        self.events.clear();
+        self.reported.clear();
+        self.changed.clear();
+    }
+
+    /// Whether I/O commands and Asynchronous Event Requests are taken.
+    pub(super) fn is_ready(&self) -> bool {
+        self.status.ready
+    }
+
+    /// Notes `event`, if the host wants it and has not been told of it yet. Whether there is something to send.
+    pub(super) fn raise(&mut self, event: AsyncEvent) -> bool {
+        let bit = event.enable_bit();
+        let is_enabled = bit == 0 || self.features.async_events & bit != 0;
+        if !is_enabled || self.reported.contains(&event) || self.events.contains(&event) {
+            return false;
+        }
+        self.events.push_back(event);
+        !self.event_requests.is_empty()
+    }
+
+    /// The next event and the request that it completes.
+    pub(super) fn next_event(&mut self) -> Option<(u16, AsyncEvent)> {
+        if self.events.is_empty() {
+            return None;
+        }
+        let request = self.event_requests.pop_front()?;
+        let event = self.events.pop_front()?;
+        self.reported.push(event);
+        Some((request, event))
+    }
+
+    /// The host has read `page`: its events may be reported again.
+    pub(super) fn page_was_read(&mut self, page: u8) {
+        self.reported.retain(|event| event.page() != page);
+    }
+
+    /// Namespaces that changed.
+    pub(super) fn note_changed(&mut self, namespaces: &[u32]) {
+        for nsid in namespaces {
+            if let Err(place) = self.changed.binary_search(nsid) {
+                self.changed.insert(place, *nsid);
+            }
+        }
+    }
+
+    /// Namespaces that changed; with `forget` the list begins anew.
+    pub(super) fn changed(&mut self, forget: bool) -> Vec<u32> {
+        if forget { std::mem::take(&mut self.changed) } else { self.changed.clone() }
+    }
+
+    /// Adds an entry to the error log, with the next number.
+    pub(super) fn log_error(&mut self, mut entry: ErrorEntry) {
+        self.error_count += 1;
+        entry.count.set(self.error_count);
+        if self.errors.len() == ERROR_ENTRIES {
+            self.errors.pop_back();
+        }
+        self.errors.push_front(entry);
+    }
+}

@@ -1,0 +1,187 @@
+//! What all connections share: subsystems, controllers, and who has to be told of what.
+
+use super::config::{ConfigError, Figures, Namespace, Subsystem, TargetConfig};
+use super::controller::Controller;
+use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::log::AnaState;
+use flashyard_units::SimTime;
+use std::collections::BTreeMap;
+
+/// Names a connection for as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(u64);
+
+/// The state that all connections of a target share.
+#[derive(Debug)]
+pub struct Target {
+    pub(super) config: TargetConfig,
+    pub(super) figures: Vec<Figures>,
+    /// By controller identifier less one.
+    pub(super) controllers: Vec<Option<Controller>>,
+    /// State by subsystem, port and group; what is not there is optimized.
+    ana: BTreeMap<(usize, u16, u32), (AnaState, u64)>,
+    /// Changes of the discovery log and of ANA states.
+    pub(super) generation: u64,
+    sessions: u64,
+    nonces: u64,
+    wake: Vec<SessionId>,
+}
+
+impl Target {
+    /// A target without connections.
+    ///
+    /// Errors: the configuration contradicts itself.
+    pub fn new(config: TargetConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            figures: config.subsystems.iter().map(Figures::of).collect(),
+            config,
+            controllers: Vec::new(),
+            ana: BTreeMap::new(),
+            generation: 1,
+            sessions: 0,
+            nonces: 0,
+            wake: Vec::new(),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &TargetConfig {
+        &self.config
+    }
+
+    /// Sets what controllers of `subsystem` (its place in the configuration) report from now on.
+    pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
+        self.figures[subsystem] = figures;
+    }
+
+    /// Replaces the namespaces of `subsystem`; connected hosts are told.
+    ///
+    /// Errors: the namespaces contradict the specification, and the old ones stay.
+    pub fn set_namespaces(&mut self, subsystem: usize, namespaces: Vec<Namespace>) -> Result<(), ConfigError> {
+        let before = std::mem::replace(&mut self.config.subsystems[subsystem].namespaces, namespaces);
+        if let Err(error) = self.config.check() {
+            self.config.subsystems[subsystem].namespaces = before;
+            return Err(error);
+        }
+        let after = &self.config.subsystems[subsystem].namespaces;
+        let changed: Vec<u32> = before
+            .iter()
+            .filter(|namespace| !after.contains(namespace))
+            .chain(after.iter().filter(|namespace| !before.contains(namespace)))
+            .map(|namespace| namespace.nsid)
+            .collect();
+        for controller in self.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
+            controller.note_changed(&changed);
+        }
+        self.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
+        Ok(())
+    }
+
+    /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are told.
+    pub fn set_ana(&mut self, subsystem: usize, port: u16, group: u32, state: AnaState) {
+        self.generation += 1;
+        self.ana.insert((subsystem, port, group), (state, self.generation));
+        self.raise(AsyncEvent::Ana, |controller| controller.subsystem == Some(subsystem) && controller.port == port);
+    }
+
+    /// How well `port` reaches `group` of `subsystem`, and the change that made it so.
+    pub(super) fn ana(&self, subsystem: usize, port: u16, group: u32) -> (AnaState, u64) {
+        self.ana.get(&(subsystem, port, group)).copied().unwrap_or((AnaState::Optimized, 0))
+    }
+
+    /// Tells hosts of subsystem `subsystem` that its health gives reason to look at it.
+    pub fn raise_health(&mut self, subsystem: usize, event: AsyncEvent) {
+        self.raise(event, |controller| controller.subsystem == Some(subsystem));
+    }
+
+    fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
+        for controller in self.controllers.iter_mut().flatten().filter(|controller| concerns(controller)) {
+            if controller.raise(event) {
+                self.wake.extend(controller.admin_session);
+            }
+        }
+    }
+
+    /// When [`Target::expire`] has to be called next at the latest; `None` while no host has a keep-alive timeout.
+    pub fn deadline(&self) -> Option<SimTime> {
+        self.controllers.iter().flatten().filter_map(Controller::deadline).min()
+    }
+
+    /// Ends controllers whose host has not been heard of for longer than it promised.
+    pub fn expire(&mut self, now: SimTime) {
+        for index in 0..self.controllers.len() {
+            let deadline = self.controllers[index].as_ref().and_then(Controller::deadline);
+            if deadline.is_some_and(|deadline| deadline <= now) {
+                self.end_controller(index);
+            }
+        }
+    }
+
+    /// Connections whose [`super::Session::poll`] has to be called: something happened that they have to send, or they
+    /// are to be closed. Each call returns those since the last one; names of connections that are gone mean nothing.
+    pub fn take_wakes(&mut self) -> impl Iterator<Item = SessionId> + '_ {
+        self.wake.drain(..)
+    }
+
+    /// Whether [`Target::take_wakes`] would return anything.
+    pub fn has_wakes(&self) -> bool {
+        !self.wake.is_empty()
+    }
+
+    pub(super) fn new_session(&mut self) -> SessionId {
+        self.sessions += 1;
+        SessionId(self.sessions)
+    }
+
+    /// A number that is never returned twice.
+    pub(super) fn nonce(&mut self) -> u64 {
+        self.nonces += 1;
+        self.nonces
+    }
+
+    /// Puts `controller` under a free identifier, or under `wanted`. `None` where there is none.
+    pub(super) fn add_controller(&mut self, wanted: Option<u16>, mut controller: Controller) -> Option<usize> {
+        let limit = usize::from(self.config.limits.controllers);
+        let index = match wanted {
+            Some(id) => usize::from(id).checked_sub(1)?,
+            None => self.controllers.iter().position(Option::is_none).unwrap_or(self.controllers.len()),
+        };
+        if index >= limit || self.controllers.get(index).is_some_and(Option::is_some) {
+            return None;
+        }
+        while self.controllers.len() <= index {
+            self.controllers.push(None);
+        }
+        controller.id = index as u16 + 1;
+        self.controllers[index] = Some(controller);
+        Some(index)
+    }
+
+    /// Removes a controller; its connections are woken and find it gone.
+    pub(super) fn end_controller(&mut self, index: usize) {
+        if let Some(controller) = self.controllers.get_mut(index).and_then(Option::take) {
+            self.wake.extend(controller.admin_session);
+            self.wake.extend(controller.io_sessions.iter().map(|(_, session)| *session));
+        }
+    }
+
+    /// The subsystem named `nqn` if `port` leads to it, with its place.
+    pub(super) fn subsystem(&self, nqn: &str, port: u16) -> Option<(usize, &Subsystem)> {
+        let found = self.config.subsystems.iter().enumerate().find(|(_, subsystem)| subsystem.nqn == nqn);
+        found.filter(|(_, subsystem)| subsystem.ports.is_empty() || subsystem.ports.contains(&port))
+    }
+}
+
+impl Figures {
+    /// Figures of a subsystem that has not worked yet.
+    fn of(subsystem: &Subsystem) -> Self {
+        let capacity = subsystem.namespaces.iter().map(|namespace| namespace.blocks << namespace.block_log2).sum();
+        let mut figures = Self { capacity_bytes: capacity, ..Self::default() };
+        // 25 degrees Celsius and all of the spare.
+        figures.smart.temperature_k.set(298);
+        figures.smart.spare_percent = 100;
+        figures.smart.spare_threshold_percent = 10;
+        figures
+    }
+}

@@ -1,0 +1,169 @@
+//! Answers to Set Features and Get Features.
+
+use super::controller::{Controller, Features};
+use super::directory::Target;
+use super::session::{Answer, Session};
+use flashyard_nvme::admin::Select;
+use flashyard_nvme::feature::{Queues, Supported, TemperatureThreshold, id};
+use flashyard_nvme::{NSID_ALL, Status};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Bytes of the host identifier that hosts over fabrics have.
+const HOST_ID_BYTES: usize = 16;
+
+/// Size of the structure of host behaviour.
+const HOST_BEHAVIOR_BYTES: usize = 512;
+
+impl Session {
+    /// Sets a feature for as long as the controller lives.
+    pub(super) fn set_feature(
+        &self,
+        target: &mut Target,
+        now: SimTime,
+        feature: u8,
+        nsid: u32,
+        values: [u32; 5],
+        data: &[u8],
+    ) -> Answer {
+        let io_queues = u32::from(target.config.limits.io_queues);
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
+        if !is_known(feature, controller.subsystem.is_none()) {
+            return Answer::refusal(Status::INVALID_FIELD);
+        }
+        if !matches!(nsid, 0 | NSID_ALL) && feature != id::ERROR_RECOVERY {
+            return Answer::refusal(Status::FEATURE_NOT_NAMESPACE);
+        }
+        let value = values[0];
+        let features = &mut controller.features;
+        match feature {
+            id::ARBITRATION => features.arbitration = value,
+            id::POWER if value & 0x1F != 0 => return Answer::refusal(Status::INVALID_FIELD),
+            id::POWER => features.power = value,
+            id::TEMPERATURE => {
+                let threshold = TemperatureThreshold::decode(value);
+                match threshold.is_lower {
+                    true => features.temperature_under = threshold.kelvin,
+                    false => features.temperature_over = threshold.kelvin,
+                }
+            }
+            id::ERROR_RECOVERY => features.error_recovery = value,
+            id::WRITE_CACHE => features.write_cache = value & 1 != 0,
+            id::QUEUES => {
+                let Some(asked) = Queues::decode(value) else { return Answer::refusal(Status::INVALID_FIELD) };
+                let granted = asked.submission.min(asked.completion).min(io_queues);
+                return Answer::result(u64::from(Queues { submission: granted, completion: granted }.encode()));
+            }
+            id::WRITE_ATOMICITY => features.write_atomicity = value & 1,
+            id::ASYNC_EVENTS => features.async_events = value,
+            id::TIMESTAMP => {
+                let Some(bytes) = data.first_chunk::<8>() else { return Answer::refusal(Status::INVALID_FIELD) };
+                features.timestamp_ms = u64::from_le_bytes(*bytes) & 0xFFFF_FFFF_FFFF;
+                features.timestamp_set = now;
+            }
+            id::KEEP_ALIVE => {
+                controller.keep_alive = SimSpan::from_ms(u64::from(value));
+                controller.heard = now;
+            }
+            id::HOST_BEHAVIOR => match data.first() {
+                Some(behavior) => features.host_behavior = *behavior,
+                None => return Answer::refusal(Status::INVALID_FIELD),
+            },
+            // Interrupts do not exist over fabrics, and the host identifier comes with Connect.
+            id::HOST_ID => return Answer::refusal(Status::COMMAND_SEQUENCE),
+            _ => return Answer::refusal(Status::FEATURE_NOT_CHANGEABLE),
+        }
+        Answer::SUCCESS
+    }
+
+    /// Reads a feature, given with its parameter.
+    pub(super) fn get_feature(
+        &self,
+        target: &mut Target,
+        now: SimTime,
+        (feature, parameter): (u8, u32),
+        select: Select,
+        reply: &mut Vec<u8>,
+    ) -> Answer {
+        let io_queues = u32::from(target.config.limits.io_queues);
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
+        if !is_known(feature, controller.subsystem.is_none()) {
+            return Answer::refusal(Status::INVALID_FIELD);
+        }
+        let features = match select {
+            Select::Current => controller.features,
+            // Nothing is saved, and then the saved value is the default.
+            Select::Default | Select::Saved => Features::DEFAULT,
+            Select::Supported => return Answer::result(u64::from(supported(feature).encode())),
+            Select::Reserved(_) => return Answer::refusal(Status::INVALID_FIELD),
+        };
+        let value = match feature {
+            id::ARBITRATION => features.arbitration,
+            id::POWER => features.power,
+            id::TEMPERATURE => match TemperatureThreshold::decode(parameter).is_lower {
+                true => u32::from(features.temperature_under),
+                false => u32::from(features.temperature_over),
+            },
+            id::ERROR_RECOVERY => features.error_recovery,
+            id::WRITE_CACHE => u32::from(features.write_cache),
+            id::QUEUES => Queues { submission: io_queues, completion: io_queues }.encode(),
+            id::WRITE_ATOMICITY => features.write_atomicity,
+            id::ASYNC_EVENTS => features.async_events,
+            id::KEEP_ALIVE => keep_alive_ms(controller),
+            id::TIMESTAMP => {
+                put_timestamp(&features, now, reply);
+                0
+            }
+            id::HOST_BEHAVIOR => {
+                reply.push(features.host_behavior);
+                reply.resize(HOST_BEHAVIOR_BYTES, 0);
+                0
+            }
+            id::HOST_ID => {
+                debug_assert_eq!(controller.host_id.len(), HOST_ID_BYTES);
+                reply.extend_from_slice(&controller.host_id);
+                // The identifier is the one of 128 bits.
+                1
+            }
+            _ => 0,
+        };
+        Answer::result(u64::from(value))
+    }
+}
+
+/// Whether a controller, of discovery or not, has the feature.
+fn is_known(feature: u8, is_discovery: bool) -> bool {
+    match feature {
+        id::ASYNC_EVENTS | id::KEEP_ALIVE | id::HOST_ID => true,
+        id::ARBITRATION
+        | id::POWER
+        | id::TEMPERATURE
+        | id::ERROR_RECOVERY
+        | id::WRITE_CACHE
+        | id::QUEUES
+        | id::INTERRUPT_COALESCING
+        | id::INTERRUPT_VECTOR
+        | id::WRITE_ATOMICITY
+        | id::TIMESTAMP
+        | id::HOST_BEHAVIOR => !is_discovery,
+        _ => false,
+    }
+}
+
+fn supported(feature: u8) -> Supported {
+    let is_fixed = matches!(feature, id::HOST_ID | id::INTERRUPT_COALESCING | id::INTERRUPT_VECTOR);
+    Supported { saveable: false, per_namespace: false, changeable: !is_fixed }
+}
+
+/// The keep-alive timeout in milliseconds.
+fn keep_alive_ms(controller: &Controller) -> u32 {
+    (controller.keep_alive.as_ns() / 1_000_000) as u32
+}
+
+/// Milliseconds since the timestamp was set, added to it, and where it came from.
+fn put_timestamp(features: &Features, now: SimTime, reply: &mut Vec<u8>) {
+    const SET_BY_HOST: u64 = 1 << 49;
+    let passed_ms = now.saturating_since(features.timestamp_set).as_ns() / 1_000_000;
+    let origin = if features.timestamp_ms > 0 { SET_BY_HOST } else { 0 };
+    let value = (features.timestamp_ms.wrapping_add(passed_ms) & 0xFFFF_FFFF_FFFF) | origin;
+    reply.extend_from_slice(&value.to_le_bytes());
+}

@@ -1,0 +1,227 @@
+//! Answers to Identify.
+
+use super::config::{Namespace, Subsystem};
+use super::directory::Target;
+use super::session::{Answer, Session};
+use crate::NAMESPACES_MAX;
+use flashyard_nvme::admin::{Identify, cns};
+use flashyard_nvme::identify::{
+    Descriptor, IdentifyController, IdentifyNamespace, IdentifyNamespaceIndependent, command_sets, controller_list,
+    descriptors, namespace_list,
+};
+use flashyard_nvme::property::VERSION_2_0;
+use flashyard_nvme::text::{DISCOVERY_NQN, padded, zero_terminated};
+use flashyard_nvme::{Cqe, IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
+use zerocopy::IntoBytes;
+
+/// The I/O command set of blocks.
+const NVM_COMMAND_SET: u8 = 0;
+
+/// Blocks of this size or smaller are written atomically, whole commands are not.
+const ATOMIC_BLOCKS_LESS_ONE: u16 = 0;
+
+impl Session {
+    /// Answers Identify: 4096 bytes in `reply`.
+    pub(super) fn identify(&self, target: &mut Target, identify: &Identify, reply: &mut Vec<u8>) -> Answer {
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
+        let (id, place) = (controller.id, controller.subsystem);
+        let target = &*target;
+        let subsystem = place.and_then(|place| target.config.subsystems.get(place));
+        let namespaces = subsystem.map_or(&[][..], |subsystem| &subsystem.namespaces);
+        let is_blocks = identify.command_set == NVM_COMMAND_SET;
+        let later = namespaces.iter().map(|namespace| namespace.nsid).filter(|nsid| *nsid > identify.nsid);
+        match identify.cns {
+            cns::CONTROLLER => {
+                reply.extend_from_slice(self.controller_structure(target, id, place).as_bytes());
+            }
+            cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED if identify.nsid >= NSID_ALL - 1 => {
+                return Answer::refusal(Status::INVALID_NAMESPACE);
+            }
+            cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED => namespace_list(reply, later),
+            cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_blocks => namespace_list(reply, later),
+            cns::CONTROLLER_OF_COMMAND_SET if is_blocks => reply.resize(IDENTIFY_BYTES, 0),
+            cns::NAMESPACE_OF_COMMAND_SET | cns::NAMESPACES_ACTIVE_OF_COMMAND_SET | cns::CONTROLLER_OF_COMMAND_SET
+                if !is_blocks =>
+            {
+                return Answer::refusal(Status::INVALID_FIELD);
+            }
+            cns::CONTROLLERS | cns::CONTROLLERS_OF_NAMESPACE => {
+                let controllers = target.controllers.iter().flatten();
+                let same = controllers.filter(|controller| controller.subsystem == place);
+                controller_list(reply, same.map(|c| c.id).filter(|id| *id >= identify.controller_id));
+            }
+            cns::COMMAND_SETS => command_sets(reply),
+            cns::NAMESPACE
+            | cns::NAMESPACE_DESCRIPTORS
+            | cns::NAMESPACE_OF_COMMAND_SET
+            | cns::NAMESPACE_INDEPENDENT
+            | cns::NAMESPACE_ALLOCATED => {
+                let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid));
+                return identify_namespace(identify, found, namespaces, reply);
+            }
+            _ => return Answer::refusal(Status::INVALID_FIELD),
+        }
+        Answer::SUCCESS
+    }
+
+    fn controller_structure(&self, target: &Target, id: u16, place: Option<usize>) -> Box<IdentifyController> {
+        let limits = &target.config.limits;
+        let mut it = IdentifyController::zeroed();
+        it.controller_id.set(id);
+        it.version.set(VERSION_2_0);
+        it.data_pages_max_log2 = limits.data_pages_max_log2;
+        it.abort_limit = 3;
+        it.event_request_limit = limits.event_requests - 1;
+        it.error_log_entries = super::controller::ERROR_ENTRIES as u8 - 1;
+        // Commands and effects, parts of log pages, list of pages.
+        it.log_attributes = 1 << 1 | 1 << 2 | 1 << 5;
+        it.keep_alive_granularity.set(1);
+        it.commands_max.set(limits.queue_entries);
+        it.sgl.set(
+            IdentifyController::SGL_SUPPORTED | IdentifyController::SGL_OFFSET | IdentifyController::SGL_TRANSPORT,
+        );
+        // Any command keeps the controller alive; 128-bit host identifiers.
+        it.attributes.set(1 << 6 | 1 << 0);
+        it.sq_entry_sizes = 0x66;
+        it.cq_entry_sizes = 0x44;
+        it.response_capsule_units.set(Cqe::BYTES as u32 / 16);
+        it.sgl_descriptors_max = 1;
+        // Disconnect is there.
+        it.fabrics_optional.set(1);
+        match place {
+            None => {
+                it.controller_kind = 2;
+                it.firmware = padded("1.0");
+                it.serial = padded("discovery");
+                it.model = padded("flashyard discovery");
+                it.subsystem_nqn = zero_terminated(DISCOVERY_NQN);
+                it.async_events.set(IdentifyController::EVENT_DISCOVERY);
+                it.command_capsule_units.set(Sqe::BYTES as u32 / 16);
+            }
+            Some(place) => fill_io_controller(&mut it, target, place),
+        }
+        it
+    }
+}
+
+/// What a controller with namespaces has and one of discovery has not.
+fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize) {
+    let limits = &target.config.limits;
+    let subsystem: &Subsystem = &target.config.subsystems[place];
+    it.controller_kind = 1;
+    it.serial = padded(&subsystem.serial);
+    it.model = padded(&subsystem.model);
+    it.firmware = padded(&subsystem.firmware);
+    it.subsystem_nqn = zero_terminated(&subsystem.nqn);
+    it.arbitration_burst = 6;
+    // Several ports, several controllers, ANA.
+    it.multipath = 1 << 0 | 1 << 1 | 1 << 3;
+    it.async_events.set(IdentifyController::EVENT_NAMESPACES | IdentifyController::EVENT_ANA);
+    // One slot, read-only.
+    it.firmware_updates = 1 << 1 | 1;
+    it.temperature_warning_k.set(343);
+    it.temperature_critical_k.set(358);
+    it.capacity_total = u128::from(target.figures[place].capacity_bytes).to_le_bytes();
+    it.namespaces_max.set(NAMESPACES_MAX);
+    it.namespaces_allowed_max.set(NAMESPACES_MAX);
+    it.nvm_optional.set(
+        IdentifyController::COMPARE
+            | IdentifyController::WRITE_UNCORRECTABLE
+            | IdentifyController::DATASET_MANAGEMENT
+            | IdentifyController::WRITE_ZEROES
+            | IdentifyController::VERIFY,
+    );
+    // Flush of all namespaces at once is not there.
+    it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
+    it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
+    it.atomic_write_power_fail.set(ATOMIC_BLOCKS_LESS_ONE);
+    let groups = subsystem.namespaces.iter().map(|namespace| namespace.ana_group);
+    let group_max = groups.max().unwrap_or(1);
+    it.ana_transition_s = 10;
+    // All five states are reported.
+    it.ana_capabilities = 0x1F;
+    it.ana_group_max.set(group_max);
+    it.ana_groups.set(group_max);
+    it.command_capsule_units.set((Sqe::BYTES as u32 + limits.capsule_data_bytes) / 16);
+    it.fabrics_attributes = u8::from(subsystem.static_controllers);
+    it.power[0].power_max.set(2500);
+}
+
+/// Structures about one namespace.
+fn identify_namespace(
+    identify: &Identify,
+    found: Option<&Namespace>,
+    namespaces: &[Namespace],
+    reply: &mut Vec<u8>,
+) -> Answer {
+    let is_all = identify.nsid == NSID_ALL && identify.cns == cns::NAMESPACE;
+    if identify.nsid == 0 || identify.nsid > NAMESPACES_MAX && !is_all {
+        return Answer::refusal(Status::INVALID_NAMESPACE);
+    }
+    match (identify.cns, found) {
+        (cns::NAMESPACE, _) if is_all => {
+            // What all namespaces have in common; without management of namespaces that is the first one's format.
+            let mut common = IdentifyNamespace::zeroed();
+            if let Some(first) = namespaces.first() {
+                common.lba_formats[0].data_log2 = first.block_log2;
+            }
+            reply.extend_from_slice(common.as_bytes());
+        }
+        (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
+            reply.extend_from_slice(namespace_structure(namespace).as_bytes());
+        }
+        (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
+            let it = IdentifyNamespaceIndependent {
+                features: 0,
+                sharing: 1,
+                reservations: 0,
+                format_progress: 0,
+                ana_group: namespace.ana_group.into(),
+                attributes: u8::from(namespace.is_read_only),
+                reserved_9: 0,
+                nvm_set: 0.into(),
+                endurance_group: 0.into(),
+                status: 1,
+                reserved_15: [0; 4081],
+            };
+            reply.extend_from_slice(it.as_bytes());
+        }
+        (cns::NAMESPACE_DESCRIPTORS, Some(namespace)) => {
+            let list = [
+                (namespace.nguid != [0; 16]).then_some(Descriptor::Nguid(namespace.nguid)),
+                (namespace.uuid != [0; 16]).then_some(Descriptor::Uuid(namespace.uuid)),
+                Some(Descriptor::CommandSet(NVM_COMMAND_SET)),
+            ];
+            descriptors(reply, &list.into_iter().flatten().collect::<Vec<_>>());
+        }
+        (cns::NAMESPACE_DESCRIPTORS, None) => return Answer::refusal(Status::INVALID_NAMESPACE),
+        // Without protection information the structure of the command set is empty, and so is one of no namespace.
+        _ => reply.resize(IDENTIFY_BYTES, 0),
+    }
+    Answer::SUCCESS
+}
+
+fn namespace_structure(namespace: &Namespace) -> Box<IdentifyNamespace> {
+    let mut it = IdentifyNamespace::zeroed();
+    it.size_blocks.set(namespace.blocks);
+    it.capacity_blocks.set(namespace.blocks);
+    it.used_blocks.set(namespace.blocks);
+    it.lba_formats[0].data_log2 = namespace.block_log2;
+    it.sharing = 1;
+    // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
+    it.deallocation = 1 | 1 << 3;
+    it.ana_group.set(namespace.ana_group);
+    it.attributes = u8::from(namespace.is_read_only);
+    it.nguid = namespace.nguid;
+    it.capacity_bytes = (u128::from(namespace.blocks) << namespace.block_log2).to_le_bytes();
+    if namespace.write_granularity > 0 {
+        it.features |= 1 << 4;
+        let less_one = namespace.write_granularity - 1;
+        it.write_granularity.set(less_one);
+        it.write_alignment.set(less_one);
+        it.deallocate_granularity.set(less_one);
+        it.deallocate_alignment.set(less_one);
+        it.write_optimal.set(less_one);
+    }
+    it
+}

@@ -1,0 +1,65 @@
+//! The controller's side.
+
+mod admin;
+mod auth;
+mod config;
+mod connect;
+mod controller;
+mod directory;
+mod features;
+mod identify;
+mod logs;
+mod plan;
+mod session;
+mod slots;
+
+pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig};
+pub use directory::{SessionId, Target};
+pub use session::Session;
+pub use slots::Tag;
+
+use crate::Output;
+use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::tcp::{FatalError, FatalStatus};
+
+/// What a step of a [`Session`] leads to. Owned by the caller and used again, so that a step allocates nothing.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Bytes to send, and the pool of buffers.
+    pub output: Output,
+    /// Commands for the backend, in the order in which their data was complete. The caller takes them out.
+    pub commands: Vec<Command>,
+    /// The connection is to be closed once `output` is sent.
+    pub close: Option<CloseReason>,
+}
+
+/// A command for the backend, checked: the namespace exists, its blocks exist, and the data fits.
+#[derive(Debug)]
+pub struct Command {
+    /// Names the command in [`Session::complete`].
+    pub tag: Tag,
+    /// Place of the subsystem in the configuration.
+    pub subsystem: usize,
+    /// Namespace.
+    pub nsid: u32,
+    /// What to do.
+    pub operation: NvmCommand,
+    /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.
+    pub data_bytes: u32,
+    /// Data of the host; of a read an empty buffer to be filled. The ranges of Dataset Management are
+    /// [`flashyard_nvme::nvm::DsmRange`].
+    pub payload: Vec<u8>,
+}
+
+/// Why a connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The host broke the protocol and has been told how.
+    ProtocolViolated(FatalError),
+    /// The host gave the connection up, for this reason.
+    HostTerminated(FatalStatus),
+    /// The controller ended: its keep-alive timeout passed, or its admin queue went.
+    ControllerEnded,
+    /// The host did not prove who it is.
+    AuthenticationFailed,
+}

@@ -1,0 +1,82 @@
+//! Checks of a command before its data moves.
+
+use super::directory::Target;
+use super::session::{Plan, QueueKind, Session, direction_of};
+use super::slots::Work;
+use flashyard_nvme::log::AnaState;
+use flashyard_nvme::nvm::{Direction, NvmCommand};
+use flashyard_nvme::sgl::Sgl;
+use flashyard_nvme::{Sqe, Status};
+
+/// Flags of an entry: fused operation, and how data is described.
+const FUSED: u8 = 0b11;
+const DATA_POINTER: u8 = 0b1100_0000;
+
+/// The descriptor of an entry whose flags are those of fabrics.
+fn descriptor(sqe: &Sqe) -> Result<Sgl, Status> {
+    if sqe.flags & FUSED != 0 || sqe.flags & DATA_POINTER != Sqe::SGL {
+        return Err(Status::INVALID_FIELD.do_not_retry());
+    }
+    Sgl::decode(&sqe.data).map_err(|_| Status::INVALID_SGL_TYPE.do_not_retry())
+}
+
+impl Session {
+    /// An admin or a fabrics command.
+    pub(super) fn plan_here(&self, target: &Target, sqe: &Sqe) -> Result<Plan, Status> {
+        let sgl = descriptor(sqe)?;
+        if sgl.len_bytes() > target.config.limits.data_bytes_max() {
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let direction = direction_of(sqe);
+        let len = if direction == Direction::ToController { sgl.len_bytes() } else { 0 };
+        if direction == Direction::ToHost && matches!(sgl, Sgl::InCapsule { .. }) {
+            return Err(Status::INVALID_SGL_TYPE.do_not_retry());
+        }
+        Ok(Plan { work: Work::Here(*sqe), len, sgl })
+    }
+
+    /// A command of an I/O queue that is not one of fabrics.
+    pub(super) fn plan_nvm(&self, target: &mut Target, sqe: &Sqe) -> Result<Plan, Status> {
+        if self.queue.dialogue.is_some() {
+            return Err(Status::AUTHENTICATION_REQUIRED.do_not_retry());
+        }
+        debug_assert!(matches!(self.queue.kind, QueueKind::Io(_)));
+        let sgl = descriptor(sqe)?;
+        let operation = NvmCommand::decode(sqe).map_err(|unknown| unknown.status())?;
+        let Some(controller) = self.controller(target) else { return Err(Status::CONTROLLER_PATHING) };
+        if !controller.is_ready() {
+            return Err(Status::COMMAND_SEQUENCE.do_not_retry());
+        }
+        let (subsystem, port) = (controller.subsystem, controller.port);
+        let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
+        let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());
+        let namespace = found.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        match target.ana(subsystem, port, namespace.ana_group).0 {
+            AnaState::Optimized | AnaState::NonOptimized => {}
+            AnaState::Inaccessible => return Err(Status::ANA_INACCESSIBLE),
+            AnaState::PersistentLoss => return Err(Status::ANA_PERSISTENT_LOSS),
+            AnaState::Change => return Err(Status::ANA_TRANSITION),
+        }
+        let is_outside = |range: flashyard_nvme::nvm::BlockRange| range.end().is_none_or(|end| end > namespace.blocks);
+        if operation.range().is_some_and(is_outside) {
+            return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
+        }
+        if namespace.is_read_only && operation.is_write() {
+            return Err(Status::NAMESPACE_WRITE_PROTECTED.do_not_retry());
+        }
+        let needed = operation.data_bytes(namespace.block_bytes());
+        if needed > u64::from(target.config.limits.data_bytes_max()) {
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let given = u64::from(sgl.len_bytes());
+        // Hosts send the ranges of Dataset Management in a buffer that may be longer than they need.
+        let may_be_longer = matches!(operation, NvmCommand::DatasetManagement { .. }) && given <= 4096;
+        if given < needed || given > needed && !may_be_longer {
+            return Err(Status::INVALID_SGL_DATA_LENGTH.do_not_retry());
+        }
+        if operation.direction() == Direction::ToHost && !matches!(sgl, Sgl::Transport { .. }) {
+            return Err(Status::INVALID_SGL_TYPE.do_not_retry());
+        }
+        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
+    }
+}

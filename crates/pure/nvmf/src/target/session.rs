@@ -1,0 +1,570 @@
+//! One connection: its stream of PDUs, its queue, and the commands on it.
+
+use super::auth::Dialogue;
+use super::controller::Controller;
+use super::directory::{SessionId, Target};
+use super::slots::{Slot, Slots, Tag, Work};
+use super::{CloseReason, Command, Effects};
+use flashyard_nvme::log::ErrorEntry;
+use flashyard_nvme::nvm::Direction;
+use flashyard_nvme::sgl::Sgl;
+use flashyard_nvme::tcp::{
+    ADMIN_CAPSULE_DATA_BYTES, Alignment, DataDigest, DataHeader, Digests, Event, FatalError, FatalStatus, Framer,
+    Initialize, ReadyToTransfer, Role, capsule_response, data_to_host, initialize_response, ready_to_transfer,
+    termination,
+};
+use flashyard_nvme::{Cqe, Sqe, Status};
+use flashyard_units::SimTime;
+use zerocopy::little_endian::{U16, U32};
+
+/// One connection of a host, as a machine: bytes in, bytes and commands out.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) id: SessionId,
+    pub(super) port: u16,
+    framer: Framer,
+    phase: Phase,
+    digests: Digests,
+    /// Alignment of data that the host wants.
+    alignment: Alignment,
+    /// R2Ts of a command outstanding at once.
+    transfers_outstanding: u32,
+    pub(super) queue: Queue,
+    slots: Slots,
+    sink: Sink,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has come.
+    Start,
+    /// ICReq and ICResp are exchanged.
+    Open,
+    /// Given up: nothing is taken or sent any more.
+    Closed,
+}
+
+/// Where the data of the current PDU goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sink {
+    Discard,
+    Slot(Tag),
+}
+
+/// The queue that a connection stands for, once Connect has succeeded.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) kind: QueueKind,
+    /// Place and serial number of the controller.
+    pub(super) controller: (usize, u64),
+    /// Entries of the submission queue.
+    pub(super) entries: u32,
+    /// Its head: completed commands, modulo entries.
+    head: u32,
+    pub(super) has_flow_control: bool,
+    /// Authentication that has not succeeded; `None` where none is needed.
+    pub(super) dialogue: Option<Box<Dialogue>>,
+}
+
+/// Which queue a connection stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueueKind {
+    Unconnected,
+    Admin,
+    Io(u16),
+}
+
+/// What a command that is answered here comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: Status,
+    pub(super) result: u64,
+}
+
+impl Answer {
+    pub(super) const SUCCESS: Self = Self { status: Status::SUCCESS, result: 0 };
+
+    pub(super) const fn result(result: u64) -> Self {
+        Self { status: Status::SUCCESS, result }
+    }
+
+    /// A failure that the same command would meet again.
+    pub(super) const fn refusal(status: Status) -> Self {
+        Self { status: status.do_not_retry(), result: 0 }
+    }
+}
+
+/// Entries before Connect: room for Connect itself.
+const ENTRIES_UNCONNECTED: u32 = 1;
+
+impl Session {
+    /// A connection that has just been accepted on the port with identifier `port`.
+    pub fn new(target: &mut Target, port: u16) -> Self {
+        let limits = &target.config.limits;
+        let data_max = limits.data_pdu_bytes.max(limits.capsule_data_bytes).max(ADMIN_CAPSULE_DATA_BYTES);
+        Self {
+            framer: Framer::new(Role::Controller, data_max),
+            phase: Phase::Start,
+            digests: Digests::default(),
+            alignment: Alignment::default(),
+            transfers_outstanding: 1,
+            queue: Queue {
+                kind: QueueKind::Unconnected,
+                controller: (0, 0),
+                entries: ENTRIES_UNCONNECTED,
+                head: 0,
+                has_flow_control: true,
+                dialogue: None,
+            },
+            slots: Slots::default(),
+            sink: Sink::Discard,
+            id: target.new_session(),
+            port,
+        }
+    }
+
+    /// The name of this connection in [`Target::take_wakes`].
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Commands that are not finished, at the backend or waiting for data.
+    pub fn commands_outstanding(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Takes `bytes` that arrived at `now`.
+    ///
+    /// A host that breaks the protocol is told so, and `effects.close` is set; nothing is taken afterwards.
+    pub fn receive(&mut self, target: &mut Target, now: SimTime, bytes: &[u8], effects: &mut Effects) {
+        let mut input = bytes;
+        while self.phase != Phase::Closed {
+            let outcome = match self.framer.next(&mut input) {
+                Ok(None) => break,
+                Ok(Some(event)) => self.on_event(target, now, event, effects),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
+                self.give_up(error, effects);
+            }
+        }
+        if let Some(controller) = self.controller(target) {
+            controller.heard = now;
+        }
+    }
+
+    /// The backend has finished the command `tag` at `now`. `payload` is the buffer that came with the command, or
+    /// another one; after a successful read it holds the data. A tag that is not outstanding is ignored.
+    pub fn complete(&mut self, target: &mut Target, tag: Tag, status: Status, payload: Vec<u8>, effects: &mut Effects) {
+        let finished = self.slots.remove(tag);
+        let Some((slot, Work::Nvm(operation))) = finished.map(|slot| (slot.work, slot)).map(|(w, s)| (s, w)) else {
+            effects.output.give(payload);
+            return;
+        };
+        if self.phase == Phase::Closed {
+            effects.output.give(payload);
+            return;
+        }
+        let is_read = operation.direction() == Direction::ToHost;
+        let status = match is_read && status.is_success() && payload.len() != slot.expected as usize {
+            true => Status::INTERNAL,
+            false => status,
+        };
+        if !status.is_success() {
+            self.log_error(target, &slot, status);
+        }
+        if is_read && status.is_success() {
+            self.send_data(slot.command_id, payload, !self.queue.has_flow_control, effects);
+            if !self.queue.has_flow_control {
+                return;
+            }
+        } else {
+            effects.output.give(payload);
+        }
+        self.respond(slot.command_id, Answer { status, result: 0 }, effects);
+    }
+
+    /// Sends what other connections or the target have caused: asynchronous events, or the end of the controller.
+    pub fn poll(&mut self, target: &mut Target, effects: &mut Effects) {
+        if self.phase == Phase::Closed || self.queue.kind == QueueKind::Unconnected {
+            return;
+        }
+        if self.controller(target).is_none() {
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::ControllerEnded);
+            return;
+        }
+        self.send_events(target, effects);
+    }
+
+    /// The connection is gone. An admin queue takes its controller with it.
+    pub fn closed(&mut self, target: &mut Target) {
+        self.phase = Phase::Closed;
+        self.leave(target);
+    }
+
+    /// Gives the queue of this connection back to its controller.
+    pub(super) fn leave(&mut self, target: &mut Target) {
+        let (index, id) = (self.queue.controller.0, self.id);
+        match self.queue.kind {
+            QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
+            QueueKind::Io(_) => {
+                if let Some(controller) = self.controller(target) {
+                    controller.io_sessions.retain(|(_, session)| *session != id);
+                }
+            }
+            _ => {}
+        }
+        self.queue.kind = QueueKind::Unconnected;
+    }
+
+    /// The controller of this connection, unless it has ended.
+    pub(super) fn controller<'a>(&self, target: &'a mut Target) -> Option<&'a mut Controller> {
+        if self.queue.kind == QueueKind::Unconnected {
+            return None;
+        }
+        let (index, serial) = self.queue.controller;
+        target.controllers.get_mut(index)?.as_mut().filter(|controller| controller.serial == serial)
+    }
+
+    fn on_event(
+        &mut self,
+        target: &mut Target,
+        now: SimTime,
+        event: Event<'_>,
+        effects: &mut Effects,
+    ) -> Result<(), FatalError> {
+        match (self.phase, event) {
+            (Phase::Start, Event::Initialize(request)) => self.initialize(target, &request, effects),
+            (Phase::Open, Event::Command { sqe, data_len }) => self.on_command(target, now, sqe, data_len, effects),
+            (Phase::Open, Event::DataBegins { header, .. }) => self.on_data_header(&header),
+            (Phase::Open, Event::Data(data)) => {
+                self.on_data(data);
+                Ok(())
+            }
+            (Phase::Open, Event::End { is_intact }) => {
+                self.on_data_end(target, now, is_intact, effects);
+                Ok(())
+            }
+            (_, Event::Terminated(body)) => {
+                self.phase = Phase::Closed;
+                effects.close = Some(CloseReason::HostTerminated(FatalStatus::from_number(body.status.get())));
+                Ok(())
+            }
+            _ => Err(FatalError::SEQUENCE),
+        }
+    }
+
+    fn initialize(&mut self, target: &Target, request: &Initialize, effects: &mut Effects) -> Result<(), FatalError> {
+        if request.version != U16::ZERO {
+            return Err(FatalError { status: FatalStatus::UnsupportedParameter, information: 8 });
+        }
+        self.alignment = Alignment::from_field(request.alignment).ok_or(FatalError::field(10))?;
+        let limits = &target.config.limits;
+        self.digests = Digests::from_byte(request.digests).and(limits.digests);
+        self.transfers_outstanding = limits.transfers_outstanding.min(request.limit.get().saturating_add(1));
+        // Data to the controller needs no alignment here beyond the four bytes that all data has.
+        let alignment = Alignment::default();
+        effects.output.header(|out| initialize_response(out, alignment, self.digests, limits.data_pdu_bytes));
+        self.framer.agree(self.digests, alignment);
+        self.phase = Phase::Open;
+        Ok(())
+    }
+
+    /// Decides what to do with a command, and does it unless its data has to come first.
+    fn on_command(
+        &mut self,
+        target: &mut Target,
+        now: SimTime,
+        sqe: Sqe,
+        data_len: u32,
+        effects: &mut Effects,
+    ) -> Result<(), FatalError> {
+        self.sink = Sink::Discard;
+        if self.slots.len() as u32 >= self.queue.entries {
+            // The host has overrun the queue that it asked for.
+            return Err(FatalError::SEQUENCE);
+        }
+        let command_id = sqe.command_id.get();
+        let planned = match self.queue.kind {
+            QueueKind::Io(_) if sqe.opcode != Sqe::FABRICS => self.plan_nvm(target, &sqe),
+            _ => self.plan_here(target, &sqe),
+        };
+        let slot = match planned.and_then(|plan| plan.check_capsule(self.capsule_limit(target), data_len)) {
+            Err(status) => {
+                self.respond(command_id, Answer { status, result: 0 }, effects);
+                return Ok(());
+            }
+            Ok(plan) => Slot {
+                command_id,
+                nsid: sqe.nsid.get(),
+                work: plan.work,
+                payload: effects.output.take(),
+                expected: plan.len,
+                requested: 0,
+                failure: None,
+                is_submitted: false,
+            },
+        };
+        let awaits_data = match slot.work {
+            Work::Nvm(operation) => operation.direction() == Direction::ToController,
+            Work::Here(sqe) => direction_of(&sqe) == Direction::ToController,
+        } && slot.expected > 0;
+        let tag = self.slots.insert(slot);
+        if !awaits_data {
+            self.execute(target, now, tag, effects);
+        } else if data_len > 0 {
+            self.reserve(tag, data_len);
+            self.sink = Sink::Slot(tag);
+        } else {
+            self.request_data(target, tag, effects);
+        }
+        Ok(())
+    }
+
+    /// Most data that a capsule may carry on this queue.
+    fn capsule_limit(&self, target: &Target) -> u32 {
+        match self.queue.kind {
+            QueueKind::Io(_) => target.config.limits.capsule_data_bytes,
+            _ => ADMIN_CAPSULE_DATA_BYTES,
+        }
+    }
+
+    fn reserve(&mut self, tag: Tag, requested: u32) {
+        if let Some(slot) = self.slots.get_mut(tag) {
+            slot.payload.reserve(slot.expected as usize);
+            slot.requested = requested;
+        }
+    }
+
+    /// Sends as many R2Ts as may be outstanding.
+    fn request_data(&mut self, target: &Target, tag: Tag, effects: &mut Effects) {
+        let step = match target.config.limits.transfer_bytes {
+            0 => u32::MAX,
+            bytes => bytes,
+        };
+        let Some(slot) = self.slots.get_mut(tag) else { return };
+        slot.payload.reserve(slot.expected as usize - slot.payload.len());
+        loop {
+            let outstanding = (slot.requested - slot.payload.len() as u32).div_ceil(step);
+            if slot.requested == slot.expected || outstanding >= self.transfers_outstanding {
+                break;
+            }
+            let len = step.min(slot.expected - slot.requested);
+            let body = ReadyToTransfer {
+                command_id: U16::new(slot.command_id),
+                transfer_tag: U16::new(Slots::transfer_tag(tag)),
+                offset: U32::new(slot.requested),
+                len: U32::new(len),
+                reserved: U32::ZERO,
+            };
+            slot.requested += len;
+            effects.output.header(|out| ready_to_transfer(out, body, self.digests));
+        }
+    }
+
+    /// Data that an R2T asked for: it must be the next in order.
+    fn on_data_header(&mut self, header: &DataHeader) -> Result<(), FatalError> {
+        // Offsets of the fields within the PDU: command identifier 8, transfer tag 10, data offset 12.
+        let tag = self.slots.tag_of(header.transfer_tag.get()).ok_or(FatalError::field(10))?;
+        let slot = self.slots.get_mut(tag).filter(|slot| !slot.is_submitted).ok_or(FatalError::field(10))?;
+        if slot.command_id != header.command_id.get() {
+            return Err(FatalError::field(8));
+        }
+        if header.offset.get() as usize != slot.payload.len() {
+            return Err(FatalError { status: FatalStatus::DataOutOfRange, information: 12 });
+        }
+        let end = header.offset.get().checked_add(header.len.get());
+        if end.is_none_or(|end| end > slot.requested) {
+            return Err(FatalError { status: FatalStatus::DataOutOfRange, information: 16 });
+        }
+        self.sink = Sink::Slot(tag);
+        Ok(())
+    }
+
+    fn on_data(&mut self, data: &[u8]) {
+        let Sink::Slot(tag) = self.sink else { return };
+        if let Some(slot) = self.slots.get_mut(tag) {
+            slot.payload.extend_from_slice(data);
+        }
+    }
+
+    fn on_data_end(&mut self, target: &mut Target, now: SimTime, is_intact: bool, effects: &mut Effects) {
+        let Sink::Slot(tag) = std::mem::replace(&mut self.sink, Sink::Discard) else { return };
+        let Some(slot) = self.slots.get_mut(tag) else { return };
+        if !is_intact {
+            slot.failure = Some(Status::TRANSIENT_TRANSPORT);
+        }
+        if slot.payload.len() == slot.expected as usize {
+            self.execute(target, now, tag, effects);
+        } else {
+            self.request_data(target, tag, effects);
+        }
+    }
+
+    /// The data of a command is complete, or it has none.
+    fn execute(&mut self, target: &mut Target, now: SimTime, tag: Tag, effects: &mut Effects) {
+        let Some(slot) = self.slots.get_mut(tag) else { return };
+        let failure = slot.failure;
+        if let (Work::Nvm(operation), None) = (slot.work, failure) {
+            slot.is_submitted = true;
+            let mut payload = std::mem::take(&mut slot.payload);
+            if let flashyard_nvme::nvm::NvmCommand::DatasetManagement { ranges, .. } = operation {
+                payload.truncate(usize::from(ranges) * flashyard_nvme::nvm::DsmRange::BYTES);
+            }
+            let data_bytes = slot.expected;
+            let nsid = slot.nsid;
+            let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
+            effects.commands.push(Command { tag, subsystem, nsid, operation, data_bytes, payload });
+            return;
+        }
+        let Some(slot) = self.slots.remove(tag) else { return };
+        match (slot.work, failure) {
+            (Work::Here(sqe), None) => {
+                let mut reply = effects.output.take();
+                let answer = self.answer(target, now, &sqe, &slot.payload, &mut reply);
+                effects.output.give(slot.payload);
+                self.finish(target, &sqe, answer, reply, effects);
+            }
+            (_, failure) => {
+                effects.output.give(slot.payload);
+                let status = failure.unwrap_or(Status::INTERNAL);
+                self.respond(slot.command_id, Answer { status, result: 0 }, effects);
+            }
+        }
+    }
+
+    /// Sends what a command that was answered here comes to; `None` is an event request, which waits.
+    fn finish(
+        &mut self,
+        target: &mut Target,
+        sqe: &Sqe,
+        answer: Option<Answer>,
+        mut reply: Vec<u8>,
+        effects: &mut Effects,
+    ) {
+        let Some(answer) = answer else {
+            effects.output.give(reply);
+            self.send_events(target, effects);
+            return;
+        };
+        let room = Sgl::decode(&sqe.data).map_or(0, Sgl::len_bytes) as usize;
+        let command_id = sqe.command_id.get();
+        if answer.status.is_success() && direction_of(sqe) == Direction::ToHost && room > 0 {
+            reply.resize(room, 0);
+            self.send_data(command_id, reply, false, effects);
+        } else {
+            effects.output.give(reply);
+        }
+        self.respond(command_id, answer, effects);
+        if self.queue.dialogue.as_ref().is_some_and(|dialogue| dialogue.has_failed()) {
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::AuthenticationFailed);
+        }
+        self.send_events(target, effects);
+    }
+
+    /// Completes event requests as far as there are events.
+    fn send_events(&mut self, target: &mut Target, effects: &mut Effects) {
+        while let Some((command_id, event)) = self.next_event(target) {
+            self.respond(command_id, Answer::result(u64::from(event.encode())), effects);
+        }
+    }
+
+    fn next_event(&self, target: &mut Target) -> Option<(u16, flashyard_nvme::event::AsyncEvent)> {
+        if self.queue.kind != QueueKind::Admin {
+            return None;
+        }
+        self.controller(target)?.next_event()
+    }
+
+    fn send_data(&mut self, command_id: u16, payload: Vec<u8>, success: bool, effects: &mut Effects) {
+        let header = DataHeader {
+            command_id: U16::new(command_id),
+            transfer_tag: U16::ZERO,
+            offset: U32::ZERO,
+            len: U32::new(payload.len() as u32),
+            reserved: U32::ZERO,
+        };
+        if success {
+            self.advance_head();
+        }
+        let digest = (self.digests.data && !payload.is_empty()).then(|| DataDigest::of(&payload));
+        effects.output.header(|out| data_to_host(out, header, success, self.digests, self.alignment));
+        effects.output.payload(payload);
+        if let Some(digest) = digest {
+            effects.output.header(|out| out.extend_from_slice(&digest));
+        }
+    }
+
+    pub(super) fn respond(&mut self, command_id: u16, answer: Answer, effects: &mut Effects) {
+        self.advance_head();
+        let head = if self.queue.has_flow_control { self.queue.head as u16 } else { u16::MAX };
+        let cqe = Cqe::new(command_id, answer.status, answer.result, head);
+        effects.output.header(|out| capsule_response(out, &cqe, self.digests));
+    }
+
+    fn advance_head(&mut self) {
+        self.queue.head = (self.queue.head + 1) % self.queue.entries.max(1);
+    }
+
+    fn log_error(&self, target: &mut Target, slot: &Slot, status: Status) {
+        let QueueKind::Io(queue_id) = self.queue.kind else { return };
+        let lba = match slot.work {
+            Work::Nvm(operation) => operation.range().map_or(0, |range| range.lba),
+            Work::Here(_) => 0,
+        };
+        if let Some(controller) = self.controller(target) {
+            controller.log_error(ErrorEntry {
+                sq_id: U16::new(queue_id),
+                command_id: U16::new(slot.command_id),
+                status: U16::new(status.bits() << 1),
+                parameter: U16::new(u16::MAX),
+                lba: lba.into(),
+                nsid: slot.nsid.into(),
+                transport: 3,
+                ..ErrorEntry::default()
+            });
+        }
+    }
+
+    fn give_up(&mut self, error: FatalError, effects: &mut Effects) {
+        self.phase = Phase::Closed;
+        let header = self.framer.latest_header();
+        effects.output.header(|out| termination(out, false, error.status, error.information, header));
+        effects.close = Some(CloseReason::ProtocolViolated(error));
+    }
+}
+
+/// What a command needs before it can be executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) work: Work,
+    /// Length of its data in bytes.
+    pub(super) len: u32,
+    pub(super) sgl: Sgl,
+}
+
+impl Plan {
+    /// Whether the capsule's `data_len` bytes of data are what the descriptor says.
+    fn check_capsule(self, limit: u32, data_len: u32) -> Result<Self, Status> {
+        let refusal = match self.sgl {
+            Sgl::InCapsule { offset, .. } if offset != 0 => Some(Status::INVALID_SGL_OFFSET),
+            Sgl::InCapsule { len, .. } if len > limit => Some(Status::INVALID_SGL_DATA_LENGTH),
+            Sgl::InCapsule { len, .. } if len != data_len => Some(Status::INVALID_SGL_DATA_LENGTH),
+            Sgl::Transport { .. } | Sgl::None if data_len > 0 => Some(Status::INVALID_SGL_DATA_LENGTH),
+            _ => None,
+        };
+        refusal.map_or(Ok(self), |status| Err(status.do_not_retry()))
+    }
+}
+
+/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
+pub(super) fn direction_of(sqe: &Sqe) -> Direction {
+    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
+    match code & 3 {
+        1 => Direction::ToController,
+        2 => Direction::ToHost,
+        _ => Direction::None,
+    }
+}

@@ -1,0 +1,123 @@
+//! Commands of one connection that are not finished.
+
+use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::{Sqe, Status};
+
+/// Names an unfinished command of one connection towards its backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag {
+    index: u16,
+    generation: u16,
+}
+
+/// What to do once the data of a command is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Hand it to the backend.
+    Nvm(NvmCommand),
+    /// Answer it here: an admin or a fabrics command.
+    Here(Sqe),
+}
+
+/// An unfinished command.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) command_id: u16,
+    pub(super) nsid: u32,
+    pub(super) work: Work,
+    /// Data that came so far.
+    pub(super) payload: Vec<u8>,
+    /// Length of the command's data in bytes.
+    pub(super) expected: u32,
+    /// End of the data that the host has been asked for, in bytes.
+    pub(super) requested: u32,
+    /// Set when data was damaged on the way.
+    pub(super) failure: Option<Status>,
+    /// The backend has it.
+    pub(super) is_submitted: bool,
+}
+
+/// A slab: places are used again, and allocate only when there are more commands than ever before.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    places: Vec<(u16, Option<Slot>)>,
+    free: Vec<u16>,
+}
+
+impl Slots {
+    /// Commands that are not finished.
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Keeps `slot`. Callers limit their number to the entries of a queue, far below 65,536.
+    pub(super) fn insert(&mut self, slot: Slot) -> Tag {
+        if let Some(index) = self.free.pop() {
+            let place = &mut self.places[usize::from(index)];
+            place.1 = Some(slot);
+            return Tag { index, generation: place.0 };
+        }
+        let index = u16::try_from(self.places.len()).expect("a queue has at most 4096 entries");
+        self.places.push((0, Some(slot)));
+        Tag { index, generation: 0 }
+    }
+
+    /// The transfer tag that stands for `tag` on the wire.
+    pub(super) fn transfer_tag(tag: Tag) -> u16 {
+        tag.index
+    }
+
+    /// The command that a transfer tag stands for.
+    pub(super) fn tag_of(&self, transfer_tag: u16) -> Option<Tag> {
+        let (generation, slot) = self.places.get(usize::from(transfer_tag))?;
+        slot.as_ref()?;
+        Some(Tag { index: transfer_tag, generation: *generation })
+    }
+
+    pub(super) fn get_mut(&mut self, tag: Tag) -> Option<&mut Slot> {
+        let (generation, slot) = self.places.get_mut(usize::from(tag.index))?;
+        slot.as_mut().filter(|_| *generation == tag.generation)
+    }
+
+    pub(super) fn remove(&mut self, tag: Tag) -> Option<Slot> {
+        let (generation, slot) = self.places.get_mut(usize::from(tag.index))?;
+        if *generation != tag.generation {
+            return None;
+        }
+        let slot = slot.take()?;
+        *generation = generation.wrapping_add(1);
+        self.free.push(tag.index);
+        Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(command_id: u16) -> Slot {
+        Slot {
+            command_id,
+            nsid: 1,
+            work: Work::Nvm(NvmCommand::Flush),
+            payload: Vec::new(),
+            expected: 0,
+            requested: 0,
+            failure: None,
+            is_submitted: false,
+        }
+    }
+
+    #[test]
+    fn places_are_used_again_under_another_tag() {
+        let mut slots = Slots::default();
+        let first = slots.insert(slot(1));
+        assert_eq!(slots.remove(first).unwrap().command_id, 1);
+        assert!(slots.remove(first).is_none());
+        let second = slots.insert(slot(2));
+        assert_ne!(first, second);
+        assert!(slots.get_mut(first).is_none());
+        assert_eq!(slots.get_mut(second).unwrap().command_id, 2);
+        assert_eq!((slots.len(), slots.places.len()), (1, 1));
+    }
+}

@@ -1,0 +1,104 @@
+//! The initiator against the target in memory, with the streams cut anywhere.
+
+mod world;
+
+use flashyard_nvme::Status;
+use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvme::tcp::Digests;
+use flashyard_nvmf::target::Limits;
+use proptest::prelude::*;
+use world::World;
+use zerocopy::IntoBytes;
+
+fn range(lba: u64, blocks: u32) -> BlockRange {
+    BlockRange { lba, blocks }
+}
+
+#[test]
+fn a_host_connects_identifies_and_reads_what_it_wrote() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    let info = world.admin().controller().clone();
+    assert_eq!((info.id, info.serial.as_str(), info.io_queues), (1, "0001", 2));
+    assert_eq!((info.data_bytes_max, info.capsule_data_bytes), (Some(1 << 20), 16 << 10));
+    assert_eq!((info.namespaces.len(), info.namespaces[0].blocks, info.namespaces[0].block_bytes), (1, 1024, 4096));
+    world.write(5, &[0xAB; 4096]);
+    assert_eq!(world.read(5, 1), [0xAB; 4096]);
+    assert_eq!(world.read(6, 1), [0; 4096]);
+}
+
+#[test]
+fn a_large_write_is_asked_for_in_pieces() {
+    let limits = Limits { transfer_bytes: 8192, transfers_outstanding: 3, ..Limits::default() };
+    let mut world = World::new(limits, |config| config.transfers_outstanding = 2);
+    world.connect();
+    let data: Vec<u8> = (0..256 * 1024).map(|at| (at / 777) as u8).collect();
+    world.write(100, &data);
+    assert_eq!(world.read(100, 64), data);
+}
+
+#[test]
+fn every_command_of_blocks_does_what_it_says() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    world.write(0, &[7; 8192]);
+    let mut run = |operation, data: &[u8]| world.run(1, operation, data.to_vec(), 0).0;
+    assert_eq!(run(NvmCommand::Flush, &[]), Status::SUCCESS);
+    assert_eq!(run(NvmCommand::Compare { range: range(0, 1), fua: false }, &[7; 4096]), Status::SUCCESS);
+    let differs = run(NvmCommand::Compare { range: range(0, 1), fua: false }, &[8; 4096]);
+    assert_eq!(differs.code(), Status::COMPARE_FAILURE);
+    assert_eq!(run(NvmCommand::Verify { range: range(0, 1), fua: false }, &[]), Status::SUCCESS);
+    let zeroes = NvmCommand::WriteZeroes { range: range(0, 1), deallocate: true, fua: true };
+    assert_eq!(run(zeroes, &[]), Status::SUCCESS);
+    let trim =
+        NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
+    // Longer than one range, as Linux sends it.
+    let mut ranges = DsmRange::new(range(1, 1)).as_bytes().to_vec();
+    ranges.resize(4096, 0);
+    assert_eq!(run(trim, &ranges), Status::SUCCESS);
+    assert_eq!(world.read(0, 2), [0; 8192]);
+}
+
+#[test]
+fn what_is_outside_the_namespace_is_refused() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    let read = |lba, blocks| NvmCommand::Read { range: range(lba, blocks), fua: false };
+    let mut status = |nsid, operation, data_bytes| world.run(nsid, operation, Vec::new(), data_bytes).0;
+    assert_eq!(status(1, read(1024, 1), 4096).code(), Status::LBA_OUT_OF_RANGE);
+    assert_eq!(status(1, read(u64::MAX, 2), 8192).code(), Status::LBA_OUT_OF_RANGE);
+    assert_eq!(status(2, read(0, 1), 4096).code(), Status::INVALID_NAMESPACE);
+    assert_eq!(status(1, read(0, 1), 512).code(), Status::INVALID_SGL_DATA_LENGTH);
+    assert_eq!(status(1, read(0, 512), 2 << 20).code(), Status::INVALID_FIELD);
+    assert!(status(1, read(1024, 1), 4096).forbids_retry());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn cuts_digests_and_flow_control_change_nothing(
+        header: bool, data: bool, has_flow_control: bool, seed: u64, capsule in 0u32..3, transfer in 0u32..3,
+        writes in prop::collection::vec((0u64..200, 1u32..9, any::<u8>()), 1..8),
+    ) {
+        let limits = Limits {
+            capsule_data_bytes: capsule * 8192, transfer_bytes: transfer * 4096, transfers_outstanding: 2,
+            data_pdu_bytes: 4096, ..Limits::default()
+        };
+        let mut world = World::new(limits, |config| {
+            config.digests = Digests { header, data };
+            config.has_flow_control = has_flow_control;
+            config.transfers_outstanding = 3;
+        });
+        world.cut_with(seed);
+        world.connect();
+        let mut expected = vec![0; 256 * 4096];
+        for (lba, blocks, byte) in writes {
+            let len = blocks as usize * 4096;
+            let bytes = vec![byte; len];
+            world.write(lba, &bytes);
+            expected[lba as usize * 4096..][..len].copy_from_slice(&bytes);
+        }
+        prop_assert_eq!(world.read(0, 250), &expected[..250 * 4096]);
+    }
+}

@@ -1,0 +1,212 @@
+//! A host, a target and a memory backend, joined by streams of bytes.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use flashyard_nvme::Status;
+use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvmf::Output;
+use flashyard_nvmf::initiator::{self, Connection, InitiatorConfig};
+use flashyard_nvmf::target::{self, Command, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
+use flashyard_units::SimTime;
+
+pub(crate) const NQN: &str = "nqn.2026-01.test:jbof";
+pub(crate) const HOST: &str = "nqn.2026-01.test:host";
+pub(crate) const BLOCK: usize = 4096;
+
+/// One connection: both ends.
+pub(crate) struct Link {
+    pub(crate) host: Connection,
+    pub(crate) host_effects: initiator::Effects,
+    pub(crate) session: Session,
+    pub(crate) effects: target::Effects,
+}
+
+pub(crate) struct World {
+    pub(crate) now: SimTime,
+    pub(crate) target: Target,
+    pub(crate) config: InitiatorConfig,
+    pub(crate) links: Vec<Link>,
+    pub(crate) disk: Vec<u8>,
+    /// State of the generator that cuts streams; zero does not cut.
+    cuts: u64,
+}
+
+pub(crate) fn target_config(limits: Limits) -> TargetConfig {
+    let port = |id, service| Port { id, address: "192.0.2.1".into(), is_ipv6: false, service };
+    let mut namespace = Namespace::new(1, 1024, 12);
+    namespace.nguid = [0x11; 16];
+    namespace.uuid = [0x22; 16];
+    TargetConfig {
+        ports: vec![port(1, 4420), port(2, 4421)],
+        subsystems: vec![Subsystem::new(NQN, "0001", vec![namespace])],
+        limits,
+        entropy: [9; 32],
+    }
+}
+
+impl World {
+    pub(crate) fn new(limits: Limits, change: impl FnOnce(&mut InitiatorConfig)) -> Self {
+        Self::with(target_config(limits), change)
+    }
+
+    pub(crate) fn with(target: TargetConfig, change: impl FnOnce(&mut InitiatorConfig)) -> Self {
+        let mut config = InitiatorConfig::new(HOST, NQN);
+        config.queue_entries = 32;
+        config.io_queues = 2;
+        change(&mut config);
+        Self {
+            now: SimTime::ZERO,
+            target: Target::new(target).unwrap(),
+            config,
+            links: Vec::new(),
+            disk: vec![0; 1024 * BLOCK],
+            cuts: 0,
+        }
+    }
+
+    pub(crate) fn cut_with(&mut self, seed: u64) {
+        self.cuts = seed | 1;
+    }
+
+    pub(crate) fn admin(&mut self) -> &mut Connection {
+        &mut self.links[0].host
+    }
+
+    /// An admin and an I/O connection through port 1.
+    pub(crate) fn connect(&mut self) {
+        let admin = self.open(1, None);
+        assert!(self.links[admin].host.is_ready(), "{:?}", self.links[admin].host_effects.failure);
+        let io = self.open(1, Some(1));
+        assert!(self.links[io].host.is_ready(), "{:?}", self.links[io].host_effects.failure);
+    }
+
+    /// An admin connection, or an I/O connection of the first admin connection.
+    pub(crate) fn open(&mut self, port: u16, queue: Option<u16>) -> usize {
+        let mut host_effects = initiator::Effects::default();
+        let host = match queue {
+            None => Connection::admin(self.config.clone(), self.now, &mut host_effects),
+            Some(queue) => Connection::io(&self.links[0].host, queue, self.now, &mut host_effects),
+        };
+        let session = Session::new(&mut self.target, port);
+        self.links.push(Link { host, host_effects, session, effects: target::Effects::default() });
+        self.settle();
+        self.links.len() - 1
+    }
+
+    /// Moves bytes until nothing moves.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            for index in 0..self.links.len() {
+                let to_target = self.take(index, true);
+                let link = &mut self.links[index];
+                if !to_target.is_empty() {
+                    link.session.receive(&mut self.target, self.now, &to_target, &mut link.effects);
+                }
+                let commands: Vec<_> = link.effects.commands.drain(..).collect();
+                for command in commands {
+                    let (tag, status, payload) = serve(&mut self.disk, command);
+                    link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
+                }
+                let to_host = self.take(index, false);
+                let link = &mut self.links[index];
+                link.host.receive(&to_host, &mut link.host_effects);
+                is_quiet &= to_target.is_empty() && to_host.is_empty();
+            }
+            let wakes: Vec<_> = self.target.take_wakes().collect();
+            for link in self.links.iter_mut().filter(|link| wakes.contains(&link.session.id())) {
+                link.session.poll(&mut self.target, &mut link.effects);
+                is_quiet = false;
+            }
+            if is_quiet {
+                break;
+            }
+        }
+    }
+
+    /// The next bytes of one direction, perhaps not all.
+    fn take(&mut self, index: usize, from_host: bool) -> Vec<u8> {
+        let at_most = match self.cuts {
+            0 => usize::MAX,
+            _ => {
+                self.cuts = self.cuts.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let chance = self.cuts >> 33;
+                if chance.is_multiple_of(3) { 1 + chance as usize % 40 } else { 1 + chance as usize % 9000 }
+            }
+        };
+        let link = &mut self.links[index];
+        drain(if from_host { &mut link.host_effects.output } else { &mut link.effects.output }, at_most)
+    }
+
+    /// Runs one command on the I/O connection: status and data.
+    pub(crate) fn run(
+        &mut self,
+        nsid: u32,
+        operation: NvmCommand,
+        data: Vec<u8>,
+        data_bytes: u32,
+    ) -> (Status, Vec<u8>) {
+        let link = &mut self.links[1];
+        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).unwrap();
+        self.settle();
+        let link = &mut self.links[1];
+        let done = link.host_effects.completions.pop().expect("the command must finish");
+        assert_eq!((done.token, link.host.outstanding()), (77, 0));
+        (done.status, done.data)
+    }
+
+    pub(crate) fn write(&mut self, lba: u64, data: &[u8]) {
+        let range = BlockRange { lba, blocks: (data.len() / BLOCK) as u32 };
+        let (status, _) = self.run(1, NvmCommand::Write { range, fua: false }, data.to_vec(), 0);
+        assert_eq!(status, Status::SUCCESS);
+    }
+
+    pub(crate) fn read(&mut self, lba: u64, blocks: u32) -> Vec<u8> {
+        let range = BlockRange { lba, blocks };
+        let (status, data) = self.run(1, NvmCommand::Read { range, fua: false }, Vec::new(), blocks * BLOCK as u32);
+        assert_eq!(status, Status::SUCCESS);
+        data
+    }
+}
+
+/// The first bytes that wait.
+pub(crate) fn drain(output: &mut Output, at_most: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for slice in output.slices() {
+        let len = slice.len().min(at_most - bytes.len());
+        bytes.extend_from_slice(&slice[..len]);
+    }
+    output.advance(bytes.len());
+    bytes
+}
+
+/// Executes a command on memory.
+pub(crate) fn serve(disk: &mut [u8], mut command: Command) -> (target::Tag, Status, Vec<u8>) {
+    let bytes = |range: BlockRange| {
+        let start = range.lba as usize * BLOCK;
+        start..start + range.blocks as usize * BLOCK
+    };
+    let status = match command.operation {
+        NvmCommand::Read { range, .. } => {
+            command.payload.extend_from_slice(&disk[bytes(range)]);
+            Status::SUCCESS
+        }
+        NvmCommand::Write { range, .. } => {
+            disk[bytes(range)].copy_from_slice(&command.payload);
+            Status::SUCCESS
+        }
+        NvmCommand::Compare { range, .. } if disk[bytes(range)] != command.payload[..] => Status::COMPARE_FAILURE,
+        NvmCommand::WriteZeroes { range, .. } => {
+            disk[bytes(range)].fill(0);
+            Status::SUCCESS
+        }
+        NvmCommand::DatasetManagement { deallocate: true, .. } => {
+            for range in DsmRange::decode_all(&command.payload) {
+                disk[bytes(range.range())].fill(0);
+            }
+            Status::SUCCESS
+        }
+        _ => Status::SUCCESS,
+    };
+    (command.tag, status, command.payload)
+}
