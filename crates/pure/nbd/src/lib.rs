@@ -1,0 +1,28 @@
+//! The NBD protocol: formats, and the server's side of a session as a machine. Bytes in, bytes and requests out.
+//!
+//! What it covers: the fixed newstyle handshake (LIST, INFO, GO, EXPORT_NAME, ABORT) and simple replies to READ, WRITE,
+//! FLUSH, TRIM, WRITE_ZEROES and CACHE, with FUA. That is what fio's `nbd` engine, libnbd, the QEMU tools and the
+//! Linux client need; TLS, structured replies and metadata contexts are refused as the protocol says, and clients then
+//! go on without.
+//!
+//! Invariants: a session holds at most one request's payload and one option; it answers every complete request once,
+//! in the session or by its owner; how the bytes were cut on their way changes nothing.
+//!
+//! ```
+//! use flashyard_nbd::{Export, Output, Session};
+//! let exports = [Export { name: "drive0".into(), size_bytes: 1 << 30, block_bytes: 4096 }];
+//! let mut out = Output::default();
+//! let mut session = Session::new(&mut out);
+//! assert_eq!(out.bytes.len(), 18, "the greeting");
+//! session.receive(b"\0\0\0\x03", &exports, &mut out);
+//! assert!(out.requests.is_empty() && out.closed.is_none());
+//! ```
+//!
+//! Source: the NBD protocol document, `doc/proto.md` of the NBD project.
+
+mod format;
+mod handshake;
+mod session;
+
+pub use format::{ErrorCode, REPLY_BYTES, reply_header};
+pub use session::{Closed, Export, Kind, Output, PAYLOAD_MAX, Request, Session};

@@ -1,0 +1,306 @@
+//! One client's session, from the greeting to the end.
+
+use crate::format::{ErrorCode, Reader, command, reply, reply_header};
+use crate::format::{NO_ZEROES, OPTION_BYTES, OPTION_MAGIC, REQUEST_BYTES, REQUEST_MAGIC};
+use crate::handshake::{self, Agreed, OPTION_MAX};
+
+/// Longest payload of a request in bytes, as told to clients. Source: proto.md, "Block size constraints": 32 MiB is
+/// what every client may count on.
+pub const PAYLOAD_MAX: u32 = 32 << 20;
+
+/// Something to attach to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Every offset and length is a multiple of this many bytes; a power of two.
+    pub block_bytes: u32,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bring data.
+    Read,
+    /// Store the payload.
+    Write,
+    /// Make everything acknowledged durable.
+    Flush,
+    /// The range is no longer needed.
+    Trim,
+    /// The range reads as zeroes from now on; `hole` says whether it may be deallocated.
+    WriteZeroes {
+        /// It may be.
+        hole: bool,
+    },
+}
+
+/// A request in its range; the owner answers it with [`reply_header`] and, for a read, the data.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The client's name for it.
+    pub cookie: u64,
+    /// Index of the export.
+    pub export: usize,
+    /// What to do.
+    pub kind: Kind,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Bytes; zero for a flush only.
+    pub len_bytes: u32,
+    /// It must be durable before it is answered.
+    pub force_unit_access: bool,
+    /// What to write; empty for everything else.
+    pub payload: Vec<u8>,
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Closed {
+    /// The client has said so. Requests under way are still carried out.
+    #[error("the client has left")]
+    ByClient,
+    /// It asked for an export that does not exist, in a way that knows no answer to that.
+    #[error("no export of that name")]
+    UnknownExport,
+    /// It said something that is not NBD.
+    #[error("not a client of NBD, or not of its fixed newstyle")]
+    Malformed,
+    /// A payload longer than any client may send.
+    #[error("a payload of more than 32 MiB")]
+    TooLong,
+}
+
+/// What a session says. The owner empties it.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// For the client.
+    pub bytes: Vec<u8>,
+    /// For whoever keeps the data.
+    pub requests: Vec<Request>,
+    /// The session takes nothing more.
+    pub closed: Option<Closed>,
+    /// Emptied payloads, to be used again: the owner may give back what it has stored.
+    pub spare: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Flags,
+    Options,
+    Requests { export: usize },
+    Over,
+}
+
+/// The server's side of one connection.
+#[derive(Debug)]
+pub struct Session {
+    stage: Stage,
+    zeroes: bool,
+    /// A header, or an option, that has not arrived whole.
+    pending: Vec<u8>,
+    /// A write whose payload has not arrived whole, and what is missing.
+    writing: Option<(Request, usize)>,
+    /// Bytes of an option, or of the payload of a refused write, to pass over.
+    skipping: usize,
+}
+
+impl Session {
+    /// A new connection; the greeting is in `out`.
+    pub fn new(out: &mut Output) -> Self {
+        handshake::greet(&mut out.bytes);
+        Self { stage: Stage::Flags, zeroes: true, pending: Vec::new(), writing: None, skipping: 0 }
+    }
+
+    /// The export that was agreed on.
+    pub fn export(&self) -> Option<usize> {
+        match self.stage {
+            Stage::Requests { export } => Some(export),
+            _ => None,
+        }
+    }
+
+    /// Takes bytes from the client. Nothing is taken any more once `out.closed` is set.
+    pub fn receive(&mut self, mut input: &[u8], exports: &[Export], out: &mut Output) {
+        while !input.is_empty() && self.stage != Stage::Over {
+            if self.skipping > 0 {
+                let count = self.skipping.min(input.len());
+                self.skipping -= count;
+                input = &input[count..];
+            } else if let Some((request, missing)) = &mut self.writing {
+                let count = (*missing).min(input.len());
+                request.payload.extend_from_slice(&input[..count]);
+                *missing -= count;
+                input = &input[count..];
+                if *missing == 0 {
+                    out.requests.extend(self.writing.take().map(|(request, _)| request));
+                }
+            } else {
+                let Some(unit) = self.next_unit(&mut input, out) else { break };
+                self.take(&unit, exports, out);
+                self.pending = unit;
+                self.pending.clear();
+            }
+        }
+    }
+
+    /// The next header, or header and data of an option, once it is there whole.
+    fn next_unit(&mut self, input: &mut &[u8], out: &mut Output) -> Option<Vec<u8>> {
+        let header = match self.stage {
+            Stage::Flags => 4,
+            Stage::Options => OPTION_BYTES,
+            Stage::Requests { .. } => REQUEST_BYTES,
+            Stage::Over => return None,
+        };
+        self.fill(input, header);
+        if self.pending.len() < header {
+            return None;
+        }
+        if self.stage == Stage::Options {
+            let mut reader = Reader(&self.pending[..]);
+            let (magic, number, length) = (reader.u64()?, reader.u32()?, reader.u32()? as usize);
+            if magic != OPTION_MAGIC {
+                self.close(Closed::Malformed, out);
+                return None;
+            }
+            if length > OPTION_MAX {
+                handshake::refuse(number, reply::TOO_BIG, "longer than any option", &mut out.bytes);
+                self.skipping = length;
+                self.pending.clear();
+                // What is to be skipped may be in `input` already: the caller goes on there.
+                return self.skip_then_unit(input, out);
+            }
+            self.fill(input, header + length);
+            if self.pending.len() < header + length {
+                return None;
+            }
+        }
+        Some(std::mem::take(&mut self.pending))
+    }
+
+    fn skip_then_unit(&mut self, input: &mut &[u8], out: &mut Output) -> Option<Vec<u8>> {
+        let count = self.skipping.min(input.len());
+        self.skipping -= count;
+        *input = &input[count..];
+        if input.is_empty() { None } else { self.next_unit(input, out) }
+    }
+
+    fn fill(&mut self, input: &mut &[u8], wanted: usize) {
+        let count = wanted.saturating_sub(self.pending.len()).min(input.len());
+        self.pending.extend_from_slice(&input[..count]);
+        *input = &input[count..];
+    }
+
+    fn take(&mut self, unit: &[u8], exports: &[Export], out: &mut Output) {
+        let mut reader = Reader(unit);
+        match self.stage {
+            Stage::Flags => {
+                let flags = reader.u32().unwrap_or(u32::MAX);
+                if flags & 1 == 0 || flags & !3 != 0 {
+                    return self.close(Closed::Malformed, out);
+                }
+                self.zeroes = flags & u32::from(NO_ZEROES) == 0;
+                self.stage = Stage::Options;
+            }
+            Stage::Options => {
+                let _magic = reader.u64();
+                let number = reader.u32().unwrap_or(0);
+                let data = &unit[OPTION_BYTES..];
+                match handshake::answer(number, data, self.zeroes, exports, &mut out.bytes) {
+                    Agreed::Nothing => {}
+                    Agreed::Export(export) => self.stage = Stage::Requests { export },
+                    Agreed::End(why) => self.close(why, out),
+                }
+            }
+            Stage::Requests { export } => match exports.get(export) {
+                Some(found) if self.request(&mut reader, export, found, out).is_some() => {}
+                _ => self.close(Closed::Malformed, out),
+            },
+            Stage::Over => {}
+        }
+    }
+
+    /// Takes a request's header. `None`: that was not one.
+    fn request(&mut self, reader: &mut Reader<'_>, index: usize, export: &Export, out: &mut Output) -> Option<()> {
+        let (magic, flags, number) = (reader.u32()?, reader.u16()?, reader.u16()?);
+        let (cookie, offset_bytes, len_bytes) = (reader.u64()?, reader.u64()?, reader.u32()?);
+        if magic != REQUEST_MAGIC {
+            return None;
+        }
+        if number == command::DISCONNECT {
+            self.close(Closed::ByClient, out);
+            return Some(());
+        }
+        let writes = number == command::WRITE;
+        if writes && len_bytes > PAYLOAD_MAX {
+            self.close(Closed::TooLong, out);
+            return Some(());
+        }
+        let kind = match number {
+            command::READ => Ok(Some(Kind::Read)),
+            command::WRITE => Ok(Some(Kind::Write)),
+            command::FLUSH => Ok(Some(Kind::Flush)),
+            command::TRIM => Ok(Some(Kind::Trim)),
+            command::WRITE_ZEROES => Ok(Some(Kind::WriteZeroes { hole: flags & command::FLAG_NO_HOLE == 0 })),
+            // Nothing is read ahead: the hint is taken, and that is all.
+            command::CACHE => Ok(None),
+            _ => Err(ErrorCode::Unsupported),
+        };
+        let checked = kind.and_then(|kind| check(kind, offset_bytes, len_bytes, export).map(|()| kind));
+        match checked {
+            Ok(Some(kind)) => {
+                let mut payload = out.spare.pop().unwrap_or_default();
+                payload.clear();
+                let request = Request {
+                    cookie,
+                    export: index,
+                    kind,
+                    offset_bytes,
+                    len_bytes: if kind == Kind::Flush { 0 } else { len_bytes },
+                    force_unit_access: flags & command::FLAG_FUA != 0,
+                    payload,
+                };
+                if writes {
+                    self.writing = Some((request, len_bytes as usize));
+                } else {
+                    out.requests.push(request);
+                }
+            }
+            Ok(None) => out.bytes.extend(reply_header(cookie, ErrorCode::None)),
+            Err(error) => {
+                out.bytes.extend(reply_header(cookie, error));
+                self.skipping = if writes { len_bytes as usize } else { 0 };
+            }
+        }
+        Some(())
+    }
+
+    fn close(&mut self, why: Closed, out: &mut Output) {
+        self.stage = Stage::Over;
+        self.writing = None;
+        self.pending = Vec::new();
+        out.closed = Some(why);
+    }
+}
+
+/// Range and alignment of a request.
+fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export) -> Result<(), ErrorCode> {
+    if kind == Some(Kind::Flush) {
+        return Ok(());
+    }
+    let grows = matches!(kind, Some(Kind::Write | Kind::WriteZeroes { .. }));
+    let beyond = if grows { ErrorCode::NoSpace } else { ErrorCode::Invalid };
+    let end = offset_bytes.checked_add(u64::from(len_bytes)).ok_or(beyond)?;
+    let mask = u64::from(export.block_bytes) - 1;
+    match () {
+        () if end > export.size_bytes => Err(beyond),
+        () if len_bytes == 0 || (offset_bytes | u64::from(len_bytes)) & mask != 0 => Err(ErrorCode::Invalid),
+        () if kind == Some(Kind::Read) && len_bytes > PAYLOAD_MAX => Err(ErrorCode::Overflow),
+        () => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# A network namespace of its own with a bridge and a tap: server and client see each other and nothing else.
+# usage: net.sh up NAME | down NAME
+set -euo pipefail
+
+case $1 in
+up)
+    ip netns add "$2"
+    inside="ip netns exec $2"
+    $inside ip link set lo up
+    $inside ip link add br0 type bridge
+    $inside ip addr add 192.168.77.1/24 dev br0
+    $inside ip link set br0 up
+    $inside ip tuntap add tap0 mode tap
+    $inside ip link set tap0 master br0
+    $inside ip link set tap0 up
+    ;;
+down)
+    ip netns del "$2" 2>/dev/null || true
+    ;;
+esac
