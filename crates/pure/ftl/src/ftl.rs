@@ -411,6 +411,11 @@ impl Ftl {
         self.single_level_in_use
     }
 
+    /// Whether a superblock holds single-level data or is being filled with it.
+    pub fn is_single_level(&self, superblock: u32) -> bool {
+        self.blocks.all[superblock as usize].single_level
+    }
+
     fn superblock_limit(&self) -> u32 {
         self.layout.slots_per_superblock
     }

@@ -154,6 +154,12 @@ impl TimedNand {
         self.pending
     }
 
+    /// Sets the raw bit error rate of reads from now on, 0 to 0.5: what wear and retention make of the flash.
+    pub fn set_raw_bit_error_rate(&mut self, rate: f64) {
+        self.config.raw_bit_error_rate = rate;
+        self.errors.set_raw_bit_error_rate(rate, self.config.correctable_bit_error_rate);
+    }
+
     /// What the medium was asked to do.
     pub fn counters(&self) -> &MediumCounters {
         &self.counters

@@ -2,6 +2,7 @@
 //! JSON Schema and the resolved copy in every result.
 
 use crate::explore::ExploreSection;
+use crate::live::ServeSection;
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
 use flashyard_report::Shares;
@@ -41,11 +42,15 @@ pub struct Scenario {
     /// Virtual drives.
     #[serde(default)]
     pub vh: VhSection,
-    /// What is asked of the busy drives.
+    /// What is asked of the busy drives; nothing of a box that only serves.
+    #[serde(default)]
     pub workload: WorkloadSection,
     /// How long to run.
     #[serde(default)]
     pub run: RunSection,
+    /// How the box serves.
+    #[serde(default)]
+    pub serve: ServeSection,
     /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
     #[serde(default)]
     pub sweep: Sweep,

@@ -5,6 +5,7 @@ use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::grace::Grace;
 use crate::lookup::Load;
+use crate::movement::MovementLog;
 use crate::offsite::Offsite;
 use crate::power::Power;
 use crate::read::ReadPlan;
@@ -85,6 +86,7 @@ pub struct DataEnd {
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
+    pub(crate) movements: MovementLog,
 }
 
 impl DataEnd {
@@ -127,6 +129,7 @@ impl DataEnd {
             released: Vec::new(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
+            movements: MovementLog::default(),
             config,
         })
     }

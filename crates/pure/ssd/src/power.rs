@@ -127,6 +127,7 @@ impl DataEnd {
             }
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.record(logical, appended.before, appended.slot);
+            self.note_written(spec, logical, appended.slot, appended.before);
             if let Some(row) = appended.row {
                 let command = self.program_command(row, Stream::Host);
                 self.interrupted.push(command);

@@ -3,6 +3,7 @@
 use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::movement::Movement;
 use flashyard_flash::{Layout, Priority, SLOT_BYTES, Slot};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
@@ -26,7 +27,7 @@ pub(crate) struct ReadPlan {
     pub(crate) groups: Vec<ReadGroup>,
     /// Slots in the write buffer, and slots that hold nothing.
     pub(crate) at_hand: u32,
-    /// Where each slot of the command is; kept only for payload stamps.
+    /// Where each slot of the command is; kept only for payload stamps and movements.
     slots: Vec<Slot>,
 }
 
@@ -51,9 +52,10 @@ impl DataEnd {
     #[inline]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
         self.plan.clear();
+        let keeps_places = self.config.ftl.stamps || self.movements.is_on();
         for logical in spec.first..spec.first + spec.count {
             let slot = self.ftl.lookup(logical);
-            if self.config.ftl.stamps {
+            if keeps_places {
                 self.plan.slots.push(slot);
             }
             if !slot.is_some() {
@@ -79,9 +81,8 @@ impl DataEnd {
     #[inline]
     pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
-        for (logical, &slot) in (first..).zip(&self.plan.slots) {
-            let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
-            self.stamps_read.push((tag, logical, stamp));
+        if !self.plan.slots.is_empty() {
+            self.tell_places(tag, first);
         }
         let groups = self.plan.groups.len();
         self.active[index as usize].remaining = groups as u32;
@@ -96,6 +97,18 @@ impl DataEnd {
         }
         if groups == 0 {
             self.finish_read(index, out);
+        }
+    }
+
+    /// Tells what a read finds, and where.
+    #[cold]
+    fn tell_places(&mut self, tag: u32, first: u32) {
+        for (place, &slot) in (0..).zip(&self.plan.slots) {
+            if self.config.ftl.stamps {
+                let stamp = if slot.is_some() { self.ftl.stamp(slot) } else { 0 };
+                self.stamps_read.push((tag, first + place, stamp));
+            }
+            self.movements.push(Movement::Read { tag, place, slot });
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::command::Tag;
 use crate::data::{DataCounters, DataEnd};
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::movement::Movement;
 use flashyard_flash::Priority;
-use flashyard_ftl::{Stream, Want};
+use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -119,6 +120,10 @@ impl DataEnd {
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
         for (logical, appended) in moved.drain(..) {
             self.changed(now, logical, appended.before, appended.slot, out);
+            if self.movements.is_on() {
+                let Appended { slot, before, .. } = appended;
+                self.note_appended(Stream::Moved, Movement::Moved { logical, from: before, to: slot }, slot);
+            }
             if let Some(row) = appended.row {
                 self.program(now, row, Stream::Moved, out);
             }
@@ -135,6 +140,7 @@ impl DataEnd {
         if erasing[position].1 == 0 {
             erasing.swap_remove(position);
             self.ftl.reclaim_erased(superblock);
+            self.movements.push(Movement::Erased { superblock });
             self.admit_waiting(now, out);
             self.pump_reclaim(now, out);
         }

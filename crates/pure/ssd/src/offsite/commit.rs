@@ -5,6 +5,7 @@ use super::segment::SegmentState;
 use crate::command::Active;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::movement::Movement;
 use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ftl::{Evicted, SLOTS_PER_TRANSLATION_PAGE, Stream};
@@ -102,11 +103,13 @@ impl DataEnd {
             if write {
                 let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
                 self.changed(now, logical, appended.before, appended.slot, out);
+                self.note_written(&spec, logical, appended.slot, appended.before);
                 if let Some(row) = appended.row {
                     self.program(now, row, Stream::Host, out);
                 }
             } else if let Some(before) = self.ftl.trim(logical) {
                 self.changed(now, logical, before, Slot::NONE, out);
+                self.movements.push(Movement::Trimmed { logical, before });
             }
         }
         if write && let Some(row) = self.pad_command() {

@@ -77,6 +77,7 @@ impl Jbof {
             }
             Purpose::CopyRead => self.copy_write(now, &request),
             Purpose::CopyWrite => self.copy_done(now, request.home),
+            Purpose::Asked { token } | Purpose::AskedOnce { token } => self.answer(now, &request, id, token),
         }
     }
 

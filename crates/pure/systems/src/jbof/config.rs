@@ -221,6 +221,12 @@ pub enum JbofError {
         /// The warm-up.
         warmup: SimSpan,
     },
+    /// A design whose drives cannot serve on their own.
+    #[error("{design} cannot serve: its drives need the host for their work; give conv, shrunk, proch or xbof")]
+    NotServed {
+        /// Which.
+        design: &'static str,
+    },
     /// The observer asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -256,6 +262,14 @@ impl JbofConfig {
     /// Hosts in front of the drives.
     pub fn hosts(&self) -> u32 {
         self.drives.div_ceil(self.drives_per_host())
+    }
+
+    /// Weights of the submission queues of each drive: its own, then a shadow queue for each offer of a lender.
+    pub(super) fn queue_weights(&self) -> Vec<u32> {
+        let weights = self.harvest.weights;
+        let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
+        let offers = if self.design.harvests_processors() { self.harvest.processor_offers } else { 0 };
+        std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect()
     }
 
     /// Translation pages of one drive.

@@ -9,7 +9,7 @@
 //!
 //! Source: [P] sheet xbof §3.9; detection by periods and the reset are [A].
 
-use super::world::{Event, Jbof, Journey, Phase, Request};
+use super::world::{Event, Jbof, Journey, Phase, Purpose, Request};
 use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
@@ -174,6 +174,9 @@ impl Jbof {
 
     /// A second attempt under a number of its own: what still comes of the first one must not be taken for it.
     fn send_again_as_new(&mut self, now: SimTime, first: &Request) {
+        if let Purpose::AskedOnce { token } = first.purpose {
+            return self.dropped(now, token);
+        }
         let attempt = Request {
             compute: first.drive,
             offer: 0,

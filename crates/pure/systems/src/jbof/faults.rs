@@ -196,20 +196,10 @@ impl Jbof {
             }
             Fault::DrivePower { drive, off } => self.cut_power(now, drive, off),
             Fault::Link { drive, down } => {
-                let Some(state) = &mut self.resilience else { return };
-                let health = &mut state.health[drive as usize];
-                health.breaks += 1;
-                health.linked = false;
-                self.lose_memory(drive);
-                self.lose_borrowed_memory(drive);
-                self.note_reach(drive);
+                self.link_down(drive);
                 self.runner.queue.push(now + down, Event::LinkUp { drive });
             }
-            Fault::Hang { drive, span } => {
-                let Some(state) = &mut self.resilience else { return };
-                let health = &mut state.health[drive as usize];
-                health.hung_until = health.hung_until.max(now + span);
-            }
+            Fault::Hang { drive, span } => self.hang(now, drive, span),
             Fault::Withdraw { drive } => {
                 if let Some(harvest) = &mut self.harvest {
                     harvest.withdraw(drive);
@@ -219,18 +209,49 @@ impl Jbof {
     }
 
     pub(super) fn cut_power(&mut self, now: SimTime, drive: u16, off: SimSpan) {
-        let Some(state) = &mut self.resilience else { return };
-        let health = &mut state.health[drive as usize];
-        if health.powered {
-            health.powered = false;
-            health.ready = false;
-            health.breaks += 1;
-            health.hung_until = now;
-            self.drives[drive as usize].power_cut(now);
-            self.lose_memory(drive);
-            self.note_reach(drive);
+        if self.pull(now, drive) {
             self.runner.queue.push(now + off, Event::PowerOn { drive });
         }
+    }
+
+    /// Takes the power of a drive away; returns whether it had any.
+    pub(super) fn pull(&mut self, now: SimTime, drive: u16) -> bool {
+        let Some(state) = &mut self.resilience else { return false };
+        let health = &mut state.health[drive as usize];
+        if !health.powered {
+            return false;
+        }
+        health.powered = false;
+        health.ready = false;
+        health.breaks += 1;
+        health.hung_until = now;
+        self.drives[drive as usize].power_cut(now);
+        self.lose_memory(drive);
+        self.note_reach(drive);
+        true
+    }
+
+    /// Gives a drive its power back, if it has none.
+    pub(super) fn insert(&mut self, now: SimTime, drive: u16) {
+        if self.resilience.as_ref().is_some_and(|state| !state.health[drive as usize].powered) {
+            self.power_on(now, drive);
+        }
+    }
+
+    pub(super) fn link_down(&mut self, drive: u16) {
+        let Some(state) = &mut self.resilience else { return };
+        let health = &mut state.health[drive as usize];
+        health.breaks += 1;
+        health.linked = false;
+        self.lose_memory(drive);
+        self.lose_borrowed_memory(drive);
+        self.note_reach(drive);
+    }
+
+    pub(super) fn hang(&mut self, now: SimTime, drive: u16, span: SimSpan) {
+        let Some(state) = &mut self.resilience else { return };
+        let health = &mut state.health[drive as usize];
+        health.hung_until = health.hung_until.max(now.saturating_add(span));
     }
 
     pub(super) fn power_on(&mut self, now: SimTime, drive: u16) {
@@ -264,6 +285,7 @@ impl Jbof {
             for id in std::mem::take(&mut view.held) {
                 self.send_again(now, id);
             }
+            self.tell_back(drive);
         }
     }
 

@@ -15,10 +15,13 @@
 
 mod complete;
 mod config;
+mod control;
 mod failover;
 mod faults;
 mod issue;
+mod journal;
 mod lending;
+mod live;
 mod models;
 mod remote;
 mod result;
@@ -31,7 +34,10 @@ mod verdict;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
+pub use control::{Control, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
+pub use journal::{Entry, EffectDigest, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay};
+pub use live::{Answer, Ask, LiveEffect, LiveJbof};
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use sanity::{SanityCheck, SanityReport};

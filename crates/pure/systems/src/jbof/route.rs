@@ -40,7 +40,9 @@ impl Jbof {
     /// which the source copies back cannot pay for slices of 4 KiB ([D] xbof §8.4).
     fn slices(&self, request: &Request) -> u32 {
         match request.purpose {
-            Purpose::Foreground | Purpose::Part { .. } => request.count,
+            Purpose::Foreground | Purpose::Part { .. } | Purpose::Asked { .. } | Purpose::AskedOnce { .. } => {
+                request.count
+            }
             Purpose::CopyRead | Purpose::CopyWrite => {
                 request.count.div_ceil(self.drives[request.drive as usize].data.ftl.layout().slots_per_page)
             }

@@ -66,7 +66,7 @@ impl Jbof {
     pub(super) fn note_redirected(&mut self, now: SimTime, drive: u16, stream: u16) {
         let first = &mut self.search.first_redirected[drive as usize];
         if first.is_none() {
-            *first = Some(now.since(self.streams[stream as usize].start));
+            *first = Some(now.since(self.streams.get(stream as usize).map_or(SimTime::ZERO, |stream| stream.start)));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::failover::Attempt;
 use super::faults::Resilience;
+use super::live::Book;
 use super::models::DriveModel;
 use super::result::{JbofFigures, Marks};
 use super::sanity::Ledger;
@@ -89,6 +90,16 @@ pub(super) enum Purpose {
     CopyRead,
     /// Copy-back: the write to the owner.
     CopyWrite,
+    /// A request from outside, of a world that serves.
+    Asked {
+        /// The number that the answer carries.
+        token: u32,
+    },
+    /// The same, given up by whoever asked: it is not sent again.
+    AskedOnce {
+        /// The number that the answer carries.
+        token: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,6 +203,8 @@ pub struct Jbof {
     /// Events handled.
     pub(super) steps: u64,
     pub(super) resilience: Option<Box<Resilience>>,
+    /// What a world that serves owes its owner.
+    pub(super) book: Option<Box<Book>>,
     pub(super) fault: Option<JbofError>,
 }
 
@@ -238,7 +251,6 @@ impl Jbof {
         streams: Vec<StreamSpec>,
     ) -> Result<Self, JbofError> {
         config.validate()?;
-        let models = config.models(models)?;
         let numbers = [
             ("streams", streams.len() as u64, 1, STREAMS_MAX),
             (
@@ -253,13 +265,16 @@ impl Jbof {
                 return Err(JbofError::Range { name, value, least, most });
             }
         }
-        // Queue 1 is the drive's own; each offer of a lender has a shadow queue after it.
-        let weights = config.harvest.weights;
-        let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
-        let offers = if config.design.harvests_processors() { config.harvest.processor_offers } else { 0 };
-        let queues: Vec<u32> = std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect();
+        let models = config.models(models)?;
+        let drives = Self::preconditioned(&config, &models, &plan)?;
+        Self::build(config, models, plan, streams, drives)
+    }
+
+    /// Drives as they are before the run.
+    pub(super) fn preconditioned(config: &JbofConfig, models: &[DriveModel], plan: &RunPlan) -> Result<Vec<Drive>, JbofError> {
+        let queues = config.queue_weights();
         let mut drives = (0..)
-            .zip(&models)
+            .zip(models)
             .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
             .collect::<Result<Vec<_>, _>>()?;
         for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
@@ -267,6 +282,17 @@ impl Jbof {
                 .data
                 .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
         }
+        Ok(drives)
+    }
+
+    /// Puts a host, links and managers around drives.
+    pub(super) fn build(
+        config: JbofConfig,
+        models: Vec<DriveModel>,
+        plan: RunPlan,
+        streams: Vec<StreamSpec>,
+        drives: Vec<Drive>,
+    ) -> Result<Self, JbofError> {
         let harvest_config = crate::xbof::HarvestConfig {
             processors: config.harvest.processors && config.design.harvests_processors(),
             memory: config.harvest.memory && config.design.harvests_memory(),
@@ -317,6 +343,7 @@ impl Jbof {
             ledger: Ledger::default(),
             steps: 0,
             resilience: None,
+            book: None,
             fault: None,
             models,
             config,
@@ -427,7 +454,7 @@ impl Jbof {
 
     /// Follows the effects of drives until none is left.
     #[inline(always)]
-    fn settle(&mut self, now: SimTime) {
+    pub(super) fn settle(&mut self, now: SimTime) {
         let mut index = 0;
         while index < self.effects.len() {
             match self.effects[index] {

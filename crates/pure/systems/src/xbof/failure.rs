@@ -25,6 +25,11 @@ impl Harvest {
         self.managers[drive as usize].withdrawing = true;
     }
 
+    /// Lends nothing from the next period on, and takes back what is lent; or lends again.
+    pub fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     /// The driver has given the drive up and tells its peers: borrowers forget what it lent them and recover, lenders
     /// clear what they lent it and reset the descriptors.
     pub fn drive_lost(&mut self, lost: u16) {

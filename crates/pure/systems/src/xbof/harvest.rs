@@ -178,6 +178,8 @@ pub struct Harvest {
     pub(super) actions: Vec<HarvestAction>,
     /// Whose memory can be reached.
     pub(super) reachable: Vec<bool>,
+    /// Nobody lends anything: set by [`Harvest::pause`].
+    pub(super) paused: bool,
     /// Random numbers of each drive, for its choice of lenders.
     pub(super) choosers: Vec<Rng>,
 }
@@ -195,6 +197,7 @@ impl Harvest {
             counters: HarvestCounters::default(),
             actions: Vec::new(),
             reachable: vec![true; count],
+            paused: false,
             choosers: (0..count).map(|drive| Rng::named(config.seed, &format!("harvest.choice.{drive}"))).collect(),
             config,
         }
@@ -258,6 +261,7 @@ impl Harvest {
     pub fn tick_drive(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
         let (mut processor, mut memory) = (false, false);
         self.managers[drive as usize].local_pages = reading.local_pages;
+        self.managers[drive as usize].withdrawing |= self.paused;
         if self.config.processors {
             self.lend_processors(drive, reading);
             processor = self.borrow_processors(drive, reading);

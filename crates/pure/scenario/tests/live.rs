@@ -1,0 +1,372 @@
+//! The small box of `scenarios/faults` as one that serves: payload follows the drives' movements, whatever breaks, and
+//! a journal repeats the session exactly.
+
+use flashyard_blk::Operation;
+use flashyard_flash::Slot;
+use flashyard_kernel::{Pace, Rng, Wake};
+use flashyard_scenario::{Files, Scenario, resolve};
+use flashyard_ssd::Movement;
+use flashyard_systems::jbof::{
+    Answer, Ask, Control, JournalHeader, LiveEffect, Refused, Session, read_journal, replay,
+};
+use flashyard_units::{SimSpan, SimTime};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+        Err(format!("{name}: there are no traces here"))
+    }
+}
+
+fn scenario() -> Scenario {
+    let text = include_str!("../../../../scenarios/faults/scenario.toml");
+    resolve(text, "faults", &["drive.filled=0.9".to_owned()], &NoFiles).expect("the scenario is whole").scenario
+}
+
+/// A script for the clock on the wall: nothing is due after its time.
+struct Until(SimTime);
+
+impl Pace for Until {
+    fn wait_until(&mut self, deadline: SimTime) -> Wake {
+        if deadline <= self.0 { Wake::Due { late: SimSpan::ZERO } } else { Wake::Input { now: self.0 } }
+    }
+}
+
+#[derive(Clone)]
+struct Asked {
+    ask: Ask,
+    /// What each slot of a write becomes.
+    stamp: u64,
+    /// What a read has found so far, and where.
+    found: Vec<(Slot, u64)>,
+    /// What each slot of a read may be.
+    allowed: Vec<Vec<u64>>,
+}
+
+/// Clients, and the bytes of all drives by physical slot; a stamp stands for 4 KiB.
+struct Clients {
+    session: Session,
+    media: Vec<BTreeMap<u32, u64>>,
+    under_way: BTreeMap<u32, Asked>,
+    /// What a read may find of a slot: everything that was written since the last write that was answered before.
+    current: BTreeMap<(u16, u32), Vec<u64>>,
+    gone: Vec<bool>,
+    tokens: u32,
+    answered: u64,
+    erased: u64,
+    effects: u64,
+}
+
+impl Clients {
+    fn new(journal: bool) -> Self {
+        let world = scenario().live().expect("its box can serve");
+        let drives = world.drives() as usize;
+        let header = JournalHeader { seed: 1, scenario: "the small box".to_owned() };
+        Self {
+            session: Session::new(world, journal.then_some(&header)),
+            media: vec![BTreeMap::new(); drives],
+            under_way: BTreeMap::new(),
+            current: BTreeMap::new(),
+            gone: vec![false; drives],
+            tokens: 0,
+            answered: 0,
+            erased: 0,
+            effects: 0,
+        }
+    }
+
+    fn ask(&mut self, now: SimTime, operation: Operation, drive: u16, first: u32, count: u32) {
+        let token = self.tokens;
+        self.tokens += 1;
+        let ask = Ask { token, drive, operation, first, count };
+        let stamp = if operation == Operation::Write { u64::from(token) + 1 } else { 0 };
+        let mut allowed = Vec::new();
+        match operation {
+            Operation::Read => {
+                allowed.extend((first..first + count).map(|slot| self.allowed(drive, slot)));
+            }
+            Operation::Write | Operation::Trim => {
+                for slot in first..first + count {
+                    self.current.entry((drive, slot)).or_insert_with(|| vec![0]).push(stamp);
+                    for asked in self.under_way.values_mut().filter(|asked| asked.ask.drive == drive) {
+                        if let Some(place) = slot.checked_sub(asked.ask.first)
+                            && let Some(stamps) = asked.allowed.get_mut(place as usize)
+                        {
+                            stamps.push(stamp);
+                        }
+                    }
+                }
+            }
+            Operation::Flush => {}
+        }
+        let found = vec![(Slot::NONE, u64::MAX); if operation == Operation::Read { count as usize } else { 0 }];
+        self.under_way.insert(token, Asked { ask, stamp, found, allowed });
+        self.session.ask(now, ask).expect("the request is possible");
+        self.follow();
+    }
+
+    fn allowed(&self, drive: u16, slot: u32) -> Vec<u64> {
+        self.current.get(&(drive, slot)).cloned().unwrap_or_else(|| vec![0])
+    }
+
+    fn conflicts(&self, drive: u16, first: u32, count: u32) -> bool {
+        self.under_way.values().any(|Asked { ask, .. }| {
+            let changes = matches!(ask.operation, Operation::Write | Operation::Trim);
+            changes && ask.drive == drive && first < ask.first + ask.count && ask.first < first + count
+        })
+    }
+
+    fn run_until(&mut self, time: SimTime) {
+        self.session.run(&mut Until(time), u64::MAX);
+        self.follow();
+    }
+
+    fn follow(&mut self) {
+        let mut effects = Vec::new();
+        self.session.take_effects(&mut effects);
+        for effect in effects {
+            self.effects += 1;
+            match effect {
+                LiveEffect::Payload { drive, movement } => self.moved(drive, movement),
+                LiveEffect::Answered { token, answer, .. } => self.answered(token, answer),
+                LiveEffect::Gone { drive } => self.gone[drive as usize] = true,
+                LiveEffect::Back { drive } => self.gone[drive as usize] = false,
+            }
+        }
+    }
+
+    fn moved(&mut self, drive: u16, movement: Movement) {
+        let media = &mut self.media[drive as usize];
+        match movement {
+            Movement::Opened { .. } => {}
+            Movement::Written { tag, place, logical, slot, .. } => {
+                let asked = &self.under_way[&tag];
+                assert_eq!(logical, asked.ask.first + place);
+                assert_eq!(media.insert(slot.get(), asked.stamp), None, "a slot is written once between erases");
+            }
+            Movement::Moved { from, to, .. } => {
+                let payload = media.get(&from.get()).copied().unwrap_or(0);
+                assert_eq!(media.insert(to.get(), payload), None, "a slot is written once between erases");
+            }
+            Movement::Trimmed { .. } => {}
+            Movement::Erased { superblock } => {
+                self.erased += 1;
+                let layout = self.session.world().layout(drive);
+                let first = layout.slot(superblock, 0).get();
+                for asked in self.under_way.values().filter(|asked| asked.ask.drive == drive) {
+                    let lies = |slot: Slot| slot.is_some() && layout.split(slot).0 == superblock;
+                    // An owner of real bytes would have to copy these now.
+                    assert!(asked.found.iter().all(|(slot, _)| !lies(*slot)), "erased under a read");
+                }
+                media.retain(|slot, _| !(first..first + layout.slots_per_superblock).contains(slot));
+            }
+            Movement::Read { tag, place, slot } => {
+                let payload = if slot.is_some() { media.get(&slot.get()).copied().unwrap_or(0) } else { 0 };
+                let asked = self.under_way.get_mut(&tag).expect("only requests under way read");
+                asked.found[place as usize] = (slot, payload);
+            }
+        }
+    }
+
+    fn answered(&mut self, token: u32, answer: Answer) {
+        let Asked { ask, stamp, found, allowed } = self.under_way.remove(&token).expect("answered once");
+        self.answered += 1;
+        match ask.operation {
+            Operation::Write | Operation::Trim if answer == Answer::Done => {
+                for slot in ask.first..ask.first + ask.count {
+                    self.current.insert((ask.drive, slot), vec![stamp]);
+                }
+            }
+            Operation::Read if answer == Answer::Done => {
+                for ((slot, payload), allowed) in found.into_iter().zip(allowed) {
+                    assert!(allowed.contains(&payload), "{ask:?} found {payload} at {slot:?}, may find {allowed:?}");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives every drive its power and its link.
+    fn give_back(&mut self, now: SimTime) {
+        self.session.control(now, Control::PowerOn).expect("power can be given");
+        (0..4).for_each(|drive| self.session.control(now, Control::Link { drive, up: true }).expect("there are four"));
+        self.follow();
+    }
+
+    /// A random request to one of the drives.
+    fn ask_something(&mut self, now: SimTime, rng: &mut Rng) {
+        let drive = rng.below(4).min(rng.below(4)) as u16;
+        let slots = u64::from(self.session.world().slots(drive));
+        let operation = match rng.below(100) {
+            0..50 => Operation::Write,
+            50..92 => Operation::Read,
+            92..97 => Operation::Trim,
+            _ => Operation::Flush,
+        };
+        let count = 1 + rng.below(8) as u32;
+        let first = if rng.below(2) == 0 { rng.below(64) } else { rng.below(slots - 8) } as u32;
+        if !matches!(operation, Operation::Write | Operation::Trim) || !self.conflicts(drive, first, count) {
+            self.ask(now, operation, drive, first, count);
+        }
+    }
+}
+
+/// A session of `requests` requests at about `gap` of each other, in which `control` may do things.
+fn session(
+    seed: u64,
+    requests: u32,
+    gap: SimSpan,
+    journal: bool,
+    mut control: impl FnMut(&mut Clients, SimTime, u32, &mut Rng),
+) -> Clients {
+    let mut clients = Clients::new(journal);
+    let mut rng = Rng::named(seed, "live");
+    let mut now = SimTime::ZERO;
+    for number in 0..requests {
+        now += SimSpan::from_ps(rng.below(2 * gap.as_ps()));
+        clients.run_until(now);
+        control(&mut clients, now, number, &mut rng);
+        clients.follow();
+        while clients.under_way.len() > 48 {
+            now = clients.session.world().next_due().expect("requests are under way").max(now);
+            clients.run_until(now);
+            if clients.gone.contains(&true) {
+                clients.give_back(now);
+            }
+        }
+        clients.ask_something(now, &mut rng);
+    }
+    clients.give_back(now);
+    let end = now + SimSpan::from_ms(40);
+    clients.run_until(end);
+    assert!(clients.under_way.is_empty(), "never answered: {:?}", clients.under_way.keys().collect::<Vec<_>>());
+    clients
+}
+
+#[test]
+fn what_is_read_is_what_was_written_while_reclaim_runs_and_drives_lend() {
+    for seed in 1..4 {
+        let clients = session(seed, 40_000, SimSpan::from_us(30), false, |_, _, _, _| {});
+        assert!(clients.erased > 20, "reclaim was hardly exercised: {}", clients.erased);
+        assert_eq!(u64::from(clients.tokens), clients.answered);
+    }
+}
+
+fn break_something(clients: &mut Clients, now: SimTime, number: u32, rng: &mut Rng) {
+    if number % 40 != 39 {
+        return;
+    }
+    let drive = rng.below(4) as u16;
+    let control = match rng.below(10) {
+        0 => Control::Pull { drive },
+        1 | 2 => Control::Insert { drive },
+        3 => Control::PowerOff,
+        4 => Control::PowerOn,
+        5 => Control::Link { drive, up: false },
+        6 => Control::Link { drive, up: true },
+        7 => Control::Hang { drive, span: SimSpan::from_us(rng.below(900)) },
+        8 => Control::Harvest { on: rng.below(2) == 0 },
+        _ => Control::Age { drive, raw_bit_error_rate: rng.unit() * 0.01 },
+    };
+    clients.session.control(now, control).expect("all of these are possible");
+    // Dead drives must not be the rule.
+    for drive in 0..4 {
+        if rng.below(3) > 0 {
+            let power = clients.session.control(now, Control::Insert { drive });
+            power.and_then(|()| clients.session.control(now, Control::Link { drive, up: true })).expect("it exists");
+        }
+    }
+}
+
+#[test]
+fn what_is_read_is_what_was_written_whatever_breaks() {
+    for seed in 10..14 {
+        let clients = session(seed, 12_000, SimSpan::from_us(30), false, break_something);
+        assert_eq!(u64::from(clients.tokens), clients.answered);
+        assert!(clients.gone.iter().all(|gone| !gone), "everything is back");
+    }
+}
+
+#[test]
+fn a_request_for_a_drive_that_is_away_is_held_and_can_be_dropped() {
+    let mut clients = Clients::new(false);
+    let now = SimTime::ZERO + SimSpan::from_us(50);
+    clients.run_until(now);
+    clients.session.control(now, Control::Pull { drive: 2 }).expect("there is a drive 2");
+    clients.follow();
+    assert_eq!(clients.gone, [false, false, true, false]);
+    clients.ask(now, Operation::Write, 2, 0, 4);
+    clients.ask(now, Operation::Write, 2, 8, 4);
+    let later = now + SimSpan::from_ms(3);
+    clients.run_until(later);
+    assert_eq!(clients.answered, 0);
+    clients.session.control(later, Control::Drop { token: 0 }).expect("dropping is always possible");
+    clients.follow();
+    assert_eq!(clients.answered, 1);
+    clients.session.control(later, Control::Insert { drive: 2 }).expect("there is a drive 2");
+    clients.run_until(later + SimSpan::from_ms(3));
+    assert_eq!((clients.answered, clients.gone[2]), (2, false));
+    assert!(!clients.session.world().place(2, 8).get() == 0 || clients.media[2].values().all(|&stamp| stamp == 2));
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_in_words() {
+    let mut clients = Clients::new(false);
+    let mut ask = |drive, first, count| {
+        let ask = Ask { token: 0, drive, operation: Operation::Read, first, count };
+        clients.session.ask(SimTime::ZERO, ask).expect_err("it is impossible").to_string()
+    };
+    assert_eq!(ask(4, 0, 1), "there is no drive 4, give 0 to 3");
+    assert!(ask(0, u32::MAX, 2).contains("give at least one, and none beyond the last"));
+    assert!(ask(0, 0, 0).contains("0 slots"));
+    let rate = clients.session.control(SimTime::ZERO, Control::Age { drive: 0, raw_bit_error_rate: f64::NAN });
+    assert!(matches!(rate, Err(Refused::Rate(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn replaying_a_journal_gives_the_identical_effects(seed: u64, gap_us in 5_u64..60, breaks: bool) {
+        let gap = SimSpan::from_us(gap_us);
+        let control = |clients: &mut Clients, now, number, rng: &mut Rng| {
+            if breaks { break_something(clients, now, number, rng) }
+        };
+        let mut clients = session(seed, 3_000, gap, true, control);
+        clients.session.end();
+        let bytes = clients.session.take_journal();
+        let (header, records) = read_journal(&bytes).expect("it was just written");
+        prop_assert_eq!(header.scenario, "the small box");
+        let mut world = scenario().live().expect("its box can serve");
+        let replayed = replay(&mut world, records, |_| {}).expect("the journal is whole");
+        prop_assert_eq!(replayed.digest, clients.session.digest());
+        prop_assert_eq!(replayed.differs_at, None);
+        prop_assert_eq!(replayed.effects, clients.effects);
+        prop_assert!(replayed.complete);
+        prop_assert_eq!(replayed.events, clients.session.world().steps());
+        // One request more, and it is another session.
+        let (_, records) = read_journal(&bytes).expect("it was just written");
+        let mut other = scenario().live().expect("its box can serve");
+        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1 })
+            .expect("a read of one slot");
+        let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);
+        prop_assert!(differs);
+    }
+
+    #[test]
+    fn any_bytes_are_read_as_a_journal_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let mut whole = b"flashyard journal 1\n".to_vec();
+        whole.extend(&bytes);
+        for text in [&bytes, &whole] {
+            if let Ok((_, records)) = read_journal(text) {
+                records.for_each(drop);
+            }
+        }
+    }
+}

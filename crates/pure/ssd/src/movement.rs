@@ -1,0 +1,127 @@
+//! What happens to payload: where it is written, read, moved and lost, slot by slot and in order.
+//!
+//! Simulation carries payload as stamps inside the translation layer. An owner that keeps real bytes keeps them by
+//! physical slot, and does with them what it is told here. Nothing is recorded unless it asked for it
+//! ([`DataEnd::record_movements`]).
+
+use crate::command::CommandSpec;
+use crate::data::DataEnd;
+use flashyard_flash::Slot;
+use flashyard_ftl::Stream;
+
+/// One thing that happened to payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movement {
+    /// The first slot of an erased superblock is about to be written.
+    Opened {
+        /// Which superblock.
+        superblock: u32,
+        /// By whom it is filled.
+        stream: Stream,
+        /// Whether in single-level mode.
+        single_level: bool,
+    },
+    /// A slot of a write command has gone to its place.
+    Written {
+        /// The command's tag.
+        tag: u32,
+        /// Which slot of the command, from 0.
+        place: u32,
+        /// Logical slot.
+        logical: u32,
+        /// Where it went.
+        slot: Slot,
+        /// Where the logical slot was before; `Slot::NONE` for nowhere.
+        before: Slot,
+    },
+    /// Reclaim has moved a logical slot.
+    Moved {
+        /// Which.
+        logical: u32,
+        /// Where it was.
+        from: Slot,
+        /// Where it is.
+        to: Slot,
+    },
+    /// A logical slot was deallocated.
+    Trimmed {
+        /// Which.
+        logical: u32,
+        /// Where it was.
+        before: Slot,
+    },
+    /// A superblock has been erased on all dies.
+    Erased {
+        /// Which.
+        superblock: u32,
+    },
+    /// A read command takes a slot from its place: no later movement changes what it finds there before it completes,
+    /// unless the superblock is erased.
+    Read {
+        /// The command's tag.
+        tag: u32,
+        /// Which slot of the command, from 0.
+        place: u32,
+        /// Where the data is; `Slot::NONE` for a slot that holds nothing.
+        slot: Slot,
+    },
+}
+
+/// Movements since they were last taken; off unless asked for.
+#[derive(Default)]
+pub(crate) struct MovementLog(Option<Vec<Movement>>);
+
+impl MovementLog {
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, movement: Movement) {
+        if let Some(movements) = &mut self.0 {
+            movements.push(movement);
+        }
+    }
+}
+
+impl DataEnd {
+    /// Records movements from now on; the owner takes them after every step.
+    pub fn record_movements(&mut self) {
+        self.movements.0.get_or_insert_default();
+    }
+
+    /// Whether movements wait to be taken.
+    #[inline]
+    pub fn has_movements(&self) -> bool {
+        self.movements.0.as_ref().is_some_and(|movements| !movements.is_empty())
+    }
+
+    /// Moves what was recorded since the last call to the end of `into`, in order.
+    pub fn take_movements(&mut self, into: &mut Vec<Movement>) {
+        if let Some(movements) = &mut self.movements.0 {
+            into.append(movements);
+        }
+    }
+
+    /// A slot was appended: says so, and that its superblock was opened if it is the first there.
+    #[cold]
+    pub(crate) fn note_appended(&mut self, stream: Stream, movement: Movement, slot: Slot) {
+        let (superblock, index) = self.ftl.layout().split(slot);
+        if index == 0 {
+            let single_level = self.ftl.is_single_level(superblock);
+            self.movements.push(Movement::Opened { superblock, stream, single_level });
+        }
+        self.movements.push(movement);
+    }
+
+    /// A slot of a write command was appended.
+    #[inline]
+    pub(crate) fn note_written(&mut self, spec: &CommandSpec, logical: u32, slot: Slot, before: Slot) {
+        if self.movements.is_on() {
+            let CommandSpec { tag, first, .. } = *spec;
+            let written = Movement::Written { tag, place: logical - first, logical, slot, before };
+            self.note_appended(Stream::Host, written, slot);
+        }
+    }
+}

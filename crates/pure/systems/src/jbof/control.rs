@@ -1,0 +1,203 @@
+//! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
+
+use super::failover::Attempt;
+use super::live::{Answer, LiveEffect, LiveJbof};
+use super::world::{Jbof, Phase, Purpose};
+use flashyard_units::{SimSpan, SimTime};
+
+/// One thing done to a box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Control {
+    /// Takes the power of a drive away until [`Control::Insert`].
+    Pull {
+        /// Which.
+        drive: u16,
+    },
+    /// Gives it back.
+    Insert {
+        /// Which.
+        drive: u16,
+    },
+    /// Takes the power of all drives away until [`Control::PowerOn`].
+    PowerOff,
+    /// Gives it back to those that have none.
+    PowerOn,
+    /// Takes the link of a drive away, or gives it back. The drive goes on alone.
+    Link {
+        /// Whose.
+        drive: u16,
+        /// Whether there is one from now on.
+        up: bool,
+    },
+    /// Lets the firmware of a drive stand still.
+    Hang {
+        /// Which.
+        drive: u16,
+        /// For so long.
+        span: SimSpan,
+    },
+    /// Lets drives lend each other cores and memory, or takes back what is lent.
+    Harvest {
+        /// Whether they lend.
+        on: bool,
+    },
+    /// Sets the raw bit error rate of a drive's flash: what wear and retention make of it.
+    Age {
+        /// Which.
+        drive: u16,
+        /// From 0 (never a retry) to 0.5.
+        raw_bit_error_rate: f64,
+    },
+    /// Gives a request up. It is answered when nothing can come of it any more: at once where it is kept for a drive
+    /// that is away, and in its time where a drive has it.
+    Drop {
+        /// The request's token.
+        token: u32,
+    },
+}
+
+/// Why a box does not do what was asked.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// There is no such drive.
+    #[error("there is no drive {drive}, give 0 to {}", drives - 1)]
+    NoDrive {
+        /// Asked for.
+        drive: u16,
+        /// How many there are.
+        drives: u16,
+    },
+    /// The drive has not so many slots, or none were asked for.
+    #[error("{count} slots from {first} of a drive of {slots}; give at least one, and none beyond the last")]
+    Slots {
+        /// First slot.
+        first: u32,
+        /// Slots asked for.
+        count: u32,
+        /// Slots of the drive.
+        slots: u32,
+    },
+    /// The drive cannot keep its buffer.
+    #[error("drive {drive} has no power-loss protection: what it would lose is not modelled")]
+    Unprotected {
+        /// Which.
+        drive: u16,
+    },
+    /// Not an error rate.
+    #[error("{0} is no bit error rate, give 0 to 0.5")]
+    Rate(f64),
+}
+
+impl LiveJbof {
+    /// Does something to the box at `now`, which is no later than the next event and no earlier than the last one.
+    /// What is so already stays so.
+    ///
+    /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate.
+    pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused> {
+        self.check_time(now);
+        match control {
+            Control::Pull { drive } => {
+                self.check_power(drive)?;
+                self.world.pull(now, drive);
+            }
+            Control::Insert { drive } => {
+                self.check_drive(drive)?;
+                self.world.insert(now, drive);
+            }
+            Control::PowerOff => {
+                (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
+                for drive in 0..self.drives() {
+                    self.world.pull(now, drive);
+                }
+            }
+            Control::PowerOn => (0..self.drives()).for_each(|drive| self.world.insert(now, drive)),
+            Control::Link { drive, up } => {
+                // A drive whose link returns is reset by the driver.
+                self.check_power(drive)?;
+                if up { self.world.link_up(drive) } else { self.world.link_down(drive) }
+            }
+            Control::Hang { drive, span } => {
+                self.check_power(drive)?;
+                self.world.hang(now, drive, span);
+            }
+            Control::Harvest { on } => {
+                if let Some(harvest) = &mut self.world.harvest {
+                    harvest.pause(!on);
+                }
+            }
+            Control::Age { drive, raw_bit_error_rate } => {
+                self.check_drive(drive)?;
+                if !(0.0..=0.5).contains(&raw_bit_error_rate) {
+                    return Err(Refused::Rate(raw_bit_error_rate));
+                }
+                self.world.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
+            }
+            Control::Drop { token } => self.world.drop_request(now, token),
+        }
+        self.world.settle(now);
+        self.world.gather();
+        self.world.tell_gone();
+        Ok(())
+    }
+
+    /// Whether harvesting is designed in, for who shows a switch for it.
+    pub fn harvests(&self) -> bool {
+        self.world.harvest.is_some()
+    }
+
+    fn check_power(&self, drive: u16) -> Result<(), Refused> {
+        self.check_drive(drive)?;
+        let protected = self.world.drives[drive as usize].config().power_loss_protection;
+        if protected { Ok(()) } else { Err(Refused::Unprotected { drive }) }
+    }
+}
+
+impl Jbof {
+    /// Reports drives that have just become unreachable.
+    fn tell_gone(&mut self) {
+        for drive in 0..self.drives.len() as u16 {
+            let reachable = self.is_reachable(drive);
+            if let Some(book) = &mut self.book
+                && !reachable
+                && !std::mem::replace(&mut book.gone[drive as usize], true)
+            {
+                book.effects.push(LiveEffect::Gone { drive });
+            }
+        }
+    }
+
+    /// Reports a drive that takes commands again.
+    pub(super) fn tell_back(&mut self, drive: u16) {
+        if let Some(book) = &mut self.book
+            && std::mem::take(&mut book.gone[drive as usize])
+        {
+            book.effects.push(LiveEffect::Back { drive });
+        }
+    }
+
+    /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
+    fn drop_request(&mut self, now: SimTime, token: u32) {
+        let of_token = |id: &usize| self.requests[*id].purpose == Purpose::Asked { token };
+        let under_way = |id: &usize| self.requests[*id].attempt != Attempt::Dead;
+        let Some(id) = (0..self.requests.len()).filter(of_token).find(under_way) else { return };
+        if self.requests[id].phase == Phase::Held {
+            let drive = self.requests[id].drive;
+            if let Some(state) = &mut self.resilience {
+                state.view[drive as usize].held.retain(|held| *held as usize != id);
+            }
+            self.requests[id].attempt = Attempt::Dead;
+            self.free.push(id as u32);
+            self.dropped(now, token);
+        } else {
+            self.requests[id].purpose = Purpose::AskedOnce { token };
+        }
+    }
+
+    /// Nothing comes of a request any more.
+    pub(super) fn dropped(&mut self, now: SimTime, token: u32) {
+        if let Some(book) = &mut self.book {
+            book.in_flight -= 1;
+            book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Dropped });
+        }
+    }
+}

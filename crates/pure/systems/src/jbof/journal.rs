@@ -1,0 +1,465 @@
+//! Journals of boxes that serve: what was asked and done, and when, so that a virtual-time run repeats it exactly.
+//!
+//! A journal is bytes: the magic word, then the seed, the hash and the text of the scenario, then records. A record is
+//! the number of events and the picoseconds since the one before, a kind, and its fields, all as variable-length
+//! integers of seven bits a byte. Digests of all effects so far stand between them, and at the end: a replay that
+//! differs is found out near the place where it begins to.
+//!
+//! What it does not hold: payload. It holds where payload goes.
+
+use super::control::{Control, Refused};
+use super::live::{Answer, Ask, LiveEffect, LiveJbof};
+use flashyard_blk::Operation;
+use flashyard_faults::Fingerprint;
+use flashyard_kernel::{FreeRun, Pace};
+use flashyard_ssd::Movement;
+use flashyard_units::{SimSpan, SimTime};
+
+const MAGIC: &[u8] = b"flashyard journal 1\n";
+
+/// Records between digests.
+const RECORDS_PER_DIGEST: u32 = 4096;
+
+/// What a journal says first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalHeader {
+    /// Seed of the run.
+    pub seed: u64,
+    /// The scenario with everything merged in, as text.
+    pub scenario: String,
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Entry {
+    /// A request was taken in.
+    Ask(Ask),
+    /// Something was done to the box.
+    Control(Control),
+    /// The digest of all effects up to here.
+    Digest(u64),
+    /// The last record: the same, and the run was ended in order.
+    End(u64),
+}
+
+/// A record and its place in the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record {
+    /// Events handled before.
+    pub steps: u64,
+    /// The time at which it was taken in.
+    pub at: SimTime,
+    /// What it is.
+    pub entry: Entry,
+}
+
+/// Why a journal cannot be read or repeated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum JournalError {
+    /// It begins with something else.
+    #[error("this is no journal of this version: it does not begin with {:?}", String::from_utf8_lossy(MAGIC))]
+    Magic,
+    /// The scenario in it is not the one that was written.
+    #[error("the scenario in the journal is damaged")]
+    Scenario,
+    /// A record that cannot be.
+    #[error("record {number} at byte {offset} makes no sense")]
+    Record {
+        /// Count of records, from 1.
+        number: u64,
+        /// Where it begins.
+        offset: usize,
+    },
+    /// A record that the box does not take.
+    #[error("record {number} was taken once and is refused now")]
+    Refused {
+        /// Count of records, from 1.
+        number: u64,
+        /// Why.
+        #[source]
+        refused: Refused,
+    },
+    /// A record for a moment that the run does not have.
+    #[error("record {number} is for event {steps}, and there are no more than {events}")]
+    NoEvent {
+        /// Count of records, from 1.
+        number: u64,
+        /// Its place.
+        steps: u64,
+        /// Events that there are.
+        events: u64,
+    },
+}
+
+/// A digest of effects: two runs with the same one had the same effects, in the same order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EffectDigest(Fingerprint);
+
+impl EffectDigest {
+    /// Takes in one effect, with everything that it says.
+    pub fn add(&mut self, effect: &LiveEffect) {
+        let mut step = |kind: u64, numbers: [u64; 4]| {
+            self.0.step(kind);
+            numbers.into_iter().for_each(|number| self.0.step(number));
+        };
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        match *effect {
+            LiveEffect::Answered { token, at, answer } => {
+                step(1, [token.into(), at.as_ps(), u64::from(answer == Answer::Done), 0]);
+            }
+            LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
+            LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),
+            LiveEffect::Payload { drive, movement } => match movement {
+                Movement::Opened { superblock, stream, single_level } => {
+                    step(4, [drive.into(), superblock.into(), stream as u64, single_level.into()]);
+                }
+                Movement::Written { tag, place, logical, slot, before } => {
+                    step(5, [drive.into(), pair(tag, place), logical.into(), pair(slot.get(), before.get())]);
+                }
+                Movement::Moved { logical, from, to } => {
+                    step(6, [drive.into(), logical.into(), from.get().into(), to.get().into()]);
+                }
+                Movement::Trimmed { logical, before } => {
+                    step(7, [drive.into(), logical.into(), before.get().into(), 0])
+                }
+                Movement::Erased { superblock } => step(8, [drive.into(), superblock.into(), 0, 0]),
+                Movement::Read { tag, place, slot } => step(9, [drive.into(), tag.into(), place.into(), slot.get().into()]),
+            },
+        }
+    }
+
+    /// The digest so far.
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// A box that serves, with a digest of what it did and, if wanted, a journal.
+pub struct Session {
+    world: LiveJbof,
+    digest: EffectDigest,
+    /// The part of the journal that nobody has taken yet.
+    journal: Option<Vec<u8>>,
+    last: (u64, SimTime),
+    since_digest: u32,
+}
+
+impl Session {
+    /// A session that begins with `world`, which has not run; with a journal if there is a header for it.
+    pub fn new(world: LiveJbof, journal: Option<&JournalHeader>) -> Self {
+        let journal = journal.map(encode_header);
+        Self { world, digest: EffectDigest::default(), journal, last: (0, SimTime::ZERO), since_digest: 0 }
+    }
+
+    /// The box, to look at.
+    pub fn world(&self) -> &LiveJbof {
+        &self.world
+    }
+
+    /// The box, to take figures of: they change nothing of what it does.
+    pub fn world_mut(&mut self) -> &mut LiveJbof {
+        &mut self.world
+    }
+
+    /// Handles what `pace` lets happen, at most `events_max` events; returns how many those were.
+    pub fn run(&mut self, pace: &mut impl Pace, events_max: u64) -> u64 {
+        self.world.run(pace, events_max)
+    }
+
+    /// Takes a request in, as [`LiveJbof::ask`].
+    ///
+    /// Errors: as there.
+    pub fn ask(&mut self, now: SimTime, ask: Ask) -> Result<(), Refused> {
+        let steps = self.world.steps();
+        self.world.ask(now, ask)?;
+        self.note(steps, now, Entry::Ask(ask));
+        Ok(())
+    }
+
+    /// Does something to the box, as [`LiveJbof::control`].
+    ///
+    /// Errors: as there.
+    pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused> {
+        let steps = self.world.steps();
+        self.world.control(now, control)?;
+        self.note(steps, now, Entry::Control(control));
+        Ok(())
+    }
+
+    /// Moves the effects since the last call to the end of `into`, in order.
+    pub fn take_effects(&mut self, into: &mut Vec<LiveEffect>) {
+        let first = into.len();
+        self.world.take_effects(into);
+        into[first..].iter().for_each(|effect| self.digest.add(effect));
+        if self.journal.is_some() && self.since_digest >= RECORDS_PER_DIGEST {
+            self.since_digest = 0;
+            self.note(self.world.steps(), self.world.now().max(self.last.1), Entry::Digest(self.digest.get()));
+        }
+    }
+
+    /// The digest of all effects taken so far.
+    pub fn digest(&self) -> u64 {
+        self.digest.get()
+    }
+
+    /// Ends the journal. Effects must have been taken.
+    pub fn end(&mut self) {
+        self.note(self.world.steps(), self.world.now().max(self.last.1), Entry::End(self.digest.get()));
+    }
+
+    /// Bytes of the journal since the last call.
+    pub fn take_journal(&mut self) -> Vec<u8> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, steps: u64, at: SimTime, entry: Entry) {
+        if let Some(journal) = &mut self.journal {
+            number(journal, steps - self.last.0);
+            number(journal, at.since(self.last.1).as_ps());
+            encode_entry(journal, &entry);
+            self.last = (steps, at);
+            self.since_digest += 1;
+        }
+    }
+}
+
+/// What a replay found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Requests and controls repeated.
+    pub records: u64,
+    /// Effects seen.
+    pub effects: u64,
+    /// Events handled.
+    pub events: u64,
+    /// The last time.
+    pub at: SimTime,
+    /// The digest of all effects.
+    pub digest: u64,
+    /// The first record whose digest differs from that of the replay.
+    pub differs_at: Option<u64>,
+    /// Whether the journal ends in order.
+    pub complete: bool,
+}
+
+/// Repeats `records` in virtual time on a `world` that has not run. `seen` is told of every effect.
+///
+/// Errors: a record that cannot be read, that is refused, or that lies beyond the run.
+pub fn replay(
+    world: &mut LiveJbof,
+    records: JournalRecords<'_>,
+    mut seen: impl FnMut(&LiveEffect),
+) -> Result<Replayed, JournalError> {
+    let mut digest = EffectDigest::default();
+    let mut found = Replayed::default();
+    let mut effects = Vec::new();
+    for (number, record) in (1..).zip(records) {
+        let Record { steps, at, entry } = record?;
+        while world.steps() < steps {
+            let batch = (steps - world.steps()).min(1 << 16);
+            if world.run(&mut FreeRun, batch) == 0 {
+                return Err(JournalError::NoEvent { number, steps, events: world.steps() });
+            }
+            take_in(world, &mut effects, &mut digest, &mut found, &mut seen);
+        }
+        // A time that the run cannot have would end in a panic of the world.
+        let possible = world.now() <= at && world.next_due().is_none_or(|next| at <= next);
+        match entry {
+            Entry::Ask(_) | Entry::Control(_) if !possible => {
+                return Err(JournalError::NoEvent { number, steps, events: world.steps() });
+            }
+            Entry::Ask(ask) => {
+                world.ask(at, ask).map_err(|refused| JournalError::Refused { number, refused })?;
+                found.records += 1;
+            }
+            Entry::Control(control) => {
+                world.control(at, control).map_err(|refused| JournalError::Refused { number, refused })?;
+                found.records += 1;
+            }
+            Entry::Digest(expected) | Entry::End(expected) => {
+                if expected != digest.get() {
+                    found.differs_at.get_or_insert(number);
+                }
+                found.complete = matches!(entry, Entry::End(_));
+            }
+        }
+        take_in(world, &mut effects, &mut digest, &mut found, &mut seen);
+        found.at = at;
+    }
+    found.events = world.steps();
+    found.digest = digest.get();
+    Ok(found)
+}
+
+fn take_in(
+    world: &mut LiveJbof,
+    effects: &mut Vec<LiveEffect>,
+    digest: &mut EffectDigest,
+    found: &mut Replayed,
+    seen: &mut impl FnMut(&LiveEffect),
+) {
+    world.take_effects(effects);
+    for effect in effects.drain(..) {
+        digest.add(&effect);
+        found.effects += 1;
+        seen(&effect);
+    }
+}
+
+/// Records of a journal, in order.
+pub struct JournalRecords<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+    number: u64,
+    steps: u64,
+    at: SimTime,
+}
+
+/// Reads the beginning of a journal; the records follow.
+///
+/// Errors: no journal; a damaged scenario.
+pub fn read_journal(bytes: &[u8]) -> Result<(JournalHeader, JournalRecords<'_>), JournalError> {
+    let mut rest = bytes.strip_prefix(MAGIC).ok_or(JournalError::Magic)?;
+    let (Some(seed), Some(hash), Some(length)) = (take(&mut rest), take(&mut rest), take(&mut rest)) else {
+        return Err(JournalError::Scenario);
+    };
+    let length = usize::try_from(length).map_err(|_| JournalError::Scenario)?;
+    let (text, records) = rest.split_at_checked(length).ok_or(JournalError::Scenario)?;
+    let scenario = String::from_utf8(text.to_vec()).map_err(|_| JournalError::Scenario)?;
+    if hash_of(&scenario) != hash {
+        return Err(JournalError::Scenario);
+    }
+    let offset = bytes.len() - records.len();
+    let records = JournalRecords { bytes, offset, number: 0, steps: 0, at: SimTime::ZERO };
+    Ok((JournalHeader { seed, scenario }, records))
+}
+
+impl Iterator for JournalRecords<'_> {
+    type Item = Result<Record, JournalError>;
+
+    /// The next record; a journal that was cut short in the middle of one ends before it.
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut rest = self.bytes.get(self.offset..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let wrong = JournalError::Record { number: self.number, offset: self.offset };
+        let whole = rest;
+        let parsed = (|| {
+            let steps = self.steps.checked_add(take(&mut rest)?)?;
+            let at = SimTime::from_ps(self.at.as_ps().checked_add(take(&mut rest)?)?);
+            Some(Record { steps, at, entry: decode_entry(&mut rest)? })
+        })();
+        match parsed {
+            Some(record) => {
+                self.offset += whole.len() - rest.len();
+                (self.steps, self.at) = (record.steps, record.at);
+                Some(Ok(record))
+            }
+            None => {
+                self.offset = self.bytes.len();
+                // No record is longer than eight numbers of ten bytes: a short rest was cut off by whatever ended the
+                // program, a longer one is damage.
+                (whole.len() > 80).then_some(Err(wrong))
+            }
+        }
+    }
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hash = Fingerprint::default();
+    text.bytes().for_each(|byte| hash.step(byte.into()));
+    hash.get()
+}
+
+fn encode_header(header: &JournalHeader) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    number(&mut bytes, header.seed);
+    number(&mut bytes, hash_of(&header.scenario));
+    number(&mut bytes, header.scenario.len() as u64);
+    bytes.extend_from_slice(header.scenario.as_bytes());
+    bytes
+}
+
+/// Appends a number, seven bits a byte, the lowest first.
+fn number(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7F);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        value |= bits << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
+    let mut put = |numbers: &[u64]| numbers.iter().for_each(|&value| number(bytes, value));
+    match *entry {
+        Entry::Ask(Ask { token, drive, operation, first, count }) => {
+            let kind = match operation {
+                Operation::Read => 0,
+                Operation::Write => 1,
+                Operation::Trim => 2,
+                Operation::Flush => 3,
+            };
+            put(&[kind, token.into(), drive.into(), first.into(), count.into()]);
+        }
+        Entry::Digest(digest) => put(&[4, digest]),
+        Entry::End(digest) => put(&[5, digest]),
+        Entry::Control(control) => match control {
+            Control::Pull { drive } => put(&[8, drive.into()]),
+            Control::Insert { drive } => put(&[9, drive.into()]),
+            Control::PowerOff => put(&[10]),
+            Control::PowerOn => put(&[11]),
+            Control::Link { drive, up } => put(&[12, drive.into(), up.into()]),
+            Control::Hang { drive, span } => put(&[13, drive.into(), span.as_ps()]),
+            Control::Harvest { on } => put(&[14, on.into()]),
+            Control::Age { drive, raw_bit_error_rate } => put(&[15, drive.into(), raw_bit_error_rate.to_bits()]),
+            Control::Drop { token } => put(&[16, token.into()]),
+        },
+    }
+}
+
+fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
+    let kind = take(bytes)?;
+    let mut next = || take(bytes);
+    let drive = |value: u64| u16::try_from(value).ok();
+    let slot = |value: u64| u32::try_from(value).ok();
+    Some(match kind {
+        0..=3 => Entry::Ask(Ask {
+            operation: [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush][kind as usize],
+            token: slot(next()?)?,
+            drive: drive(next()?)?,
+            first: slot(next()?)?,
+            count: slot(next()?)?,
+        }),
+        4 => Entry::Digest(next()?),
+        5 => Entry::End(next()?),
+        8 => Entry::Control(Control::Pull { drive: drive(next()?)? }),
+        9 => Entry::Control(Control::Insert { drive: drive(next()?)? }),
+        10 => Entry::Control(Control::PowerOff),
+        11 => Entry::Control(Control::PowerOn),
+        12 => Entry::Control(Control::Link { drive: drive(next()?)?, up: next()? != 0 }),
+        13 => Entry::Control(Control::Hang { drive: drive(next()?)?, span: SimSpan::from_ps(next()?) }),
+        14 => Entry::Control(Control::Harvest { on: next()? != 0 }),
+        15 => Entry::Control(Control::Age { drive: drive(next()?)?, raw_bit_error_rate: f64::from_bits(next()?) }),
+        16 => Entry::Control(Control::Drop { token: slot(next()?)? }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,287 @@
+//! A box that serves: requests come from outside, one by one, and everything that happens to payload is told.
+//!
+//! It is the world of every other run, without streams: a request takes the path of `issue.rs` through the host's
+//! driver, perhaps to a lender, to its drive and back. The owner says when ([`LiveJbof::run`] under a pace of its own,
+//! [`LiveJbof::ask`], [`LiveJbof::control`]) and gets effects back, in order: payload goes to its place before the
+//! answer that makes it durable. Nothing here knows a clock: the same calls at the same times, with as many events
+//! between them, give the same effects ([`super::Journal`]).
+
+use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
+use super::control::Refused;
+use super::failover::Attempt;
+use super::faults::{Asked, Witness};
+use super::models::DriveModel;
+use super::world::{Jbof, Phase, Purpose, Request};
+use flashyard_flash::{Layout, SLOT_BYTES, Slot};
+use flashyard_kernel::Pace;
+use flashyard_ssd::{Movement, Operation};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+
+/// A request from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Handed back with the answer and with every movement of the request's payload. The owner's; no two requests under
+    /// way have the same.
+    pub token: u32,
+    /// Of which drive.
+    pub drive: u16,
+    /// What to do.
+    pub operation: Operation,
+    /// First logical slot of 4 KiB.
+    pub first: u32,
+    /// Slots; at least one, except for a flush, where it means nothing.
+    pub count: u32,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Carried out; what it wrote is durable.
+    Done,
+    /// Given up at its owner's wish before its drive was back: whether it took effect is not known.
+    Dropped,
+}
+
+/// What a box that serves tells its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveEffect {
+    /// Payload of `drive` is written, read, moved or lost; tags are the tokens of requests.
+    Payload {
+        /// Which drive.
+        drive: u16,
+        /// What happened.
+        movement: Movement,
+    },
+    /// A request has ended. Every slot of a read was told of before.
+    Answered {
+        /// The request's token.
+        token: u32,
+        /// When whoever asked hears of it.
+        at: SimTime,
+        /// How it ended.
+        answer: Answer,
+    },
+    /// A drive does not answer any more: its power or its link is away.
+    Gone {
+        /// Which.
+        drive: u16,
+    },
+    /// A drive that was gone takes commands again.
+    Back {
+        /// Which.
+        drive: u16,
+    },
+}
+
+/// What a world that serves owes its owner.
+pub(super) struct Book {
+    pub(super) effects: Vec<LiveEffect>,
+    /// Drives that have been reported gone.
+    pub(super) gone: Vec<bool>,
+    /// By drive, since figures were last taken.
+    pub(super) latency: Vec<LatencyHistogram>,
+    /// Requests under way.
+    pub(super) in_flight: u32,
+    /// Room for one step's movements.
+    movements: Vec<Movement>,
+}
+
+/// Nobody watches over a box that serves: its clients do.
+struct Nobody;
+
+impl Witness for Nobody {
+    fn issued(&mut self, _now: SimTime, _asked: &Asked) {}
+
+    fn completed(&mut self, _now: SimTime, _number: u64, _operation: Operation, _found: &[u64]) {}
+}
+
+/// A box that serves.
+pub struct LiveJbof {
+    pub(super) world: Jbof,
+}
+
+impl LiveJbof {
+    /// A box of preconditioned drives at time zero; `models` as in [`Jbof::with_models`].
+    ///
+    /// Errors: parameters outside their ranges; a design whose drives cannot serve on their own.
+    pub fn new(config: JbofConfig, models: Vec<DriveModel>, seed: u64) -> Result<Self, JbofError> {
+        if matches!(config.design, Design::Oc | Design::Vh | Design::VhIdeal) {
+            return Err(JbofError::NotServed { design: config.design.name() });
+        }
+        config.validate()?;
+        let plan = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed };
+        let models = config.models(models)?;
+        let mut drives = Jbof::preconditioned(&config, &models, &plan)?;
+        drives.iter_mut().for_each(|drive| drive.data.record_movements());
+        let count = drives.len();
+        let mut world = Jbof::build(config, models, plan, Vec::new(), drives)?.with_faults(Vec::new(), Box::new(Nobody));
+        world.book = Some(Box::new(Book {
+            effects: Vec::with_capacity(256),
+            gone: vec![false; count],
+            latency: vec![LatencyHistogram::new(); count],
+            in_flight: 0,
+            movements: Vec::with_capacity(64),
+        }));
+        world.start();
+        Ok(Self { world })
+    }
+
+    /// Drives of the box.
+    pub fn drives(&self) -> u16 {
+        self.world.drives.len() as u16
+    }
+
+    /// Slots that `drive` exports. Panics beyond the drives.
+    pub fn slots(&self, drive: u16) -> u32 {
+        self.world.drives[drive as usize].config().ftl.logical_slots
+    }
+
+    /// How the slots of `drive` are numbered. Panics beyond the drives.
+    pub fn layout(&self, drive: u16) -> &Layout {
+        self.world.drives[drive as usize].data.ftl.layout()
+    }
+
+    /// Where a logical slot is now; `Slot::NONE` for nowhere. Panics beyond the exported slots.
+    pub fn place(&self, drive: u16, logical: u32) -> Slot {
+        self.world.drives[drive as usize].data.ftl.lookup(logical)
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> SimTime {
+        self.world.runner.now()
+    }
+
+    /// Events handled so far: with the time, the place in the run at which something was asked.
+    pub fn steps(&self) -> u64 {
+        self.world.steps
+    }
+
+    /// When the next event is due.
+    pub fn next_due(&self) -> Option<SimTime> {
+        self.world.runner.queue.next_time()
+    }
+
+    /// Requests under way.
+    pub fn in_flight(&self) -> u32 {
+        self.world.book.as_ref().map_or(0, |book| book.in_flight)
+    }
+
+    /// Handles what `pace` lets happen, at most `events_max` events, and returns how many those were.
+    pub fn run(&mut self, pace: &mut impl Pace, events_max: u64) -> u64 {
+        let mut events = 0;
+        while events < events_max
+            && let Some((now, event)) = self.world.runner.next_event(pace)
+        {
+            self.world.handle(now, event);
+            self.world.steps += 1;
+            self.world.gather();
+            events += 1;
+        }
+        events
+    }
+
+    /// Moves the effects since the last call to the end of `into`, in order.
+    pub fn take_effects(&mut self, into: &mut Vec<LiveEffect>) {
+        if let Some(book) = &mut self.world.book {
+            into.append(&mut book.effects);
+        }
+    }
+
+    /// Takes a request at `now`, which is no later than the next event and no earlier than the last one.
+    ///
+    /// Errors: a drive that there is not, slots beyond it, no slots.
+    pub fn ask(&mut self, now: SimTime, ask: Ask) -> Result<(), Refused> {
+        self.check_time(now);
+        let Ask { token, drive, operation, first, count } = ask;
+        let slots = self.check_drive(drive).map(|()| self.slots(drive))?;
+        let count = if operation == Operation::Flush { 0 } else { count };
+        let end = u64::from(first) + u64::from(count);
+        if operation != Operation::Flush && (count == 0 || end > u64::from(slots)) {
+            return Err(Refused::Slots { first, count, slots });
+        }
+        self.world.take_in(now, token, drive, operation, if count == 0 { 0 } else { first }, count);
+        self.world.settle(now);
+        self.world.gather();
+        Ok(())
+    }
+
+    pub(super) fn check_time(&self, now: SimTime) {
+        let next = self.next_due().unwrap_or(SimTime::MAX);
+        assert!(self.now() <= now && now <= next, "asked at {now:?}, between {:?} and {next:?}", self.now());
+    }
+
+    pub(super) fn check_drive(&self, drive: u16) -> Result<(), Refused> {
+        let drives = self.drives();
+        if drive < drives { Ok(()) } else { Err(Refused::NoDrive { drive, drives }) }
+    }
+}
+
+impl Jbof {
+    fn take_in(&mut self, now: SimTime, token: u32, drive: u16, operation: Operation, first: u32, count: u32) {
+        self.last_stamp += 1;
+        let request = Request {
+            stream: drive,
+            home: drive,
+            drive,
+            compute: drive,
+            offer: 0,
+            generation: 0,
+            stamp: self.last_stamp,
+            phase: Phase::Firmware,
+            attempt: Attempt::Live,
+            in_shadow: false,
+            purpose: Purpose::Asked { token },
+            operation,
+            first,
+            count,
+            len_bytes: count.saturating_mul(SLOT_BYTES),
+            parts: 0,
+            issued: now,
+        };
+        if let Some(book) = &mut self.book {
+            book.in_flight += 1;
+        }
+        self.ledger.issued(now, &request);
+        let id = self.new_request(request);
+        self.send_or_hold(now, id);
+    }
+
+    /// A request from outside has completed.
+    pub(super) fn answer(&mut self, now: SimTime, request: &Request, id: u32, token: u32) {
+        let latency = now.since(request.issued);
+        self.ledger.finished(now, request, self.journeys[id as usize].time.total());
+        let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
+        self.totals[request.home as usize].count(request.operation, bytes, latency);
+        // A read at hand completes in the step that finds it: its slots are told first.
+        self.gather();
+        if let Some(book) = &mut self.book {
+            book.in_flight -= 1;
+            book.latency[request.home as usize].record(latency);
+            book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Done });
+        }
+    }
+
+    /// Takes over what the drives tell of payload, under the tokens of requests.
+    #[inline]
+    pub(super) fn gather(&mut self) {
+        for drive in 0..self.drives.len() {
+            if self.drives[drive].data.has_movements() {
+                self.gather_of(drive as u16);
+            }
+        }
+    }
+
+    fn gather_of(&mut self, drive: u16) {
+        let Some(book) = &mut self.book else { return };
+        self.drives[drive as usize].data.take_movements(&mut book.movements);
+        for mut movement in book.movements.drain(..) {
+            if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
+                let purpose = self.requests[*tag as usize].purpose;
+                let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
+                *tag = token;
+            }
+            book.effects.push(LiveEffect::Payload { drive, movement });
+        }
+    }
+}
