@@ -81,10 +81,10 @@ impl FtlCounters {
 
 /// A write frontier: the superblock being filled and how far.
 #[derive(Clone, Copy)]
-struct Frontier {
-    superblock: u32,
-    next: u32,
-    limit: u32,
+pub(crate) struct Frontier {
+    pub(crate) superblock: u32,
+    pub(crate) next: u32,
+    pub(crate) limit: u32,
 }
 
 /// The translation layer of one drive.
@@ -95,9 +95,9 @@ pub struct Ftl {
     page_bytes: u32,
     pub(crate) map: SparseTable,
     pub(crate) blocks: Blocks,
-    frontiers: [Option<Frontier>; 2],
+    pub(crate) frontiers: [Option<Frontier>; 2],
     pub(crate) reclaim: Reclaim,
-    single_level_in_use: u32,
+    pub(crate) single_level_in_use: u32,
     stamps: Option<Vec<u64>>,
     /// Logical slots whose map entry points at a slot that is not theirs.
     misled: BTreeSet<u32>,

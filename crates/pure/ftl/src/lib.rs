@@ -29,6 +29,7 @@ mod ftl;
 mod gc;
 mod map;
 mod recency;
+mod recovered;
 mod scattered;
 mod victim;
 
@@ -37,6 +38,7 @@ pub use config::{FtlConfig, FtlConfigError, VictimPolicy};
 pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
 pub use gc::{RowRead, Want};
 pub use map::SparseTable;
+pub use recovered::{RecoveryError, SuperblockContents, UsedSuperblock};
 
 /// Logical slots covered by one translation page: 4 KiB of 4-byte entries. Source: [A] xbof §3.6.
 pub const SLOTS_PER_TRANSLATION_PAGE: u32 = 1024;

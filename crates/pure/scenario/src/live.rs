@@ -5,6 +5,7 @@ use crate::groups;
 use crate::parse::ScenarioError;
 use crate::schema::Scenario;
 use crate::{quantity::Time, run};
+use flashyard_ftl::SuperblockContents;
 use flashyard_systems::jbof::LiveJbof;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,14 +89,15 @@ impl Default for ServeSection {
 }
 
 impl Scenario {
-    /// The box of the first design that the scenario names, ready to serve.
+    /// The box of the first design that the scenario names, ready to serve: with its drives preconditioned, or with
+    /// `contents` from an earlier life.
     ///
-    /// Errors: values outside their ranges; a design that cannot serve.
-    pub fn live(&self) -> Result<LiveJbof, ScenarioError> {
+    /// Errors: values outside their ranges; a design that cannot serve; contents of another box.
+    pub fn live(&self, contents: Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, ScenarioError> {
         let design = run::designs(self)?[0];
         let config = assemble::jbof(self, design)?;
         let models = groups::drives(self, design)?.into_iter().map(|drive| drive.model).collect();
-        Ok(LiveJbof::new(config, models, self.seed)?)
+        Ok(LiveJbof::new(config, models, self.seed, contents)?)
     }
 
     /// The numbers of the drives that clients see.

@@ -66,7 +66,7 @@ struct Clients {
 
 impl Clients {
     fn new(journal: bool) -> Self {
-        let world = scenario().live().expect("its box can serve");
+        let world = scenario().live(None).expect("its box can serve");
         let drives = world.drives() as usize;
         let header = JournalHeader { seed: 1, scenario: "the small box".to_owned() };
         Self {
@@ -343,7 +343,7 @@ proptest! {
         let bytes = clients.session.take_journal();
         let (header, records) = read_journal(&bytes).expect("it was just written");
         prop_assert_eq!(header.scenario, "the small box");
-        let mut world = scenario().live().expect("its box can serve");
+        let mut world = scenario().live(None).expect("its box can serve");
         let replayed = replay(&mut world, records, |_| {}).expect("the journal is whole");
         prop_assert_eq!(replayed.digest, clients.session.digest());
         prop_assert_eq!(replayed.differs_at, None);
@@ -352,7 +352,7 @@ proptest! {
         prop_assert_eq!(replayed.events, clients.session.world().steps());
         // One request more, and it is another session.
         let (_, records) = read_journal(&bytes).expect("it was just written");
-        let mut other = scenario().live().expect("its box can serve");
+        let mut other = scenario().live(None).expect("its box can serve");
         other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1 })
             .expect("a read of one slot");
         let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);

@@ -1,7 +1,7 @@
 //! Parameters of a drive.
 
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
-use flashyard_ftl::{FtlConfig, FtlConfigError};
+use flashyard_ftl::{FtlConfig, FtlConfigError, RecoveryError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 
@@ -72,6 +72,9 @@ pub enum DriveConfigError {
     /// The translation layer cannot be.
     #[error(transparent)]
     Ftl(#[from] FtlConfigError),
+    /// Flash cannot hold what it is said to.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
     /// A number outside its range.
     #[error("{name} is {value}, give {least} to {most}")]
     Range {

@@ -12,7 +12,7 @@ use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
 use flashyard_flash::FlashCommand;
-use flashyard_ftl::{Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream};
+use flashyard_ftl::{Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_stats::TimeSplit;
@@ -95,9 +95,26 @@ impl DataEnd {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, seed: u64) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let ftl = Ftl::new(&config.nand.geometry, config.ftl)?;
+        Ok(Self::over(config, Ftl::new(&config.nand.geometry, config.ftl)?, seed))
+    }
+
+    /// A data-end over flash with these contents, its protected buffer among them.
+    ///
+    /// Errors: a parameter outside its range, contents that cannot be.
+    pub fn recovered(
+        config: DriveConfig,
+        contents: &[SuperblockContents],
+        seed: u64,
+    ) -> Result<Self, DriveConfigError> {
+        config.validate()?;
+        let ftl = Ftl::recovered(&config.nand.geometry, config.ftl, contents)?;
+        let buffer_used = ftl.buffered(Stream::Host);
+        Ok(Self { buffer_used, ..Self::over(config, ftl, seed) })
+    }
+
+    fn over(config: DriveConfig, ftl: Ftl, seed: u64) -> Self {
         let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
-        Ok(Self {
+        Self {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
             nand: TimedNand::new(config.nand, seed),
@@ -131,7 +148,7 @@ impl DataEnd {
             stamps_read: Vec::new(),
             movements: MovementLog::default(),
             config,
-        })
+        }
     }
 
     /// Overwrites the filled slots at random, `times` each on average, without timing: the state of a drive

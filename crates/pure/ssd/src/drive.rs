@@ -4,6 +4,7 @@ use crate::command::CommandSpec;
 use crate::compute::{ComputeEnd, Job};
 use crate::config::{DriveConfig, DriveConfigError, FirmwareCost};
 use crate::data::DataEnd;
+use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_nand::NandEvent;
 use flashyard_stats::TimeSplit;
@@ -98,6 +99,19 @@ impl Drive {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, weights: &[u32], seed: u64) -> Result<Self, DriveConfigError> {
         let data = DataEnd::new(config, seed)?;
+        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data })
+    }
+
+    /// An idle drive over flash with these contents.
+    ///
+    /// Errors: a parameter outside its range, contents that cannot be.
+    pub fn recovered(
+        config: DriveConfig,
+        weights: &[u32],
+        contents: &[SuperblockContents],
+        seed: u64,
+    ) -> Result<Self, DriveConfigError> {
+        let data = DataEnd::recovered(config, contents, seed)?;
         Ok(Self { compute: ComputeEnd::new(config.cores, weights), data })
     }
 

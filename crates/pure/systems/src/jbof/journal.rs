@@ -123,7 +123,9 @@ impl EffectDigest {
                     step(7, [drive.into(), logical.into(), before.get().into(), 0])
                 }
                 Movement::Erased { superblock } => step(8, [drive.into(), superblock.into(), 0, 0]),
-                Movement::Read { tag, place, slot } => step(9, [drive.into(), tag.into(), place.into(), slot.get().into()]),
+                Movement::Read { tag, place, slot } => {
+                    step(9, [drive.into(), tag.into(), place.into(), slot.get().into()])
+                }
             },
         }
     }

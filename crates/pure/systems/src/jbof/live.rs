@@ -13,8 +13,9 @@ use super::faults::{Asked, Witness};
 use super::models::DriveModel;
 use super::world::{Jbof, Phase, Purpose, Request};
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
+use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
-use flashyard_ssd::{Movement, Operation};
+use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -102,20 +103,31 @@ pub struct LiveJbof {
 }
 
 impl LiveJbof {
-    /// A box of preconditioned drives at time zero; `models` as in [`Jbof::with_models`].
+    /// A box at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold `contents`, drive
+    /// by drive, from an earlier life.
     ///
-    /// Errors: parameters outside their ranges; a design whose drives cannot serve on their own.
-    pub fn new(config: JbofConfig, models: Vec<DriveModel>, seed: u64) -> Result<Self, JbofError> {
+    /// Errors: parameters outside their ranges; a design whose drives cannot serve on their own; contents that cannot
+    /// be.
+    pub fn new(
+        config: JbofConfig,
+        models: Vec<DriveModel>,
+        seed: u64,
+        contents: Option<&[Vec<SuperblockContents>]>,
+    ) -> Result<Self, JbofError> {
         if matches!(config.design, Design::Oc | Design::Vh | Design::VhIdeal) {
             return Err(JbofError::NotServed { design: config.design.name() });
         }
         config.validate()?;
         let plan = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed };
         let models = config.models(models)?;
-        let mut drives = Jbof::preconditioned(&config, &models, &plan)?;
+        let mut drives = match contents {
+            None => Jbof::preconditioned(&config, &models, &plan)?,
+            Some(contents) => Self::recovered(&config, &models, contents, seed)?,
+        };
         drives.iter_mut().for_each(|drive| drive.data.record_movements());
         let count = drives.len();
-        let mut world = Jbof::build(config, models, plan, Vec::new(), drives)?.with_faults(Vec::new(), Box::new(Nobody));
+        let mut world =
+            Jbof::build(config, models, plan, Vec::new(), drives)?.with_faults(Vec::new(), Box::new(Nobody));
         world.book = Some(Box::new(Book {
             effects: Vec::with_capacity(256),
             gone: vec![false; count],
@@ -125,6 +137,33 @@ impl LiveJbof {
         }));
         world.start();
         Ok(Self { world })
+    }
+
+    fn recovered(
+        config: &JbofConfig,
+        models: &[DriveModel],
+        contents: &[Vec<SuperblockContents>],
+        seed: u64,
+    ) -> Result<Vec<Drive>, JbofError> {
+        if contents.len() != models.len() {
+            let (value, exact) = (contents.len() as u64, models.len() as u64);
+            return Err(JbofError::Range { name: "drives with contents", value, least: exact, most: exact });
+        }
+        let queues = config.queue_weights();
+        let drives = (0..).zip(models.iter().zip(contents)).map(|(number, (model, contents))| {
+            Drive::recovered(config.placed(model), &queues, contents, seed.wrapping_add(number))
+        });
+        Ok(drives.collect::<Result<_, _>>()?)
+    }
+
+    /// What is in the superblocks of `drive` now. Panics beyond the drives.
+    pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
+        self.world.drives[drive as usize].data.ftl.contents()
+    }
+
+    /// The parameters of `drive`, as its design builds it. Panics beyond the drives.
+    pub fn config(&self, drive: u16) -> &DriveConfig {
+        self.world.drives[drive as usize].config()
     }
 
     /// Drives of the box.

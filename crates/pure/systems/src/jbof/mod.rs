@@ -36,7 +36,9 @@ mod world;
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use control::{Control, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
-pub use journal::{Entry, EffectDigest, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay};
+pub use journal::{
+    EffectDigest, Entry, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay,
+};
 pub use live::{Answer, Ask, LiveEffect, LiveJbof};
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};

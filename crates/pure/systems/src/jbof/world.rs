@@ -271,7 +271,11 @@ impl Jbof {
     }
 
     /// Drives as they are before the run.
-    pub(super) fn preconditioned(config: &JbofConfig, models: &[DriveModel], plan: &RunPlan) -> Result<Vec<Drive>, JbofError> {
+    pub(super) fn preconditioned(
+        config: &JbofConfig,
+        models: &[DriveModel],
+        plan: &RunPlan,
+    ) -> Result<Vec<Drive>, JbofError> {
         let queues = config.queue_weights();
         let mut drives = (0..)
             .zip(models)

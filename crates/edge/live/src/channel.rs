@@ -1,0 +1,217 @@
+//! A front end inside the program: clients on other threads, for tests, load and embedding.
+
+use crate::front::{Answered, Desk, FrontEnd, Payload, Request};
+use flashyard_blk::Operation;
+use flashyard_systems::jbof::{Answer, Refused};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::Duration;
+
+/// Requests taken from the queue in one turn, at most.
+const TAKEN_MAX: usize = 256;
+
+/// An answer to a client.
+#[derive(Debug)]
+pub struct Reply {
+    /// The request's tag.
+    pub tag: u64,
+    /// How it ended; refused when the box does not have what it is about.
+    pub answer: Result<Answer, Refused>,
+    /// What a read has found.
+    pub data: Vec<u8>,
+}
+
+enum Message {
+    Ask { client: usize, request: Request, payload: Payload },
+    GiveUp { client: usize, tag: u64 },
+}
+
+/// Why a client does not get an answer.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum ClientError {
+    /// The engine has ended.
+    #[error("the engine has ended")]
+    Ended,
+    /// Nothing came in time.
+    #[error("no answer in {0:?}")]
+    Late(Duration),
+    /// The box does not have what was asked for.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The request was given up.
+    #[error("the request was given up")]
+    Dropped,
+}
+
+/// The front end of clients inside the program.
+pub struct ChannelFront {
+    waker: Arc<mio::Waker>,
+    sender: Sender<Message>,
+    queue: Receiver<Message>,
+    clients: Vec<Sender<Reply>>,
+    /// Client and tag of each request under way, by the front end's tag.
+    under_way: Vec<Option<(usize, u64)>>,
+    free: Vec<usize>,
+}
+
+impl ChannelFront {
+    /// A front end without clients; `waker` is that of its engine.
+    pub fn new(waker: Arc<mio::Waker>) -> Self {
+        let (sender, queue) = channel();
+        Self { waker, sender, queue, clients: Vec::new(), under_way: Vec::new(), free: Vec::new() }
+    }
+
+    /// A new client, for any thread.
+    pub fn connect(&mut self) -> Client {
+        let (replies, answers) = channel();
+        self.clients.push(replies);
+        let (sender, waker) = (self.sender.clone(), Arc::clone(&self.waker));
+        Client { number: self.clients.len() - 1, sender, waker, answers, tags: 0 }
+    }
+
+    fn reply(&self, client: usize, reply: Reply) {
+        // A client that has gone does not want to know.
+        let _ = self.clients[client].send(reply);
+    }
+
+    fn ask(&mut self, client: usize, request: Request, payload: Payload, desk: &mut Desk<'_>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.under_way.push(None);
+            self.under_way.len() - 1
+        });
+        match desk.ask(Request { tag: slot as u64, ..request }, payload) {
+            Ok(()) => self.under_way[slot] = Some((client, request.tag)),
+            Err(refused) => {
+                self.free.push(slot);
+                self.reply(client, Reply { tag: request.tag, answer: Err(refused), data: Vec::new() });
+            }
+        }
+    }
+}
+
+impl FrontEnd for ChannelFront {
+    fn name(&self) -> String {
+        "clients inside the program".to_owned()
+    }
+
+    fn start(&mut self, _desk: &mut Desk<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn ready(&mut self, _key: usize, _readable: bool, _writable: bool, _desk: &mut Desk<'_>) {}
+
+    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
+        for _ in 0..TAKEN_MAX {
+            match self.queue.try_recv() {
+                Ok(Message::Ask { client, request, payload }) => self.ask(client, request, payload, desk),
+                Ok(Message::GiveUp { client, tag }) => {
+                    if let Some(slot) = self.under_way.iter().position(|asked| *asked == Some((client, tag))) {
+                        desk.give_up(slot as u64);
+                    }
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    fn answered(&mut self, answered: Answered<'_>) {
+        let slot = answered.tag as usize;
+        let Some((client, tag)) = self.under_way[slot].take() else { return };
+        self.free.push(slot);
+        let mut data = Vec::with_capacity(answered.data.len());
+        answered.data.copy_to(&mut data);
+        self.reply(client, Reply { tag, answer: Ok(answered.answer), data });
+    }
+
+    fn send(&mut self, _desk: &mut Desk<'_>) {}
+
+    fn stop(&mut self) {
+        self.clients.clear();
+    }
+}
+
+/// A client inside the program. Requests may overtake each other.
+pub struct Client {
+    number: usize,
+    sender: Sender<Message>,
+    waker: Arc<mio::Waker>,
+    answers: Receiver<Reply>,
+    tags: u64,
+}
+
+/// A blocking call does not wait longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Client {
+    /// Sends a request whose tag is the client's own.
+    ///
+    /// Errors: the engine has ended.
+    pub fn submit(&self, request: Request, payload: Payload) -> Result<(), ClientError> {
+        self.tell(Message::Ask { client: self.number, request, payload })
+    }
+
+    /// Gives a request up; its answer comes when nothing can come of it any more.
+    ///
+    /// Errors: the engine has ended.
+    pub fn give_up(&self, tag: u64) -> Result<(), ClientError> {
+        self.tell(Message::GiveUp { client: self.number, tag })
+    }
+
+    fn tell(&self, message: Message) -> Result<(), ClientError> {
+        self.sender.send(message).map_err(|_| ClientError::Ended)?;
+        self.waker.wake().map_err(|_| ClientError::Ended)
+    }
+
+    /// The next answer, of any request.
+    ///
+    /// Errors: none in time; the engine has ended.
+    pub fn next(&self, patience: Duration) -> Result<Reply, ClientError> {
+        self.answers.recv_timeout(patience).map_err(|error| match error {
+            RecvTimeoutError::Timeout => ClientError::Late(patience),
+            RecvTimeoutError::Disconnected => ClientError::Ended,
+        })
+    }
+
+    /// Asks and waits for the answer, with no other request of this client under way.
+    ///
+    /// Errors: refused, given up, too late, or the engine has ended.
+    pub fn call(
+        &mut self,
+        drive: u16,
+        operation: Operation,
+        first: u32,
+        count: u32,
+        payload: Payload,
+    ) -> Result<Vec<u8>, ClientError> {
+        self.tags += 1;
+        let tag = self.tags;
+        self.submit(Request { tag, drive, operation, first, count }, payload)?;
+        loop {
+            let reply = self.next(PATIENCE)?;
+            // Answers to calls that came too late for their caller.
+            if reply.tag == tag {
+                return match reply.answer? {
+                    Answer::Done => Ok(reply.data),
+                    Answer::Dropped => Err(ClientError::Dropped),
+                };
+            }
+        }
+    }
+
+    /// Reads so many slots of 4 KiB.
+    ///
+    /// Errors: as [`Client::call`].
+    pub fn read(&mut self, drive: u16, first: u32, count: u32) -> Result<Vec<u8>, ClientError> {
+        self.call(drive, Operation::Read, first, count, Payload::None)
+    }
+
+    /// Writes whole slots of 4 KiB.
+    ///
+    /// Errors: as [`Client::call`].
+    pub fn write(&mut self, drive: u16, first: u32, bytes: Vec<u8>) -> Result<(), ClientError> {
+        let count = (bytes.len() / flashyard_flash::SLOT_BYTES as usize) as u32;
+        self.call(drive, Operation::Write, first, count, Payload::Bytes(bytes)).map(drop)
+    }
+}

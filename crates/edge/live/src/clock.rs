@@ -1,0 +1,144 @@
+//! The clock on the wall as a pace, how late it lets things happen, and how still the machine is.
+
+use flashyard_kernel::{Pace, Wake};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+use std::time::{Duration, Instant};
+
+/// How virtual time follows the clock on the wall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tempo {
+    /// So many simulated seconds for each second, above zero.
+    Scaled(f64),
+    /// As fast as possible while requests are in flight; without them time stands still.
+    Off,
+}
+
+/// A pace that follows the clock. It never waits itself: whoever has sockets does.
+#[derive(Debug)]
+pub struct Paced {
+    tempo: Tempo,
+    began: Instant,
+    /// Virtual time at the last look at the clock; what is due by then needs no other look.
+    seen: SimTime,
+    /// `Off`: whether anybody waits for anything.
+    wanted: bool,
+}
+
+impl Paced {
+    /// A pace that begins now, at virtual time zero.
+    pub fn new(tempo: Tempo) -> Self {
+        Self { tempo, began: Instant::now(), seen: SimTime::ZERO, wanted: false }
+    }
+
+    /// Virtual time by the clock; `None` where none rules.
+    pub fn now(&self) -> Option<SimTime> {
+        match self.tempo {
+            Tempo::Scaled(scale) => Some(scaled(self.began.elapsed(), scale)),
+            Tempo::Off => None,
+        }
+    }
+
+    /// Time on the wall until virtual time `due`; `None` where no clock rules.
+    pub fn until(&self, due: SimTime) -> Option<Duration> {
+        let Tempo::Scaled(scale) = self.tempo else { return None };
+        let now = scaled(self.began.elapsed(), scale);
+        Some(Duration::from_secs_f64(due.saturating_since(now).as_secs_f64() / scale))
+    }
+
+    /// How late something due at `due` is now, on the wall; `None` where no clock rules.
+    pub fn late(&self, due: SimTime) -> Option<SimSpan> {
+        let Tempo::Scaled(scale) = self.tempo else { return None };
+        let late = scaled(self.began.elapsed(), scale).saturating_since(due);
+        Some(if scale == 1.0 { late } else { SimSpan::from_ps((late.as_ps() as f64 / scale) as u64) })
+    }
+
+    /// Without a clock: lets time pass while `wanted`.
+    pub fn want(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    /// The clock that rules.
+    pub fn tempo(&self) -> Tempo {
+        self.tempo
+    }
+
+    /// Time on the wall since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+fn scaled(elapsed: Duration, scale: f64) -> SimTime {
+    let ps = if scale == 1.0 { elapsed.as_nanos() * 1000 } else { (elapsed.as_secs_f64() * scale * 1e12) as u128 };
+    SimTime::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+impl Pace for Paced {
+    #[inline]
+    fn wait_until(&mut self, deadline: SimTime) -> Wake {
+        if deadline <= self.seen {
+            return Wake::Due { late: SimSpan::ZERO };
+        }
+        match self.now() {
+            Some(now) => {
+                self.seen = now;
+                if deadline <= now { Wake::Due { late: now.since(deadline) } } else { Wake::Input { now } }
+            }
+            // Virtual time has reached what was done last, and goes no further.
+            None if self.wanted => {
+                self.seen = deadline;
+                Wake::Due { late: SimSpan::ZERO }
+            }
+            None => Wake::Input { now: self.seen },
+        }
+    }
+}
+
+/// How late answers were handed out after they were due, on the wall, and how still the machine was before.
+#[derive(Clone, Debug, Default)]
+pub struct Lateness {
+    /// Of every answer.
+    pub answers: LatencyHistogram,
+    /// Gaps between looks at the clock on an otherwise idle thread: what the machine itself adds.
+    pub noise: LatencyHistogram,
+}
+
+/// Looks at the clock over and over for `span`, and returns the gaps.
+pub fn noise(span: Duration) -> LatencyHistogram {
+    let mut gaps = LatencyHistogram::new();
+    let began = Instant::now();
+    let mut last = began;
+    while last.duration_since(began) < span {
+        let now = Instant::now();
+        let gap = now.duration_since(last).as_nanos();
+        gaps.record(SimSpan::from_ns(u64::try_from(gap).unwrap_or(u64::MAX / 1000)));
+        last = now;
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scaled_clock_lets_happen_what_is_due_and_no_more() {
+        let mut pace = Paced::new(Tempo::Scaled(1000.0));
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(matches!(pace.wait_until(SimTime::from_ps(1_000_000_000_000)), Wake::Due { .. }), "1 s of 2 s");
+        let Wake::Input { now } = pace.wait_until(SimTime::MAX) else { panic!("the end of time is not due") };
+        assert!(now >= SimTime::from_ps(2_000_000_000_000));
+        assert!(pace.until(now).is_some_and(|wait| wait == Duration::ZERO));
+        assert!(pace.late(SimTime::ZERO) >= Some(SimSpan::from_ms(2)));
+    }
+
+    #[test]
+    fn without_a_clock_time_passes_only_while_somebody_waits() {
+        let mut pace = Paced::new(Tempo::Off);
+        assert!(matches!(pace.wait_until(SimTime::from_ps(1)), Wake::Input { .. }));
+        pace.want(true);
+        assert!(matches!(pace.wait_until(SimTime::from_ps(1)), Wake::Due { .. }));
+        assert_eq!((pace.now(), pace.late(SimTime::ZERO), pace.until(SimTime::MAX)), (None, None, None));
+    }
+}

@@ -1,0 +1,507 @@
+//! The loop: one thread that runs the box, its media and its front ends.
+
+use crate::clock::{Lateness, Paced, Tempo, noise};
+use crate::front::{Answered, Desk, Export, FrontEnd, Inbound, KEYS_MAX, Payload, Request};
+use crate::media::{Data, Kept, Media};
+use crate::report::Report;
+use flashyard_blk::Operation;
+use flashyard_flash::Slot;
+use flashyard_ssd::Movement;
+use flashyard_stats::LatencyHistogram;
+use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Refused, Session};
+use flashyard_units::SimTime;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Events of the box between two looks at the sockets, at most: some hundred microseconds of work.
+const EVENTS_PER_TURN: u64 = 512;
+
+/// The same where no clock rules: time passes only while somebody waits, which is looked at between turns.
+const EVENTS_PER_FREE_TURN: u64 = 32;
+
+/// The poll of the operating system wakes to the millisecond: nothing that is due sooner is left to it.
+const SPIN_BELOW: Duration = Duration::from_millis(2);
+
+/// Sleeps end so long before something is due.
+const SPIN_MARGIN: Duration = Duration::from_millis(1);
+
+/// Nobody waits longer without looking whether the program should end.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// How long the machine is watched before the start.
+const NOISE_SPAN: Duration = Duration::from_millis(20);
+
+/// Buffers kept for the next writes.
+const SPARE_BUFFERS: usize = 1024;
+
+/// The token of wake-ups from other threads.
+const WAKE: mio::Token = mio::Token(usize::MAX);
+
+/// Why the engine ends before it is told to.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A front end cannot begin.
+    #[error("{name} cannot be served")]
+    Start {
+        /// Which.
+        name: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The operating system's poll.
+    #[error("the sockets cannot be watched")]
+    Poll(#[source] io::Error),
+    /// Bytes cannot be kept.
+    #[error("the drives' bytes cannot be kept")]
+    Media(#[source] io::Error),
+    /// The journal cannot be written.
+    #[error("the journal cannot be written")]
+    Journal(#[source] io::Error),
+}
+
+/// A request under way.
+struct Pending {
+    front: usize,
+    request: Request,
+    payload: Payload,
+    /// Where a read has found its slots.
+    found: Vec<Slot>,
+    kept: Vec<Kept>,
+    asked: SimTime,
+    /// Whether it is under way; its place is free otherwise.
+    taken: bool,
+}
+
+/// Something that looks at the engine now and then: figures, controls.
+pub trait Companion {
+    /// Called once a turn. What it asks to be done to the box is done at once.
+    fn turn(&mut self, cabin: &mut Cabin<'_>);
+}
+
+/// What a companion may do.
+pub struct Cabin<'a> {
+    session: &'a mut Session,
+    now: SimTime,
+    elapsed: Duration,
+    lateness: &'a Lateness,
+    exports: &'a [Export],
+    changed: bool,
+}
+
+impl Cabin<'_> {
+    /// Does something to the box, now.
+    ///
+    /// Errors: as [`Session::control`].
+    pub fn control(&mut self, control: Control) -> Result<(), Refused> {
+        self.changed = true;
+        self.session.control(self.now, control)
+    }
+
+    /// The box, to take figures of.
+    pub fn session(&mut self) -> &mut Session {
+        self.session
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Time on the wall since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// How late answers were so far.
+    pub fn lateness(&self) -> &Lateness {
+        self.lateness
+    }
+
+    /// The drives that clients see.
+    pub fn exports(&self) -> &[Export] {
+        self.exports
+    }
+}
+
+/// Runs a box, its media and its front ends.
+pub struct Engine {
+    session: Session,
+    media: Media,
+    pace: Paced,
+    fronts: Vec<Box<dyn FrontEnd>>,
+    companions: Vec<Box<dyn Companion>>,
+    exports: Vec<Export>,
+    journal: Option<Box<dyn Write>>,
+    poll: mio::Poll,
+    waker: Arc<mio::Waker>,
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+    inbox: Vec<Inbound>,
+    effects: Vec<LiveEffect>,
+    spare: Vec<Vec<u8>>,
+    lateness: Lateness,
+    /// As clients had it: from the request to its answer, in virtual time.
+    latency: LatencyHistogram,
+    requests: [u64; 4],
+    bytes: [u64; 2],
+}
+
+impl Engine {
+    /// An engine around a box that has not run and its media, which shows clients `exports` of its drives.
+    ///
+    /// Errors: those of the operating system.
+    pub fn new(session: Session, media: Media, exports: &[u16], tempo: Tempo) -> io::Result<Self> {
+        let world = session.world();
+        let export = |&drive: &u16| {
+            let config = world.config(drive);
+            Export { drive, slots: config.ftl.logical_slots, protected: config.power_loss_protection }
+        };
+        let exports = exports.iter().map(export).collect();
+        let poll = mio::Poll::new()?;
+        let waker = Arc::new(mio::Waker::new(poll.registry(), WAKE)?);
+        Ok(Self {
+            session,
+            media,
+            pace: Paced::new(tempo),
+            fronts: Vec::new(),
+            companions: Vec::new(),
+            exports,
+            journal: None,
+            poll,
+            waker,
+            pending: Vec::new(),
+            free: Vec::new(),
+            inbox: Vec::new(),
+            effects: Vec::new(),
+            spare: Vec::new(),
+            lateness: Lateness::default(),
+            latency: LatencyHistogram::new(),
+            requests: [0; 4],
+            bytes: [0; 2],
+        })
+    }
+
+    /// Adds a way for clients to reach the box.
+    pub fn add_front(&mut self, front: Box<dyn FrontEnd>) {
+        self.fronts.push(front);
+    }
+
+    /// Adds something that looks at the engine now and then.
+    pub fn add_companion(&mut self, companion: Box<dyn Companion>) {
+        self.companions.push(companion);
+    }
+
+    /// Writes the session's journal to `out` as it grows.
+    pub fn set_journal(&mut self, out: Box<dyn Write>) {
+        self.journal = Some(out);
+    }
+
+    /// Ends a sleep of the engine, from any thread: a queue inside the program has something, or it should stop.
+    pub fn waker(&self) -> Arc<mio::Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    /// The drives that clients see.
+    pub fn exports(&self) -> &[Export] {
+        &self.exports
+    }
+
+    /// Serves until `stop` says so, and returns what was done.
+    ///
+    /// Errors: a front end that cannot begin, and whatever makes it impossible to go on. The media are closed in order
+    /// only without one.
+    pub fn run(mut self, mut stop: impl FnMut(Duration) -> bool) -> Result<Report, EngineError> {
+        self.lateness.noise = noise(NOISE_SPAN);
+        self.pace = Paced::new(self.pace.tempo());
+        for number in 0..self.fronts.len() {
+            self.with_front(number, |front, desk| {
+                front.start(desk).map_err(|source| EngineError::Start { name: front.name(), source })
+            })?;
+        }
+        let mut events = mio::Events::with_capacity(1024);
+        while !stop(self.pace.elapsed()) {
+            let busy = self.turn(&mut events)?;
+            self.wait(busy, &mut events)?;
+        }
+        self.finish()
+    }
+
+    /// One turn; returns whether there is more to do at once.
+    fn turn(&mut self, events: &mut mio::Events) -> Result<bool, EngineError> {
+        self.pace.want(self.session.world().in_flight() > 0);
+        let most = if self.pace.tempo() == Tempo::Off { EVENTS_PER_FREE_TURN } else { EVENTS_PER_TURN };
+        let ran = self.session.run(&mut self.pace, most);
+        self.follow()?;
+        for event in events.iter().filter(|event| event.token() != WAKE) {
+            let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
+            let readable = event.is_readable() || event.is_read_closed() || event.is_error();
+            let writable = event.is_writable() || event.is_write_closed();
+            if number < self.fronts.len() {
+                self.with_front(number, |front, desk| front.ready(key, readable, writable, desk));
+            }
+        }
+        events.clear();
+        let mut more = ran == most;
+        for number in 0..self.fronts.len() {
+            more |= self.with_front(number, |front, desk| front.turn(desk));
+        }
+        more |= !self.inbox.is_empty();
+        self.take_in();
+        self.accompany();
+        self.follow()?;
+        for number in 0..self.fronts.len() {
+            self.with_front(number, |front, desk| front.send(desk));
+        }
+        self.write_journal()?;
+        Ok(more)
+    }
+
+    /// Looks at the sockets, and sleeps until something is there or due if there is nothing to do.
+    fn wait(&mut self, busy: bool, events: &mut mio::Events) -> Result<(), EngineError> {
+        let timeout = if busy { Duration::ZERO } else { self.sleep_time() };
+        match self.poll.poll(events, Some(timeout)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            result => result.map_err(EngineError::Poll),
+        }
+    }
+
+    fn sleep_time(&self) -> Duration {
+        let elapsed = self.pace.elapsed();
+        let timers = self.fronts.iter().filter_map(|front| front.wake_at()).map(|at| at.saturating_sub(elapsed));
+        let due = match self.pace.tempo() {
+            Tempo::Scaled(_) => self.session.world().next_due().and_then(|due| self.pace.until(due)),
+            Tempo::Off if self.session.world().in_flight() > 0 => Some(Duration::ZERO),
+            Tempo::Off => None,
+        };
+        let least = timers.chain(due).min().unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        if least < SPIN_BELOW { Duration::ZERO } else { least - SPIN_MARGIN }
+    }
+
+    /// Lets one front end work with a desk.
+    fn with_front<R>(&mut self, number: usize, act: impl FnOnce(&mut dyn FrontEnd, &mut Desk<'_>) -> R) -> R {
+        let mut desk = Desk {
+            registry: self.poll.registry(),
+            keys: number * KEYS_MAX,
+            elapsed: self.pace.elapsed(),
+            exports: &self.exports,
+            inbox: &mut self.inbox,
+            spare: &mut self.spare,
+            front: number,
+        };
+        act(self.fronts[number].as_mut(), &mut desk)
+    }
+
+    /// The time at which something is done to the box now: what is due by then has happened.
+    fn moment(&self) -> SimTime {
+        let world = self.session.world();
+        let clock = self.pace.now().unwrap_or(world.now()).max(world.now());
+        match world.next_due() {
+            // Behind the clock: the box has not come that far.
+            Some(due) if due <= clock => world.now(),
+            _ => clock,
+        }
+    }
+
+    /// Hands what was asked over to the box.
+    fn take_in(&mut self) {
+        if self.inbox.is_empty() {
+            return;
+        }
+        let now = self.moment();
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for inbound in inbox.drain(..) {
+            match inbound {
+                Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
+                Inbound::GiveUp { front, tag } => {
+                    // Seldom, so that no table is kept for it.
+                    let is_it =
+                        |pending: &Pending| pending.taken && (pending.front, pending.request.tag) == (front, tag);
+                    if let Some(token) = self.pending.iter().position(is_it) {
+                        let dropped = self.session.control(now, Control::Drop { token: token as u32 });
+                        debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
+                    }
+                }
+            }
+        }
+        self.inbox = inbox;
+    }
+
+    fn ask(&mut self, now: SimTime, front: usize, request: Request, payload: Payload) {
+        let Request { drive, operation, first, count, .. } = request;
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(Pending {
+                front,
+                request,
+                payload: Payload::None,
+                found: Vec::new(),
+                kept: Vec::new(),
+                asked: now,
+                taken: false,
+            });
+            (self.pending.len() - 1) as u32
+        });
+        let pending = &mut self.pending[token as usize];
+        (pending.front, pending.request, pending.payload) = (front, request, payload);
+        (pending.asked, pending.taken) = (now, true);
+        pending.kept.clear();
+        pending.found.clear();
+        if operation == Operation::Read {
+            pending.found.resize(count as usize, Slot::NONE);
+        }
+        let asked = self.session.ask(now, Ask { token, drive, operation, first, count });
+        asked.expect("the desk takes only what the box takes");
+    }
+
+    /// Lets companions look and act.
+    fn accompany(&mut self) {
+        let mut companions = std::mem::take(&mut self.companions);
+        for companion in &mut companions {
+            let now = self.moment();
+            let mut cabin = Cabin {
+                session: &mut self.session,
+                now,
+                elapsed: self.pace.elapsed(),
+                lateness: &self.lateness,
+                exports: &self.exports,
+                changed: false,
+            };
+            companion.turn(&mut cabin);
+            if cabin.changed {
+                tracing::debug!(at_us = now.as_ps() / 1_000_000, "something was done to the box");
+            }
+        }
+        self.companions = companions;
+    }
+
+    /// Does what the box tells: moves bytes, hands out answers.
+    fn follow(&mut self) -> Result<(), EngineError> {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.session.take_effects(&mut effects);
+        for effect in effects.drain(..) {
+            match effect {
+                LiveEffect::Payload { drive, movement } => self.move_bytes(drive, &movement)?,
+                LiveEffect::Answered { token, at, answer } => self.answer(token, at, answer),
+                LiveEffect::Gone { drive } => {
+                    tracing::info!(drive, "drive does not answer any more");
+                    (0..self.fronts.len())
+                        .for_each(|front| self.with_front(front, |front, desk| front.gone(drive, desk)));
+                }
+                LiveEffect::Back { drive } => {
+                    tracing::info!(drive, "drive is back");
+                    (0..self.fronts.len())
+                        .for_each(|front| self.with_front(front, |front, desk| front.back(drive, desk)));
+                }
+            }
+        }
+        self.effects = effects;
+        Ok(())
+    }
+
+    #[inline]
+    fn move_bytes(&mut self, drive: u16, movement: &Movement) -> Result<(), EngineError> {
+        match *movement {
+            Movement::Read { tag, place, slot } => {
+                let pending = &mut self.pending[tag as usize];
+                pending.found[place as usize] = slot;
+                // What an attempt before this one was promised.
+                pending.kept.retain(|kept| kept.place != place);
+                return Ok(());
+            }
+            Movement::Erased { superblock } => self.keep_promises(drive, superblock),
+            _ => {}
+        }
+        let pending = &self.pending;
+        let payload = || match *movement {
+            Movement::Written { tag, place, .. } => match &pending[tag as usize].payload {
+                Payload::Bytes(bytes) => {
+                    let first = place as usize * flashyard_flash::SLOT_BYTES as usize;
+                    Some(&bytes[first..first + flashyard_flash::SLOT_BYTES as usize])
+                }
+                Payload::Zeros | Payload::None => None,
+            },
+            _ => None,
+        };
+        self.media.follow(drive, movement, payload).map_err(EngineError::Media)
+    }
+
+    /// Copies what reads under way were promised of a superblock that is about to be erased.
+    #[cold]
+    fn keep_promises(&mut self, drive: u16, superblock: u32) {
+        let media = self.media.drive(drive);
+        let reads = self.pending.iter_mut().filter(|pending| pending.taken && pending.request.drive == drive);
+        for Pending { found, kept, .. } in reads {
+            for (place, &slot) in (0..).zip(found.iter()) {
+                if slot.is_some()
+                    && media.layout().split(slot).0 == superblock
+                    && kept.iter().all(|kept| kept.place != place)
+                {
+                    kept.push(Kept { place, bytes: media.slot(slot).into() });
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, token: u32, at: SimTime, answer: Answer) {
+        if let Some(late) = self.pace.late(at) {
+            self.lateness.answers.record(late);
+        }
+        let pending = &mut self.pending[token as usize];
+        let Request { tag, drive, operation, count, .. } = pending.request;
+        let is_read = operation == Operation::Read && answer == Answer::Done;
+        let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
+        self.fronts[pending.front].answered(Answered { tag, answer, data });
+        pending.taken = false;
+        self.latency.record(at.since(pending.asked));
+        self.free.push(token);
+        let bytes = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
+        let kind = match operation {
+            Operation::Read => 0,
+            Operation::Write => 1,
+            Operation::Trim => 2,
+            Operation::Flush => 3,
+        };
+        self.requests[kind] += 1;
+        if let Some(moved) = self.bytes.get_mut(kind) {
+            *moved += bytes;
+        }
+        if let Payload::Bytes(buffer) = std::mem::replace(&mut pending.payload, Payload::None)
+            && self.spare.len() < SPARE_BUFFERS
+        {
+            self.spare.push(buffer);
+        }
+    }
+
+    fn write_journal(&mut self) -> Result<(), EngineError> {
+        let Some(out) = &mut self.journal else { return Ok(()) };
+        let bytes = self.session.take_journal();
+        if bytes.is_empty() { Ok(()) } else { out.write_all(&bytes).map_err(EngineError::Journal) }
+    }
+
+    fn finish(mut self) -> Result<Report, EngineError> {
+        self.fronts.iter_mut().for_each(|front| front.stop());
+        for number in 0..self.fronts.len() {
+            self.with_front(number, |front, desk| front.send(desk));
+        }
+        self.session.end();
+        self.write_journal()?;
+        if let Some(out) = &mut self.journal {
+            out.flush().map_err(EngineError::Journal)?;
+        }
+        let world = self.session.world();
+        let report = Report {
+            elapsed: self.pace.elapsed(),
+            simulated: world.now().since(SimTime::ZERO),
+            requests: self.requests,
+            bytes: self.bytes,
+            unanswered: world.in_flight(),
+            latency: self.latency,
+            lateness: self.lateness,
+            digest: self.session.digest(),
+            events: world.steps(),
+        };
+        self.media.close().map_err(EngineError::Media)?;
+        Ok(report)
+    }
+}

@@ -1,0 +1,202 @@
+//! What stands between clients and the engine: a protocol of the network, or a queue inside the program.
+//!
+//! # One turn
+//!
+//! The engine has one thread. In every turn it lets the box do what is due, hands answers out
+//! ([`FrontEnd::answered`]), looks at the sockets ([`FrontEnd::ready`] for each that has something,
+//! [`FrontEnd::turn`] once for everything else), takes in what was asked at the [`Desk`] meanwhile, and lets
+//! everything be sent ([`FrontEnd::send`]). Nothing may block, and nothing needs a lock.
+//!
+//! # A request
+//!
+//! ```text
+//! ready/turn: desk.ask(Request { tag, .. }, payload)   payload: a buffer from desk.buffer(bytes), filled
+//!      … virtual time …
+//! answered(Answered { tag, answer, data })             data.slices(): a read's bytes where they lie, no copy
+//! send()                                               vectored writes of what answered() has queued
+//! ```
+//!
+//! The slices of an answer are valid during the call only: what the socket does not take at once must be copied.
+//! Tags are the front end's own; two requests under way have different ones.
+//!
+//! # Drives that go away
+//!
+//! A box holds requests for a drive that is away until it is back. A client whose connection was closed must not find
+//! them carried out later, after newer writes of its own: whoever closes a connection calls [`Desk::give_up`] for each
+//! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
+
+use crate::media::Data;
+use flashyard_blk::Operation;
+use flashyard_systems::jbof::{Answer, Refused};
+use std::io;
+use std::time::Duration;
+
+/// One request of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The front end's number.
+    pub tag: u64,
+    /// Which drive of the box.
+    pub drive: u16,
+    /// What to do.
+    pub operation: Operation,
+    /// First slot of 4 KiB.
+    pub first: u32,
+    /// Slots; means nothing for a flush.
+    pub count: u32,
+}
+
+/// Payload of a write.
+#[derive(Debug)]
+pub enum Payload {
+    /// None: for everything but writes.
+    None,
+    /// Zeros, however many slots.
+    Zeros,
+    /// The bytes of all slots, in order.
+    Bytes(Vec<u8>),
+}
+
+/// A request that has ended.
+pub struct Answered<'a> {
+    /// The front end's number.
+    pub tag: u64,
+    /// Carried out, or given up.
+    pub answer: Answer,
+    /// What a read has found; nothing for everything else.
+    pub data: Data<'a>,
+}
+
+/// A drive as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Its number in the box.
+    pub drive: u16,
+    /// Slots of 4 KiB.
+    pub slots: u32,
+    /// Whether acknowledged writes survive without a flush.
+    pub protected: bool,
+}
+
+/// Where front ends hand in requests.
+pub struct Desk<'a> {
+    pub(crate) registry: &'a mio::Registry,
+    pub(crate) keys: usize,
+    pub(crate) elapsed: Duration,
+    pub(crate) exports: &'a [Export],
+    pub(crate) inbox: &'a mut Vec<Inbound>,
+    pub(crate) spare: &'a mut Vec<Vec<u8>>,
+    pub(crate) front: usize,
+}
+
+/// What a front end has handed in.
+pub(crate) enum Inbound {
+    Ask { front: usize, request: Request, payload: Payload },
+    GiveUp { front: usize, tag: u64 },
+}
+
+/// Sockets of one front end at most: its keys are below this.
+pub const KEYS_MAX: usize = 1 << 16;
+
+impl Desk<'_> {
+    /// Takes a request in, at the end of this part of the turn. The answer comes as [`FrontEnd::answered`], never
+    /// during this call.
+    ///
+    /// Errors: a drive that is not exported, slots that it does not have, payload of another length.
+    pub fn ask(&mut self, request: Request, payload: Payload) -> Result<(), Refused> {
+        let drives = self.exports.len() as u16;
+        let export = self.exports.iter().find(|export| export.drive == request.drive);
+        let slots = export.ok_or(Refused::NoDrive { drive: request.drive, drives })?.slots;
+        let Request { operation, first, count, .. } = request;
+        let beyond = u64::from(first) + u64::from(count) > u64::from(slots);
+        let expected = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
+        let fits = match (&payload, operation) {
+            (Payload::Bytes(bytes), Operation::Write) => bytes.len() as u64 == expected,
+            (Payload::Zeros, Operation::Write) => true,
+            (Payload::None, Operation::Read | Operation::Trim | Operation::Flush) => true,
+            _ => false,
+        };
+        if !fits || (operation != Operation::Flush && (count == 0 || beyond)) {
+            return Err(Refused::Slots { first, count, slots });
+        }
+        self.inbox.push(Inbound::Ask { front: self.front, request, payload });
+        Ok(())
+    }
+
+    /// Gives a request up: it is answered as soon as nothing can come of it any more.
+    pub fn give_up(&mut self, tag: u64) {
+        self.inbox.push(Inbound::GiveUp { front: self.front, tag });
+    }
+
+    /// An empty buffer with room for `bytes`; buffers of payload come back here.
+    pub fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.reserve(bytes);
+        buffer
+    }
+
+    /// Where sockets are registered, under [`Desk::token`].
+    pub fn registry(&self) -> &mio::Registry {
+        self.registry
+    }
+
+    /// The token under which the front end's socket `key` (below [`KEYS_MAX`]) is registered.
+    pub fn token(&self, key: usize) -> mio::Token {
+        assert!(key < KEYS_MAX, "key {key} of a front end that may have {KEYS_MAX}");
+        mio::Token(self.keys + key)
+    }
+
+    /// Time on the wall since the engine began: for keep-alive timers, which do not scale.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// The drives that clients may see.
+    pub fn exports(&self) -> &[Export] {
+        self.exports
+    }
+}
+
+/// A way for clients to reach the box. See the page of this module for the order of calls.
+pub trait FrontEnd {
+    /// What it is, for logs and reports.
+    fn name(&self) -> String;
+
+    /// The engine begins: listening sockets are registered here.
+    ///
+    /// Errors: those of the sockets, which end the program.
+    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()>;
+
+    /// Socket `key` may have become readable or writable. Readiness is told once for each change: read until
+    /// [`io::ErrorKind::WouldBlock`], or go on in [`FrontEnd::turn`].
+    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>);
+
+    /// Everything else, once a turn: timers, queues inside the program, sockets that were not read to the end.
+    /// Returns whether there is more to do at once, so that the engine must not sleep.
+    fn turn(&mut self, desk: &mut Desk<'_>) -> bool;
+
+    /// A request has ended.
+    fn answered(&mut self, answered: Answered<'_>);
+
+    /// Everything of this turn was answered: sends it.
+    fn send(&mut self, desk: &mut Desk<'_>);
+
+    /// When [`FrontEnd::turn`] must be called at the latest, as [`Desk::elapsed`] counts.
+    fn wake_at(&self) -> Option<Duration> {
+        None
+    }
+
+    /// A drive does not answer any more: pulled, without power, or without its link.
+    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
+        let _ = (drive, desk);
+    }
+
+    /// A drive that was gone is back.
+    fn back(&mut self, drive: u16, desk: &mut Desk<'_>) {
+        let _ = (drive, desk);
+    }
+
+    /// The engine ends: says goodbye where the protocol has a word for it.
+    fn stop(&mut self) {}
+}

@@ -1,0 +1,30 @@
+//! A box of drives under the wall clock, with real bytes: the same firmware that runs in virtual time serves clients.
+//!
+//! What it does: paces the box by the clock ([`Tempo`]), keeps the drives' bytes by physical slot in memory or in a
+//! directory ([`Media`]), lets clients in through front ends ([`FrontEnd`]), and runs all of that on one thread
+//! ([`Engine`]).
+//!
+//! The path of a request: a front end hands it in at its [`Desk`] → the box takes it (`systems/jbof/live.rs`) → its
+//! drive tells where bytes go, slot by slot, and the media follow → the answer is due, the clock has come so far, and
+//! the front end gets it with slices of the media.
+//!
+//! What it does not do: protocols of the network, which are front ends of their own.
+//!
+//! Invariants: bytes of a write are in the media before its answer; what a read was promised is not overwritten before
+//! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
+
+mod channel;
+mod clock;
+mod engine;
+mod front;
+mod load;
+mod media;
+mod report;
+
+pub use channel::{ChannelFront, Client, ClientError, Reply};
+pub use clock::{Lateness, Paced, Tempo, noise};
+pub use engine::{Cabin, Companion, Engine, EngineError};
+pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Request};
+pub use load::{Load, LoadReport, run_load, stamped};
+pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
+pub use report::Report;

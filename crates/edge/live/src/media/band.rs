@@ -1,0 +1,174 @@
+//! The out-of-band area of one drive: a record for each physical slot, and a header for each superblock.
+//!
+//! ```text
+//! 0        identity, one page (directory.rs)
+//! 4096     a header of 32 bytes for each superblock, to the end of a page
+//!          a record of 24 bytes for each slot
+//! ```
+//!
+//! All numbers are little endian. A record ends with a checksum over itself and its slot number: one that was written
+//! in part, or strayed, is seen. A record that was ever written says that its slot is used, whether or not it is whole.
+
+use super::mapping::Mapping;
+use flashyard_flash::Layout;
+use flashyard_ftl::Stream;
+use std::io;
+
+/// Bytes before the headers.
+pub(crate) const IDENTITY_BYTES: usize = 4096;
+const HEADER_BYTES: usize = 32;
+const RECORD_BYTES: usize = 24;
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Payload.
+    Data,
+    /// Zeros, without a copy of them.
+    Zeros,
+    /// Nothing that is current.
+    Dead,
+}
+
+/// What is known of a written slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) sequence: u64,
+    pub(crate) logical: u32,
+    pub(crate) state: State,
+    /// Checksum of the payload.
+    pub(crate) checksum: u32,
+}
+
+/// What is known of a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) used: bool,
+    pub(crate) stream: Stream,
+    pub(crate) single_level: bool,
+    pub(crate) erases: u32,
+    /// The sequence number of its opening.
+    pub(crate) opened: u64,
+}
+
+impl Header {
+    /// A superblock that was never used.
+    pub(crate) const NEW: Self = Self { used: false, stream: Stream::Host, single_level: false, erases: 0, opened: 0 };
+}
+
+/// What was found where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The slot was not written since its superblock was erased.
+    Nothing,
+    /// A record that is whole.
+    Whole(Record),
+    /// A record that was written in part.
+    Torn,
+}
+
+/// The out-of-band area of one drive.
+#[derive(Debug)]
+pub(crate) struct Band {
+    pub(crate) mapping: Mapping,
+    layout: Layout,
+    records: usize,
+}
+
+impl Band {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(layout: &Layout) -> usize {
+        let slots = layout.superblocks as usize * layout.slots_per_superblock as usize;
+        Self::first_record(layout) + slots * RECORD_BYTES
+    }
+
+    fn first_record(layout: &Layout) -> usize {
+        IDENTITY_BYTES + (layout.superblocks as usize * HEADER_BYTES).next_multiple_of(4096)
+    }
+
+    /// The area in `mapping`, which has at least [`Band::bytes`].
+    pub(crate) fn new(mapping: Mapping, layout: Layout) -> Self {
+        Self { mapping, layout, records: Self::first_record(&layout) }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, slot: u32, record: &Record) {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[0..8].copy_from_slice(&record.sequence.to_le_bytes());
+        bytes[8..12].copy_from_slice(&record.logical.to_le_bytes());
+        let state: u32 = match record.state {
+            State::Data => 1,
+            State::Zeros => 2,
+            State::Dead => 3,
+        };
+        bytes[12..16].copy_from_slice(&state.to_le_bytes());
+        bytes[16..20].copy_from_slice(&record.checksum.to_le_bytes());
+        let check = check(slot, &bytes);
+        bytes[20..24].copy_from_slice(&check.to_le_bytes());
+        let at = self.at(slot);
+        self.mapping.bytes_mut()[at..at + RECORD_BYTES].copy_from_slice(&bytes);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> Found {
+        let at = self.at(slot);
+        let bytes = &self.mapping.bytes()[at..at + RECORD_BYTES];
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Found::Nothing;
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let state = match word(12) {
+            1 => State::Data,
+            2 => State::Zeros,
+            3 => State::Dead,
+            _ => return Found::Torn,
+        };
+        if word(20) != check(slot, bytes) {
+            return Found::Torn;
+        }
+        let sequence = u64::from(word(0)) | u64::from(word(4)) << 32;
+        Found::Whole(Record { sequence, logical: word(8), state, checksum: word(16) })
+    }
+
+    /// Zeroes the records of a superblock.
+    pub(crate) fn forget(&mut self, superblock: u32) -> io::Result<()> {
+        let first = self.at(superblock * self.layout.slots_per_superblock);
+        self.mapping.discard(first..first + self.layout.slots_per_superblock as usize * RECORD_BYTES)
+    }
+
+    pub(crate) fn set_header(&mut self, superblock: u32, header: &Header) {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = u8::from(header.used);
+        bytes[1] = header.stream as u8;
+        bytes[2] = u8::from(header.single_level);
+        bytes[4..8].copy_from_slice(&header.erases.to_le_bytes());
+        bytes[8..16].copy_from_slice(&header.opened.to_le_bytes());
+        let at = IDENTITY_BYTES + superblock as usize * HEADER_BYTES;
+        self.mapping.bytes_mut()[at..at + HEADER_BYTES].copy_from_slice(&bytes);
+    }
+
+    pub(crate) fn header(&self, superblock: u32) -> Header {
+        let at = IDENTITY_BYTES + superblock as usize * HEADER_BYTES;
+        let bytes = &self.mapping.bytes()[at..at + HEADER_BYTES];
+        let mut opened = [0; 8];
+        opened.copy_from_slice(&bytes[8..16]);
+        Header {
+            used: bytes[0] != 0,
+            stream: if bytes[1] == Stream::Moved as u8 { Stream::Moved } else { Stream::Host },
+            single_level: bytes[2] != 0,
+            erases: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            opened: u64::from_le_bytes(opened),
+        }
+    }
+
+    #[inline]
+    fn at(&self, slot: u32) -> usize {
+        self.records + slot as usize * RECORD_BYTES
+    }
+}
+
+/// Checksum of a record: everything before the checksum, and where it belongs.
+#[inline]
+fn check(slot: u32, record: &[u8]) -> u32 {
+    crc32c::crc32c_append(slot.wrapping_add(1), &record[..20])
+}

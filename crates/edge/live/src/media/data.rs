@@ -1,0 +1,73 @@
+//! What a read has found, as slices of the media.
+
+use super::drive::{BYTES, DriveMedia};
+use flashyard_flash::Slot;
+
+/// A slot whose superblock was erased before its reader was answered: the bytes that it was promised.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) place: u32,
+    pub(crate) bytes: Box<[u8]>,
+}
+
+/// The bytes of a read, where they lie.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    media: Option<&'a DriveMedia>,
+    found: &'a [Slot],
+    kept: &'a [Kept],
+}
+
+impl<'a> Data<'a> {
+    /// No bytes: the answer to everything but a read.
+    pub const NONE: Self = Self { media: None, found: &[], kept: &[] };
+
+    pub(crate) fn new(media: &'a DriveMedia, found: &'a [Slot], kept: &'a [Kept]) -> Self {
+        Self { media: Some(media), found, kept }
+    }
+
+    /// Bytes in all.
+    pub fn len(&self) -> usize {
+        self.found.len() * BYTES
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The bytes in order: as few slices as the places of the slots allow, each of whole slots.
+    pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let Self { media, found, kept } = *self;
+        let mut place = 0;
+        std::iter::from_fn(move || {
+            let media = media?;
+            let &slot = found.get(place)?;
+            // Seldom any, and never many.
+            if let Some(kept) = kept.iter().find(|kept| kept.place as usize == place) {
+                place += 1;
+                return Some(&kept.bytes[..]);
+            }
+            if !media.has_payload(slot) {
+                place += 1;
+                return Some(media.slot(Slot::NONE));
+            }
+            let mut count = 1;
+            while let Some(&next) = found.get(place + count)
+                && next.is_some()
+                && next.get() == slot.get() + count as u32
+                && kept.is_empty()
+                && media.has_payload(next)
+            {
+                count += 1;
+            }
+            place += count;
+            Some(media.run(slot, count))
+        })
+    }
+
+    /// Copies the bytes to the end of `into`.
+    pub fn copy_to(&self, into: &mut Vec<u8>) {
+        self.slices().for_each(|slice| into.extend_from_slice(slice));
+    }
+}

@@ -1,0 +1,178 @@
+//! The bytes of one drive by physical slot, which follow what its data-end tells of payload.
+
+use super::band::{Band, Found, Header, Record, State};
+use super::mapping::Mapping;
+use flashyard_flash::{Layout, SLOT_BYTES, Slot};
+use flashyard_ftl::{Stream, SuperblockContents};
+use std::io;
+
+/// Bytes of a slot.
+pub(crate) const BYTES: usize = SLOT_BYTES as usize;
+
+/// What a slot without payload reads as.
+static ZEROS: [u8; BYTES] = [0; BYTES];
+
+/// The bytes of one drive.
+#[derive(Debug)]
+pub struct DriveMedia {
+    layout: Layout,
+    pub(super) payload: Mapping,
+    pub(super) band: Band,
+    /// Number of the last slot written.
+    pub(super) sequence: u64,
+    /// Whether payload gets checksums: it outlives the process.
+    pub(super) checked: bool,
+}
+
+impl DriveMedia {
+    /// A drive in memory.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn memory(layout: Layout) -> io::Result<Self> {
+        let payload = Mapping::memory(Self::payload_bytes(&layout))?;
+        let band = Band::new(Mapping::memory(Band::bytes(&layout))?, layout);
+        Ok(Self { layout, payload, band, sequence: 0, checked: false })
+    }
+
+    pub(super) fn of(layout: Layout, payload: Mapping, band: Mapping) -> Self {
+        Self { layout, payload, band: Band::new(band, layout), sequence: 0, checked: true }
+    }
+
+    pub(super) fn payload_bytes(layout: &Layout) -> usize {
+        layout.superblocks as usize * layout.slots_per_superblock as usize * BYTES
+    }
+
+    /// Slot arithmetic of the drive.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What `slot` holds: zeros where nothing was written, and for [`Slot::NONE`].
+    #[inline]
+    pub fn slot(&self, slot: Slot) -> &[u8] {
+        if self.has_payload(slot) { self.bytes(slot) } else { &ZEROS }
+    }
+
+    /// Whether there are bytes for `slot` in the mapping.
+    #[inline]
+    pub(super) fn has_payload(&self, slot: Slot) -> bool {
+        slot.is_some()
+            && matches!(self.band.get(slot.get()), Found::Whole(Record { state, .. }) if state != State::Zeros)
+    }
+
+    /// The bytes in the mapping from `slot` on, of so many slots.
+    #[inline]
+    pub(super) fn run(&self, slot: Slot, count: usize) -> &[u8] {
+        let first = slot.get() as usize * BYTES;
+        &self.payload.bytes()[first..first + count * BYTES]
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self, slot: Slot) -> &[u8] {
+        self.run(slot, 1)
+    }
+
+    /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.
+    pub(super) fn adopt(&mut self, contents: &[SuperblockContents]) {
+        let mut order: Vec<_> = (0..).zip(contents).collect();
+        // Superblocks are numbered in the order in which they were opened.
+        order.sort_by_key(|(_, contents)| contents.used.as_ref().map_or(0, |used| used.opened));
+        for (superblock, contents) in order {
+            let erases = contents.erases;
+            let Some(used) = &contents.used else {
+                self.band.set_header(superblock, &Header { erases, ..Header::NEW });
+                continue;
+            };
+            self.sequence += 1;
+            let (stream, single_level) = (used.stream, used.single_level);
+            self.band
+                .set_header(superblock, &Header { used: true, stream, single_level, erases, opened: self.sequence });
+            let mut valid = used.valid.iter().peekable();
+            for index in 0..used.written {
+                self.sequence += 1;
+                let current = valid.next_if(|entry| entry.0 == index);
+                let state = if current.is_some() { State::Zeros } else { State::Dead };
+                let logical = current.map_or(u32::MAX, |entry| entry.1);
+                let record = Record { sequence: self.sequence, logical, state, checksum: 0 };
+                self.band.set(self.layout.slot(superblock, index).get(), &record);
+            }
+        }
+    }
+
+    /// A superblock is opened.
+    pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) {
+        self.sequence += 1;
+        let erases = self.band.header(superblock).erases;
+        self.band.set_header(superblock, &Header { used: true, stream, single_level, erases, opened: self.sequence });
+    }
+
+    /// A slot of a write goes to its place; `None` stands for zeros. Payload first, then what says that it is there,
+    /// then what says that the old copy is not current: whatever moment the process ends at, one of both is.
+    #[inline]
+    pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) {
+        let (mut state, mut checksum) = (State::Zeros, 0);
+        if let Some(payload) = payload {
+            let first = slot.get() as usize * BYTES;
+            self.payload.bytes_mut()[first..first + BYTES].copy_from_slice(payload);
+            state = State::Data;
+            checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
+        }
+        self.written(logical, slot, before, state, checksum);
+    }
+
+    /// Reclaim has moved a slot.
+    pub(super) fn moved(&mut self, logical: u32, from: Slot, to: Slot) {
+        let Found::Whole(record) = self.band.get(from.get()) else {
+            return self.written(logical, to, from, State::Zeros, 0);
+        };
+        if record.state != State::Zeros {
+            let (first, target) = (from.get() as usize * BYTES, to.get() as usize * BYTES);
+            self.payload.bytes_mut().copy_within(first..first + BYTES, target);
+        }
+        let state = if record.state == State::Zeros { State::Zeros } else { State::Data };
+        self.written(logical, to, from, state, record.checksum);
+    }
+
+    fn written(&mut self, logical: u32, slot: Slot, before: Slot, state: State, checksum: u32) {
+        self.sequence += 1;
+        self.band.set(slot.get(), &Record { sequence: self.sequence, logical, state, checksum });
+        self.kill(logical, before);
+    }
+
+    /// A logical slot was deallocated.
+    pub(super) fn trimmed(&mut self, logical: u32, before: Slot) {
+        self.kill(logical, before);
+    }
+
+    /// The data of `logical` in `slot` is no longer current. Readers that were promised it still find it.
+    fn kill(&mut self, logical: u32, slot: Slot) {
+        if slot.is_some()
+            && let Found::Whole(record) = self.band.get(slot.get())
+            // A map that was led astray may name a slot that is another's.
+            && record.logical == logical
+        {
+            let state = if record.state == State::Zeros { State::Zeros } else { State::Dead };
+            // Zeros stay zeros for readers, but belong to nobody.
+            self.band.set(slot.get(), &Record { logical: u32::MAX, state, ..record });
+        }
+    }
+
+    /// A superblock was erased.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn erased(&mut self, superblock: u32) -> io::Result<()> {
+        let slots = self.layout.slots_per_superblock as usize;
+        let first = superblock as usize * slots * BYTES;
+        self.payload.discard(first..first + slots * BYTES)?;
+        self.band.forget(superblock)?;
+        let erases = self.band.header(superblock).erases + 1;
+        self.band.set_header(superblock, &Header { erases, ..Header::NEW });
+        Ok(())
+    }
+
+    /// Waits until everything is on disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.payload.sync()?;
+        self.band.mapping.sync()
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the bytes are: by physical slot, in memory or in files.
+//!
+//! The box tells what happens to payload, slot by slot and in order; here it is done. Real bytes so take the way that
+//! the firmware takes them, through reclaim and all: a wrong map is seen as wrong data.
+
+mod band;
+mod data;
+mod directory;
+mod drive;
+mod mapping;
+mod recover;
+
+pub use data::Data;
+pub(crate) use data::Kept;
+pub use directory::{DataDirectory, MediaError, Opened, Shape};
+pub use drive::DriveMedia;
+pub use recover::RecoveryReport;
+
+use flashyard_flash::Layout;
+use flashyard_ftl::SuperblockContents;
+use flashyard_ssd::Movement;
+use std::io;
+
+/// The bytes of all drives of a box.
+#[derive(Debug)]
+pub struct Media {
+    drives: Vec<DriveMedia>,
+    /// Keeps the lock of the directory.
+    directory: Option<DataDirectory>,
+}
+
+impl Media {
+    /// Drives in memory, which hold zeros where `contents` say that something is current; one entry for each drive.
+    ///
+    /// Errors: those of the operating system.
+    pub fn memory(drives: &[(Layout, Vec<SuperblockContents>)]) -> io::Result<Self> {
+        let drives = drives.iter().map(|(layout, contents)| {
+            let mut drive = DriveMedia::memory(*layout)?;
+            drive.adopt(contents);
+            Ok(drive)
+        });
+        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None })
+    }
+
+    /// One drive. Panics beyond the drives.
+    pub fn drive(&self, drive: u16) -> &DriveMedia {
+        &self.drives[drive as usize]
+    }
+
+    /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros.
+    ///
+    /// Errors: those of the operating system.
+    #[inline]
+    pub fn follow<'a>(
+        &mut self,
+        drive: u16,
+        movement: &Movement,
+        payload: impl FnOnce() -> Option<&'a [u8]>,
+    ) -> io::Result<()> {
+        let media = &mut self.drives[drive as usize];
+        match *movement {
+            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
+            Movement::Written { logical, slot, before, .. } => media.write(logical, slot, before, payload()),
+            Movement::Moved { logical, from, to } => media.moved(logical, from, to),
+            Movement::Trimmed { logical, before } => media.trimmed(logical, before),
+            Movement::Erased { superblock } => media.erased(superblock)?,
+            Movement::Read { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Writes everything back and notes that the end was in order.
+    ///
+    /// Errors: those of the operating system.
+    pub fn close(self) -> io::Result<()> {
+        self.drives.iter().try_for_each(DriveMedia::sync)?;
+        self.directory.map_or(Ok(()), |directory| directory.close())
+    }
+}
