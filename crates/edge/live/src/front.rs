@@ -29,6 +29,7 @@ use crate::media::Data;
 use flashyard_blk::Operation;
 use flashyard_systems::jbof::{Answer, Refused};
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// One request of a client.
@@ -195,6 +196,14 @@ pub trait FrontEnd {
     /// A drive that was gone is back.
     fn back(&mut self, drive: u16, desk: &mut Desk<'_>) {
         let _ = (drive, desk);
+    }
+
+    /// Takes the port at `address` away, or gives it back; returns whether it is one of this front end's.
+    ///
+    /// Errors: an address that cannot be listened on any more.
+    fn port(&mut self, address: SocketAddr, up: bool, desk: &mut Desk<'_>) -> io::Result<bool> {
+        let _ = (address, up, desk);
+        Ok(false)
     }
 
     /// The engine ends: says goodbye where the protocol has a word for it.

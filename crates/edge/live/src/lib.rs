@@ -19,6 +19,8 @@ mod engine;
 mod front;
 mod load;
 mod media;
+mod nbd;
+mod nvme_tcp;
 mod report;
 
 pub use channel::{ChannelFront, Client, ClientError, Reply};
@@ -27,4 +29,6 @@ pub use engine::{Cabin, Companion, Engine, EngineError};
 pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Request};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
+pub use nbd::{Nbd, NbdAddress};
+pub use nvme_tcp::{ListenError, NvmeTcp};
 pub use report::Report;

@@ -129,6 +129,9 @@ impl Session {
             let found = target.subsystem(nqn, self.port);
             let (index, subsystem) = found.ok_or(wrong(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET)))?;
             subsystem.admits(host).ok_or(Answer::refusal(Status::CONNECT_INVALID_HOST))?;
+            if target.is_away(index) {
+                return Err(Answer { status: Status::CONTROLLER_BUSY, result: 0 });
+            }
             is_static = subsystem.static_controllers;
             Some(index)
         };

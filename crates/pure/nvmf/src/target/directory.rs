@@ -25,6 +25,8 @@ pub struct Target {
     sessions: u64,
     nonces: u64,
     wake: Vec<SessionId>,
+    /// By subsystem: it does not answer.
+    away: Vec<bool>,
 }
 
 impl Target {
@@ -35,6 +37,7 @@ impl Target {
         config.check()?;
         Ok(Self {
             figures: config.subsystems.iter().map(Figures::of).collect(),
+            away: vec![false; config.subsystems.len()],
             config,
             controllers: Vec::new(),
             ana: BTreeMap::new(),
@@ -48,6 +51,22 @@ impl Target {
     /// The configuration in force.
     pub fn config(&self) -> &TargetConfig {
         &self.config
+    }
+
+    /// Takes `subsystem` (its place in the configuration) away, or brings it back. Its controllers end, and hosts that
+    /// connect meanwhile are told to try again later.
+    pub fn set_away(&mut self, subsystem: usize, away: bool) {
+        self.away[subsystem] = away;
+        for index in 0..self.controllers.len() {
+            let of_it = |controller: &Controller| controller.subsystem == Some(subsystem);
+            if away && self.controllers[index].as_ref().is_some_and(of_it) {
+                self.end_controller(index);
+            }
+        }
+    }
+
+    pub(super) fn is_away(&self, subsystem: usize) -> bool {
+        self.away[subsystem]
     }
 
     /// Sets what controllers of `subsystem` (its place in the configuration) report from now on.

@@ -1,0 +1,364 @@
+//! NBD: sockets around the machine of `nbd`. Each drive is an export; TCP or a Unix socket.
+//!
+//! NBD has no word for a drive that goes away: its connections are closed, and clients that know how connect again.
+
+mod stream;
+
+use crate::front::{Answered, Desk, FrontEnd, Payload, Request as Ask};
+use flashyard_blk::Operation;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_nbd::{ErrorCode, Export, Kind, Output, REPLY_BYTES, Request, Session, reply_header};
+use flashyard_systems::jbof::Answer;
+use std::io::{self, Read, Write};
+use stream::{Listener, Stream};
+
+pub use stream::NbdAddress;
+
+/// Bytes read from a socket at once.
+const READ_BYTES: usize = 256 * 1024;
+/// Reads of one turn at most.
+const READS_MAX: u32 = 8;
+/// Nothing more is read while so many bytes wait to be sent.
+const UNSENT_BYTES_MAX: usize = 64 << 20;
+/// Buffers of payload kept for the next writes of a connection.
+const SPARE_BUFFERS: usize = 64;
+
+/// The front end.
+pub struct Nbd {
+    listener: Listener,
+    exports: Vec<Export>,
+    /// Drive of each export.
+    drives: Vec<u16>,
+    gone: Vec<bool>,
+    connections: Vec<Option<Connection>>,
+    readable: Vec<usize>,
+    dirty: Vec<usize>,
+    works: Vec<Option<Work>>,
+    free: Vec<usize>,
+    /// Requests under way of connections that are closed.
+    abandoned: usize,
+    to_flush: Vec<usize>,
+    buffer: Vec<u8>,
+}
+
+struct Connection {
+    stream: Stream,
+    session: Session,
+    output: Output,
+    /// Bytes of `output` that are sent.
+    sent: usize,
+    is_full: bool,
+    has_ended: bool,
+    is_new: bool,
+    under_way: usize,
+}
+
+#[derive(Debug)]
+struct Work {
+    place: Option<usize>,
+    cookie: u64,
+    drive: u16,
+    flush: bool,
+}
+
+impl Nbd {
+    /// Listens on `address`; `drives` are the exports by name, each with the number of its drive and its slots.
+    ///
+    /// Errors: an address that cannot be listened on, such as a socket file that somebody serves already.
+    pub fn new(address: &NbdAddress, drives: &[(String, u16, u32)]) -> io::Result<Self> {
+        let export = |(name, _, slots): &(String, u16, u32)| Export {
+            name: name.clone(),
+            size_bytes: u64::from(*slots) * u64::from(SLOT_BYTES),
+            block_bytes: SLOT_BYTES,
+        };
+        Ok(Self {
+            listener: Listener::open(address)?,
+            exports: drives.iter().map(export).collect(),
+            drives: drives.iter().map(|(_, drive, _)| *drive).collect(),
+            gone: vec![false; drives.len()],
+            connections: Vec::new(),
+            readable: Vec::new(),
+            dirty: Vec::new(),
+            works: Vec::new(),
+            free: Vec::new(),
+            abandoned: 0,
+            to_flush: Vec::new(),
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    /// Where it listens, with the port that was chosen where none was asked for.
+    pub fn address(&self) -> &NbdAddress {
+        self.listener.address()
+    }
+
+    fn accept(&mut self, desk: &mut Desk<'_>) {
+        while let Some(mut stream) = self.listener.accept() {
+            let place = match self.connections.iter().position(Option::is_none) {
+                Some(place) => place,
+                None => {
+                    self.connections.push(None);
+                    self.connections.len() - 1
+                }
+            };
+            if let Err(error) = stream.register(desk.registry(), desk.token(place + 1)) {
+                tracing::warn!(%error, "a connection cannot be taken");
+                continue;
+            }
+            let mut output = Output::default();
+            let session = Session::new(&mut output);
+            self.connections[place] = Some(Connection {
+                stream,
+                session,
+                output,
+                sent: 0,
+                is_full: false,
+                has_ended: false,
+                is_new: true,
+                under_way: 0,
+            });
+            self.readable.push(place);
+            self.dirty.push(place);
+        }
+    }
+
+    /// Reads what has come; returns whether there may be more.
+    fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
+        let Some(connection) = self.connections[place].as_mut() else { return false };
+        if connection.is_new && self.abandoned > 0 {
+            return true;
+        }
+        let more = connection.read(&self.exports, &mut self.buffer);
+        // An export whose drive is away lets nobody in.
+        if connection.session.export().is_some_and(|export| self.gone[export]) {
+            connection.has_ended = true;
+        }
+        let mut requests = std::mem::take(&mut connection.output.requests);
+        for request in requests.drain(..) {
+            self.begin(place, request, desk);
+        }
+        if let Some(connection) = self.connections[place].as_mut() {
+            connection.output.requests = requests;
+            // The engine keeps the buffers of writes: they come back one by one.
+            if connection.output.spare.len() < SPARE_BUFFERS {
+                connection.output.spare.push(desk.buffer(0));
+            }
+        }
+        self.dirty.push(place);
+        more
+    }
+
+    fn begin(&mut self, place: usize, request: Request, desk: &mut Desk<'_>) {
+        let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
+        let drive = self.drives[export];
+        let protected = desk.exports().iter().any(|export| export.drive == drive && export.protected);
+        let (operation, payload) = match kind {
+            Kind::Read => (Operation::Read, Payload::None),
+            Kind::Write => (Operation::Write, Payload::Bytes(payload)),
+            Kind::Flush => (Operation::Flush, Payload::None),
+            Kind::Trim | Kind::WriteZeroes { hole: true } => (Operation::Trim, Payload::None),
+            Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
+        };
+        let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
+        let work = Work { place: Some(place), cookie, drive, flush: writes && force_unit_access && !protected };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.works[number] = Some(work);
+                number
+            }
+            None => {
+                self.works.push(Some(work));
+                self.works.len() - 1
+            }
+        };
+        let first = (offset_bytes / u64::from(SLOT_BYTES)) as u32;
+        let count = len_bytes / SLOT_BYTES;
+        let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count }, payload);
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        match asked {
+            Ok(()) => connection.under_way += 1,
+            Err(_) => {
+                connection.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
+                self.works[number] = None;
+                self.free.push(number);
+            }
+        }
+    }
+
+    fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
+        let Some(mut connection) = self.connections[place].take() else { return };
+        connection.stream.deregister(desk.registry());
+        for number in 0..self.works.len() {
+            if let Some(work) = self.works[number].as_mut()
+                && work.place == Some(place)
+            {
+                work.place = None;
+                self.abandoned += 1;
+                if self.to_flush.contains(&number) {
+                    self.to_flush.retain(|&other| other != number);
+                    self.end(number);
+                } else {
+                    desk.give_up(number as u64);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, number: usize) -> Option<Work> {
+        let work = self.works[number].take()?;
+        self.free.push(number);
+        if work.place.is_none() {
+            self.abandoned -= 1;
+        }
+        Some(work)
+    }
+
+    /// Closes every connection to the drive's export.
+    fn close_export(&mut self, export: usize, desk: &mut Desk<'_>) {
+        for place in 0..self.connections.len() {
+            let of_it = |connection: &Connection| connection.session.export() == Some(export);
+            if self.connections[place].as_ref().is_some_and(of_it) {
+                self.close(place, desk);
+            }
+        }
+    }
+}
+
+impl FrontEnd for Nbd {
+    fn name(&self) -> String {
+        format!("NBD on {}", self.listener.address())
+    }
+
+    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        let token = desk.token(0);
+        self.listener.register(desk.registry(), token)
+    }
+
+    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
+        let Some(place) = key.checked_sub(1) else { return self.accept(desk) };
+        let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
+        if writable && std::mem::take(&mut connection.is_full) {
+            self.dirty.push(place);
+        }
+        if readable && !self.readable.contains(&place) {
+            self.readable.push(place);
+        }
+    }
+
+    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
+        for number in std::mem::take(&mut self.to_flush) {
+            if let Some(work) = self.works[number].as_mut() {
+                work.flush = false;
+                let drive = work.drive;
+                let flush = Ask { tag: number as u64, drive, operation: Operation::Flush, first: 0, count: 0 };
+                if let Err(refused) = desk.ask(flush, Payload::None) {
+                    tracing::error!(%refused, "a flush was refused");
+                }
+            }
+        }
+        let mut readable = std::mem::take(&mut self.readable);
+        readable.retain(|&place| self.read(place, desk));
+        readable.append(&mut self.readable);
+        self.readable = readable;
+        !self.readable.is_empty()
+    }
+
+    fn answered(&mut self, answered: Answered<'_>) {
+        let number = answered.tag as usize;
+        if self.works[number].as_ref().is_some_and(|work| work.flush && work.place.is_some())
+            && answered.answer == Answer::Done
+        {
+            return self.to_flush.push(number);
+        }
+        let Some(Work { place: Some(place), cookie, .. }) = self.end(number) else { return };
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        connection.under_way -= 1;
+        let error = if answered.answer == Answer::Done { ErrorCode::None } else { ErrorCode::Io };
+        let bytes = &mut connection.output.bytes;
+        bytes.reserve(REPLY_BYTES + answered.data.len());
+        bytes.extend(reply_header(cookie, error));
+        if error == ErrorCode::None {
+            answered.data.copy_to(bytes);
+        }
+        self.dirty.push(place);
+    }
+
+    fn send(&mut self, desk: &mut Desk<'_>) {
+        for place in std::mem::take(&mut self.dirty) {
+            if let Some(connection) = self.connections[place].as_mut()
+                && connection.send()
+            {
+                self.close(place, desk);
+            }
+        }
+    }
+
+    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
+        for export in (0..self.drives.len()).filter(|&export| self.drives[export] == drive).collect::<Vec<_>>() {
+            self.gone[export] = true;
+            self.close_export(export, desk);
+        }
+    }
+
+    fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {
+        for export in 0..self.drives.len() {
+            self.gone[export] &= self.drives[export] != drive;
+        }
+    }
+
+    fn stop(&mut self) {
+        self.listener.remove();
+    }
+}
+
+impl Connection {
+    fn read(&mut self, exports: &[Export], buffer: &mut [u8]) -> bool {
+        for _ in 0..READS_MAX {
+            if self.output.closed.is_some() || self.has_ended {
+                return false;
+            }
+            if self.output.bytes.len() - self.sent > UNSENT_BYTES_MAX {
+                return true;
+            }
+            match self.stream.read(buffer) {
+                Ok(0) => self.has_ended = true,
+                Ok(count) => {
+                    self.is_new = false;
+                    self.session.receive(&buffer[..count], exports, &mut self.output);
+                    if count < buffer.len() {
+                        return false;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::debug!(%error, "connection lost");
+                    self.has_ended = true;
+                }
+            }
+        }
+        true
+    }
+
+    /// Sends what waits, as far as the socket takes it; returns whether the connection is over.
+    fn send(&mut self) -> bool {
+        while self.sent < self.output.bytes.len() && !self.is_full && !self.has_ended {
+            match self.stream.write(&self.output.bytes[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::debug!(%error, "connection lost");
+                    self.has_ended = true;
+                }
+            }
+        }
+        let said_everything = self.sent == self.output.bytes.len();
+        if said_everything {
+            self.output.bytes.clear();
+            self.sent = 0;
+        }
+        // A client that leaves still gets what it has asked for before.
+        self.has_ended || (self.output.closed.is_some() && said_everything && self.under_way == 0)
+    }
+}

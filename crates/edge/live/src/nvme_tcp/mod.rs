@@ -1,0 +1,270 @@
+//! NVMe/TCP: sockets around the machines of `nvmf`.
+//!
+//! Each drive is a subsystem with one namespace of 4 KiB blocks. A drive that goes away takes its controllers with it:
+//! their connections are closed, and hosts that connect are told to try again until it is back.
+//!
+//! No connection is listened to before everything that closed connections had asked for has come to an end: an old
+//! write must not come after a newer one of the same host.
+
+mod connection;
+mod ports;
+mod work;
+
+pub use ports::ListenError;
+
+use crate::front::{Answered, Desk, FrontEnd};
+use connection::Connection;
+use flashyard_nvmf::target::{ConfigError, Figures, SessionId, Target, TargetConfig};
+use flashyard_units::{SimSpan, SimTime};
+use ports::Ports;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use work::{Done, Works};
+
+/// Bytes read from a socket at once.
+const READ_BYTES: usize = 256 * 1024;
+
+/// The front end.
+pub struct NvmeTcp {
+    target: Target,
+    ports: Ports,
+    /// Drive of each subsystem.
+    drives: Vec<u16>,
+    /// By key less the number of ports.
+    connections: Vec<Option<Connection>>,
+    by_session: BTreeMap<SessionId, usize>,
+    works: Works,
+    /// Connections that may have something to read, and those that have something to send.
+    readable: Vec<usize>,
+    dirty: Vec<usize>,
+    wakes: Vec<SessionId>,
+    buffer: Vec<u8>,
+    now: SimTime,
+}
+
+impl NvmeTcp {
+    /// Listens on `addresses`, which become the ports of the target, in order and counted from one. `drives` names the
+    /// drive behind each subsystem of `config`.
+    ///
+    /// Errors: an address that cannot be listened on; a configuration that contradicts itself.
+    pub fn new(addresses: &[SocketAddr], mut config: TargetConfig, drives: Vec<u16>) -> Result<Self, ListenError> {
+        let ports = Ports::open(addresses)?;
+        config.ports = ports.as_seen_by_hosts();
+        Ok(Self {
+            target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
+            ports,
+            drives,
+            connections: Vec::new(),
+            by_session: BTreeMap::new(),
+            works: Works::default(),
+            readable: Vec::new(),
+            dirty: Vec::new(),
+            wakes: Vec::new(),
+            buffer: vec![0; READ_BYTES],
+            now: SimTime::ZERO,
+        })
+    }
+
+    /// Where it listens, with the port that was chosen where none was asked for.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.ports.addresses()
+    }
+
+    /// Sets what the controllers of `drive` report of its health.
+    pub fn set_figures(&mut self, drive: u16, figures: Figures) {
+        if let Some(subsystem) = self.subsystem_of(drive) {
+            self.target.set_figures(subsystem, figures);
+        }
+    }
+
+    fn subsystem_of(&self, drive: u16) -> Option<usize> {
+        self.drives.iter().position(|&of_subsystem| of_subsystem == drive)
+    }
+
+    fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
+        while let Some(mut socket) = self.ports.accept(port) {
+            let place = match self.connections.iter().position(Option::is_none) {
+                Some(place) => place,
+                None => {
+                    self.connections.push(None);
+                    self.connections.len() - 1
+                }
+            };
+            let token = desk.token(self.ports.len() + place);
+            let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
+            if let Err(error) = desk.registry().register(&mut socket, token, interest) {
+                tracing::warn!(%error, "a connection cannot be taken");
+                continue;
+            }
+            let connection = Connection::new(socket, &mut self.target, port);
+            tracing::debug!(place, port, "connection");
+            self.by_session.insert(connection.session.id(), place);
+            self.connections[place] = Some(connection);
+            self.readable.push(place);
+        }
+    }
+
+    /// Reads what has come, unless this has to wait; returns whether there may be more.
+    fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
+        let Some(connection) = self.connections[place].as_mut() else { return false };
+        if connection.is_new() && self.works.any_abandoned() {
+            return true;
+        }
+        let more = connection.read(&mut self.target, self.now, &mut self.buffer);
+        self.begin_commands(place, desk);
+        self.dirty.push(place);
+        more
+    }
+
+    fn begin_commands(&mut self, place: usize, desk: &mut Desk<'_>) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        let mut commands = std::mem::take(&mut connection.effects.commands);
+        for command in commands.drain(..) {
+            let drive = self.drives[command.subsystem];
+            self.works.begin(place, drive, command, desk);
+            // The engine keeps the buffers of writes: one comes back for each that went.
+            connection.effects.output.give(desk.buffer(0));
+        }
+        connection.effects.commands = commands;
+    }
+
+    fn complete(&mut self, done: Done) {
+        let Done { place, tag, status, payload } = done;
+        if let Some(connection) = self.connections[place].as_mut() {
+            connection.session.complete(&mut self.target, tag, status, payload, &mut connection.effects);
+            self.dirty.push(place);
+        }
+    }
+
+    /// Lets connections know what others, or time, have done to them.
+    fn wake(&mut self) {
+        while self.target.has_wakes() {
+            self.wakes.extend(self.target.take_wakes());
+            for session in std::mem::take(&mut self.wakes) {
+                if let Some(&place) = self.by_session.get(&session)
+                    && let Some(connection) = self.connections[place].as_mut()
+                {
+                    connection.session.poll(&mut self.target, &mut connection.effects);
+                    self.dirty.push(place);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
+        let Some(mut connection) = self.connections[place].take() else { return };
+        tracing::debug!(place, reason = ?connection.effects.close, "connection closed");
+        connection.session.closed(&mut self.target);
+        self.by_session.remove(&connection.session.id());
+        self.works.abandon(place, desk);
+        if let Err(error) = desk.registry().deregister(&mut connection.socket) {
+            tracing::debug!(%error, "a socket was not registered");
+        }
+    }
+
+    /// Closes every connection that came through the port.
+    fn close_port(&mut self, port: usize, desk: &mut Desk<'_>) {
+        for place in 0..self.connections.len() {
+            if self.connections[place].as_ref().is_some_and(|connection| connection.port == port) {
+                self.close(place, desk);
+            }
+        }
+    }
+}
+
+impl FrontEnd for NvmeTcp {
+    fn name(&self) -> String {
+        let places: Vec<String> = self.addresses().map(|address| address.to_string()).collect();
+        format!("NVMe/TCP on {}", places.join(", "))
+    }
+
+    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.ports.register(desk)
+    }
+
+    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
+        let Some(place) = key.checked_sub(self.ports.len()) else { return self.accept(key, desk) };
+        let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
+        if writable && std::mem::take(&mut connection.is_full) {
+            self.dirty.push(place);
+        }
+        if readable && !self.readable.contains(&place) {
+            self.readable.push(place);
+        }
+    }
+
+    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
+        self.now = SimTime::ZERO + SimSpan::from_ns(desk.elapsed().as_nanos() as u64);
+        self.works.follow_up(desk);
+        let mut readable = std::mem::take(&mut self.readable);
+        readable.retain(|&place| self.read(place, desk));
+        // Reading may have accepted nothing, but `readable` is ours alone while it was taken.
+        readable.append(&mut self.readable);
+        self.readable = readable;
+        if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.target.expire(self.now);
+        }
+        self.wake();
+        !self.readable.is_empty()
+    }
+
+    fn answered(&mut self, answered: Answered<'_>) {
+        if let Some(done) = self.works.answered(&answered) {
+            self.complete(done);
+        }
+    }
+
+    fn send(&mut self, desk: &mut Desk<'_>) {
+        while let Some(done) = self.works.take_over() {
+            self.complete(done);
+        }
+        self.wake();
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for place in dirty.drain(..) {
+            // Answers free places of the queue: commands that waited may go on.
+            self.begin_commands(place, desk);
+            if let Some(connection) = self.connections[place].as_mut()
+                && connection.send().is_break()
+            {
+                self.close(place, desk);
+            }
+        }
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.target.deadline().map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000))
+    }
+
+    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
+        let Some(subsystem) = self.subsystem_of(drive) else { return };
+        self.target.set_away(subsystem, true);
+        // What has power no more says nothing more.
+        self.wakes.extend(self.target.take_wakes());
+        for session in std::mem::take(&mut self.wakes) {
+            if let Some(&place) = self.by_session.get(&session) {
+                self.close(place, desk);
+            }
+        }
+    }
+
+    fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {
+        if let Some(subsystem) = self.subsystem_of(drive) {
+            self.target.set_away(subsystem, false);
+        }
+    }
+
+    fn port(&mut self, address: SocketAddr, up: bool, desk: &mut Desk<'_>) -> io::Result<bool> {
+        let Some(port) = self.ports.find(address) else { return Ok(false) };
+        if up {
+            self.ports.reopen(port, desk)?;
+        } else {
+            self.ports.close(port, desk);
+            self.close_port(port, desk);
+        }
+        Ok(true)
+    }
+}

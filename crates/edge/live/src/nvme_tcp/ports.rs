@@ -1,0 +1,117 @@
+//! Where the target listens.
+
+use crate::front::Desk;
+use flashyard_nvmf::target::{ConfigError, Port};
+use mio::net::{TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Why a target cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address cannot be listened on.
+    #[error("{address}: cannot be listened on: {source}")]
+    Address {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The subsystems contradict each other.
+    #[error(transparent)]
+    Target(ConfigError),
+}
+
+struct Listener {
+    address: SocketAddr,
+    /// `None` while the port is down.
+    socket: Option<TcpListener>,
+}
+
+/// The ports, by key.
+pub(super) struct Ports(Vec<Listener>);
+
+impl Ports {
+    pub(super) fn open(addresses: &[SocketAddr]) -> Result<Self, ListenError> {
+        let open = |&address: &SocketAddr| {
+            let failed = |source| ListenError::Address { address, source };
+            let socket = TcpListener::bind(address).map_err(failed)?;
+            let address = socket.local_addr().map_err(failed)?;
+            Ok(Listener { address, socket: Some(socket) })
+        };
+        addresses.iter().map(open).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.0.iter().map(|listener| listener.address)
+    }
+
+    pub(super) fn find(&self, address: SocketAddr) -> Option<usize> {
+        self.0.iter().position(|listener| listener.address == address)
+    }
+
+    /// What discovery tells: an address that stands for every one of this machine is told as its loopback.
+    pub(super) fn as_seen_by_hosts(&self) -> Vec<Port> {
+        let seen = |address: IpAddr| match address {
+            IpAddr::V4(address) if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(address) if address.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            other => other,
+        };
+        (1..)
+            .zip(self.addresses())
+            .map(|(id, address)| Port {
+                id,
+                address: seen(address.ip()).to_string(),
+                is_ipv6: address.is_ipv6(),
+                service: address.port(),
+            })
+            .collect()
+    }
+
+    pub(super) fn register(&mut self, desk: &Desk<'_>) -> io::Result<()> {
+        for (port, listener) in self.0.iter_mut().enumerate() {
+            if let Some(socket) = &mut listener.socket {
+                desk.registry().register(socket, desk.token(port), mio::Interest::READABLE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next connection that waits.
+    pub(super) fn accept(&mut self, port: usize) -> Option<TcpStream> {
+        let socket = self.0.get(port)?.socket.as_ref()?;
+        loop {
+            match socket.accept() {
+                Ok((stream, _)) => return Some(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                // The client has gone before it was let in; the next one may be there.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    tracing::warn!(%error, "no connection can be accepted");
+                    return None;
+                }
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, port: usize, desk: &Desk<'_>) {
+        if let Some(mut socket) = self.0[port].socket.take() {
+            // A socket that is dropped leaves the poll by itself.
+            let _ = desk.registry().deregister(&mut socket);
+        }
+    }
+
+    pub(super) fn reopen(&mut self, port: usize, desk: &Desk<'_>) -> io::Result<()> {
+        let listener = &mut self.0[port];
+        if listener.socket.is_none() {
+            let mut socket = TcpListener::bind(listener.address)?;
+            desk.registry().register(&mut socket, desk.token(port), mio::Interest::READABLE)?;
+            listener.socket = Some(socket);
+        }
+        Ok(())
+    }
+}
