@@ -1,0 +1,186 @@
+//! A host of NVMe/TCP over sockets, for load and for tests: the machine of `nvmf`, and a thread that never sleeps
+//! while it waits, so that what it measures is the other side.
+
+mod load;
+
+pub use load::{HostLoad, HostReport, Pattern, run_host_load};
+
+use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvmf::initiator::{
+    Completion, Connection, ConnectionError, ControllerInfo, Effects, InitiatorConfig, Token,
+};
+use flashyard_units::{SimSpan, SimTime};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Bytes read from a socket at once.
+const READ_BYTES: usize = 256 * 1024;
+/// Slices of one vectored write at most.
+const SLICES_MAX: usize = 64;
+
+/// Why a host cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// There is nobody at that address.
+    #[error("{address}: no connection: {source}")]
+    Connect {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection was lost.
+    #[error("the connection was lost")]
+    Lost(#[source] io::Error),
+    /// The other side does not follow the protocol, or does not let this host in.
+    #[error(transparent)]
+    Protocol(#[from] ConnectionError),
+    /// Nothing came for too long.
+    #[error("no answer for {0:?}")]
+    Silent(Duration),
+    /// The controller has no namespace, or no queue for I/O.
+    #[error("the controller offers {0}")]
+    Nothing(&'static str),
+}
+
+/// One queue: a socket and its machine.
+struct Queue {
+    socket: TcpStream,
+    machine: Connection,
+    effects: Effects,
+    buffer: Vec<u8>,
+    begun: Instant,
+}
+
+impl Queue {
+    fn connect(
+        address: SocketAddr,
+        make: impl FnOnce(&mut Effects) -> Connection,
+        patience: Duration,
+    ) -> Result<Self, HostError> {
+        let failed = |source| HostError::Connect { address, source };
+        let socket = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
+        socket.set_nodelay(true).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let mut effects = Effects::default();
+        let machine = make(&mut effects);
+        let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], begun: Instant::now() };
+        queue.wait(patience, Queue::is_ready)?;
+        Ok(queue)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.machine.is_ready()
+    }
+
+    fn now(&self) -> SimTime {
+        SimTime::ZERO + SimSpan::from_ns(self.begun.elapsed().as_nanos() as u64)
+    }
+
+    /// Sends and receives until `over`.
+    fn wait(&mut self, patience: Duration, mut over: impl FnMut(&mut Self) -> bool) -> Result<(), HostError> {
+        let begun = Instant::now();
+        loop {
+            self.turn()?;
+            if over(self) {
+                return Ok(());
+            }
+            if begun.elapsed() > patience {
+                return Err(HostError::Silent(patience));
+            }
+        }
+    }
+
+    /// Sends what waits and takes what has come.
+    fn turn(&mut self) -> Result<(), HostError> {
+        self.machine.expire(self.now(), &mut self.effects);
+        self.send()?;
+        loop {
+            match self.socket.read(&mut self.buffer) {
+                Ok(0) => return Err(HostError::Lost(io::ErrorKind::UnexpectedEof.into())),
+                Ok(count) => {
+                    self.machine.receive(&self.buffer[..count], &mut self.effects);
+                    if let Some(failure) = self.effects.failure.take() {
+                        // What the controller is told of its mistake is worth a try, no more.
+                        let _ = self.send();
+                        return Err(failure.into());
+                    }
+                    if count < self.buffer.len() {
+                        return self.send();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(HostError::Lost(error)),
+            }
+        }
+    }
+
+    fn send(&mut self) -> Result<(), HostError> {
+        while self.effects.output.pending_bytes() > 0 {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let mut count = 0;
+            for (slice, bytes) in slices.iter_mut().zip(self.effects.output.slices()) {
+                *slice = IoSlice::new(bytes);
+                count += 1;
+            }
+            match self.socket.write_vectored(&slices[..count]) {
+                Ok(sent) => self.effects.output.advance(sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(HostError::Lost(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A host that is connected to one controller: its admin queue and its I/O queues.
+pub struct Host {
+    admin: Queue,
+    queues: Vec<Queue>,
+    patience: Duration,
+}
+
+impl Host {
+    /// Connects to the subsystem that `config` names, with all its queues.
+    ///
+    /// Errors: nobody there, not let in, no answer within `patience`, no queue for I/O.
+    pub fn connect(address: SocketAddr, config: InitiatorConfig, patience: Duration) -> Result<Self, HostError> {
+        let admin = Queue::connect(address, |effects| Connection::admin(config, SimTime::ZERO, effects), patience)?;
+        let granted = admin.machine.controller().io_queues;
+        if granted == 0 {
+            return Err(HostError::Nothing("no queue for I/O"));
+        }
+        let io = |number| {
+            Queue::connect(address, |effects| Connection::io(&admin.machine, number, SimTime::ZERO, effects), patience)
+        };
+        let queues = (1..=granted).map(io).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { admin, queues, patience })
+    }
+
+    /// What the controller is.
+    pub fn controller(&self) -> &ControllerInfo {
+        self.admin.machine.controller()
+    }
+
+    /// Carries out one command on the first queue and waits for it. `data` goes with writes and compares, `data_bytes`
+    /// come with reads.
+    ///
+    /// Errors: the connection fails, or no answer comes. A command that fails is none: look at its status.
+    pub fn command(
+        &mut self,
+        nsid: u32,
+        operation: NvmCommand,
+        data: Vec<u8>,
+        data_bytes: u32,
+    ) -> Result<Completion, HostError> {
+        const TOKEN: Token = u64::MAX;
+        let queue = &mut self.queues[0];
+        let submitted = queue.machine.submit(TOKEN, nsid, operation, data, data_bytes, &mut queue.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        queue.wait(self.patience, |queue| !queue.effects.completions.is_empty())?;
+        queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))
+    }
+}

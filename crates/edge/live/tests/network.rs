@@ -1,0 +1,123 @@
+//! The small box of `scenarios/faults`, served to hosts over sockets of the loopback.
+
+mod small;
+
+use flashyard_live::{Engine, Host, HostLoad, Media, Nbd, NbdAddress, NvmeTcp, Pattern, Report, Tempo, run_host_load};
+use flashyard_nvme::Status;
+use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvmf::initiator::InitiatorConfig;
+use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
+use flashyard_systems::jbof::Session;
+use small::{exported, scenario};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn nqn(drive: u16) -> String {
+    format!("nqn.2026-11.io.flashyard:drive-{drive}")
+}
+
+/// Serves the box over NVMe/TCP and NBD while `clients` works.
+fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> R + Send) -> (Report, R) {
+    let scenario = scenario("0.5");
+    let world = scenario.live(None).expect("its box can serve");
+    let media = Media::memory(&small::stock(&world)).expect("there is memory");
+    let slots: Vec<u32> = exported().iter().map(|&drive| world.slots(drive)).collect();
+    let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
+    let subsystem = |drive: u16| {
+        let namespace = Namespace::new(1, u64::from(slots[drive as usize]), 12);
+        Subsystem::new(&nqn(drive), &format!("FY{drive:04}"), vec![namespace])
+    };
+    let config =
+        TargetConfig { subsystems: exported().into_iter().map(subsystem).collect(), ..TargetConfig::default() };
+    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let front = NvmeTcp::new(&[any], config, exported()).expect("the loopback can be listened on");
+    let nvme = front.addresses().next().expect("one was asked for");
+    let named: Vec<_> =
+        exported().iter().map(|&drive| (format!("drive-{drive}"), drive, slots[drive as usize])).collect();
+    let nbd = Nbd::new(&NbdAddress::Tcp(any), &named).expect("the loopback can be listened on");
+    let &NbdAddress::Tcp(nbd_address) = nbd.address() else { panic!("a port of TCP was asked for") };
+    engine.add_front(Box::new(front));
+    engine.add_front(Box::new(nbd));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let clients = scope.spawn(|| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| clients(nvme, nbd_address)));
+            done.store(true, Ordering::Relaxed);
+            result
+        });
+        let report = engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
+        let result = clients.join().expect("panics are caught");
+        (report, result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+fn host(address: SocketAddr, drive: u16, queues: u16) -> Host {
+    let config =
+        InitiatorConfig { io_queues: queues, ..InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(drive)) };
+    Host::connect(address, config, PATIENCE).expect("the target lets everybody in")
+}
+
+fn range(lba: u64, blocks: u32) -> BlockRange {
+    BlockRange { lba, blocks }
+}
+
+#[test]
+fn a_host_reads_what_it_wrote_compares_it_and_takes_it_away() {
+    serve(Tempo::Off, |address, _| {
+        let mut host = host(address, 1, 1);
+        let pattern: Vec<u8> = (0..16 * 4096u32).map(|byte| (byte / 4096 + byte) as u8).collect();
+        let done = host.command(1, NvmCommand::Write { range: range(64, 16), fua: true }, pattern.clone(), 0);
+        assert!(done.expect("an answer").status.is_success());
+        let read = NvmCommand::Read { range: range(64, 16), fua: false };
+        assert!(host.command(1, read, Vec::new(), 65_536).expect("an answer").data == pattern);
+        let compare = NvmCommand::Compare { range: range(64, 16), fua: false };
+        assert!(host.command(1, compare, pattern.clone(), 0).expect("an answer").status.is_success());
+        let mut other = pattern.clone();
+        other[65_535] ^= 1;
+        let differs = host.command(1, compare, other, 0).expect("an answer");
+        assert_eq!(differs.status.code(), Status::COMPARE_FAILURE);
+        for (lba, deallocate) in [(65, false), (67, true)] {
+            let zero = NvmCommand::WriteZeroes { range: range(lba, 1), deallocate, fua: false };
+            assert!(host.command(1, zero, Vec::new(), 0).expect("an answer").status.is_success());
+        }
+        let data = host.command(1, read, Vec::new(), 65_536).expect("an answer").data;
+        for (block, bytes) in data.chunks_exact(4096).enumerate() {
+            let expected = if [1, 3].contains(&block) { &[0; 4096][..] } else { &pattern[block * 4096..][..4096] };
+            assert!(bytes == expected, "block {block}");
+        }
+        assert!(host.command(1, NvmCommand::Flush, Vec::new(), 0).expect("an answer").status.is_success());
+    });
+}
+
+#[test]
+fn a_load_of_several_queues_is_served_whole() {
+    let (report, seen) = serve(Tempo::Off, |address, _| {
+        let mut host = host(address, 0, 2);
+        let load = HostLoad {
+            request_bytes: 4096,
+            depth: 64,
+            reads: 0.7,
+            pattern: Pattern::Random,
+            span: Duration::from_millis(400),
+            ramp: Duration::from_millis(50),
+            seed: 3,
+        };
+        run_host_load(&mut host, &load).expect("it is served")
+    });
+    println!("{report}\n{:.0} requests/s, {:.1} us at the median", seen.iops(), seen.latency.percentile_us(0.5));
+    assert_eq!(seen.failed, 0);
+    assert!(seen.requests > 100);
+    assert!(report.requests.iter().sum::<u64>() >= seen.requests);
+}
+
+#[test]
+fn a_name_that_is_not_served_is_refused() {
+    serve(Tempo::Off, |address, _| {
+        let config = InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(9));
+        let refused = Host::connect(address, config, PATIENCE).err().expect("there is no such drive");
+        assert!(refused.to_string().starts_with("connect failed"), "{refused}");
+    });
+}
