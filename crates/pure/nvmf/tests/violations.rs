@@ -19,7 +19,7 @@ const PLAIN: Digests = Digests { header: false, data: false };
 
 /// A session that has been given `bytes`, what it sent, and why it closes.
 fn told(bytes: &[u8]) -> (Vec<u8>, Option<CloseReason>) {
-    let mut target = Target::new(target_config(Limits::default())).unwrap();
+    let mut target = Target::new(target_config(Limits::default())).expect("the configuration is right");
     let mut session = Session::new(&mut target, 1);
     let mut effects = Effects::default();
     session.receive(&mut target, SimTime::ZERO, bytes, &mut effects);
@@ -37,7 +37,7 @@ fn opened() -> Vec<u8> {
 fn terminated(sent: &[u8]) -> (FatalStatus, u32) {
     let mut framer = Framer::new(Role::Host, 1 << 20);
     let (mut input, mut last) = (sent, None);
-    while let Some(event) = framer.next(&mut input).unwrap() {
+    while let Some(event) = framer.next(&mut input).expect("the target keeps to the protocol") {
         if let Event::Terminated(body) = event {
             last = Some((FatalStatus::from_number(body.status.get()), body.information.get()));
         }
@@ -109,7 +109,7 @@ fn answer_of(world: &mut World, bytes: &[u8]) -> Status {
     link.session.receive(&mut world.target, world.now, bytes, &mut link.effects);
     let sent = drain(&mut link.effects.output, usize::MAX);
     let mut framer = Framer::new(Role::Host, 100);
-    match framer.next(&mut &sent[..]).unwrap() {
+    match framer.next(&mut &sent[..]).expect("the target keeps to the protocol") {
         Some(Event::Response(cqe)) => cqe.status(),
         other => panic!("{other:?} instead of a completion"),
     }

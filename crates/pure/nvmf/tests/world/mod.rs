@@ -58,7 +58,7 @@ impl World {
         change(&mut config);
         Self {
             now: SimTime::ZERO,
-            target: Target::new(target).unwrap(),
+            target: Target::new(target).expect("the configuration is right"),
             config,
             links: Vec::new(),
             disk: vec![0; 1024 * BLOCK],
@@ -149,7 +149,7 @@ impl World {
         data_bytes: u32,
     ) -> (Status, Vec<u8>) {
         let link = &mut self.links[1];
-        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).unwrap();
+        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).expect("the queue has room");
         self.settle();
         let link = &mut self.links[1];
         let done = link.host_effects.completions.pop().expect("the command must finish");
@@ -160,7 +160,7 @@ impl World {
     /// Runs one admin command on the first connection: status, result and data.
     pub(crate) fn admin_command(&mut self, command: AdminCommand, data: Data) -> (Status, u64, Vec<u8>) {
         let link = &mut self.links[0];
-        link.host.submit_entry(88, command.encode(0), data, &mut link.host_effects).unwrap();
+        link.host.submit_entry(88, command.encode(0), data, &mut link.host_effects).expect("the queue has room");
         self.settle();
         let done = self.links[0].host_effects.completions.pop().expect("the command must finish");
         assert_eq!(done.token, 88);
