@@ -108,6 +108,10 @@ fn discovery_shows_what_the_host_may_connect_to_at_every_port() {
     assert_eq!(seen[0], (DiscoveryEntry::KIND_CURRENT_DISCOVERY, 2, "4421".into(), DISCOVERY_NQN.into()));
     assert_eq!(seen[1], (DiscoveryEntry::KIND_NVM, 1, "4420".into(), NQN.into()));
     assert_eq!(seen[2], (DiscoveryEntry::KIND_NVM, 2, "4421".into(), NQN.into()));
+    world.target.set_hosts(0, Hosts::Listed(Vec::new()));
+    assert_eq!(world.events(), [AsyncEvent::Discovery]);
+    let log = world.log(page::DISCOVERY, 1024);
+    assert_eq!((log[0], log[8]), (2, 1), "another generation, with this discovery only");
     let (status, ..) = world.admin_command(
         AdminCommand::GetLogPage(flashyard_nvme::admin::GetLogPage {
             page: page::SMART,

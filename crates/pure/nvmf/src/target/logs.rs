@@ -103,7 +103,7 @@ impl Session {
                 AnaGroup { id, changes, state, namespaces: members.map(|namespace| namespace.nsid).collect() }
             })
             .collect();
-        ana_log(reply, target.generation, &groups, groups_only);
+        ana_log(reply, target.ana_changes, &groups, groups_only);
     }
 
     /// Every subsystem that the host may connect to, at every port that leads to it.
