@@ -134,7 +134,7 @@ fn connects_are_refused_with_what_is_wrong() {
     assert_eq!(refused(|c| c.subsystem_nqn = "nqn.2026-01.test:none".into()), error(ConnectParameter::STATUS));
     assert_eq!(refused(|c| c.controller_id = Some(5)), error(ConnectParameter::STATUS));
     assert_eq!(refused(|c| c.queue_entries = 4096), error(ConnectParameter::STATUS));
-    assert_eq!(refused(|c| c.host_nqn = "x".into()), error(ConnectParameter::STATUS));
+    assert_eq!(refused(|c| c.host_nqn = "\n".into()), error(ConnectParameter::STATUS));
     let mut world = connected();
     let again = world.open(1, Some(1));
     assert_eq!(world.links[again].host_effects.failure, error(ConnectParameter::STATUS), "the queue is taken");
