@@ -6,7 +6,9 @@ use capture::Capture;
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
-use flashyard_nvme::tcp::{Alignment, Digests, Event, Framer, Role};
+use flashyard_nvme::tcp::{
+    Alignment, Digests, Event, FatalStatus, Framer, Role, initialize_request, initialize_response, termination,
+};
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
 use flashyard_nvmf::target::{self, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
@@ -236,4 +238,22 @@ fn tshark_verifies_the_digests_of_a_session() {
 #[test]
 fn tshark_understands_completions_that_are_left_out() {
     check(Digests { header: true, data: false }, false);
+}
+
+#[test]
+fn tshark_understands_how_either_side_gives_up() {
+    let mut capture = Capture::new();
+    for (port, from_host) in [(40_000, true), (40_001, false)] {
+        let (mut request, mut response, mut end) = (Vec::new(), Vec::new(), Vec::new());
+        initialize_request(&mut request, Alignment::default(), Digests::default(), 1);
+        initialize_response(&mut response, Alignment::default(), Digests::default(), 8192);
+        termination(&mut end, from_host, FatalStatus::InvalidHeaderField, 2, &[4, 0, 71, 0, 72, 0, 0, 0]);
+        capture.segment(port, true, &request);
+        capture.segment(port, false, &response);
+        capture.segment(port, from_host, &end);
+    }
+    let Some(lines) = dissect(&capture) else { return };
+    assert!(lines.iter().all(|line| line[3].is_empty()), "malformed: {lines:?}");
+    let kinds: Vec<&str> = lines.iter().map(|line| line[0].as_str()).filter(|kind| !kind.is_empty()).collect();
+    assert_eq!(kinds, ["0", "1", "2", "0", "1", "3"]);
 }
