@@ -195,6 +195,9 @@ mod kind {
     pub(super) const SUCCESS2: [u8; 2] = [1, 0x04];
     pub(super) const FAILURE1: [u8; 2] = [0, 0xF0];
     pub(super) const FAILURE2: [u8; 2] = [0, 0xF1];
+    /// Failures under the type of DH-HMAC-CHAP, as some hosts send and expect them.
+    pub(super) const FAILURE1_TYPED: [u8; 2] = [1, 0xF0];
+    pub(super) const FAILURE2_TYPED: [u8; 2] = [1, 0xF1];
 }
 
 /// Identifier of DH-HMAC-CHAP among protocols.
@@ -265,8 +268,12 @@ impl Message {
                 Ok(Self::Success1 { transaction, hash_len: bytes[6], response })
             }
             kind::SUCCESS2 => Ok(Self::Success2 { transaction }),
-            kind::FAILURE1 => Ok(Self::Failure1 { transaction, explanation: Explanation::from_number(head[7]) }),
-            kind::FAILURE2 => Ok(Self::Failure2 { transaction, explanation: Explanation::from_number(head[7]) }),
+            kind::FAILURE1 | kind::FAILURE1_TYPED => {
+                Ok(Self::Failure1 { transaction, explanation: Explanation::from_number(head[7]) })
+            }
+            kind::FAILURE2 | kind::FAILURE2_TYPED => {
+                Ok(Self::Failure2 { transaction, explanation: Explanation::from_number(head[7]) })
+            }
             _ => Err(MessageError::Kind),
         }
     }

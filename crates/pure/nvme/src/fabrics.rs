@@ -1,6 +1,6 @@
 //! Fabrics commands: how a host takes a queue, reads properties and proves who it is.
 
-use crate::text::{NqnError, nqn_of, zero_terminated};
+use crate::text::{NqnError, name_of, nqn_of, zero_terminated};
 use crate::{Sqe, Status};
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32};
@@ -147,9 +147,9 @@ impl ConnectData {
         nqn_of(&self.subsystem_nqn)
     }
 
-    /// The name of the host. Errors: it is none.
+    /// The name of the host, with or without the prefix of names. Errors: it is none.
     pub fn host(&self) -> Result<&str, NqnError> {
-        nqn_of(&self.host_nqn)
+        name_of(&self.host_nqn)
     }
 }
 

@@ -213,7 +213,7 @@ impl NvmCommand {
                 u32::from(fua) * FUA
             }
             Self::WriteZeroes { deallocate, fua, .. } => {
-                u32::from(deallocate) * DEALLOCATE_ZEROES | u32::from(fua) * FUA
+                (u32::from(deallocate) * DEALLOCATE_ZEROES) | (u32::from(fua) * FUA)
             }
             Self::DatasetManagement { ranges, deallocate, integral_read, integral_write } => {
                 sqe.set_cdw(10, u32::from(ranges).saturating_sub(1) & 0xFF);

@@ -10,7 +10,8 @@
 //!    [`target::Session::complete`] with the buffer that came with it, filled if it was a read, in any order and at any
 //!    later time;
 //! 3. `effects.output` is written to the socket: [`Output::slices`] for a vectored write, then [`Output::advance`] with
-//!    what the socket took. Keep what is left for the next time;
+//!    what the socket took. Keep what is left for the next time, and read no more from a host that lets too much of it
+//!    pile up ([`Output::pending_bytes`]): the machine itself takes commands as long as the queue has entries;
 //! 4. when `effects.close` is set, send the rest and close; when the socket closes, call [`target::Session::closed`];
 //! 5. after any of these, and after [`target::Target::expire`], call [`target::Session::poll`] for every connection
 //!    that [`target::Target::take_wakes`] names;
@@ -57,8 +58,9 @@
 //!
 //! # What there is not
 //!
-//! TLS, reservations, metadata and protection information, fused commands, vendor commands, namespace management.
-//! Abort never aborts. ANA states are those that the owner sets.
+//! TLS, the Diffie-Hellman groups of authentication, reservations, metadata and protection information, fused commands,
+//! Write Uncorrectable, Copy, vendor commands, namespace management, persistent events. Abort never aborts. ANA states
+//! are those that the owner sets.
 //!
 //! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, TCP Transport Specification 1.0.
 

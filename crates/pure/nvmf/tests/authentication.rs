@@ -11,7 +11,7 @@ use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, TargetConfig};
 use world::{HOST, World, target_config};
 
 fn secret(byte: u8, transform: Option<Hash>) -> Secret {
-    Secret::new(&[byte; 32], transform).unwrap()
+    Secret::new(&[byte; 32], transform).expect("32 bytes are a secret")
 }
 
 fn listed(secret: Option<Secret>, controller_secret: Option<Secret>) -> TargetConfig {

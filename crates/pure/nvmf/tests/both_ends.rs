@@ -50,6 +50,8 @@ fn every_command_of_blocks_does_what_it_says() {
     assert_eq!(run(NvmCommand::Verify { range: range(0, 1), fua: false }, &[]), Status::SUCCESS);
     let zeroes = NvmCommand::WriteZeroes { range: range(0, 1), deallocate: true, fua: true };
     assert_eq!(run(zeroes, &[]), Status::SUCCESS);
+    let refused = run(NvmCommand::WriteUncorrectable { range: range(0, 1) }, &[]);
+    assert_eq!(refused.code(), Status::INVALID_OPCODE);
     let trim =
         NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
     // Longer than one range, as Linux sends it.

@@ -394,7 +394,8 @@ fn take<'a>(input: &mut &'a [u8], len: usize) -> &'a [u8] {
 
 /// A structure from the front of a buffer that holds the longest of them.
 fn read<T: FromBytes>(bytes: &[u8]) -> T {
-    T::read_from_prefix(bytes).map(|(value, _)| value).ok().expect("the buffer holds the longest header")
+    let (value, _) = T::read_from_prefix(bytes).unwrap_or_else(|_| panic!("the buffer holds the longest header"));
+    value
 }
 
 #[cfg(test)]

@@ -177,12 +177,7 @@ impl Connection {
                 self.next_namespace(0, effects)
             }
             Setup::Namespace(place) => {
-                if let (Ok(namespace), Some(info)) =
-                    (IdentifyNamespace::ref_from_bytes(&data), self.info.namespaces.get_mut(place))
-                {
-                    info.blocks = namespace.size_blocks.get();
-                    info.block_bytes = namespace.block_bytes().unwrap_or(0);
-                }
+                self.note_namespace(place, &data);
                 self.next_namespace(place + 1, effects)
             }
             Setup::Initialize | Setup::Ready => Ok(()),
@@ -234,6 +229,15 @@ impl Connection {
         self.info.capsule_data_bytes = capsule_bytes.saturating_sub(Sqe::BYTES as u32);
         let events = it.async_events.get();
         self.set_feature(Setup::EventConfiguration, id::ASYNC_EVENTS, events, effects)
+    }
+
+    fn note_namespace(&mut self, place: usize, data: &[u8]) {
+        if let (Ok(namespace), Some(info)) =
+            (IdentifyNamespace::ref_from_bytes(data), self.info.namespaces.get_mut(place))
+        {
+            info.blocks = namespace.size_blocks.get();
+            info.block_bytes = namespace.block_bytes().unwrap_or(0);
+        }
     }
 
     fn next_namespace(&mut self, place: usize, effects: &mut Effects) -> Result<(), ConnectionError> {

@@ -1,6 +1,6 @@
 //! What all connections share: subsystems, controllers, and who has to be told of what.
 
-use super::config::{ConfigError, Figures, Namespace, Subsystem, TargetConfig};
+use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::Controller;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::AnaState;
@@ -20,8 +20,10 @@ pub struct Target {
     pub(super) controllers: Vec<Option<Controller>>,
     /// State by subsystem, port and group; what is not there is optimized.
     ana: BTreeMap<(usize, u16, u32), (AnaState, u64)>,
-    /// Changes of the discovery log and of ANA states.
+    /// Changes of the discovery log.
     pub(super) generation: u64,
+    /// Changes of ANA states.
+    pub(super) ana_changes: u64,
     sessions: u64,
     nonces: u64,
     wake: Vec<SessionId>,
@@ -42,6 +44,7 @@ impl Target {
             controllers: Vec::new(),
             ana: BTreeMap::new(),
             generation: 1,
+            ana_changes: 0,
             sessions: 0,
             nonces: 0,
             wake: Vec::new(),
@@ -97,10 +100,18 @@ impl Target {
         Ok(())
     }
 
+    /// Replaces who may connect to `subsystem`; hosts that read the discovery log are told. Controllers that hosts have
+    /// already are left to them.
+    pub fn set_hosts(&mut self, subsystem: usize, hosts: Hosts) {
+        self.generation += 1;
+        self.config.subsystems[subsystem].hosts = hosts;
+        self.raise(AsyncEvent::Discovery, |controller| controller.subsystem.is_none());
+    }
+
     /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are told.
     pub fn set_ana(&mut self, subsystem: usize, port: u16, group: u32, state: AnaState) {
-        self.generation += 1;
-        self.ana.insert((subsystem, port, group), (state, self.generation));
+        self.ana_changes += 1;
+        self.ana.insert((subsystem, port, group), (state, self.ana_changes));
         self.raise(AsyncEvent::Ana, |controller| controller.subsystem == Some(subsystem) && controller.port == port);
     }
 

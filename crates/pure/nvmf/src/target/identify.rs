@@ -126,7 +126,6 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.namespaces_allowed_max.set(NAMESPACES_MAX);
     it.nvm_optional.set(
         IdentifyController::COMPARE
-            | IdentifyController::WRITE_UNCORRECTABLE
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
             | IdentifyController::VERIFY,

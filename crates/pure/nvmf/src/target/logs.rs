@@ -30,7 +30,7 @@ const fn io(opcode: u8, changes_data: bool) -> Effect {
 }
 
 /// Commands that there are.
-const EFFECTS: [Effect; 15] = [
+const EFFECTS: [Effect; 14] = [
     admin(opcode::GET_LOG_PAGE),
     admin(opcode::IDENTIFY),
     admin(opcode::ABORT),
@@ -41,7 +41,6 @@ const EFFECTS: [Effect; 15] = [
     io(nvm::opcode::FLUSH, false),
     io(nvm::opcode::WRITE, true),
     io(nvm::opcode::READ, false),
-    io(nvm::opcode::WRITE_UNCORRECTABLE, true),
     io(nvm::opcode::COMPARE, false),
     io(nvm::opcode::WRITE_ZEROES, true),
     io(nvm::opcode::DATASET_MANAGEMENT, true),
@@ -103,7 +102,7 @@ impl Session {
                 AnaGroup { id, changes, state, namespaces: members.map(|namespace| namespace.nsid).collect() }
             })
             .collect();
-        ana_log(reply, target.generation, &groups, groups_only);
+        ana_log(reply, target.ana_changes, &groups, groups_only);
     }
 
     /// Every subsystem that the host may connect to, at every port that leads to it.

@@ -43,6 +43,10 @@ impl Session {
         debug_assert!(matches!(self.queue.kind, QueueKind::Io(_)));
         let sgl = descriptor(sqe)?;
         let operation = NvmCommand::decode(sqe).map_err(|unknown| unknown.status())?;
+        if matches!(operation, NvmCommand::WriteUncorrectable { .. }) {
+            // Not announced: a backend would have to keep the mark on each block.
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        }
         let Some(controller) = self.controller(target) else { return Err(Status::CONTROLLER_PATHING) };
         if !controller.is_ready() {
             return Err(Status::COMMAND_SEQUENCE.do_not_retry());

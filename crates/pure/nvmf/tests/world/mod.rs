@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use flashyard_nvme::Status;
+use flashyard_nvme::admin::{AdminCommand, GetLogPage};
+use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::Output;
-use flashyard_nvmf::initiator::{self, Connection, InitiatorConfig};
+use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
 use flashyard_nvmf::target::{self, Command, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
 use flashyard_units::SimTime;
 
@@ -56,7 +58,7 @@ impl World {
         change(&mut config);
         Self {
             now: SimTime::ZERO,
-            target: Target::new(target).unwrap(),
+            target: Target::new(target).expect("the configuration is right"),
             config,
             links: Vec::new(),
             disk: vec![0; 1024 * BLOCK],
@@ -147,12 +149,36 @@ impl World {
         data_bytes: u32,
     ) -> (Status, Vec<u8>) {
         let link = &mut self.links[1];
-        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).unwrap();
+        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).expect("the queue has room");
         self.settle();
         let link = &mut self.links[1];
         let done = link.host_effects.completions.pop().expect("the command must finish");
         assert_eq!((done.token, link.host.outstanding()), (77, 0));
         (done.status, done.data)
+    }
+
+    /// Runs one admin command on the first connection: status, result and data.
+    pub(crate) fn admin_command(&mut self, command: AdminCommand, data: Data) -> (Status, u64, Vec<u8>) {
+        let link = &mut self.links[0];
+        link.host.submit_entry(88, command.encode(0), data, &mut link.host_effects).expect("the queue has room");
+        self.settle();
+        let done = self.links[0].host_effects.completions.pop().expect("the command must finish");
+        assert_eq!(done.token, 88);
+        (done.status, done.result, done.data)
+    }
+
+    /// A log page of the first connection.
+    pub(crate) fn log(&mut self, page: u8, len_bytes: u32) -> Vec<u8> {
+        let get = GetLogPage { page, len_bytes: len_bytes.into(), ..GetLogPage::default() };
+        let (status, _, data) = self.admin_command(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes));
+        assert_eq!(status, Status::SUCCESS);
+        data
+    }
+
+    /// Events that the first connection was told of.
+    pub(crate) fn events(&mut self) -> Vec<AsyncEvent> {
+        self.settle();
+        std::mem::take(&mut self.links[0].host_effects.events)
     }
 
     pub(crate) fn write(&mut self, lba: u64, data: &[u8]) {

@@ -1,0 +1,286 @@
+//! What controllers do besides reading and writing: events, timeouts, logs, features, refusals.
+
+mod world;
+
+use flashyard_nvme::admin::{AdminCommand, Identify, Select, cns};
+use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::fabrics::ConnectParameter;
+use flashyard_nvme::feature::id;
+use flashyard_nvme::identify::{Descriptor, read_descriptors, read_list};
+use flashyard_nvme::log::{AnaState, DiscoveryEntry, ErrorEntry, SmartLog, page, read_ana_log};
+use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
+use flashyard_nvme::{Sqe, Status};
+use flashyard_nvmf::initiator::{ConnectionError, Data};
+use flashyard_nvmf::target::{CloseReason, Figures, Hosts, Limits, Namespace};
+use flashyard_units::SimSpan;
+use world::{NQN, World, target_config};
+use zerocopy::FromBytes;
+
+fn connected() -> World {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    world
+}
+
+#[test]
+fn a_silent_host_loses_its_controller_and_all_its_connections() {
+    let mut world = World::new(Limits::default(), |config| config.keep_alive_ms = 1000);
+    world.connect();
+    assert_eq!(world.target.deadline(), Some(world.now + SimSpan::from_ms(1100)));
+    world.now += SimSpan::from_ms(600);
+    let now = world.now;
+    let link = &mut world.links[0];
+    assert!(link.host.deadline().is_some_and(|deadline| deadline <= now));
+    link.host.expire(now, &mut link.host_effects);
+    world.settle();
+    world.now += SimSpan::from_ms(1099);
+    world.target.expire(world.now);
+    world.settle();
+    assert_eq!(world.links[0].effects.close, None);
+    world.now += SimSpan::from_ms(1);
+    world.target.expire(world.now);
+    world.settle();
+    assert!(world.links.iter().all(|link| link.effects.close == Some(CloseReason::ControllerEnded)));
+    assert_eq!(world.target.deadline(), None);
+}
+
+#[test]
+fn the_end_of_an_admin_connection_ends_its_io_connections() {
+    let mut world = connected();
+    let link = &mut world.links[0];
+    link.session.closed(&mut world.target);
+    world.settle();
+    assert_eq!(world.links[1].effects.close, Some(CloseReason::ControllerEnded));
+}
+
+#[test]
+fn changed_namespaces_are_announced_once_until_the_page_is_read() {
+    let mut world = connected();
+    let one = Namespace::new(1, 1024, 12);
+    world.target.set_namespaces(0, vec![one.clone(), Namespace::new(3, 8, 9)]).unwrap();
+    assert_eq!(world.events(), [AsyncEvent::Namespaces]);
+    world.target.set_namespaces(0, vec![one.clone(), Namespace::new(3, 16, 9)]).unwrap();
+    assert_eq!(world.events(), []);
+    let changed = world.log(page::CHANGED_NAMESPACES, 4096);
+    assert_eq!(read_list(&changed).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(read_list(&world.log(page::CHANGED_NAMESPACES, 4096)).count(), 0);
+    world.target.set_namespaces(0, vec![one]).unwrap();
+    assert_eq!(world.events(), [AsyncEvent::Namespaces]);
+    assert!(world.target.set_namespaces(0, vec![Namespace::new(0, 1, 12)]).is_err());
+}
+
+#[test]
+fn paths_have_the_state_that_the_owner_gives_them() {
+    let mut world = connected();
+    world.target.set_ana(0, 2, 1, AnaState::NonOptimized);
+    assert_eq!(world.events(), [], "another port is of no concern to this host");
+    world.target.set_ana(0, 1, 1, AnaState::Inaccessible);
+    assert_eq!(world.events(), [AsyncEvent::Ana]);
+    let (_, groups) = read_ana_log(&world.log(page::ANA, 4096));
+    assert_eq!((groups.len(), groups[0].state, &groups[0].namespaces[..]), (1, AnaState::Inaccessible, &[1][..]));
+    let range = BlockRange { lba: 0, blocks: 1 };
+    let (status, _) = world.run(1, NvmCommand::Read { range, fua: false }, Vec::new(), 4096);
+    assert_eq!(status, Status::ANA_INACCESSIBLE, "the host shall try another path");
+    world.target.set_ana(0, 1, 1, AnaState::Optimized);
+    assert_eq!(world.read(0, 1), [0; 4096]);
+}
+
+#[test]
+fn discovery_shows_what_the_host_may_connect_to_at_every_port() {
+    let mut config = target_config(Limits::default());
+    let mut hidden = config.subsystems[0].clone();
+    hidden.nqn = "nqn.2026-01.test:hidden".into();
+    hidden.hosts = Hosts::Listed(Vec::new());
+    config.subsystems.push(hidden);
+    let mut world = World::with(config, |config| config.subsystem_nqn = DISCOVERY_NQN.into());
+    let admin = world.open(2, None);
+    assert!(world.links[admin].host.is_ready());
+    let log = world.log(page::DISCOVERY, 4096);
+    let entries: Vec<_> = log[1024..].chunks(1024).map(|e| DiscoveryEntry::read_from_bytes(e).unwrap()).collect();
+    assert_eq!(log[8], 3);
+    let seen: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            (entry.subsystem_kind, entry.port_id.get(), unpadded(&entry.service), unpadded(&entry.subsystem_nqn))
+        })
+        .collect();
+    assert_eq!(seen[0], (DiscoveryEntry::KIND_CURRENT_DISCOVERY, 2, "4421".into(), DISCOVERY_NQN.into()));
+    assert_eq!(seen[1], (DiscoveryEntry::KIND_NVM, 1, "4420".into(), NQN.into()));
+    assert_eq!(seen[2], (DiscoveryEntry::KIND_NVM, 2, "4421".into(), NQN.into()));
+    world.target.set_hosts(0, Hosts::Listed(Vec::new()));
+    assert_eq!(world.events(), [AsyncEvent::Discovery]);
+    let log = world.log(page::DISCOVERY, 1024);
+    assert_eq!((log[0], log[8]), (2, 1), "another generation, with this discovery only");
+    let (status, ..) = world.admin_command(
+        AdminCommand::GetLogPage(flashyard_nvme::admin::GetLogPage {
+            page: page::SMART,
+            len_bytes: 512,
+            ..Default::default()
+        }),
+        Data::ToHost(512),
+    );
+    assert_eq!(status.code(), Status::INVALID_LOG_PAGE);
+}
+
+#[test]
+fn connects_are_refused_with_what_is_wrong() {
+    let refused = |change: fn(&mut flashyard_nvmf::initiator::InitiatorConfig)| {
+        let mut world = World::new(Limits::default(), change);
+        let admin = world.open(1, None);
+        world.links[admin].host_effects.failure.clone()
+    };
+    let error = |status| Some(ConnectionError::Setup { step: "connect", status });
+    assert_eq!(refused(|c| c.subsystem_nqn = "nqn.2026-01.test:none".into()), error(ConnectParameter::STATUS));
+    assert_eq!(refused(|c| c.controller_id = Some(5)), error(ConnectParameter::STATUS));
+    assert_eq!(refused(|c| c.queue_entries = 4096), error(ConnectParameter::STATUS));
+    assert_eq!(refused(|c| c.host_nqn = "\n".into()), error(ConnectParameter::STATUS));
+    let mut world = connected();
+    let again = world.open(1, Some(1));
+    assert_eq!(world.links[again].host_effects.failure, error(ConnectParameter::STATUS), "the queue is taken");
+    let beyond = world.open(1, Some(65));
+    assert_eq!(world.links[beyond].host_effects.failure, error(ConnectParameter::STATUS));
+    let second = world.open(1, Some(2));
+    assert!(world.links[second].host.is_ready());
+}
+
+#[test]
+fn a_static_controller_is_the_one_that_was_asked_for() {
+    let mut config = target_config(Limits::default());
+    config.subsystems[0].static_controllers = true;
+    let mut world = World::with(config, |config| config.controller_id = Some(7));
+    world.connect();
+    assert_eq!(world.admin().controller().id, 7);
+    let second = world.open(1, None);
+    let busy = ConnectionError::Setup { step: "connect", status: Status::CONTROLLER_BUSY };
+    assert_eq!(world.links[second].host_effects.failure, Some(busy));
+}
+
+#[test]
+fn identify_describes_the_namespace_in_every_way() {
+    let mut world = connected();
+    let mut ask = |cns, nsid| {
+        let identify = Identify { cns, nsid, ..Identify::default() };
+        world.admin_command(AdminCommand::Identify(identify), Data::ToHost(4096))
+    };
+    let (_, _, descriptors) = ask(cns::NAMESPACE_DESCRIPTORS, 1);
+    let expected = [Descriptor::Nguid([0x11; 16]), Descriptor::Uuid([0x22; 16]), Descriptor::CommandSet(0)];
+    assert_eq!(read_descriptors(&descriptors), expected);
+    assert_eq!(ask(cns::NAMESPACE_INDEPENDENT, 1).2[14], 1, "ready");
+    assert_eq!(ask(cns::CONTROLLERS, 0).2[..4], [1, 0, 1, 0]);
+    assert_eq!(ask(cns::COMMAND_SETS, 0).2[..2], [1, 0]);
+    assert_eq!(ask(cns::NAMESPACES_ACTIVE, 1).2[..4], [0; 4], "none after the first");
+    assert_eq!(ask(cns::NAMESPACE, 5), (Status::SUCCESS, 0, vec![0; 4096]), "inactive namespaces are zeros");
+    assert_eq!(ask(cns::NAMESPACE, 0).0.code(), Status::INVALID_NAMESPACE);
+    assert_eq!(ask(0x99, 0).0.code(), Status::INVALID_FIELD);
+    for cns in [cns::NAMESPACE_OF_COMMAND_SET, cns::CONTROLLER_OF_COMMAND_SET, cns::NAMESPACES_ACTIVE_OF_COMMAND_SET] {
+        assert_eq!(ask(cns, 1).0, Status::SUCCESS);
+    }
+}
+
+#[test]
+fn logs_show_the_figures_and_the_errors() {
+    let mut world = connected();
+    let mut figures = Figures { capacity_bytes: 5, ..Figures::default() };
+    figures.smart.used_percent = 12;
+    world.target.set_figures(0, figures);
+    let range = BlockRange { lba: 3, blocks: 1 };
+    world.run(1, NvmCommand::Compare { range, fua: false }, vec![1; 4096], 0);
+    let smart = SmartLog::read_from_bytes(&world.log(page::SMART, 512)).unwrap();
+    assert_eq!((smart.used_percent, smart.error_entries[0]), (12, 1));
+    let error = ErrorEntry::read_from_bytes(&world.log(page::ERROR, 128)[..64]).unwrap();
+    assert_eq!((error.count.get(), error.lba.get(), error.nsid.get(), error.sq_id.get()), (1, 3, 1, 1));
+    assert_eq!(Status::from_bits(error.status.get() >> 1).code(), Status::COMPARE_FAILURE);
+    assert_eq!(world.log(page::SUPPORTED, 1024)[4 * usize::from(page::ANA)], 1);
+    assert_eq!(world.log(page::EFFECTS, 4096)[1024 + 4], 3);
+    assert_eq!(unpadded(&world.log(page::FIRMWARE, 512)[8..16]), "1.0");
+}
+
+#[test]
+fn features_keep_what_is_set_and_refuse_what_is_not_there() {
+    let mut world = connected();
+    let mut set = |feature, value| {
+        let command = AdminCommand::SetFeatures { feature, save: false, values: [value, 0, 0, 0, 0] };
+        world.admin_command(command, Data::None).0
+    };
+    assert_eq!(set(id::TEMPERATURE, 350), Status::SUCCESS);
+    assert_eq!(set(id::WRITE_CACHE, 0), Status::SUCCESS);
+    assert_eq!(set(id::POWER, 5).code(), Status::INVALID_FIELD);
+    assert_eq!(set(0x7E, 0).code(), Status::INVALID_FIELD);
+    assert_eq!(set(id::HOST_ID, 0).code(), Status::COMMAND_SEQUENCE);
+    let mut get = |feature, select| {
+        let command = AdminCommand::GetFeatures { feature, select, parameter: 0 };
+        let (status, result, _) = world.admin_command(command, Data::None);
+        (status.code(), result)
+    };
+    assert_eq!(get(id::TEMPERATURE, Select::Current), (Status::SUCCESS, 350));
+    assert_eq!(get(id::TEMPERATURE, Select::Default), (Status::SUCCESS, 343));
+    assert_eq!(get(id::WRITE_CACHE, Select::Current), (Status::SUCCESS, 0));
+    assert_eq!(get(id::WRITE_CACHE, Select::Supported), (Status::SUCCESS, 4));
+    assert_eq!(get(id::QUEUES, Select::Current), (Status::SUCCESS, 0x003F_003F));
+    let timestamp = AdminCommand::SetFeatures { feature: id::TIMESTAMP, save: false, values: [0; 5] };
+    assert_eq!(world.admin_command(timestamp, Data::ToController(vec![9, 0, 0, 0, 0, 0, 0, 0])).0, Status::SUCCESS);
+    world.now += SimSpan::from_ms(5);
+    let command = AdminCommand::GetFeatures { feature: id::TIMESTAMP, select: Select::Current, parameter: 0 };
+    assert_eq!(world.admin_command(command, Data::ToHost(8)).2, [14, 0, 0, 0, 0, 0, 2, 0]);
+    let save = AdminCommand::SetFeatures { feature: id::POWER, save: true, values: [0; 5] };
+    assert_eq!(world.admin_command(save, Data::None).0.code(), Status::FEATURE_NOT_SAVEABLE);
+}
+
+#[test]
+fn unknown_admin_commands_are_refused_and_aborts_have_no_effect() {
+    let mut world = connected();
+    let (status, result, _) = world.admin_command(AdminCommand::Abort { sq_id: 1, command_id: 1 }, Data::None);
+    assert_eq!((status, result), (Status::SUCCESS, 1));
+    let link = &mut world.links[0];
+    for (opcode, data) in [(0xC1, Data::None), (0x81, Data::ToController(vec![1; 64])), (0x82, Data::ToHost(64))] {
+        link.host.submit_entry(1, Sqe::new(opcode, 0), data, &mut link.host_effects).unwrap();
+    }
+    world.settle();
+    let done = std::mem::take(&mut world.links[0].host_effects.completions);
+    assert_eq!(done.len(), 3);
+    assert!(done.iter().all(|completion| completion.status.code() == Status::INVALID_OPCODE));
+}
+
+#[test]
+fn event_requests_beyond_the_limit_are_refused() {
+    let mut world = connected();
+    let link = &mut world.links[0];
+    for token in 0..4 {
+        let sqe = AdminCommand::AsyncEventRequest.encode(0);
+        link.host.submit_entry(token, sqe, Data::None, &mut link.host_effects).unwrap();
+    }
+    world.settle();
+    // The connection itself has one outstanding, so that three more fit.
+    let done = &world.links[0].host_effects.completions;
+    assert_eq!((done.len(), done[0].token, done[0].status.code()), (1, 3, Status::EVENT_REQUEST_LIMIT_EXCEEDED));
+}
+
+#[test]
+fn payload_travels_in_the_same_few_buffers() {
+    let mut world = connected();
+    world.write(0, &[1; 65_536]);
+    let link = &mut world.links[1];
+    let mut seen = std::collections::BTreeSet::new();
+    for token in 0..200 {
+        let range = BlockRange { lba: token % 64, blocks: 1 };
+        let operation = match token % 2 {
+            0 => NvmCommand::Read { range, fua: false },
+            _ => NvmCommand::Write { range, fua: false },
+        };
+        let mut data = link.host_effects.output.take();
+        data.resize(if token % 2 == 0 { 0 } else { 4096 }, 7);
+        link.host.submit(token, 1, operation, data, 4096, &mut link.host_effects).unwrap();
+        let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+        link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+        let command = link.effects.commands.pop().unwrap();
+        let (tag, status, payload) = world::serve(&mut world.disk, command);
+        seen.insert((payload.as_ptr(), payload.capacity()));
+        link.session.complete(&mut world.target, tag, status, payload, &mut link.effects);
+        let bytes = world::drain(&mut link.effects.output, usize::MAX);
+        link.host.receive(&bytes, &mut link.host_effects);
+        let done = link.host_effects.completions.pop().unwrap();
+        link.host_effects.output.give(done.data);
+    }
+    assert!(seen.len() <= 3, "{} buffers for one command at a time", seen.len());
+}
