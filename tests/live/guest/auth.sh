@@ -1,5 +1,6 @@
 # In-band authentication: refused without the key and with a wrong one, accepted with it; also of the controller.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 key=$1 controller_key=${2:-} hostnqn=${3:-nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555}
 connect --hostnqn="$hostnqn" >/dev/null 2>&1 && fail "connected without a key"
 wrong=$(nvme gen-dhchap-key --hmac=1 --nqn="$hostnqn" 2>/dev/null)

@@ -1,7 +1,7 @@
-# What the scripts of the client share. Each gets: ADDRESS PORT NQN, then its own arguments.
+# What the scripts of the client share. Each gets: ADDRESS PORT NQN, then its own arguments,
+# which it comes to with `shift 3`.
 set -uo pipefail
 address=$1 port=$2 nqn=$3
-shift 3
 
 fail() { echo "FAILED: $*"; exit 1; }
 say() { echo "-- $*"; }

@@ -1,5 +1,6 @@
 # mkfs, mount, fio with verification, trim, unmount, disconnect, connect again and read it all again.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 size=${1:-64m}
 
 for options in "" "--hdr-digest --data-digest"; do

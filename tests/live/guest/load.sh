@@ -1,5 +1,6 @@
 # fio through the block device and through the character device, reads and a mix, with the host's own figures.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 seconds=${1:-3}
 device=$(connect) || fail "connect"
 fio="--filename=$device --direct=1 --ioengine=io_uring --runtime=$seconds --time_based --minimal"

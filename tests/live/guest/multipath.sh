@@ -1,5 +1,6 @@
 # Two paths to one drive; the host takes one away under load and gives it back.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 second=$1
 [ "$(cat /sys/module/nvme_core/parameters/multipath 2>/dev/null)" = Y ] || fail "the client has no native multipath"
 options="-t tcp -a $address -n $nqn --reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=5"

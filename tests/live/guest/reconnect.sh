@@ -1,5 +1,6 @@
 # Disconnect and connect again while requests are under way; then the drive is as good as before.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 for round in 1 2 3 4 5; do
     device=$(connect) || fail "connect in round $round"
     fio --name=load --filename="$device" --direct=1 --ioengine=io_uring --iodepth=32 --rw=randrw --bs=4k --size=64m --time_based \

@@ -1,5 +1,6 @@
 # Mixed fio with verification for a given time, while the host breaks things. Zero verification errors, zero hangs.
 . "$(dirname "$0")/common.sh" "$@"
+shift 3
 seconds=${1:-60}
 echo 600 >/sys/module/nvme_core/parameters/io_timeout 2>/dev/null
 device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5) || fail "connect"
