@@ -13,6 +13,7 @@
 //! Invariants: bytes of a write are in the media before its answer; what a read was promised is not overwritten before
 //! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
 
+mod assemble;
 mod channel;
 mod clock;
 mod engine;
@@ -21,6 +22,7 @@ mod load;
 mod media;
 mod report;
 
+pub use assemble::{SetUp, SetUpError, set_up};
 pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::{Cabin, Companion, Engine, EngineError};

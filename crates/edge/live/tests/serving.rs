@@ -2,9 +2,9 @@
 
 mod small;
 
-use flashyard_live::{ChannelFront, Engine, Load, Media, Tempo, run_load};
+use flashyard_live::{ChannelFront, Engine, Load, SetUp, Tempo, run_load};
 use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
-use small::{exported, scenario};
+use small::{box_of, exported, scenario};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,8 +27,7 @@ impl Write for Shared {
 
 fn serve(tempo: Tempo, requests: u64, filled: &str) {
     let scenario = scenario(filled);
-    let world = scenario.live(None).expect("its box can serve");
-    let media = Media::memory(&small::stock(&world)).expect("there is memory");
+    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
     let header = JournalHeader { seed: scenario.seed, scenario: String::new() };
     let session = Session::new(world, Some(&header));
     let journal = Shared::default();

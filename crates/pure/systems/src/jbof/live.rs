@@ -156,6 +156,11 @@ impl LiveJbof {
         Ok(drives.collect::<Result<_, _>>()?)
     }
 
+    /// The state that decides whether `drive` can go on, for messages about one that is stuck. Panics beyond the drives.
+    pub fn describe(&self, drive: u16) -> String {
+        self.world.drives[drive as usize].data.describe()
+    }
+
     /// What is in the superblocks of `drive` now. Panics beyond the drives.
     pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
         self.world.drives[drive as usize].data.ftl.contents()
