@@ -20,6 +20,7 @@ mod engine;
 mod front;
 mod load;
 mod media;
+mod remote;
 mod report;
 
 pub use assemble::{SetUp, SetUpError, set_up};
@@ -29,4 +30,5 @@ pub use engine::{Cabin, Companion, Engine, EngineError};
 pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Request};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
+pub use remote::{Handle, Remote};
 pub use report::Report;
