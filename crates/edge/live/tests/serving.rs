@@ -50,7 +50,7 @@ fn serve(tempo: Tempo, requests: u64, filled: &str) {
         let client = scope.spawn({
             let done = Arc::clone(&done);
             move || {
-                let report = run_load(&client, &load);
+                let report = run_load(&client, &load, || false);
                 done.store(true, Ordering::Relaxed);
                 report
             }
@@ -107,7 +107,7 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
     std::thread::scope(|scope| {
         let over = &done;
         let load = scope.spawn(move || {
-            let report = run_load(&client, &load);
+            let report = run_load(&client, &load, || false);
             over.store(true, Ordering::Relaxed);
             report.expect("every request is answered")
         });
