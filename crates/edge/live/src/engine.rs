@@ -494,6 +494,8 @@ impl Engine {
         if let Some(out) = &mut self.journal {
             out.flush().map_err(EngineError::Journal)?;
         }
+        // The machine may not be as still now as it was at the start.
+        self.lateness.noise.merge(&noise(NOISE_SPAN));
         let world = self.session.world();
         let report = Report {
             elapsed: self.pace.elapsed(),
