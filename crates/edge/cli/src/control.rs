@@ -83,7 +83,7 @@ fn serve(stream: &UnixStream, handle: &Handle) {
 fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
     let command: Value = serde_json::from_str(line).context("this is no line of JSON")?;
     if command["command"] == "status" {
-        return Ok(Some(handle.call(|cabin| status(cabin))?));
+        return Ok(Some(handle.call(status)?));
     }
     let control = parse(&command)?;
     handle.call(move |cabin| cabin.control(control))??;

@@ -294,6 +294,7 @@ impl Engine {
             inbox: &mut self.inbox,
             spare: &mut self.spare,
             front: number,
+            world: self.session.world(),
         };
         act(self.fronts[number].as_mut(), &mut desk)
     }
