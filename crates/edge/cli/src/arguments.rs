@@ -1,7 +1,8 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
+use flashyard_scenario::Pacing;
 use std::path::PathBuf;
 
 /// An open proving ground for disaggregated flash storage.
@@ -20,6 +21,12 @@ pub(crate) enum Command {
     Reproduce(ReproduceOptions),
     /// Look for lost data: run a world under faults at every point, and shrink what fails
     Faults(FaultsOptions),
+    /// Serve the drives of a scenario under the wall clock, with real bytes
+    Serve(ServeOptions),
+    /// Repeat the journal of a box that served in virtual time, and compare
+    Replay(ReplayOptions),
+    /// Pull drives, cut power and links, and ask for figures while a box serves
+    Ctl(CtlOptions),
     /// Look at trace files
     Trace {
         #[command(subcommand)]
@@ -98,6 +105,121 @@ pub(crate) struct FaultsOptions {
     /// Runs at once; all cores without it. Results do not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    /// Scenario file (TOML); its first design is served
+    pub(crate) scenario: PathBuf,
+    /// Override a key, for example --set jbof.drives=24
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of all random streams, in place of the scenario's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Keep the drives' bytes in this directory, over restarts; in memory without it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// real, off (as fast as possible while requests are in flight), or simulated seconds a second
+    #[arg(long, value_name = "PACE")]
+    pub(crate) pace: Option<Pacing>,
+    /// Write everything that is asked and done to this file, for `flashyard replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// End after so many seconds; on Ctrl-C without it
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// Listen for `flashyard ctl` at this socket
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
+    /// Put load on the drives from inside the program, so many requests in flight, and compare every byte
+    #[arg(long, value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) load: Option<u16>,
+    /// Tell more of what happens
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// A length of time on the wall.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    if (0.0..=1e9).contains(&seconds) { Ok(seconds) } else { Err("give 0 to 1000000000 seconds".to_owned()) }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayOptions {
+    /// Journal of `flashyard serve --journal`
+    pub(crate) journal: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CtlOptions {
+    /// The socket of `flashyard serve --control`
+    pub(crate) control: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Switch,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Switch {
+    /// Pull a drive out: its power is away until it is put back
+    Pull {
+        /// Number of the drive
+        drive: u16,
+    },
+    /// Put a drive back
+    Insert {
+        /// Number of the drive
+        drive: u16,
+    },
+    /// Cut the power of all drives
+    PowerCut,
+    /// Restore the power of all drives
+    PowerRestore,
+    /// Take the link of a drive down, or up again
+    Link {
+        /// Number of the drive
+        drive: u16,
+        /// Whether there is a link
+        state: OnOff,
+    },
+    /// Let the firmware of a drive stand still
+    Hang {
+        /// Number of the drive
+        drive: u16,
+        /// Simulated milliseconds
+        ms: f64,
+    },
+    /// Set the raw bit error rate of a drive's flash
+    Age {
+        /// Number of the drive
+        drive: u16,
+        /// From 0 to 0.5
+        raw_bit_error_rate: f64,
+    },
+    /// Let drives lend each other cores and memory, or not
+    Harvest {
+        /// Whether they lend
+        state: OnOff,
+    },
+    /// Print figures since they were asked for last
+    Status,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOff {
+    /// There is one, or they do
+    #[value(alias = "up")]
+    On,
+    /// There is none, or they do not
+    #[value(alias = "down")]
+    Off,
+}
+
+impl OnOff {
+    pub(crate) fn is_on(self) -> bool {
+        self == Self::On
+    }
 }
 
 #[derive(Debug, Subcommand)]

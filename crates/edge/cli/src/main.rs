@@ -1,9 +1,10 @@
-//! The `flashyard` program: runs scenarios, reproduces published results, looks at traces.
+//! The `flashyard` program: runs scenarios, serves them, reproduces published results, looks at traces.
 //!
-//! Exit status: 0 done, 1 a reproduced number is outside its tolerance or a fault lost data, 2 bad input,
+//! Exit status: 0 done, 1 a reproduced number is outside its tolerance, a fault lost data or a replay differs, 2 bad input,
 //! 130 interrupted.
 
 mod arguments;
+mod control;
 mod faults;
 mod files;
 mod out;
@@ -11,6 +12,7 @@ mod output;
 mod parallel;
 mod reproduce;
 mod run;
+mod serve;
 mod trace;
 
 use anyhow::Result;
@@ -51,6 +53,9 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Faults(options) => faults::faults(&options),
+        Command::Serve(options) => serve::serve(&options),
+        Command::Replay(options) => serve::replay_journal(&options),
+        Command::Ctl(options) => control::ctl(&options),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }

@@ -53,13 +53,15 @@ pub struct ChannelFront {
     /// Client and tag of each request under way, by the front end's tag.
     under_way: Vec<Option<(usize, u64)>>,
     free: Vec<usize>,
+    /// Answers of this turn: whoever is woken may take the processor, so that nobody is before all are ready.
+    outbox: Vec<(usize, Reply)>,
 }
 
 impl ChannelFront {
     /// A front end without clients; `waker` is that of its engine.
     pub fn new(waker: Arc<mio::Waker>) -> Self {
         let (sender, queue) = channel();
-        Self { waker, sender, queue, clients: Vec::new(), under_way: Vec::new(), free: Vec::new() }
+        Self { waker, sender, queue, clients: Vec::new(), under_way: Vec::new(), free: Vec::new(), outbox: Vec::new() }
     }
 
     /// A new client, for any thread.
@@ -70,9 +72,8 @@ impl ChannelFront {
         Client { number: self.clients.len() - 1, sender, waker, answers, tags: 0 }
     }
 
-    fn reply(&self, client: usize, reply: Reply) {
-        // A client that has gone does not want to know.
-        let _ = self.clients[client].send(reply);
+    fn reply(&mut self, client: usize, reply: Reply) {
+        self.outbox.push((client, reply));
     }
 
     fn ask(&mut self, client: usize, request: Request, payload: Payload, desk: &mut Desk<'_>) {
@@ -125,7 +126,14 @@ impl FrontEnd for ChannelFront {
         self.reply(client, Reply { tag, answer: Ok(answered.answer), data });
     }
 
-    fn send(&mut self, _desk: &mut Desk<'_>) {}
+    fn send(&mut self, _desk: &mut Desk<'_>) {
+        for (client, reply) in self.outbox.drain(..) {
+            if let Some(client) = self.clients.get(client) {
+                // A client that has gone does not want to know.
+                let _ = client.send(reply);
+            }
+        }
+    }
 
     fn stop(&mut self) {
         self.clients.clear();

@@ -8,7 +8,7 @@ use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ssd::Movement;
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Refused, Session};
+use flashyard_systems::jbof::{Answer, Ask, Control, Gauges, LiveEffect, Refused, Session};
 use flashyard_units::SimTime;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -102,6 +102,11 @@ impl Cabin<'_> {
     /// The box, to take figures of.
     pub fn session(&mut self) -> &mut Session {
         self.session
+    }
+
+    /// Figures of the interval since they were last taken: there is one interval, whoever takes them.
+    pub fn gauges(&mut self) -> Gauges {
+        self.session.world_mut().gauges(self.now)
     }
 
     /// Virtual time.
@@ -289,6 +294,7 @@ impl Engine {
             inbox: &mut self.inbox,
             spare: &mut self.spare,
             front: number,
+            world: self.session.world(),
         };
         act(self.fronts[number].as_mut(), &mut desk)
     }
@@ -489,6 +495,8 @@ impl Engine {
         if let Some(out) = &mut self.journal {
             out.flush().map_err(EngineError::Journal)?;
         }
+        // The machine may not be as still now as it was at the start.
+        self.lateness.noise.merge(&noise(NOISE_SPAN));
         let world = self.session.world();
         let report = Report {
             elapsed: self.pace.elapsed(),

@@ -27,7 +27,7 @@
 
 use crate::media::Data;
 use flashyard_blk::Operation;
-use flashyard_systems::jbof::{Answer, Refused};
+use flashyard_systems::jbof::{Answer, Health, LiveJbof, Presence, Refused};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -88,6 +88,7 @@ pub struct Desk<'a> {
     pub(crate) inbox: &'a mut Vec<Inbound>,
     pub(crate) spare: &'a mut Vec<Vec<u8>>,
     pub(crate) front: usize,
+    pub(crate) world: &'a LiveJbof,
 }
 
 /// What a front end has handed in.
@@ -156,6 +157,16 @@ impl Desk<'_> {
     /// The drives that clients may see.
     pub fn exports(&self) -> &[Export] {
         self.exports
+    }
+
+    /// The life of a drive, for its health log. Panics beyond the drives of the box.
+    pub fn health(&self, drive: u16) -> Health {
+        self.world.health(drive, self.world.now())
+    }
+
+    /// Whether a drive serves now. Panics beyond the drives of the box.
+    pub fn presence(&self, drive: u16) -> Presence {
+        self.world.presence(drive)
     }
 }
 

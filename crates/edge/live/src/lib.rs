@@ -13,6 +13,7 @@
 //! Invariants: bytes of a write are in the media before its answer; what a read was promised is not overwritten before
 //! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
 
+mod assemble;
 mod channel;
 mod clock;
 mod engine;
@@ -22,8 +23,10 @@ mod load;
 mod media;
 mod nbd;
 mod nvme_tcp;
+mod remote;
 mod report;
 
+pub use assemble::{SetUp, SetUpError, set_up};
 pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::{Cabin, Companion, Engine, EngineError};
@@ -33,4 +36,5 @@ pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
 pub use nbd::{Nbd, NbdAddress};
 pub use nvme_tcp::{ListenError, NvmeTcp};
+pub use remote::{Handle, Remote};
 pub use report::Report;

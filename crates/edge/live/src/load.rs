@@ -85,10 +85,10 @@ impl Known {
 }
 
 /// Puts `load` on the box and compares all that it reads with what it wrote; no other client may change those slots.
-/// The slots must hold zeros before.
+/// The slots must hold zeros before. Ends after all its requests, when `stop` says so, or with the engine.
 ///
-/// Errors: the engine ends, or answers come too late.
-pub fn run_load(client: &Client, load: &Load) -> Result<LoadReport, ClientError> {
+/// Errors: answers come too late.
+pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result<LoadReport, ClientError> {
     let mut rng = Rng::named(load.seed, "load");
     let mut report = LoadReport::default();
     let mut known = Known::default();
@@ -116,9 +116,19 @@ pub fn run_load(client: &Client, load: &Load) -> Result<LoadReport, ClientError>
                 Payload::None
             };
             known.under_way.insert(issued, UnderWay { operation, drive, first, count, version });
-            client.submit(Request { tag: issued, drive, operation, first, count }, payload)?;
+            match client.submit(Request { tag: issued, drive, operation, first, count }, payload) {
+                // What was answered before counts.
+                Err(ClientError::Ended) => return Ok(report),
+                submitted => submitted?,
+            }
         }
-        let reply = client.next(load.patience)?;
+        if stop() {
+            break;
+        }
+        let reply = match client.next(load.patience) {
+            Err(ClientError::Ended) => break,
+            reply => reply?,
+        };
         let Some(asked) = known.under_way.remove(&reply.tag) else { continue };
         if reply.answer? == Answer::Dropped {
             report.dropped += 1;

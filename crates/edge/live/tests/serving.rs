@@ -2,9 +2,9 @@
 
 mod small;
 
-use flashyard_live::{ChannelFront, Engine, Load, Media, Tempo, run_load};
-use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
-use small::{exported, scenario};
+use flashyard_live::{ChannelFront, Engine, Load, Remote, SetUp, Tempo, run_load};
+use flashyard_systems::jbof::{Control, JournalHeader, Presence, Session, read_journal, replay};
+use small::{box_of, exported, scenario};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,9 +27,8 @@ impl Write for Shared {
 
 fn serve(tempo: Tempo, requests: u64, filled: &str) {
     let scenario = scenario(filled);
-    let world = scenario.live(None).expect("its box can serve");
-    let media = Media::memory(&small::stock(&world)).expect("there is memory");
-    let header = JournalHeader { seed: scenario.seed, scenario: String::new() };
+    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
+    let header = JournalHeader { seed: scenario.seed, scenario: String::new(), contents: None };
     let session = Session::new(world, Some(&header));
     let journal = Shared::default();
     let mut engine = Engine::new(session, media, &exported(), tempo).expect("there is a poll");
@@ -51,7 +50,7 @@ fn serve(tempo: Tempo, requests: u64, filled: &str) {
         let client = scope.spawn({
             let done = Arc::clone(&done);
             move || {
-                let report = run_load(&client, &load);
+                let report = run_load(&client, &load, || false);
                 done.store(true, Ordering::Relaxed);
                 report
             }
@@ -84,4 +83,58 @@ fn a_client_reads_what_it_wrote_under_the_clock_and_the_journal_repeats_it() {
     serve(Tempo::Scaled(1.0), 3_000, "0.5");
     serve(Tempo::Scaled(0.25), 300, "0.0");
     serve(Tempo::Scaled(50.0), 3_000, "0.0");
+}
+
+#[test]
+fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
+    let SetUp { world, media, .. } = box_of(&scenario("0.5"), None).expect("its box can serve");
+    let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
+    let mut front = ChannelFront::new(engine.waker());
+    let client = front.connect();
+    engine.add_front(Box::new(front));
+    let (remote, handle) = Remote::new(engine.waker());
+    engine.add_companion(Box::new(remote));
+    let load = Load {
+        drives: (0..4).map(|drive| (drive, 2_000)).collect(),
+        requests: 20_000,
+        depth: 16,
+        slots_max: 8,
+        reads: 0.5,
+        seed: 3,
+        patience: Duration::from_secs(30),
+    };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = &done;
+        let load = scope.spawn(move || {
+            let report = run_load(&client, &load, || false);
+            over.store(true, Ordering::Relaxed);
+            report.expect("every request is answered")
+        });
+        let watch = scope.spawn(|| {
+            let (mut ready, mut away, mut ios) = (0, 0, 0);
+            while !done.load(Ordering::Relaxed) {
+                let drive = ios as u16 % 4;
+                let pulled = handle.call(move |cabin| {
+                    cabin.control(Control::Pull { drive }).expect("it is protected");
+                    cabin.session().world().presence(drive)
+                });
+                away += u32::from(pulled == Ok(Presence::NoPower));
+                let put_back = handle.call(move |cabin| cabin.control(Control::Insert { drive }));
+                let Ok(Ok(())) = put_back else { break };
+                let Ok(gauges) = handle.call(|cabin| cabin.gauges()) else { break };
+                ios += gauges.drives.iter().map(|drive| drive.ios).sum::<u64>();
+                ready += gauges.drives.iter().filter(|drive| drive.presence == Presence::Ready).count();
+                assert!(gauges.drives.iter().all(|drive| drive.latency.count() == drive.ios && drive.die <= 1.0));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            (ready, away, ios)
+        });
+        let report = engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
+        let seen = load.join().expect("the client ends");
+        assert_eq!((seen.answered, seen.wrong), (20_000, Vec::new()));
+        let (ready, away, ios) = watch.join().expect("the watch ends");
+        println!("{report}\n{ready} {away} {ios}");
+        assert!(away > 3 && ready > 3 && ios > 1_000, "{away} {ready} {ios}");
+    });
 }

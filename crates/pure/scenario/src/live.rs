@@ -5,7 +5,9 @@ use crate::groups;
 use crate::parse::ScenarioError;
 use crate::schema::Scenario;
 use crate::{quantity::Time, run};
+use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
+use flashyard_ssd::DriveConfig;
 use flashyard_systems::jbof::LiveJbof;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -98,6 +100,15 @@ impl Scenario {
         let config = assemble::jbof(self, design)?;
         let models = groups::drives(self, design)?.into_iter().map(|drive| drive.model).collect();
         Ok(LiveJbof::new(config, models, self.seed, contents)?)
+    }
+
+    /// How the flash of each drive is divided, and how many slots the drive exports.
+    ///
+    /// Errors: values outside their ranges.
+    pub fn shapes(&self) -> Result<Vec<(Layout, u32)>, ScenarioError> {
+        let drives = groups::drives(self, run::designs(self)?[0])?.into_iter();
+        let shape = |drive: &DriveConfig| (Layout::new(&drive.nand.geometry), drive.ftl.logical_slots);
+        Ok(drives.map(|drive| shape(&drive.model.drive)).collect())
     }
 
     /// The numbers of the drives that clients see.

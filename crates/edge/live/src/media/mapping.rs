@@ -3,7 +3,7 @@
 //! A file is mapped shared: what was stored is in the page cache, and outlives the process however that ends.
 #![allow(unsafe_code, reason = "mapping a file, and giving pages back, cannot be done without")]
 
-use memmap2::{MmapMut, UncheckedAdvice};
+use memmap2::{Advice, MmapMut, UncheckedAdvice};
 use rustix::fs::FallocateFlags;
 use std::fs::File;
 use std::io;
@@ -25,7 +25,12 @@ impl Mapping {
     ///
     /// Errors: those of the operating system.
     pub(crate) fn memory(bytes: usize) -> io::Result<Self> {
-        Ok(Self { map: MmapMut::map_anon(bytes.max(PAGE_BYTES))?, file: None })
+        let map = MmapMut::map_anon(bytes.max(PAGE_BYTES))?;
+        // Fewer faults on the way of writes; a system without huge pages does as well.
+        if let Err(error) = map.advise(Advice::HugePage) {
+            tracing::debug!(%error, "no huge pages");
+        }
+        Ok(Self { map, file: None })
     }
 
     /// A file, made `bytes` long if it is shorter. The caller holds the lock of the directory that it is in.

@@ -1,9 +1,8 @@
 //! A small box for tests.
 
-use flashyard_flash::Layout;
-use flashyard_ftl::SuperblockContents;
-use flashyard_scenario::{Files, Scenario, resolve};
-use flashyard_systems::jbof::LiveJbof;
+use flashyard_live::{SetUp, SetUpError, Shape, set_up};
+use flashyard_scenario::{Files, Scenario, ScenarioError, resolve};
+use std::path::Path;
 
 struct NoFiles;
 
@@ -28,8 +27,9 @@ pub(crate) fn exported() -> Vec<u16> {
     (0..4).collect()
 }
 
-/// What the drives of a box hold before it serves.
-#[allow(dead_code, reason = "not every test keeps its bytes in memory")]
-pub(crate) fn stock(world: &LiveJbof) -> Vec<(Layout, Vec<SuperblockContents>)> {
-    (0..world.drives()).map(|drive| (*world.layout(drive), world.contents(drive))).collect()
+/// The box of a scenario with its bytes in memory, or in a directory.
+pub(crate) fn box_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
+    let shapes = scenario.shapes().map_err(SetUpError::World)?;
+    let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
+    set_up(data, &shapes, |contents| scenario.live(contents))
 }

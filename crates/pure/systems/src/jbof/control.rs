@@ -187,16 +187,17 @@ impl Jbof {
             }
             self.requests[id].attempt = Attempt::Dead;
             self.free.push(id as u32);
-            self.dropped(now, token);
+            self.dropped(now, token, drive);
         } else {
             self.requests[id].purpose = Purpose::AskedOnce { token };
         }
     }
 
     /// Nothing comes of a request any more.
-    pub(super) fn dropped(&mut self, now: SimTime, token: u32) {
+    pub(super) fn dropped(&mut self, now: SimTime, token: u32, drive: u16) {
         if let Some(book) = &mut self.book {
             book.in_flight -= 1;
+            book.asked[drive as usize].fall(now);
             book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Dropped });
         }
     }

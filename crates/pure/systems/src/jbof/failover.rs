@@ -175,7 +175,7 @@ impl Jbof {
     /// A second attempt under a number of its own: what still comes of the first one must not be taken for it.
     fn send_again_as_new(&mut self, now: SimTime, first: &Request) {
         if let Purpose::AskedOnce { token } = first.purpose {
-            return self.dropped(now, token);
+            return self.dropped(now, token, first.home);
         }
         let attempt = Request {
             compute: first.drive,

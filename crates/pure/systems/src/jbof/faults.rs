@@ -80,8 +80,8 @@ pub trait Witness {
 /// The state of one drive as physics has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Health {
-    powered: bool,
-    linked: bool,
+    pub(super) powered: bool,
+    pub(super) linked: bool,
     /// Recovered from its last start.
     pub(super) ready: bool,
     hung_until: SimTime,

@@ -1,16 +1,19 @@
 //! Journals of boxes that serve: what was asked and done, and when, so that a virtual-time run repeats it exactly.
 //!
-//! A journal is bytes: the magic word, then the seed, the hash and the text of the scenario, then records. A record is
+//! A journal is bytes: the magic word, then the seed, the hash and the text of the scenario, then what the drives held
+//! if they had an earlier life, then records. A record is
 //! the number of events and the picoseconds since the one before, a kind, and its fields, all as variable-length
 //! integers of seven bits a byte. Digests of all effects so far stand between them, and at the end: a replay that
 //! differs is found out near the place where it begins to.
 //!
 //! What it does not hold: payload. It holds where payload goes.
 
+use super::codec::{number, put_contents, take, take_contents};
 use super::control::{Control, Refused};
 use super::live::{Answer, Ask, LiveEffect, LiveJbof};
 use flashyard_blk::Operation;
 use flashyard_faults::Fingerprint;
+use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{FreeRun, Pace};
 use flashyard_ssd::Movement;
 use flashyard_units::{SimSpan, SimTime};
@@ -27,6 +30,8 @@ pub struct JournalHeader {
     pub seed: u64,
     /// The scenario with everything merged in, as text.
     pub scenario: String,
+    /// What the drives held at the beginning, if they had an earlier life.
+    pub contents: Option<Vec<Vec<SuperblockContents>>>,
 }
 
 /// One record.
@@ -62,6 +67,9 @@ pub enum JournalError {
     /// The scenario in it is not the one that was written.
     #[error("the scenario in the journal is damaged")]
     Scenario,
+    /// What the drives held cannot be read.
+    #[error("what the drives held at the beginning is damaged")]
+    Contents,
     /// A record that cannot be.
     #[error("record {number} at byte {offset} makes no sense")]
     Record {
@@ -331,9 +339,14 @@ pub fn read_journal(bytes: &[u8]) -> Result<(JournalHeader, JournalRecords<'_>),
     if hash_of(&scenario) != hash {
         return Err(JournalError::Scenario);
     }
+    let (flag, mut records) = records.split_at_checked(1).ok_or(JournalError::Scenario)?;
+    let contents = match flag {
+        [0] => None,
+        _ => Some(take_contents(&mut records).ok_or(JournalError::Contents)?),
+    };
     let offset = bytes.len() - records.len();
     let records = JournalRecords { bytes, offset, number: 0, steps: 0, at: SimTime::ZERO };
-    Ok((JournalHeader { seed, scenario }, records))
+    Ok((JournalHeader { seed, scenario, contents }, records))
 }
 
 impl Iterator for JournalRecords<'_> {
@@ -381,33 +394,11 @@ fn encode_header(header: &JournalHeader) -> Vec<u8> {
     number(&mut bytes, hash_of(&header.scenario));
     number(&mut bytes, header.scenario.len() as u64);
     bytes.extend_from_slice(header.scenario.as_bytes());
+    bytes.push(u8::from(header.contents.is_some()));
+    if let Some(contents) = &header.contents {
+        put_contents(&mut bytes, contents);
+    }
     bytes
-}
-
-/// Appends a number, seven bits a byte, the lowest first.
-fn number(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7F);
-        if bits << shift >> shift != bits {
-            return None;
-        }
-        value |= bits << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {

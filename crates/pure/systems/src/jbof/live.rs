@@ -10,7 +10,9 @@ use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::control::Refused;
 use super::failover::Attempt;
 use super::faults::{Asked, Witness};
+use super::gauges::Requests;
 use super::models::DriveModel;
+use super::timeline::Reading;
 use super::world::{Jbof, Phase, Purpose, Request};
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
@@ -84,6 +86,10 @@ pub(super) struct Book {
     pub(super) latency: Vec<LatencyHistogram>,
     /// Requests under way.
     pub(super) in_flight: u32,
+    /// What was asked of each drive.
+    pub(super) asked: Vec<Requests>,
+    /// The counters when figures were last taken.
+    pub(super) reading: Option<Reading>,
     /// Room for one step's movements.
     movements: Vec<Movement>,
 }
@@ -133,6 +139,8 @@ impl LiveJbof {
             gone: vec![false; count],
             latency: vec![LatencyHistogram::new(); count],
             in_flight: 0,
+            asked: vec![Requests::default(); count],
+            reading: None,
             movements: Vec::with_capacity(64),
         }));
         world.start();
@@ -154,6 +162,11 @@ impl LiveJbof {
             Drive::recovered(config.placed(model), &queues, contents, seed.wrapping_add(number))
         });
         Ok(drives.collect::<Result<_, _>>()?)
+    }
+
+    /// The state that decides whether `drive` can go on, for messages about one that is stuck. Panics beyond the drives.
+    pub fn describe(&self, drive: u16) -> String {
+        self.world.drives[drive as usize].data.describe()
     }
 
     /// What is in the superblocks of `drive` now. Panics beyond the drives.
@@ -280,6 +293,7 @@ impl Jbof {
         };
         if let Some(book) = &mut self.book {
             book.in_flight += 1;
+            book.asked[drive as usize].rise(now, operation);
         }
         self.ledger.issued(now, &request);
         let id = self.new_request(request);
@@ -296,6 +310,7 @@ impl Jbof {
         self.gather();
         if let Some(book) = &mut self.book {
             book.in_flight -= 1;
+            book.asked[request.home as usize].fall(now);
             book.latency[request.home as usize].record(latency);
             book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Done });
         }

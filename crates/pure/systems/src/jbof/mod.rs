@@ -13,11 +13,13 @@
 //! whichever cores the design says (`route.rs`, a lender's: `remote.rs`) → the owner's data-end → completion (`complete.rs`).
 //! Source: [P] sheet xbof §5.
 
+mod codec;
 mod complete;
 mod config;
 mod control;
 mod failover;
 mod faults;
+mod gauges;
 mod issue;
 mod journal;
 mod lending;
@@ -36,6 +38,7 @@ mod world;
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use control::{Control, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
+pub use gauges::{DriveGauges, Gauges, Health, Presence};
 pub use journal::{
     EffectDigest, Entry, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay,
 };

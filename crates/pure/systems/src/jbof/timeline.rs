@@ -172,12 +172,18 @@ impl Jbof {
     }
 
     fn add_reading(&mut self, at: SimTime) {
+        let reading = self.reading(at);
+        self.timeline.add(reading);
+    }
+
+    /// All counters at `at`.
+    pub(super) fn reading(&mut self, at: SimTime) -> Reading {
         self.account_loans(at);
         self.account_shares(at);
         let drives = (0..self.drives.len()).map(|number| self.drive_counters(number)).collect();
         let processor_lent = self.lending.processor_lent();
         let memory_lent = self.lending.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect();
-        self.timeline.add(Reading { at, drives, processor_lent, memory_lent });
+        Reading { at, drives, processor_lent, memory_lent }
     }
 
     /// Books the memory lent since the last account; to be called before loans change.

@@ -30,6 +30,11 @@ impl Harvest {
         self.paused = paused;
     }
 
+    /// Whether nobody lends.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     /// The driver has given the drive up and tells its peers: borrowers forget what it lent them and recover, lenders
     /// clear what they lent it and reset the descriptors.
     pub fn drive_lost(&mut self, lost: u16) {

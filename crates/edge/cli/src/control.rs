@@ -1,0 +1,212 @@
+//! The control socket of a box that serves, and `flashyard ctl`: a line of JSON asks, a line of JSON answers.
+//!
+//! ```text
+//! {"command":"pull","drive":3}                      {"ok":true}
+//! {"command":"link","drive":99,"up":false}          {"ok":false,"error":"there is no drive 99, give 0 to 11"}
+//! {"command":"status"}                              {"ok":true,"status":{...}}
+//! ```
+//!
+//! Who may write to the socket may control the box: it is made for its owner only.
+
+use crate::arguments::{CtlOptions, Switch};
+use crate::{Outcome, output};
+use anyhow::{Context, Result, bail};
+use flashyard_live::{Cabin, Handle};
+use flashyard_systems::jbof::{Control, Gauges, Presence};
+use flashyard_units::SimSpan;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a line at most.
+const LINE_MAX: u64 = 4096;
+
+/// A socket that is there as long as this is.
+pub(crate) struct ControlSocket {
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Listens at `path` on threads of their own.
+    pub(crate) fn open(path: &Path, handle: Handle) -> Result<Self> {
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && UnixStream::connect(path).is_err() => {
+                // Left behind by a program that was killed.
+                fs::remove_file(path).and_then(|()| UnixListener::bind(path))
+            }
+            bound => bound,
+        };
+        let listener = listener.with_context(|| format!("--control {}: cannot be listened at", path.display()))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .with_context(|| format!("--control {}: cannot be kept from others", path.display()))?;
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let handle = handle.clone();
+                std::thread::spawn(move || serve(&stream, &handle));
+            }
+        });
+        Ok(Self { path: path.to_owned() })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Who removed it before does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Answers one connection, line by line, until it ends.
+fn serve(stream: &UnixStream, handle: &Handle) {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut line = String::new();
+        let read = std::io::Read::take(&mut lines, LINE_MAX).read_line(&mut line);
+        if !matches!(read, Ok(length) if length > 0) {
+            return;
+        }
+        let answer = match carry_out(&line, handle) {
+            Ok(Some(status)) => json!({ "ok": true, "status": status }),
+            Ok(None) => json!({ "ok": true }),
+            Err(error) => json!({ "ok": false, "error": format!("{error:#}") }),
+        };
+        let mut out = stream;
+        if writeln!(out, "{answer}").is_err() {
+            return;
+        }
+    }
+}
+
+fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
+    let command: Value = serde_json::from_str(line).context("this is no line of JSON")?;
+    if command["command"] == "status" {
+        return Ok(Some(handle.call(status)?));
+    }
+    let control = parse(&command)?;
+    handle.call(move |cabin| cabin.control(control))??;
+    Ok(None)
+}
+
+/// A control from its JSON form.
+fn parse(command: &Value) -> Result<Control> {
+    let drive = || -> Result<u16> {
+        let drive = command["drive"].as_u64().and_then(|drive| u16::try_from(drive).ok());
+        drive.with_context(|| format!("\"drive\" is {}, give the number of a drive", command["drive"]))
+    };
+    let flag = |key: &str| -> Result<bool> {
+        command[key].as_bool().with_context(|| format!("{key:?} is {}, give true or false", command[key]))
+    };
+    let number = |key: &str| -> Result<f64> {
+        command[key].as_f64().with_context(|| format!("{key:?} is {}, give a number", command[key]))
+    };
+    Ok(match command["command"].as_str().unwrap_or_default() {
+        "pull" => Control::Pull { drive: drive()? },
+        "insert" => Control::Insert { drive: drive()? },
+        "power" if flag("on")? => Control::PowerOn,
+        "power" => Control::PowerOff,
+        "link" => Control::Link { drive: drive()?, up: flag("up")? },
+        "hang" => {
+            let ms = number("ms")?;
+            if !(0.0..=3_600_000.0).contains(&ms) {
+                bail!("\"ms\" is {ms}, give 0 to 3600000");
+            }
+            Control::Hang { drive: drive()?, span: SimSpan::from_ns_f64(ms * 1e6) }
+        }
+        "age" => Control::Age { drive: drive()?, raw_bit_error_rate: number("raw_bit_error_rate")? },
+        "harvest" => Control::Harvest { on: flag("on")? },
+        _ => {
+            bail!("\"command\" is {}, give pull, insert, power, link, hang, age, harvest or status", command["command"])
+        }
+    })
+}
+
+/// Figures since they were asked for last.
+fn status(cabin: &mut Cabin<'_>) -> Value {
+    let gauges = cabin.gauges();
+    let late = &cabin.lateness().answers;
+    let Gauges { at, span, drives, processor_lent, memory_lent, harvests } = &gauges;
+    let seconds = span.as_secs_f64();
+    let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    let drives: Vec<Value> = drives
+        .iter()
+        .enumerate()
+        .map(|(number, drive)| {
+            json!({
+                "drive": number,
+                "state": match drive.presence {
+                    Presence::Ready => "ready",
+                    Presence::NoPower => "no power",
+                    Presence::NoLink => "no link",
+                    Presence::Starting => "starting",
+                },
+                "queue_depth": drive.depth,
+                "iops": per_second(drive.ios),
+                "read_bytes_per_s": per_second(drive.read_bytes),
+                "write_bytes_per_s": per_second(drive.write_bytes),
+                "latency_us": {
+                    "mean": drive.latency.mean_us(),
+                    "p50": drive.latency.percentile_us(0.5),
+                    "p99": drive.latency.percentile_us(0.99),
+                    "max": drive.latency.max_us(),
+                },
+                "processor_utilization": drive.processor,
+                "lent_utilization": drive.lent,
+                "bus_utilization": drive.bus,
+                "die_utilization": drive.die,
+                "mapping_miss_ratio": drive.misses,
+                "redirected_share": drive.redirected,
+                "erases_mean": drive.health.erases_mean,
+                "raw_bit_error_rate": drive.health.raw_bit_error_rate,
+            })
+        })
+        .collect();
+    let cores = processor_lent
+        .iter()
+        .map(|(lender, borrower, cores)| json!({ "lender": lender, "borrower": borrower, "cores": cores }));
+    let segments = memory_lent
+        .iter()
+        .map(|loan| json!({ "lender": loan.lender, "borrower": loan.borrower, "segments": loan.segments }));
+    json!({
+        "time_seconds": at.as_secs_f64(),
+        "interval_seconds": seconds,
+        "harvest": harvests,
+        "lateness_us": { "p50": late.percentile_us(0.5), "p99": late.percentile_us(0.99), "max": late.max_us() },
+        "processors_lent": cores.collect::<Vec<_>>(),
+        "memory_lent": segments.collect::<Vec<_>>(),
+        "drives": drives,
+    })
+}
+
+/// `flashyard ctl`.
+pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
+    let command = match options.command {
+        Switch::Pull { drive } => json!({ "command": "pull", "drive": drive }),
+        Switch::Insert { drive } => json!({ "command": "insert", "drive": drive }),
+        Switch::PowerCut => json!({ "command": "power", "on": false }),
+        Switch::PowerRestore => json!({ "command": "power", "on": true }),
+        Switch::Link { drive, state } => json!({ "command": "link", "drive": drive, "up": state.is_on() }),
+        Switch::Hang { drive, ms } => json!({ "command": "hang", "drive": drive, "ms": ms }),
+        Switch::Age { drive, raw_bit_error_rate } => {
+            json!({ "command": "age", "drive": drive, "raw_bit_error_rate": raw_bit_error_rate })
+        }
+        Switch::Harvest { state } => json!({ "command": "harvest", "on": state.is_on() }),
+        Switch::Status => json!({ "command": "status" }),
+    };
+    let path = options.control.display();
+    let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no box listens there"))?;
+    let mut out = &stream;
+    writeln!(out, "{command}").with_context(|| path.to_string())?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).with_context(|| path.to_string())?;
+    let answer: Value = serde_json::from_str(&line).with_context(|| format!("{path}: the answer makes no sense"))?;
+    if answer["ok"] != true {
+        bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
+    }
+    if let Some(status) = answer.get("status") {
+        output::json(status);
+    }
+    Ok(Outcome::Done)
+}

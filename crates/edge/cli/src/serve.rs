@@ -1,0 +1,176 @@
+//! `flashyard serve` and `flashyard replay`.
+
+use crate::arguments::{ReplayOptions, ServeOptions};
+use crate::control::ControlSocket;
+use crate::files::DiskFiles;
+use crate::{Outcome, output, parallel};
+use anyhow::{Context, Result, bail};
+use flashyard_live::{ChannelFront, Engine, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, run_load, set_up};
+use flashyard_scenario::{Overrides, Pacing, Resolved, resolve_with};
+use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Slots of each drive that the load of `--load` touches at most: 1 GiB.
+const LOAD_SLOTS_MAX: u32 = 1 << 18;
+/// Slots of one of its requests.
+const LOAD_REQUEST_SLOTS: u32 = 8;
+
+/// The scenario with what the command line changes.
+fn resolved(options: &ServeOptions) -> Result<Resolved> {
+    let path = &options.scenario;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
+    let mut settings = options.set.clone();
+    settings.extend(options.seed.map(|seed| format!("seed={seed}")));
+    let overrides = Overrides { settings, ..Overrides::default() };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let origin = path.display().to_string();
+    Ok(resolve_with(&text, &origin, &overrides, DiskFiles::leak(folder))?)
+}
+
+/// Where the drives' bytes are: as the command line says, or as the scenario does, from its directory.
+fn data_directory(options: &ServeOptions, in_scenario: Option<&str>) -> Option<PathBuf> {
+    let beside = |name| options.scenario.parent().unwrap_or(Path::new(".")).join(name);
+    options.data.clone().or_else(|| in_scenario.map(beside))
+}
+
+pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
+    log_to_standard_error(options.verbose);
+    let resolved = resolved(options)?;
+    let scenario = &resolved.scenario;
+    let shapes = scenario.shapes()?.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots });
+    let exports = scenario.exported()?;
+    let data = data_directory(options, scenario.serve.data.as_deref());
+    let shapes: Vec<_> = shapes.collect();
+    let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| scenario.live(contents))?;
+    let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
+        Pacing::Scaled(scale) => Tempo::Scaled(scale),
+        Pacing::Off => Tempo::Off,
+    };
+    let journal = options.journal.as_ref().map(|path| {
+        let contents = recovered.map(|_| (0..world.drives()).map(|drive| world.contents(drive)).collect());
+        (path, JournalHeader { seed: scenario.seed, scenario: resolved.text.clone(), contents })
+    });
+    let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
+    let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
+    if let Some((path, _)) = &journal {
+        let file = File::create(path).with_context(|| format!("--journal {}: cannot be written", path.display()))?;
+        engine.set_journal(Box::new(BufWriter::new(file)));
+    }
+    let (remote, handle) = Remote::new(engine.waker());
+    engine.add_companion(Box::new(remote));
+    let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle)).transpose()?;
+    parallel::catch_interrupt()?;
+    announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
+    let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));
+    let seconds = options.seconds.map(Duration::from_secs_f64);
+    let report = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
+    output::line(&report.to_string());
+    let tolerance = scenario.serve.lateness_tolerance.0;
+    if matches!(tempo, Tempo::Scaled(_)) && report.lateness.answers.count() > 0 && !report.is_usable(tolerance) {
+        output::line(&format!(
+            "timings are not usable: more than one answer of a hundred was later than {tolerance}; \
+             use fewer clients, a faster machine, or --pace 0.1"
+        ));
+    }
+    match load {
+        Some(load) => load.finish(),
+        None => Ok(Outcome::Done),
+    }
+}
+
+fn log_to_standard_error(verbose: bool) {
+    let most = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
+    tracing_subscriber::fmt().with_max_level(most).with_target(false).with_writer(std::io::stderr).init();
+}
+
+fn announce(engine: &Engine, name: &str, tempo: Tempo, data: Option<&Path>, recovered: Option<RecoveryReport>) {
+    let pace = match tempo {
+        Tempo::Scaled(scale) => format!("{scale} simulated seconds a second"),
+        Tempo::Off => "as fast as possible".to_owned(),
+    };
+    let place = data.map_or("memory".to_owned(), |path| path.display().to_string());
+    output::line(&format!("{name}: {} drives, bytes in {place}, pace: {pace}", engine.exports().len()));
+    if let Some(found) = recovered {
+        let end = if found.clean { "in order" } else { "without order; all bytes were checked" };
+        output::line(&format!(
+            "found {} slots of an earlier run, which ended {end}: {} old copies, {} torn records, {} damaged slots",
+            found.slots, found.superseded, found.torn, found.damaged
+        ));
+    }
+}
+
+/// Load from inside the program, which compares all that it reads.
+struct Loading {
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Result<(u64, u64, Vec<String>)>>,
+}
+
+impl Loading {
+    fn start(engine: &mut Engine, depth: usize, seed: u64) -> Self {
+        let mut front = ChannelFront::new(engine.waker());
+        let client = front.connect();
+        engine.add_front(Box::new(front));
+        let drives = engine.exports().iter().map(|export| (export.drive, export.slots.min(LOAD_SLOTS_MAX))).collect();
+        let load = Load {
+            drives,
+            requests: u64::MAX,
+            depth,
+            slots_max: LOAD_REQUEST_SLOTS,
+            reads: 0.5,
+            seed,
+            patience: Duration::from_secs(60),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let report = run_load(&client, &load, || stopped.load(Ordering::Relaxed))?;
+            Ok((report.answered, report.compared, report.wrong))
+        });
+        Self { stop, thread }
+    }
+
+    /// The engine has ended, and the load with it.
+    fn finish(self) -> Result<Outcome> {
+        self.stop.store(true, Ordering::Relaxed);
+        let Ok(found) = self.thread.join() else { bail!("the load has failed") };
+        let (answered, compared, wrong) = found?;
+        output::line(&format!("load: {answered} requests, {compared} slots compared, {} wrong", wrong.len()));
+        wrong.iter().take(5).for_each(|text| output::line(text));
+        Ok(if wrong.is_empty() { Outcome::Done } else { Outcome::Violated })
+    }
+}
+
+pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
+    let path = options.journal.display();
+    let bytes = std::fs::read(&options.journal).with_context(|| format!("{path}: the journal cannot be read"))?;
+    let (header, records) = read_journal(&bytes).with_context(|| path.to_string())?;
+    // The text has everything merged in: no file is needed.
+    let files = DiskFiles::leak(Path::new("."));
+    let resolved = resolve_with(&header.scenario, "the journal's scenario", &Overrides::default(), files)?;
+    let mut world = resolved.scenario.live(header.contents.as_deref())?;
+    let found = replay(&mut world, records, |_| {}).with_context(|| path.to_string())?;
+    output::line(&format!(
+        "{} requests and controls, {} effects, {} events, {:.3} s simulated",
+        found.records,
+        found.effects,
+        found.events,
+        found.at.as_secs_f64()
+    ));
+    output::line(&format!("digest of all effects {:016x}", found.digest));
+    if !found.complete {
+        output::line("the journal does not end in order: its program was killed, or still runs");
+    }
+    match found.differs_at {
+        Some(record) => {
+            output::line(&format!("DIFFERS: the effects before record {record} are not those of the run"));
+            Ok(Outcome::OutsideTolerance)
+        }
+        None => Ok(Outcome::Done),
+    }
+}

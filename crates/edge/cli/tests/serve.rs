@@ -1,0 +1,126 @@
+//! `flashyard serve`, `ctl` and `replay` as a user meets them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the crate is three levels deep").to_owned()
+}
+
+fn flashyard() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashyard"));
+    command.current_dir(root());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    flashyard().args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const BOX: &str = "scenarios/live/scenario.toml";
+
+/// A program that does not outlive its test.
+struct Served(Option<Child>);
+
+impl Served {
+    fn wait(mut self) -> Output {
+        self.0.take().expect("it is waited for once").wait_with_output().expect("it ends")
+    }
+
+    fn interrupt(&self) {
+        let id = self.0.as_ref().expect("it runs").id();
+        let sent = Command::new("kill").args(["-INT", &id.to_string()]).status().expect("kill is there");
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // Ended already is as good.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_box_is_controlled_while_it_serves_and_ends_with_a_report_and_its_journal_repeats_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = |name: &str| directory.path().join(name).to_str().expect("the path is text").to_owned();
+    let (control, journal, data) = (place("control"), place("journal"), place("data"));
+    for life in 0..2 {
+        let arguments = ["serve", BOX, "--load", "8", "--pace", "off", "--data", &data, "--journal", &journal];
+        let child = flashyard()
+            .args(arguments)
+            .args(["--control", &control])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let served = Served(Some(child));
+        let began = Instant::now();
+        while !run(&["ctl", &control, "status"]).status.success() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it does not listen");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        for command in [["pull", "3", ""], ["insert", "3", ""], ["link", "4", "down"], ["link", "4", "up"]] {
+            let arguments: Vec<&str> = command.into_iter().filter(|word| !word.is_empty()).collect();
+            let output = flashyard().args(["ctl", &control]).args(arguments).output().expect("the program starts");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+        let refused = run(&["ctl", &control, "pull", "77"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains("there is no drive 77, give 0 to 11"));
+        let status = run(&["ctl", &control, "status"]);
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("it is JSON");
+        assert_eq!(status["drives"].as_array().map(Vec::len), Some(12));
+        served.interrupt();
+        let output = served.wait();
+        let report = text(&output.stdout);
+        assert!(output.status.success(), "{report}{}", text(&output.stderr));
+        assert!(report.contains("answered ") && report.contains(", 0 wrong"), "{report}");
+        assert_eq!(report.contains("of an earlier run, which ended in order"), life == 1, "{report}");
+        let replayed = run(&["replay", &journal]);
+        assert!(replayed.status.success(), "{}{}", text(&replayed.stdout), text(&replayed.stderr));
+        let digest = |text: &str| text.lines().find(|line| line.starts_with("digest")).map(str::to_owned);
+        assert_eq!(digest(&report), digest(&text(&replayed.stdout)));
+        assert!(digest(&report).is_some(), "{report}");
+        assert!(!Path::new(&control).exists(), "the socket goes with the program");
+        if life == 0 {
+            // The load begins with zeros everywhere: the next life gets the same bytes, and writes them anew.
+            std::fs::remove_dir_all(&data).expect("it can be removed");
+            let again = run(&["serve", BOX, "--data", &data, "--seconds", "0"]);
+            assert!(again.status.success(), "{}", text(&again.stderr));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_in_words() {
+    let refused = |arguments: &[&str], part: &str| {
+        let output = run(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "{part:?} is missing in: {error}");
+    };
+    refused(&["serve", "nowhere.toml"], "cannot be read");
+    refused(&["serve", BOX, "--pace", "fast"], "give real, off, or simulated seconds a second");
+    refused(&["serve", BOX, "--set", "serve.pace=0"], "is no pace");
+    refused(&["serve", BOX, "--set", "serve.drives=[12]"], "there is no drive 12, give 0 to 11");
+    refused(&["serve", BOX, "--set", "designs=[\"vh\"]"], "vh cannot serve");
+    refused(&["ctl", "nowhere", "status"], "no box listens there");
+    refused(&["replay", "Cargo.toml"], "this is no journal of this version");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().to_str().expect("the path is text").to_owned();
+    assert!(run(&["serve", BOX, "--data", &data, "--seconds", "0"]).status.success());
+    refused(
+        &["serve", BOX, "--data", &data, "--set", "drive.blocks_per_plane=151", "--seconds", "0"],
+        "and the scenario has drive 0",
+    );
+}

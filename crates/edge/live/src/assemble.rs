@@ -1,0 +1,60 @@
+//! A box and the bytes of its drives: new in memory, new in a directory, or as an earlier run left them.
+
+use crate::media::{DataDirectory, Media, MediaError, Opened, RecoveryReport, Shape};
+use flashyard_ftl::SuperblockContents;
+use flashyard_systems::jbof::LiveJbof;
+use std::io;
+use std::path::Path;
+
+/// Why there is no box.
+#[derive(Debug, thiserror::Error)]
+pub enum SetUpError<E: std::error::Error + 'static> {
+    /// The directory of the bytes.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// Memory for the bytes.
+    #[error("there is no memory for the drives' bytes")]
+    Memory(#[source] io::Error),
+    /// The box itself.
+    #[error(transparent)]
+    World(E),
+}
+
+/// A box that is ready to serve, and its bytes.
+pub struct SetUp {
+    /// The box.
+    pub world: LiveJbof,
+    /// Its bytes.
+    pub media: Media,
+    /// What was found of an earlier run, if there was one.
+    pub recovered: Option<RecoveryReport>,
+}
+
+/// Builds a box of drives of these shapes: `build` makes it, from what its superblocks hold if there is an earlier run
+/// in the directory `data`. Without a directory bytes are in memory.
+///
+/// Errors: the directory is in use, or keeps another box; those of `build` and of the operating system.
+pub fn set_up<E: std::error::Error + 'static>(
+    data: Option<&Path>,
+    shapes: &[Shape],
+    build: impl Fn(Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, E>,
+) -> Result<SetUp, SetUpError<E>> {
+    let stock = |world: &LiveJbof| (0..world.drives()).map(|drive| world.contents(drive)).collect::<Vec<_>>();
+    let Some(path) = data else {
+        let world = build(None).map_err(SetUpError::World)?;
+        let drives: Vec<_> = shapes.iter().map(|shape| shape.layout).zip(stock(&world)).collect();
+        let media = Media::memory(&drives).map_err(SetUpError::Memory)?;
+        return Ok(SetUp { world, media, recovered: None });
+    };
+    match DataDirectory::open(path, shapes)? {
+        Opened::New(directory) => {
+            let world = build(None).map_err(SetUpError::World)?;
+            let media = Media::create(directory, shapes, &stock(&world))?;
+            Ok(SetUp { world, media, recovered: None })
+        }
+        Opened::Kept { media, contents, report } => {
+            let world = build(Some(&contents)).map_err(SetUpError::World)?;
+            Ok(SetUp { world, media, recovered: Some(report) })
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Work for the engine from other threads: figures, controls.
+
+use crate::channel::ClientError;
+use crate::engine::{Cabin, Companion};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Something to do on the engine's thread.
+type Errand = Box<dyn FnOnce(&mut Cabin<'_>) + Send>;
+
+/// Does on the engine's thread what its handles ask for, a few things a turn.
+pub struct Remote {
+    errands: Receiver<Errand>,
+}
+
+/// Errands of one turn at most: clients of the box wait meanwhile.
+const ERRANDS_MAX: usize = 8;
+
+/// A way to the engine, from any thread.
+#[derive(Clone)]
+pub struct Handle {
+    errands: Sender<Errand>,
+    waker: Arc<mio::Waker>,
+}
+
+impl Remote {
+    /// A companion for an engine with this waker, and the first handle to it.
+    pub fn new(waker: Arc<mio::Waker>) -> (Self, Handle) {
+        let (sender, errands) = channel();
+        (Self { errands }, Handle { errands: sender, waker })
+    }
+}
+
+impl Companion for Remote {
+    fn turn(&mut self, cabin: &mut Cabin<'_>) {
+        self.errands.try_iter().take(ERRANDS_MAX).for_each(|errand| errand(cabin));
+    }
+}
+
+impl Handle {
+    /// Does `act` on the engine's thread between two turns, and waits for what it returns. It must be short.
+    ///
+    /// Errors: the engine has ended.
+    pub fn call<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Cabin<'_>) -> R + Send + 'static,
+    ) -> Result<R, ClientError> {
+        let (reply, answer) = channel();
+        let errand = move |cabin: &mut Cabin<'_>| {
+            // Whoever asked may have gone.
+            let _ = reply.send(act(cabin));
+        };
+        self.errands.send(Box::new(errand)).map_err(|_| ClientError::Ended)?;
+        self.waker.wake().map_err(|_| ClientError::Ended)?;
+        answer.recv().map_err(|_| ClientError::Ended)
+    }
+}

@@ -1,0 +1,266 @@
+//! What a box that serves looks like from outside: figures of an interval, and the health log of each drive.
+//!
+//! Reading them changes nothing of what the box does.
+
+use super::live::LiveJbof;
+use super::result::Servers;
+use super::timeline::{DriveCounters, Reading};
+use crate::xbof::MemoryLoan;
+use flashyard_blk::Operation;
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::BTreeMap;
+
+/// Whether a drive serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It does.
+    Ready,
+    /// It has no power: pulled, or the box has none.
+    NoPower,
+    /// Its link is down.
+    NoLink,
+    /// It is coming back, or the driver has not let it in again yet.
+    Starting,
+}
+
+/// What a drive keeps of its life, as its health log tells it. Since the box began unless named otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Health {
+    /// Read commands.
+    pub reads: u64,
+    /// Write commands.
+    pub writes: u64,
+    /// Bytes to hosts.
+    pub read_bytes: u64,
+    /// Bytes from hosts.
+    pub write_bytes: u64,
+    /// Time with at least one command under way.
+    pub busy: SimSpan,
+    /// Starts and link failures.
+    pub breaks: u32,
+    /// Erases of a superblock, on average, in its whole life.
+    pub erases_mean: f64,
+    /// Erases of the most erased superblock.
+    pub erases_max: u32,
+    /// Slots written by hosts.
+    pub host_slots: u64,
+    /// Slots programmed.
+    pub programmed_slots: u64,
+    /// Raw bit error rate of its flash.
+    pub raw_bit_error_rate: f64,
+    /// Reads sensed again.
+    pub read_retries: u64,
+}
+
+/// One drive over an interval. Shares go from 0 to 1.
+#[derive(Clone, Debug)]
+pub struct DriveGauges {
+    /// Whether it serves, now.
+    pub presence: Presence,
+    /// Requests under way, now.
+    pub depth: u32,
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Latency of the requests completed.
+    pub latency: LatencyHistogram,
+    /// Busy share of the cores.
+    pub processor: f64,
+    /// The part of it that served other drives.
+    pub lent: f64,
+    /// Busy share of the channels.
+    pub bus: f64,
+    /// Busy share of the dies.
+    pub die: f64,
+    /// Mapping memory in the drive's own DRAM that it does not lend, of all it has, now.
+    pub memory: f64,
+    /// Mapping misses for each access; `None` without any.
+    pub misses: Option<f64>,
+    /// Share of its commands that went to lenders.
+    pub redirected: f64,
+    /// Its life.
+    pub health: Health,
+}
+
+/// The box over an interval.
+#[derive(Clone, Debug)]
+pub struct Gauges {
+    /// The end of the interval.
+    pub at: SimTime,
+    /// Its length.
+    pub span: SimSpan,
+    /// One entry a drive.
+    pub drives: Vec<DriveGauges>,
+    /// Core time lent: lender, borrower, cores on average.
+    pub processor_lent: Vec<(u16, u16, f64)>,
+    /// Mapping memory lent now.
+    pub memory_lent: Vec<MemoryLoan>,
+    /// Whether drives may lend.
+    pub harvests: bool,
+}
+
+/// Counts of requests from outside, by drive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Requests {
+    pub(super) reads: u64,
+    pub(super) writes: u64,
+    pub(super) depth: u32,
+    /// Time with a request under way, up to `since`.
+    busy: SimSpan,
+    since: SimTime,
+}
+
+impl Requests {
+    pub(super) fn rise(&mut self, now: SimTime, operation: Operation) {
+        self.account(now);
+        self.depth += 1;
+        match operation {
+            Operation::Read => self.reads += 1,
+            Operation::Write => self.writes += 1,
+            Operation::Trim | Operation::Flush => {}
+        }
+    }
+
+    pub(super) fn fall(&mut self, now: SimTime) {
+        self.account(now);
+        self.depth -= 1;
+    }
+
+    fn account(&mut self, now: SimTime) {
+        self.busy = self.busy_until(now);
+        self.since = now;
+    }
+
+    fn busy_until(&self, now: SimTime) -> SimSpan {
+        if self.depth > 0 { self.busy + now.saturating_since(self.since) } else { self.busy }
+    }
+}
+
+impl LiveJbof {
+    /// All counters at `now`, which is not before the last event: for series finer than [`LiveJbof::gauges`].
+    pub fn reading(&mut self, now: SimTime) -> Reading {
+        self.world.reading(now)
+    }
+
+    /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event.
+    pub fn gauges(&mut self, now: SimTime) -> Gauges {
+        let reading = self.world.reading(now);
+        let Some(book) = &mut self.world.book else { unreachable!("a box that serves has a book") };
+        let before = book.reading.replace(reading.clone());
+        let fresh = || LatencyHistogram::new();
+        let latency: Vec<_> = book.latency.iter_mut().map(|latency| std::mem::replace(latency, fresh())).collect();
+        let span = now.since(before.as_ref().map_or(SimTime::ZERO, |before| before.at));
+        let zero = DriveCounters::default();
+        let drives = latency.into_iter().enumerate().map(|(number, latency)| {
+            let before = before.as_ref().map_or(&zero, |before| &before.drives[number]);
+            self.drive_gauges(number as u16, before, &reading.drives[number], latency, now, span)
+        });
+        let drives = drives.collect();
+        let lent_before: BTreeMap<_, _> =
+            before.iter().flat_map(|before| before.processor_lent.iter().copied()).collect();
+        let processor_lent = reading.processor_lent.iter().map(|&((lender, borrower), lent)| {
+            let earlier = lent_before.get(&(lender, borrower)).copied().unwrap_or_default();
+            (lender, borrower, (lent - earlier).ratio_of(span))
+        });
+        let harvest = self.world.harvest.as_ref();
+        Gauges {
+            at: now,
+            span,
+            drives,
+            processor_lent: processor_lent.filter(|lent| lent.2 > 0.0).collect(),
+            memory_lent: harvest.map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
+            harvests: harvest.is_some_and(|harvest| !harvest.is_paused()),
+        }
+    }
+
+    fn drive_gauges(
+        &self,
+        number: u16,
+        before: &DriveCounters,
+        after: &DriveCounters,
+        latency: LatencyHistogram,
+        now: SimTime,
+        span: SimSpan,
+    ) -> DriveGauges {
+        let Servers { cores, channels, dies } = self.servers(number);
+        // A power cut takes back what was booked for work that did not come about.
+        let since = |after: SimSpan, before: SimSpan| SimSpan::from_ps(after.as_ps().saturating_sub(before.as_ps()));
+        let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
+        let accesses = after.accesses.saturating_sub(before.accesses);
+        let cache = &self.world.drives[number as usize].data.cache;
+        let redirected = (after.redirected - before.redirected) as f64 / 1e6;
+        DriveGauges {
+            presence: self.presence(number),
+            depth: self.world.book.as_ref().map_or(0, |book| book.asked[number as usize].depth),
+            ios: after.totals.ios - before.totals.ios,
+            read_bytes: after.totals.read_bytes - before.totals.read_bytes,
+            write_bytes: after.totals.write_bytes - before.totals.write_bytes,
+            latency,
+            processor: share(after.busy, before.busy, cores),
+            lent: share(after.lent, before.lent, cores),
+            bus: share(after.bus, before.bus, channels),
+            die: share(after.die, before.die, dies),
+            memory: f64::from(cache.local_capacity()) / f64::from(self.config(number).mapping_cache_pages.max(1)),
+            misses: (accesses > 0).then(|| after.misses.saturating_sub(before.misses) as f64 / accesses as f64),
+            redirected: if span == SimSpan::ZERO { 0.0 } else { redirected / span.as_ps() as f64 },
+            health: self.health(number, now),
+        }
+    }
+
+    /// Whether `drive` serves. Panics beyond the drives.
+    pub fn presence(&self, drive: u16) -> Presence {
+        let Some(state) = &self.world.resilience else { return Presence::Ready };
+        let health = &state.health[drive as usize];
+        match (health.powered, health.linked) {
+            (false, _) => Presence::NoPower,
+            (true, false) => Presence::NoLink,
+            (true, true) if self.world.has_queues(drive) => Presence::Ready,
+            (true, true) => Presence::Starting,
+        }
+    }
+
+    /// The life of `drive` up to `now`. Panics beyond the drives.
+    pub fn health(&self, drive: u16, now: SimTime) -> Health {
+        let world = &self.world;
+        let data = &world.drives[drive as usize].data;
+        let totals = &world.totals[drive as usize];
+        let asked = world.book.as_ref().map(|book| book.asked[drive as usize]).unwrap_or_default();
+        let (mut sum, mut most, mut count) = (0_u64, 0, 0_u64);
+        for erases in data.ftl.erase_counts() {
+            sum += u64::from(erases);
+            most = most.max(erases);
+            count += 1;
+        }
+        let ftl = data.ftl.counters();
+        Health {
+            reads: asked.reads,
+            writes: asked.writes,
+            read_bytes: totals.read_bytes,
+            write_bytes: totals.write_bytes,
+            busy: asked.busy_until(now),
+            breaks: world.resilience.as_ref().map_or(0, |state| state.health[drive as usize].breaks),
+            erases_mean: sum as f64 / count.max(1) as f64,
+            erases_max: most,
+            host_slots: ftl.host_slots,
+            programmed_slots: ftl.host_slots + ftl.moved_slots + ftl.padded_slots,
+            raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
+            read_retries: data.nand.counters().read_retries,
+        }
+    }
+
+    /// Cores, channels and dies of `drive`. Panics beyond the drives.
+    pub fn servers(&self, drive: u16) -> Servers {
+        let drive = &self.world.drives[drive as usize];
+        let geometry = &drive.config().nand.geometry;
+        Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() }
+    }
+
+    /// Mapping memory of a segment, in bytes.
+    pub fn segment_bytes(&self) -> u64 {
+        u64::from(self.world.config.harvest.pages_per_segment) * u64::from(flashyard_flash::SLOT_BYTES)
+    }
+}
