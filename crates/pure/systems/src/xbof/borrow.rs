@@ -230,7 +230,7 @@ impl Harvest {
                     }
                     DescriptorKind::Processor => holders += u32::from(descriptor.borrower() != NOBODY),
                     DescriptorKind::Memory => {
-                        if search.memory > 0 && free {
+                        if search.memory > 0 && free && !self.knows_memory(drive, lender, index) {
                             segments += descriptor.amount();
                             memories.push((0, (lender, index, descriptor)));
                         }
@@ -275,7 +275,9 @@ impl Harvest {
             }
         };
         let taken = read.taken(drive as u8, info).filter(|&new| {
-            self.reachable[lender as usize] && self.tables.compare_and_swap(lender, index, read, new).is_ok()
+            self.reachable[lender as usize]
+                && !(kind == DescriptorKind::Memory && self.knows_memory(drive, lender, index))
+                && self.tables.compare_and_swap(lender, index, read, new).is_ok()
         });
         match (taken, kind) {
             (None, _) => {
@@ -322,6 +324,13 @@ impl Harvest {
         manager.memories.push(HeldMemory { loan, segments: count, info, returning: false });
         manager.misses.settle();
         self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages: info.log_pages });
+    }
+
+    /// Whether the drive takes the descriptor for one that it holds. When it is free all the same, its lender has taken
+    /// it back or started anew; it cannot be taken as another loan before the drive has noticed the end of this one.
+    fn knows_memory(&self, drive: u16, lender: u16, index: u16) -> bool {
+        let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
+        self.managers[drive as usize].memories.iter().any(held)
     }
 
     /// The first log page after those in use.
