@@ -39,6 +39,6 @@ pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
 pub use data::{DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
 pub use flashyard_blk::Operation;
-pub use offsite::{OffsiteCounters, SegmentState};
+pub use offsite::{LoanId, OffsiteCounters, SegmentState};
 pub use read::ReadGroup;
 pub use translate::Translation;

@@ -448,7 +448,7 @@ impl Jbof {
     fn hear_news(&mut self, now: SimTime) {
         while let Some((drive, news)) = self.news.pop() {
             match news {
-                DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
+                DriveEffect::SegmentsReturned { loan } => self.returned(now, drive, loan),
                 _ => self.ready(now, drive),
             }
         }
