@@ -119,6 +119,8 @@ pub(super) struct Request {
     pub(super) issued: SimTime,
     /// Payload of every slot written: no two writes have the same.
     pub(super) stamp: u64,
+    /// Its owner has carried out a change of data that it asks for, though perhaps nobody has heard of it.
+    pub(super) applied: bool,
 }
 
 /// Where the time of a request went so far.

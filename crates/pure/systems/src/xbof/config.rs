@@ -30,9 +30,8 @@ pub struct HarvestConfig {
     pub samples: u32,
     /// Processor descriptors each lender has, and shadow queue pairs: how many borrowers it can serve. [A]
     pub processor_offers: u32,
-    /// Memory descriptors each lender has, which lend equal parts of its spare segments: with one processor descriptor
-    /// the table fills two cache lines of four. One line would make parts of a third of the half map that a shrunk drive
-    /// has, more than a borrower's target leaves out of a map; a seventh is less. [A]
+    /// Memory descriptors each lender has, which lend equal parts of its spare segments. With one, a borrower takes
+    /// all of it, more than its target asks for; what more of them change is in scenarios/xbof/README.md, row 34. [A]
     pub memory_offers: u32,
     /// Periods that a lender waits for the borrower to let go of what it has withdrawn. [A] sheet xbof §3.9
     pub withdraw_periods: u32,
@@ -99,7 +98,7 @@ impl Default for HarvestConfig {
             stop_lending_above: 0.80,
             samples: 2,
             processor_offers: 1,
-            memory_offers: 7,
+            memory_offers: 1,
             withdraw_periods: 3,
             lenders_max: 4,
             lender_choice: LenderChoice::LeastLoaded,

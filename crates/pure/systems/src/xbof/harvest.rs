@@ -418,9 +418,13 @@ mod tests {
         assert_eq!(periods(&mut harvest, &[missing(500), missing(500)], 1), [own_pages(4096)]);
     }
 
+    fn seven_offers() -> HarvestConfig {
+        HarvestConfig { memory_offers: 7, ..Default::default() }
+    }
+
     #[test]
     fn a_borrower_takes_offers_until_its_predicted_misses_are_below_the_target() {
-        let mut harvest = Harvest::new(3, HarvestConfig::default());
+        let mut harvest = Harvest::new(3, seven_offers());
         // 40 % of the map are in memory and half of the accesses miss: 4916 pages of 8192 are absent, a fifth of which
         // may stay absent.
         let needy = DriveReading { local_pages: 3276, ..missing(500) };
@@ -440,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_borrower_waits_until_what_it_took_is_full() {
-        let mut harvest = Harvest::new(2, HarvestConfig { target_miss_ratio: 0.4, ..Default::default() });
+        let mut harvest = Harvest::new(2, HarvestConfig { target_miss_ratio: 0.4, ..seven_offers() });
         let offers = |harvest: &Harvest| harvest.loans().len();
         periods(&mut harvest, &[missing(500), reading(0.0)], 2);
         assert_eq!(offers(&harvest), 2);
@@ -452,12 +456,12 @@ mod tests {
 
     #[test]
     fn surplus_memory_goes_back_one_offer_at_a_time_and_only_when_misses_are_well_below_the_target() {
-        let mut harvest = Harvest::new(2, HarvestConfig::default());
+        let mut harvest = Harvest::new(2, seven_offers());
         periods(&mut harvest, &[missing(500), reading(0.0)], 2);
         assert_eq!(harvest.loans().len(), 7);
         let seen = periods(&mut harvest, &[missing(60), reading(0.0)], 6);
         assert_eq!(seen, [], "below the target, but not by much");
-        let mut harvest = Harvest::new(2, HarvestConfig::default());
+        let mut harvest = Harvest::new(2, seven_offers());
         periods(&mut harvest, &[missing(500), reading(0.0)], 2);
         // A straight line to no memory: an offer less makes 6.6 % more misses; the drive is told so by its curve.
         let seen = periods(&mut harvest, &[missing(0), reading(0.0)], 6);
@@ -483,7 +487,7 @@ mod tests {
 
     #[test]
     fn borrowers_of_one_instant_end_up_with_a_lender_each() {
-        let mut harvest = Harvest::new(4, HarvestConfig::default());
+        let mut harvest = Harvest::new(4, seven_offers());
         let readings = [missing(500), missing(500), reading(0.0), reading(0.0)];
         periods(&mut harvest, &readings[..], 2);
         assert_eq!(harvest.loans().len(), 14);
@@ -535,6 +539,10 @@ mod tests {
             for bit in 0..106 {
                 assert_ne!(outcome(index, Some(bit)), whole, "bit {bit} of descriptor {index} changes nothing");
             }
+        }
+        // Memory has no limit; a processor's binds where it is below what would be lent.
+        for bit in 106..112 {
+            assert_ne!(outcome(0, Some(bit)), outcome(0, None), "bit {bit} of the limit changes nothing");
         }
     }
 
