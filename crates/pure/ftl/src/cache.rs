@@ -133,6 +133,11 @@ impl MappingCache {
         self.frames.borrowed()
     }
 
+    /// Places in borrowed memory that no page has taken yet.
+    pub fn offsite_free(&self) -> u32 {
+        self.frames.free()
+    }
+
     /// Translation pages in borrowed memory.
     pub fn offsite_len(&self) -> u32 {
         self.offsite_len

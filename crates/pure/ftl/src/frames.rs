@@ -25,6 +25,11 @@ impl Frames {
         self.borrowed
     }
 
+    /// Empty frames.
+    pub(crate) fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
     /// Whether a frame is empty.
     #[inline]
     pub(crate) fn has_free(&self) -> bool {

@@ -273,7 +273,7 @@ pub struct HarvestSection {
     pub watermark: Option<f64>,
     /// Processor descriptors each lender offers.
     pub processor_offers: Option<u32>,
-    /// Memory descriptors each lender has.
+    /// Memory descriptors each lender has, for equal parts of its spare memory.
     pub memory_offers: Option<u32>,
     /// Lenders a borrower takes at most.
     pub lenders_max: Option<u32>,

@@ -5,6 +5,7 @@ use crate::compute::{ComputeEnd, Job};
 use crate::config::{DriveConfig, DriveConfigError, FirmwareCost};
 use crate::data::DataEnd;
 use flashyard_ftl::SuperblockContents;
+use crate::offsite::LoanId;
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_nand::NandEvent;
 use flashyard_stats::TimeSplit;
@@ -71,15 +72,15 @@ pub enum DriveEffect {
         /// Where the time went since the command was handed to the data-end.
         time: TimeSplit,
     },
-    /// All segments that were being given back to a lender are its own again.
+    /// All segments of a loan that was being given back are the lender's own again.
     SegmentsReturned {
-        /// The lender.
-        lender: u16,
+        /// Which.
+        loan: LoanId,
     },
-    /// All lost segments of a lender are restored at home.
+    /// All lost segments of a loan are restored at home.
     SegmentsRecovered {
-        /// The lender.
-        lender: u16,
+        /// Which.
+        loan: LoanId,
     },
     /// The drive takes commands again after a power cut.
     Ready,

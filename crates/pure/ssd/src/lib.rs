@@ -41,6 +41,6 @@ pub use data::{DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
 pub use flashyard_blk::Operation;
 pub use movement::Movement;
-pub use offsite::{OffsiteCounters, SegmentState};
+pub use offsite::{LoanId, OffsiteCounters, SegmentState};
 pub use read::ReadGroup;
 pub use translate::Translation;

@@ -7,20 +7,23 @@ mod small;
 
 use crashing::World;
 use flashyard_kernel::Rng;
-use flashyard_ssd::{Operation, SegmentState};
+use flashyard_ssd::{LoanId, Operation, SegmentState};
 use flashyard_units::ByteRate;
 use small::borrowing;
 
-const LENDERS: u16 = 3;
+const LENDERS: u16 = 2;
+/// Two of one lender, one of another.
+const LOANS: [LoanId; 3] =
+    [LoanId { lender: 0, offer: 0 }, LoanId { lender: 0, offer: 1 }, LoanId { lender: 1, offer: 0 }];
 
-fn is_lost(world: &World, lender: u16) -> bool {
-    world.drive.data.segments_of(lender).any(|(_, state)| state == SegmentState::Lost)
+fn is_lost(world: &World, loan: LoanId) -> bool {
+    world.drive.data.segments_of(loan).any(|(_, state)| state == SegmentState::Lost)
 }
 
 fn recover_all(world: &mut World) {
-    for lender in 0..LENDERS {
-        if is_lost(world, lender) {
-            world.act(|drive, now, out| drive.data.recover_segments(now, lender, out));
+    for loan in LOANS {
+        if is_lost(world, loan) {
+            world.act(|drive, now, out| drive.data.recover_segments(now, loan, out));
         }
     }
 }
@@ -28,15 +31,15 @@ fn recover_all(world: &mut World) {
 /// One step; when nothing happens any more because memory is lost, the owner notices.
 fn step(world: &mut World) {
     if !world.step() {
-        assert!((0..LENDERS).any(|lender| is_lost(world, lender)), "stuck: {}", world.drive.data.describe());
+        assert!(LOANS.iter().any(|&loan| is_lost(world, loan)), "stuck: {}", world.drive.data.describe());
         recover_all(world);
     }
 }
 
 fn attach_all(world: &mut World) {
-    for lender in 0..LENDERS {
-        if world.drive.data.segments_of(lender).next().is_none() {
-            world.drive.data.attach_segments(lender, &[10, 20]);
+    for loan in LOANS {
+        if world.drive.data.segments_of(loan).next().is_none() {
+            world.drive.data.attach_segments(loan, &[10, 20]);
         }
     }
 }
@@ -58,11 +61,12 @@ fn cut(world: &mut World, rng: &mut Rng) {
 /// Lets something happen, once in `calm` / 22 calls.
 fn disturb(world: &mut World, rng: &mut Rng, calm: u64) {
     let lender = rng.below(u64::from(LENDERS)) as u16;
+    let loan = LOANS[rng.below(LOANS.len() as u64) as usize];
     match rng.below(calm) {
         0 => cut(world, rng),
         1..=3 => world.drive.data.lose_segments(lender),
         4..=6 => recover_all(world),
-        7..=9 => world.act(|drive, now, out| drive.data.return_segments(now, lender, out)),
+        7..=9 => world.act(|drive, now, out| drive.data.return_segments(now, loan, out)),
         10..=20 if world.drive.is_ready() => attach_all(world),
         21 => {
             let pages = 1 + rng.below(3) as u32;
@@ -170,7 +174,7 @@ fn a_look_up_that_needs_lost_memory_waits_until_it_is_recovered() {
     assert_eq!(world.commands.len(), pages.len());
     recover_all(&mut world);
     world.check_all();
-    assert_eq!(world.recovered, [0, 1, 2]);
+    assert_eq!(world.recovered, LOANS);
     assert_eq!(world.drive.data.cache.offsite_capacity(), 0);
 }
 
@@ -181,7 +185,7 @@ fn a_lender_that_uses_its_memory_while_it_is_borrowed_spoils_the_map() {
         step(&mut world);
     }
     assert!(world.wrong_slots().is_empty());
-    world.drive.data.overwrite_segments(1);
+    world.drive.data.overwrite_segments(LOANS[2]);
     let spoilt = world.wrong_slots().len();
     assert!(spoilt > 10, "only {spoilt} slots show it");
     assert!(world.drive.data.offsite_counters().wrong_entries as usize >= spoilt);
@@ -199,14 +203,35 @@ fn a_lender_that_uses_its_memory_while_it_is_borrowed_spoils_the_map() {
 #[test]
 fn memory_that_is_given_back_in_time_may_be_used() {
     let (mut world, mut rng) = busy_world(6);
-    for lender in 0..LENDERS {
-        world.act(|drive, now, out| drive.data.return_segments(now, lender, out));
+    for loan in LOANS {
+        world.act(|drive, now, out| drive.data.return_segments(now, loan, out));
     }
     (0..30).for_each(|_| world.issue_random(&mut rng));
-    while world.returned.len() < LENDERS as usize {
+    while world.returned.len() < LOANS.len() {
         step(&mut world);
     }
-    (0..LENDERS).for_each(|lender| world.drive.data.overwrite_segments(lender));
+    LOANS.iter().for_each(|&loan| world.drive.data.overwrite_segments(loan));
     world.check_all();
     assert_eq!(world.drive.data.cache.offsite_capacity(), 0);
+}
+
+#[test]
+fn one_loan_of_a_lender_ends_and_the_other_goes_on() {
+    let (mut world, mut rng) = busy_world(8);
+    world.act(|drive, now, out| drive.data.return_segments(now, LOANS[0], out));
+    while world.returned.is_empty() {
+        step(&mut world);
+    }
+    assert_eq!(world.returned, [LOANS[0]]);
+    assert_eq!(LOANS.map(|loan| world.drive.data.segments_of(loan).count()), [0, 2, 2]);
+    world.drive.data.overwrite_segments(LOANS[0]);
+    world.act(|drive, now, out| drive.data.recover_segments(now, LOANS[1], out));
+    (0..30).for_each(|_| world.issue_random(&mut rng));
+    while world.recovered.is_empty() {
+        step(&mut world);
+    }
+    assert_eq!(world.recovered, [LOANS[1]]);
+    assert_eq!(LOANS.map(|loan| world.drive.data.segments_of(loan).count()), [0, 0, 2]);
+    finish(&mut world);
+    assert_eq!(world.drive.data.offsite_counters().wrong_entries, 0);
 }

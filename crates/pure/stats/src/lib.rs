@@ -24,6 +24,6 @@ pub use busy::BusyMeter;
 pub use latency::LatencyHistogram;
 pub use level::{LevelMark, LevelMeter};
 pub use mean::{ConfidenceInterval, MeanEstimate};
-pub use reuse::{DistanceHistogram, ReuseDistances, Shards};
+pub use reuse::{AnchoredCurve, DistanceHistogram, ReuseDistances, Shards};
 pub use series::{Series, SeriesKind, SeriesPoint};
 pub use split::{CAUSE_COUNT, Cause, MeanSplit, SplitHistogram, TimeSplit};

@@ -1,5 +1,6 @@
 //! Segments borrowed now: taking them, giving them back, and a lender that takes them without asking.
 
+use super::loan::LoanId;
 use super::segment::{Segment, SegmentState};
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
@@ -106,11 +107,11 @@ impl Offsite {
 }
 
 impl DataEnd {
-    /// Takes segments of a lender's memory, named by the lender's addresses, for translation pages. Without effect on
-    /// a drive whose own memory holds the whole map.
+    /// Takes the segments of a loan, named by the lender's addresses, for translation pages. Without effect on a drive
+    /// whose own memory holds the whole map.
     ///
     /// Panics beyond 65535 segments: 128 GiB of a map.
-    pub fn attach_segments(&mut self, lender: u16, addresses: &[u32]) {
+    pub fn attach_segments(&mut self, loan: LoanId, addresses: &[u32]) {
         if self.cache.is_complete() {
             return;
         }
@@ -118,16 +119,16 @@ impl DataEnd {
             self.offsite.changes_seen = self.map_changes();
         }
         for &address in addresses {
-            let number = self.offsite.add(Segment::new(lender, address, self.config.log_records));
+            let number = self.offsite.add(Segment::new(loan, address, self.config.log_records));
             assert!(number < u32::from(u16::MAX), "segment {number} is one too many");
             let frames = self.frames_of(number);
             self.cache.add_frames(frames);
         }
     }
 
-    /// Segments borrowed from `lender`: their addresses and states.
-    pub fn segments_of(&self, lender: u16) -> impl Iterator<Item = (u32, SegmentState)> + '_ {
-        let of = move |(_, segment): &(u32, &Segment)| segment.lender == lender;
+    /// The segments of a loan: their addresses and states.
+    pub fn segments_of(&self, loan: LoanId) -> impl Iterator<Item = (u32, SegmentState)> + '_ {
+        let of = move |(_, segment): &(u32, &Segment)| segment.loan == loan;
         self.offsite.all().filter(of).map(|(_, segment)| (segment.address, segment.state))
     }
 
@@ -146,12 +147,12 @@ impl DataEnd {
         }
     }
 
-    /// Gives all segments of `lender` back: their dirty pages are copied home, then the lender hears of it by
+    /// Gives all segments of a loan back: their dirty pages are copied home, then the lender hears of it by
     /// [`DriveEffect::SegmentsReturned`]. Until then look-ups that need one of their pages wait. Segments that are
     /// lost stay so.
-    pub fn return_segments(&mut self, now: SimTime, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub fn return_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let in_use = |state| matches!(state, SegmentState::Live | SegmentState::Flushing);
-        for number in self.offsite.numbers(|segment| segment.lender == lender && in_use(segment.state)) {
+        for number in self.offsite.numbers(|segment| segment.loan == loan && in_use(segment.state)) {
             let frames = self.frames_of(number);
             let dirty = self.cache.pages_in(frames.clone()).filter(|&(_, dirty)| dirty).count();
             self.cache.lose_frames(frames);
@@ -160,7 +161,7 @@ impl DataEnd {
             self.offsite.segment_mut(number).begin_return();
             out.at(ends, DriveEvent::SegmentReturned { segment: number as u16, ticket });
         }
-        self.tell_returned(lender, out);
+        self.tell_returned(loan, out);
     }
 
     /// A segment's dirty pages have been copied home. What changed while they were is replayed over the copies.
@@ -175,33 +176,37 @@ impl DataEnd {
         if self.offsite.holds(number, ticket, SegmentState::Returning) {
             let segment = self.offsite.segment_mut(number);
             segment.arrive();
-            let (lender, entries) = (segment.lender, segment.restored());
+            let (loan, entries) = (segment.loan, segment.restored());
             self.set_entries(number, entries);
             self.give_up(now, number, out);
-            self.tell_returned(lender, out);
+            self.tell_returned(loan, out);
         }
     }
 
-    fn tell_returned(&self, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.segments_of(lender).all(|(_, state)| state != SegmentState::Returning) {
-            out.emit(DriveEffect::SegmentsReturned { lender });
+    fn tell_returned(&self, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.segments_of(loan).all(|(_, state)| state != SegmentState::Returning) {
+            out.emit(DriveEffect::SegmentsReturned { loan });
         }
     }
 
-    /// The memory of `lender` has vanished without notice. Commands whose look-up needs it wait until it is recovered
+    /// All memory of `lender` has vanished without notice, whatever the loan. Commands whose look-up needs it wait until it is recovered
     /// ([`DataEnd::recover_segments`]); changes of entries there are recorded in the log only.
     pub fn lose_segments(&mut self, lender: u16) {
+        self.lose_where(|segment| segment.loan.lender == lender);
+    }
+
+    pub(super) fn lose_where(&mut self, choose: impl Fn(&Segment) -> bool) {
         let there = |state| !matches!(state, SegmentState::Lost | SegmentState::Recovering);
-        for number in self.offsite.numbers(|segment| segment.lender == lender && there(segment.state)) {
+        for number in self.offsite.numbers(|segment| choose(segment) && there(segment.state)) {
             self.lose(number);
         }
     }
 
-    /// The lender uses its memory for something else although it is borrowed: entries that only it held fall back to
+    /// The lender uses the memory of a loan for something else although it is borrowed: entries that only it held fall back to
     /// what was last copied home, and nobody notices. Physics for tests of protocols that let this happen.
-    pub fn overwrite_segments(&mut self, lender: u16) {
+    pub fn overwrite_segments(&mut self, loan: LoanId) {
         let there = |state| matches!(state, SegmentState::Live | SegmentState::Flushing | SegmentState::Returning);
-        for number in self.offsite.numbers(|segment| segment.lender == lender && there(segment.state)) {
+        for number in self.offsite.numbers(|segment| segment.loan == loan && there(segment.state)) {
             let entries = self.offsite.segment(number).durable();
             self.offsite.segment_mut(number).forget_changes();
             self.set_entries(number, entries);

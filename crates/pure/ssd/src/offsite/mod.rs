@@ -1,6 +1,7 @@
 //! Mapping memory borrowed from peers, and what keeps the map whole when it vanishes.
 //!
-//! A borrower keeps translation pages in segments of a lender's memory. Its own memory survives a power cut, the
+//! A borrower keeps translation pages in segments of a lender's memory. It takes and returns them a loan at a time, of
+//! which a lender may have several; memory is lost a lender at a time. Its own memory survives a power cut, the
 //! lender's may vanish at any moment, so each change of an entry out there is recorded in the segment's log page at
 //! home first. When half of a log page is full, the pages that its records are about are copied home and programmed
 //! to flash in the background; records go on in the other half, and wait when that is full too. A page that leaves
@@ -16,11 +17,13 @@
 
 mod commit;
 mod lending;
+mod loan;
 mod log;
 mod recover;
 mod segment;
 
 pub(crate) use lending::Offsite;
 pub use lending::OffsiteCounters;
+pub use loan::LoanId;
 pub(crate) use log::{PLACES_MAX, RECORDS_MAX};
 pub use segment::SegmentState;

@@ -1,6 +1,7 @@
 //! Recovery of lost segments: one after the other, the pages that their logs are about are read from flash and
 //! brought up to date.
 
+use super::loan::LoanId;
 use super::segment::SegmentState;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
@@ -10,20 +11,20 @@ use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
 impl DataEnd {
-    /// Restores what was in the segments of `lender`, as far as it is not at home; segments that are not lost yet are
+    /// Restores what was in the segments of a loan, as far as it is not at home; segments that are not lost yet are
     /// lost by this. [`DriveEffect::SegmentsRecovered`] tells when the last one is done; none is borrowed then.
-    pub fn recover_segments(&mut self, now: SimTime, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.lose_segments(lender);
-        for number in self.offsite.numbers(|segment| segment.lender == lender && segment.state == SegmentState::Lost) {
+    pub fn recover_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.lose_where(|segment| segment.loan == loan);
+        for number in self.offsite.numbers(|segment| segment.loan == loan && segment.state == SegmentState::Lost) {
             self.offsite.segment_mut(number).wanted = true;
         }
-        self.tell_recovered(lender, out);
+        self.tell_recovered(loan, out);
         self.recover_next(now, out);
     }
 
-    fn tell_recovered(&self, lender: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.segments_of(lender).all(|(_, state)| !matches!(state, SegmentState::Lost | SegmentState::Recovering)) {
-            out.emit(DriveEffect::SegmentsRecovered { lender });
+    fn tell_recovered(&self, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.segments_of(loan).all(|(_, state)| !matches!(state, SegmentState::Lost | SegmentState::Recovering)) {
+            out.emit(DriveEffect::SegmentsRecovered { loan });
         }
     }
 
@@ -64,11 +65,11 @@ impl DataEnd {
         }
         self.offsite.counters.replays += 1;
         self.offsite.recovering = None;
-        let lender = self.offsite.segment(number).lender;
+        let loan = self.offsite.segment(number).loan;
         let entries = self.offsite.segment(number).restored();
         self.set_entries(number, entries);
         self.give_up(now, number, out);
-        self.tell_recovered(lender, out);
+        self.tell_recovered(loan, out);
         self.recover_next(now, out);
         self.become_ready(out);
     }

@@ -1,5 +1,6 @@
 //! One borrowed segment: its log, and what of it would be lost with the lender's memory.
 
+use super::loan::LoanId;
 use super::log::{ENTRY_SHIFT, LogPage, PLACES_MAX};
 use flashyard_flash::Slot;
 use std::collections::{BTreeMap, VecDeque};
@@ -65,7 +66,7 @@ struct Change {
 /// changes are what really went into the lender's memory since its pages were last copied home, as an undo list. The
 /// two must agree whenever the memory is lost, and nothing but a test sees whether they do.
 pub(crate) struct Segment {
-    pub(crate) lender: u16,
+    pub(crate) loan: LoanId,
     /// The lender's address of it.
     pub(crate) address: u32,
     pub(crate) state: SegmentState,
@@ -88,9 +89,9 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub(crate) fn new(lender: u16, address: u32, log_records: u32) -> Self {
+    pub(crate) fn new(loan: LoanId, address: u32, log_records: u32) -> Self {
         Self {
-            lender,
+            loan,
             address,
             state: SegmentState::Live,
             ticket: 0,
@@ -229,7 +230,7 @@ mod tests {
     const HALF: usize = 256;
 
     fn segment_with(records: u32) -> Segment {
-        let mut segment = Segment::new(1, 0, 2 * HALF as u32);
+        let mut segment = Segment::new(LoanId { lender: 1, offer: 0 }, 0, 2 * HALF as u32);
         for number in 0..records {
             segment.record(number << ENTRY_SHIFT | 7, Slot::new(number), Slot::new(1000 + number));
         }

@@ -1,7 +1,7 @@
 //! A drive, its events, and an oracle that knows what each slot may hold after a power cut.
 
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation, Translation};
+use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, LoanId, Operation, Translation};
 use flashyard_units::SimTime;
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub(crate) struct World {
     /// Writes that a power cut hit.
     hit: Vec<CommandSpec>,
     /// Lenders whose segments came home, or were restored.
-    pub(crate) returned: Vec<u16>,
-    pub(crate) recovered: Vec<u16>,
+    pub(crate) returned: Vec<LoanId>,
+    pub(crate) recovered: Vec<LoanId>,
     pub(crate) reads_checked: u64,
     pub(crate) torn: u64,
     next_tag: u32,
@@ -61,8 +61,8 @@ impl World {
                 DriveEffect::Completed { tag, .. } => self.complete(tag),
                 DriveEffect::FirmwareDone { .. } => panic!("no firmware was asked for"),
                 DriveEffect::Ready => self.check_tearing(),
-                DriveEffect::SegmentsReturned { lender } => self.returned.push(lender),
-                DriveEffect::SegmentsRecovered { lender } => self.recovered.push(lender),
+                DriveEffect::SegmentsReturned { loan } => self.returned.push(loan),
+                DriveEffect::SegmentsRecovered { loan } => self.recovered.push(loan),
             }
         }
     }

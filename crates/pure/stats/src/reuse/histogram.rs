@@ -65,6 +65,19 @@ impl DistanceHistogram {
         self.counts.iter().take(buckets).sum()
     }
 
+    /// Weight in each bucket.
+    pub(super) fn weights(&self) -> &[f64] {
+        &self.counts
+    }
+
+    /// The longest distance in bucket number `bucket`.
+    pub(super) fn edge(&self, bucket: usize) -> f64 {
+        match self.scale {
+            Scale::Linear(width) => (bucket + 1) as f64 * width,
+            Scale::Geometric => geometric_edge(bucket) as f64,
+        }
+    }
+
     /// Weight of all.
     pub fn weight(&self) -> f64 {
         self.counts.iter().sum()
@@ -88,10 +101,7 @@ impl DistanceHistogram {
                 break;
             }
         }
-        last.map(|bucket| match self.scale {
-            Scale::Linear(width) => (bucket + 1) as f64 * width,
-            Scale::Geometric => geometric_edge(bucket) as f64,
-        })
+        last.map(|bucket| self.edge(bucket))
     }
 }
 

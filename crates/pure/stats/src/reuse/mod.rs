@@ -5,11 +5,13 @@
 //! hits exactly the accesses of distance at most `c`, so the distances of one pass give the miss ratio of every
 //! size. Source: [X] Mattson et al., IBM Systems Journal 1970.
 
+mod anchored;
 mod exact;
 mod histogram;
 mod recency;
 mod shards;
 
+pub use anchored::AnchoredCurve;
 pub use exact::ReuseDistances;
 pub use histogram::DistanceHistogram;
 pub use shards::Shards;

@@ -23,6 +23,8 @@ pub struct Shards {
     /// (hash, key), to find the largest hash.
     hashes: BTreeSet<(u32, u64)>,
     histogram: DistanceHistogram,
+    /// What first touches say: that they come from further than all keys seen so far.
+    bounds: DistanceHistogram,
     cold: f64,
     accesses: f64,
 }
@@ -47,6 +49,7 @@ impl Shards {
             last: BTreeMap::new(),
             recency: Recency::new(),
             hashes: BTreeSet::new(),
+            bounds: histogram.clone(),
             histogram,
             cold: 0.0,
             accesses: 0.0,
@@ -66,6 +69,12 @@ impl Shards {
     /// Distances of the sampled accesses, scaled to all keys; their weight is scaled to the present rate only.
     pub fn distances(&self) -> &DistanceHistogram {
         &self.histogram
+    }
+
+    /// Distances that first touches exceed, those of the keys seen before them, scaled like
+    /// [`distances`](Self::distances).
+    pub(super) fn bounds(&self) -> &DistanceHistogram {
+        &self.bounds
     }
 
     /// Counts one access.
@@ -105,6 +114,7 @@ impl Shards {
     /// Halves all counts, so that old behaviour fades.
     pub fn fade(&mut self) {
         self.histogram.scale(0.5);
+        self.bounds.scale(0.5);
         self.cold /= 2.0;
         self.accesses /= 2.0;
     }
@@ -147,6 +157,8 @@ impl Shards {
             }
             None => {
                 self.cold += 1.0;
+                let others = self.last.len() - 1;
+                self.bounds.record(others as f64 / self.rate());
                 self.hashes.insert((hash, key));
             }
         }
@@ -160,6 +172,7 @@ impl Shards {
         let scale = f64::from(hash) / f64::from(self.threshold);
         self.threshold = hash;
         self.histogram.scale(scale);
+        self.bounds.scale(scale);
         self.cold *= scale;
         // Every key at or above the new threshold leaves.
         let equal = self.hashes.split_off(&(hash, 0)).into_iter().map(|(_, key)| key);
@@ -172,13 +185,13 @@ impl Shards {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::ReuseDistances;
     use proptest::prelude::*;
 
     /// Uniform numbers below `bound`: the SplitMix64 generator.
-    fn uniform(seed: u64, bound: u64) -> impl Iterator<Item = u64> {
+    pub(in crate::reuse) fn uniform(seed: u64, bound: u64) -> impl Iterator<Item = u64> {
         let mut state = seed;
         std::iter::repeat_with(move || {
             state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

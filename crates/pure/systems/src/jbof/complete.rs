@@ -15,6 +15,8 @@ impl Jbof {
     pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
         if self.resilience.is_some() {
             self.collect_stamps(self.requests[id as usize].drive);
+            let request = &mut self.requests[id as usize];
+            request.applied = matches!(request.operation, Operation::Write | Operation::Trim);
             if !self.is_heard(now, id) {
                 return;
             }
@@ -135,6 +137,7 @@ impl Jbof {
             offer: 0,
             generation: 0,
             stamp: 0,
+            applied: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             in_shadow: false,

@@ -4,10 +4,12 @@
 //! that takes too long; then it *gives the drive up*: queue pairs are unbound, peers are told (a borrower recovers from
 //! its logs, a lender clears its segments), and the commands that the drive had are sent again. A command that a lost
 //! lender had handed to its owner is sent again only once the owner is done with it, and the owner takes nothing more
-//! from that lender: an old write must not come after a newer one. A drive that answers again is reset before it gets
-//! commands.
+//! from that lender: an old write must not come after a newer one. For the same reason an owner keeps the names of the
+//! writes and trims that it has carried out, in its protected memory, until the driver has heard of them: one that is
+//! sent again is then told to be done, not done again (somebody may have read it, and a newer one replaced it). A drive
+//! that answers again is reset before it gets commands.
 //!
-//! Source: [P] sheet xbof §3.9; detection by periods and the reset are [A].
+//! Source: [P] sheet xbof §3.9; detection by periods, the reset and the names kept are [A].
 
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request};
 use flashyard_stats::Cause;

@@ -163,6 +163,7 @@ impl Jbof {
             offer: 0,
             generation: 0,
             stamp: self.last_stamp,
+            applied: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             in_shadow: false,

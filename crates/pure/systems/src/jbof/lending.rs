@@ -3,6 +3,7 @@
 use super::world::{Event, Jbof, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
+use flashyard_ssd::LoanId;
 use flashyard_units::{SimSpan, SimTime};
 
 impl Jbof {
@@ -86,32 +87,32 @@ impl Jbof {
             HarvestAction::SetOwnPages { drive, pages } => {
                 self.on_drive(now, drive, |drive, now, out| drive.data.set_local_pages(now, pages, out));
             }
-            HarvestAction::Attach { borrower, lender, segments, .. } => {
+            HarvestAction::Attach { borrower, loan, segments, .. } => {
                 let data = &mut self.drives[borrower as usize].data;
-                data.attach_segments(lender, &segments);
+                data.attach_segments(loan, &segments);
                 if self.config.harvest.warm_memory {
                     data.cache.warm_offsite();
                 }
             }
-            HarvestAction::Return { borrower, lender } => {
-                self.on_drive(now, borrower, |drive, now, out| drive.data.return_segments(now, lender, out));
+            HarvestAction::Return { borrower, loan } => {
+                self.on_drive(now, borrower, |drive, now, out| drive.data.return_segments(now, loan, out));
             }
             // A drive that is not ready recovers everything before it is.
-            HarvestAction::Lost { borrower, lender } if self.drives[borrower as usize].is_ready() => {
-                self.on_drive(now, borrower, |drive, now, out| drive.data.recover_segments(now, lender, out));
+            HarvestAction::Lost { borrower, loan } if self.drives[borrower as usize].is_ready() => {
+                self.on_drive(now, borrower, |drive, now, out| drive.data.recover_segments(now, loan, out));
             }
             HarvestAction::Lost { .. } => {}
-            HarvestAction::Reused { borrower, lender } => {
-                self.drives[borrower as usize].data.overwrite_segments(lender);
+            HarvestAction::Reused { borrower, loan } => {
+                self.drives[borrower as usize].data.overwrite_segments(loan);
             }
         }
     }
 
-    /// All pages that `borrower` kept in `lender`'s memory are home.
-    pub(super) fn returned(&mut self, now: SimTime, borrower: u16, lender: u16) {
+    /// All pages that `borrower` kept in the memory of `loan` are home.
+    pub(super) fn returned(&mut self, now: SimTime, borrower: u16, loan: LoanId) {
         self.account_loans(now);
         if let Some(harvest) = &mut self.harvest {
-            harvest.returned(borrower, lender);
+            harvest.returned(borrower, loan);
         }
         self.carry_out(now);
     }
@@ -153,6 +154,8 @@ impl Jbof {
             waiting: since(mark.waited, before.waited).ratio_of(period),
             service: self.service(number, since(mark.busy, before.busy), mark.jobs - before.jobs),
             cores: drive.compute.cores(),
+            borrowed_empty: drive.data.cache.offsite_free(),
+            map_pages: self.models[number].map_pages(),
             local_pages: drive.config().mapping_cache_pages.min(self.models[number].map_pages()),
         }
     }

@@ -4,7 +4,7 @@ use super::config::Design;
 use super::scanning::scan_of;
 use super::world::{Jbof, Phase, Purpose, Request};
 use flashyard_ssd::{CommandSpec, Job, Operation};
-use flashyard_stats::Cause;
+use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 
 /// What the request asks of the data-end.
@@ -87,6 +87,10 @@ impl Jbof {
     fn execute(&mut self, now: SimTime, id: u32) {
         let request = &mut self.requests[id as usize];
         request.phase = Phase::Data;
+        if request.applied {
+            self.drop_translation(now, id);
+            return self.completed(now, id, now, &TimeSplit::default());
+        }
         let (drive, from_lender) = (request.drive, request.compute != request.drive);
         let spec = command_spec(id, request);
         self.track_misses(drive, &spec);

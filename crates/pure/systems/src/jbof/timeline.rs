@@ -191,7 +191,8 @@ impl Jbof {
         let Some(harvest) = &self.harvest else { return };
         let span = u128::from(now.since(self.lending.since).as_ps());
         for loan in harvest.loans() {
-            *self.lending.memory.entry((loan.lender, loan.borrower)).or_default() += u128::from(loan.segments) * span;
+            *self.lending.memory.entry((loan.loan.lender, loan.borrower)).or_default() +=
+                u128::from(loan.segments) * span;
         }
         self.lending.since = now;
     }

@@ -4,8 +4,9 @@
 use super::config::JbofError;
 use super::faults::FaultCounters;
 use super::world::{Event, Jbof};
+use crate::xbof::{Harvest, MemoryLoan};
 use flashyard_kernel::FreeRun;
-use flashyard_ssd::SegmentState;
+use flashyard_ssd::{LoanId, SegmentState};
 use flashyard_units::{SimSpan, SimTime};
 use std::ops::Range;
 
@@ -130,28 +131,29 @@ impl Jbof {
         let Some(harvest) = &self.harvest else { return leaks };
         leaks.extend(harvest.leaks());
         for borrower in 0..self.drives.len() as u16 {
-            for lender in 0..self.drives.len() as u16 {
-                let data = &self.drives[borrower as usize].data;
-                let segments = data.segments_of(lender).filter(|(_, state)| *state != SegmentState::Returning).count();
-                let lent: u32 = harvest
-                    .loans()
-                    .iter()
-                    .filter(|loan| (loan.borrower, loan.lender) == (borrower, lender))
-                    .map(|loan| loan.segments)
-                    .sum();
-                // A loan that is being returned has segments in neither state.
-                if segments as u32 > lent {
-                    leaks.push(format!(
-                        "drive {borrower} keeps {segments} segments of drive {lender}, which lends {lent}"
-                    ));
-                }
-            }
+            let lenders = 0..self.drives.len() as u16;
+            let offers = 0..self.config.harvest.memory_offers as u16;
+            let loans = lenders.flat_map(|lender| offers.clone().map(move |offer| LoanId { lender, offer }));
+            leaks.extend(loans.filter_map(|loan| self.leaked_segments(harvest, borrower, loan)));
         }
         let translations = self.translations.iter().flatten().count();
         if translations > 0 {
             leaks.push(format!("{translations} translations that nobody will use"));
         }
         leaks
+    }
+
+    /// What is wrong with the segments that `borrower` has of `loan`.
+    fn leaked_segments(&self, harvest: &Harvest, borrower: u16, loan: LoanId) -> Option<String> {
+        let segments = self.drives[borrower as usize].data.segments_of(loan);
+        // A loan that is being returned has segments in neither state.
+        let kept = segments.filter(|(_, state)| *state != SegmentState::Returning).count() as u32;
+        let is_it = |lent: &&MemoryLoan| (lent.borrower, lent.loan) == (borrower, loan);
+        let lent: u32 = harvest.loans().iter().filter(is_it).map(|lent| lent.segments).sum();
+        let LoanId { lender, offer } = loan;
+        (kept > lent).then(|| {
+            format!("drive {borrower} keeps {kept} segments of offer {offer} of drive {lender}, which lends {lent}")
+        })
     }
 
     /// Whether every drive is ready, known to be, and not busy with recovery.

@@ -130,6 +130,8 @@ pub(super) struct Request {
     pub(super) issued: SimTime,
     /// Payload of every slot written: no two writes have the same.
     pub(super) stamp: u64,
+    /// Its owner has carried out a change of data that it asks for, though perhaps nobody has heard of it.
+    pub(super) applied: bool,
 }
 
 /// Where the time of a request went so far.
@@ -479,7 +481,7 @@ impl Jbof {
     fn hear_news(&mut self, now: SimTime) {
         while let Some((drive, news)) = self.news.pop() {
             match news {
-                DriveEffect::SegmentsReturned { lender } => self.returned(now, drive, lender),
+                DriveEffect::SegmentsReturned { loan } => self.returned(now, drive, loan),
                 _ => self.ready(now, drive),
             }
         }

@@ -10,13 +10,13 @@ use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
 use super::scan::Reach;
 use super::trigger::TriggerAction;
 use super::window::Region;
-use flashyard_stats::Shards;
+use flashyard_ssd::LoanId;
+use flashyard_stats::{AnchoredCurve, Shards};
 
 /// A memory descriptor that a drive holds, as it was when the drive took it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldMemory {
-    pub(super) lender: u16,
-    pub(super) index: u16,
+    pub(super) loan: LoanId,
     segments: u32,
     info: MemoryInfo,
     /// The pages in it are being copied home.
@@ -34,11 +34,24 @@ pub(super) struct HeldProcessor {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     processor: bool,
-    memory: bool,
+    /// Segments still wanted.
+    memory: u32,
     /// Whose tables it reads.
     reach: Reach,
     /// Offers found, the best last: lender, index, and the descriptor as it was read.
     found: Vec<(u16, u16, Descriptor)>,
+}
+
+impl Search {
+    /// Somebody else takes memory of `lender`: its other offers come after those of other lenders, so that borrowers of
+    /// one instant do not get a share of every lender and with it of every lender's failures. [A]
+    fn avoid(&mut self, lender: u16) {
+        let (last, mut first): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found)
+            .into_iter()
+            .partition(|(from, _, offer)| *from == lender && offer.kind() == DescriptorKind::Memory);
+        self.found = last;
+        self.found.append(&mut first);
+    }
 }
 
 impl Harvest {
@@ -89,66 +102,94 @@ impl Harvest {
         }
     }
 
-    /// Whether the drive needs a peer's memory now; begins to return what it does not need or what is withdrawn.
-    /// Takes one offer a period while misses stay above the target: the monitors of the next period tell whether it
-    /// was enough, and borrowers of one instant share what there is. [A]
-    pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> bool {
-        let alone = curve.miss_ratio(u64::from(reading.local_pages));
-        let enough_alone = reading.accesses >= self.config.accesses_min && alone < self.config.target_miss_ratio / 2.0;
+    /// The segments of peers that the drive needs now; begins to return what it does not need or what is withdrawn.
+    ///
+    /// It needs as many as bring the miss ratio that it predicts below the target, and takes them in one search. While
+    /// what it took fills with pages, or is on its way back, misses say nothing about what it needs.
+    pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> u32 {
         let mut held = std::mem::take(&mut self.managers[drive as usize].memories);
-        held.retain_mut(|memory| self.keep_memory(drive, memory, enough_alone));
+        held.retain_mut(|memory| self.keep_memory(drive, memory));
+        let changing = held.iter().any(|memory| memory.returning) || reading.borrowed_empty > 0;
         let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();
-        self.managers[drive as usize].memories = held;
-        if !self.misses_too_much(reading) || self.segments_lent(drive) > 0 {
-            return false;
-        }
+        let manager = &mut self.managers[drive as usize];
+        manager.memories = held;
+        manager.misses.read(reading);
+        let (false, Some(ratio)) = (changing, manager.misses.ratio(&self.config)) else { return 0 };
+        let exceeds = manager.misses.exceeds(self.config.target_miss_ratio);
         let have = reading.local_pages + borrowed * self.config.pages_per_segment;
-        borrowed == 0 || curve.miss_ratio(u64::from(have)) >= self.config.target_miss_ratio
+        let curve = AnchoredCurve::new(curve, u64::from(reading.map_pages), u64::from(have), ratio);
+        self.return_surplus(drive, have, &curve);
+        if !exceeds || self.segments_lent(drive) > 0 {
+            return 0;
+        }
+        curve.steps_below(self.config.target_miss_ratio, u64::from(self.config.pages_per_segment)) as u32
     }
 
-    /// Reads a held descriptor again. One that is no longer as it was taken is lost; one that was withdrawn, or is
-    /// no longer needed, is returned once its pages are home.
-    fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory, enough_alone: bool) -> bool {
-        if !self.reachable[held.lender as usize] {
+    /// Begins to return the offer taken last when the drive has not needed it for some periods: one at a time, and well
+    /// below the target, so that it does not have to be taken again. [A] hysteresis
+    fn return_surplus(&mut self, drive: u16, have: u32, curve: &AnchoredCurve) {
+        let config = &self.config;
+        let manager = &mut self.managers[drive as usize];
+        let Some(last) = manager.memories.last_mut() else { return };
+        let rest = have - last.segments * config.pages_per_segment;
+        let needed = curve.miss_ratio(u64::from(rest)) >= config.target_miss_ratio / 2.0;
+        manager.misses.surplus = if needed { 0 } else { manager.misses.surplus + 1 };
+        if manager.misses.surplus >= config.samples && self.reachable[last.loan.lender as usize] {
+            last.returning = true;
+            self.actions.push(HarvestAction::Return { borrower: drive, loan: last.loan });
+        }
+    }
+
+    /// Reads a held descriptor again. One that is no longer as it was taken is lost; one that was withdrawn is returned
+    /// once its pages are home.
+    fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory) -> bool {
+        let loan = held.loan;
+        if !self.reachable[loan.lender as usize] {
             return true;
         }
-        let descriptor = self.tables.load(held.lender, held.index);
+        let descriptor = self.tables.load(loan.lender, self.memory_index(loan.offer));
         let mine = descriptor.borrower() == drive as u8
             && descriptor.kind() == DescriptorKind::Memory
             && descriptor.amount() == held.segments
             && MemoryInfo::unpack(descriptor.info()) == held.info;
         if !mine {
-            self.tables.update(held.lender, held.index, |now| released_by(now, drive));
-            self.actions.push(HarvestAction::Lost { borrower: drive, lender: held.lender });
-            self.end_loan(drive, held.lender);
+            self.release_memory(drive, loan);
+            self.actions.push(HarvestAction::Lost { borrower: drive, loan });
+            self.end_loan(drive, loan);
             return false;
         }
-        if !held.returning && (!descriptor.is_valid() || enough_alone) {
+        if !held.returning && !descriptor.is_valid() {
             held.returning = true;
-            self.actions.push(HarvestAction::Return { borrower: drive, lender: held.lender });
+            self.actions.push(HarvestAction::Return { borrower: drive, loan });
         }
         true
     }
 
-    /// All pages that `drive` kept in `lender`'s memory are home: the descriptor is free again.
-    pub fn returned(&mut self, drive: u16, lender: u16) {
+    /// All pages that `drive` kept in the memory of `loan` are home: the descriptor is free again.
+    pub fn returned(&mut self, drive: u16, loan: LoanId) {
         let memories = &mut self.managers[drive as usize].memories;
-        let Some(position) = memories.iter().position(|held| held.lender == lender) else { return };
-        let held = memories.swap_remove(position);
-        if self.reachable[lender as usize] {
-            self.tables.update(lender, held.index, |now| released_by(now, drive));
+        let Some(position) = memories.iter().position(|held| held.loan == loan) else { return };
+        memories.remove(position);
+        if self.reachable[loan.lender as usize] {
+            self.release_memory(drive, loan);
         }
-        self.end_loan(drive, lender);
+        self.end_loan(drive, loan);
     }
 
-    pub(super) fn end_loan(&mut self, drive: u16, lender: u16) {
-        self.loans.retain(|loan| (loan.borrower, loan.lender) != (drive, lender));
+    fn release_memory(&mut self, drive: u16, loan: LoanId) {
+        let index = self.memory_index(loan.offer);
+        self.tables.update(loan.lender, index, |now| released_by(now, drive));
+    }
+
+    pub(super) fn end_loan(&mut self, drive: u16, loan: LoanId) {
+        self.loans.retain(|lent| (lent.borrower, lent.loan) != (drive, loan));
+        self.managers[drive as usize].misses.settle();
         self.counters.memories_returned += 1;
     }
 
     /// Begins to look for offers: the firmware has to load peers' tables.
-    pub(super) fn search(&mut self, drive: u16, processor: bool, memory: bool) {
-        if (processor || memory) && self.managers[drive as usize].search.is_none() {
+    pub(super) fn search(&mut self, drive: u16, processor: bool, memory: u32) {
+        if (processor || memory > 0) && self.managers[drive as usize].search.is_none() {
             let reach = self.config.scan.first();
             self.send_scan(drive, Search { processor, memory, reach, found: Vec::new() });
         }
@@ -159,9 +200,11 @@ impl Harvest {
         if peers.is_empty() {
             return;
         }
+        // A cache line holds four descriptors, those of processors first.
+        let first = if search.processor { 0 } else { self.config.processor_offers / 4 };
+        let memories = if search.memory > 0 { self.config.memory_offers } else { 0 };
+        let lines = u64::from((self.config.processor_offers + memories).div_ceil(4) - first);
         self.managers[drive as usize].search = Some(search);
-        // A cache line holds four descriptors.
-        let lines = self.tables.per_drive().div_ceil(4) as u64;
         self.actions.push(HarvestAction::Scan { drive, peers, lines });
     }
 
@@ -170,12 +213,13 @@ impl Harvest {
         let Some(mut search) = self.managers[drive as usize].search.take() else { return };
         let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
         let mut processors: Vec<Candidate<(u16, u16, Descriptor)>> = Vec::new();
+        let mut memories: Vec<(u32, (u16, u16, Descriptor))> = Vec::new();
         for lender in peers.into_iter().rev() {
             if !self.reachable[lender as usize] {
                 continue;
             }
-            let first = processors.len();
-            let mut holders = 0;
+            let (first, first_memory) = (processors.len(), memories.len());
+            let (mut holders, mut segments) = (0, 0);
             for index in (0..self.tables.per_drive() as u16).rev() {
                 let descriptor = self.tables.load(lender, index);
                 let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
@@ -186,16 +230,19 @@ impl Harvest {
                     }
                     DescriptorKind::Processor => holders += u32::from(descriptor.borrower() != NOBODY),
                     DescriptorKind::Memory => {
-                        if search.memory && free && !self.borrows_memory_of(drive, lender) {
-                            search.found.push((lender, index, descriptor));
+                        if search.memory > 0 && free && !self.knows_memory(drive, lender, index) {
+                            segments += descriptor.amount();
+                            memories.push((0, (lender, index, descriptor)));
                         }
                     }
                 }
             }
             processors[first..].iter_mut().for_each(|candidate| candidate.holders = holders);
+            memories[first_memory..].iter_mut().for_each(|(on_offer, _)| *on_offer = segments);
         }
-        // Best last, and of equals the nearest last: the sort is stable. Of memory the largest. [A] sheet xbof §3.2
-        search.found.sort_by_key(|&(_, _, descriptor)| descriptor.amount());
+        // Best last, and of equals the nearest last: the sort is stable. Of memory the lender of most. [A] sheet xbof §3.2
+        memories.sort_by_key(|&(on_offer, _)| on_offer);
+        search.found.extend(memories.into_iter().map(|(_, offer)| offer));
         choice::order(self.config.lender_choice, &mut processors, &mut self.choosers[drive as usize]);
         search.found.extend(processors.into_iter().map(|candidate| candidate.offer));
         self.send_swap(drive, search);
@@ -207,7 +254,7 @@ impl Harvest {
             self.actions.push(HarvestAction::Swap { drive, lender });
             return;
         }
-        if let (true, Some(reach)) = (search.processor || search.memory, search.reach.next()) {
+        if let (true, Some(reach)) = (search.processor || search.memory > 0, search.reach.next()) {
             self.send_scan(drive, Search { reach, ..search });
         }
     }
@@ -228,24 +275,29 @@ impl Harvest {
             }
         };
         let taken = read.taken(drive as u8, info).filter(|&new| {
-            self.reachable[lender as usize] && self.tables.compare_and_swap(lender, index, read, new).is_ok()
+            self.reachable[lender as usize]
+                && !(kind == DescriptorKind::Memory && self.knows_memory(drive, lender, index))
+                && self.tables.compare_and_swap(lender, index, read, new).is_ok()
         });
         match (taken, kind) {
-            (None, _) => self.counters.contended += 1,
+            (None, _) => {
+                self.counters.contended += 1;
+                search.avoid(lender);
+            }
             (Some(_), DescriptorKind::Processor) => {
                 search.processor = false;
                 self.counters.processors_taken += 1;
                 self.managers[drive as usize].processors.push(HeldProcessor { lender, index });
             }
             (Some(descriptor), DescriptorKind::Memory) => {
-                search.memory = false;
+                search.memory = search.memory.saturating_sub(descriptor.amount());
                 self.attach(drive, lender, index, descriptor);
             }
         }
         let (processor, memory) = (search.processor, search.memory);
         search.found.retain(|(.., descriptor)| match descriptor.kind() {
             DescriptorKind::Processor => processor,
-            DescriptorKind::Memory => memory,
+            DescriptorKind::Memory => memory > 0,
         });
         self.send_swap(drive, search);
     }
@@ -266,19 +318,19 @@ impl Harvest {
         let segments = list.clone();
         let count = segments.len() as u32;
         self.counters.memories_taken += 1;
-        self.loans.push(MemoryLoan { borrower: drive, lender, segments: count });
-        self.managers[drive as usize].memories.push(HeldMemory {
-            lender,
-            index,
-            segments: count,
-            info,
-            returning: false,
-        });
-        self.actions.push(HarvestAction::Attach { borrower: drive, lender, segments, log_pages: info.log_pages });
+        let loan = LoanId { lender, offer: index - self.config.processor_offers as u16 };
+        self.loans.push(MemoryLoan { borrower: drive, loan, segments: count });
+        let manager = &mut self.managers[drive as usize];
+        manager.memories.push(HeldMemory { loan, segments: count, info, returning: false });
+        manager.misses.settle();
+        self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages: info.log_pages });
     }
 
-    fn borrows_memory_of(&self, drive: u16, lender: u16) -> bool {
-        self.managers[drive as usize].memories.iter().any(|held| held.lender == lender)
+    /// Whether the drive takes the descriptor for one that it holds. When it is free all the same, its lender has taken
+    /// it back or started anew; it cannot be taken as another loan before the drive has noticed the end of this one.
+    fn knows_memory(&self, drive: u16, lender: u16, index: u16) -> bool {
+        let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
+        self.managers[drive as usize].memories.iter().any(held)
     }
 
     /// The first log page after those in use.

@@ -30,13 +30,15 @@ pub struct HarvestConfig {
     pub samples: u32,
     /// Processor descriptors each lender has, and shadow queue pairs: how many borrowers it can serve. [A]
     pub processor_offers: u32,
-    /// Memory descriptors each lender has: how many borrowers can share its spare segments. [A]
+    /// Memory descriptors each lender has, which lend equal parts of its spare segments. With one, a borrower takes
+    /// all of it, more than its target asks for; what more of them change is in scenarios/xbof/README.md, row 34. [A]
     pub memory_offers: u32,
     /// Periods that a lender waits for the borrower to let go of what it has withdrawn. [A] sheet xbof §3.9
     pub withdraw_periods: u32,
     /// Lenders a borrower takes at most.
     pub lenders_max: u32,
-    /// Which of the processors on offer a borrower takes. Of mapping memory it takes the largest offer.
+    /// Which of the processors on offer a borrower takes. Of mapping memory it takes offers of the
+    /// lender that has most.
     pub lender_choice: LenderChoice,
     /// Whose tables a borrower reads.
     pub scan: ScanOrder,
@@ -59,7 +61,7 @@ pub struct HarvestConfig {
     pub pages_per_segment: u32,
     /// Redo records that the log page of a segment holds: 4 KiB of 8 bytes. [P] [A]
     pub log_records: u32,
-    /// Miss ratio above which mapping memory is borrowed. [P]
+    /// Miss ratio above which mapping memory is borrowed, and below which the borrower's prediction must bring it. [P]
     pub target_miss_ratio: f64,
     /// Rise of the predicted miss ratio that makes a segment worth keeping. [A]
     pub spare_miss_ratio: f64,

@@ -2,6 +2,7 @@
 
 use super::borrow::released_by;
 use super::harvest::{Harvest, HarvestAction, Manager};
+use flashyard_ssd::LoanId;
 
 impl Harvest {
     /// Whether the exposed memory of `drive` can be reached from now on.
@@ -52,10 +53,10 @@ impl Harvest {
         let before = manager.processors.len();
         manager.processors.retain(|held| held.lender != lost);
         self.counters.processors_returned += (before - manager.processors.len()) as u64;
-        if manager.memories.iter().any(|held| held.lender == lost) {
-            manager.memories.retain(|held| held.lender != lost);
-            self.actions.push(HarvestAction::Lost { borrower, lender: lost });
-            self.end_loan(borrower, lost);
+        let loans = manager.memories.extract_if(.., |held| held.loan.lender == lost).map(|held| held.loan);
+        for loan in loans.collect::<Vec<LoanId>>() {
+            self.actions.push(HarvestAction::Lost { borrower, loan });
+            self.end_loan(borrower, loan);
         }
     }
 
@@ -93,7 +94,8 @@ impl Harvest {
                 }
                 let known = self.managers.get(borrower as usize).is_some_and(|manager| {
                     let processor = manager.processors.iter().any(|held| (held.lender, held.index) == (lender, index));
-                    processor || manager.memories.iter().any(|held| (held.lender, held.index) == (lender, index))
+                    let at = |loan: LoanId| (loan.lender, self.memory_index(loan.offer));
+                    processor || manager.memories.iter().any(|held| at(held.loan) == (lender, index))
                 });
                 if !known {
                     leaks.push(format!(
@@ -104,7 +106,7 @@ impl Harvest {
         }
         for (number, manager) in self.managers.iter().enumerate() {
             let processors = manager.processors.iter().map(|held| (held.lender, held.index));
-            let memories = manager.memories.iter().map(|held| (held.lender, held.index));
+            let memories = manager.memories.iter().map(|held| (held.loan.lender, self.memory_index(held.loan.offer)));
             for (lender, index) in processors.chain(memories) {
                 if self.tables.load(lender, index).borrower() != number as u8 {
                     leaks.push(format!(

@@ -10,10 +10,12 @@ use super::config::HarvestConfig;
 use super::descriptor::{NOBODY, ProcessorInfo};
 use super::driver::{Binding, Driver};
 use super::guard::LenderGuard;
+use super::misses::MissMonitor;
 use super::table::ResourceTables;
 use super::trigger::ProcessorTrigger;
 use super::window::Region;
 use flashyard_kernel::Rng;
+use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
 use flashyard_units::SimSpan;
 
@@ -40,6 +42,10 @@ pub struct DriveReading {
     pub misses: u64,
     /// Translation pages that the drive's own memory can hold when nothing is lent.
     pub local_pages: u32,
+    /// Translation pages of its whole map.
+    pub map_pages: u32,
+    /// Places for translation pages in borrowed memory that are still empty.
+    pub borrowed_empty: u32,
 }
 
 /// Borrowed mapping memory.
@@ -47,8 +53,8 @@ pub struct DriveReading {
 pub struct MemoryLoan {
     /// Who borrowed.
     pub borrower: u16,
-    /// Who lent.
-    pub lender: u16,
+    /// Whose memory, by which offer.
+    pub loan: LoanId,
     /// How many segments.
     pub segments: u32,
 }
@@ -102,8 +108,8 @@ pub enum HarvestAction {
     Attach {
         /// Who.
         borrower: u16,
-        /// Whose memory.
-        lender: u16,
+        /// Whose memory, by which offer.
+        loan: LoanId,
         /// Their numbers in the lender's memory.
         segments: Vec<u32>,
         /// Where the log pages for them begin in the borrower's memory.
@@ -113,22 +119,22 @@ pub enum HarvestAction {
     Return {
         /// Who.
         borrower: u16,
-        /// Whose memory.
-        lender: u16,
+        /// Whose memory, by which offer.
+        loan: LoanId,
     },
     /// The borrower can no longer trust the lender's memory: it recovers from its logs.
     Lost {
         /// Who.
         borrower: u16,
-        /// Whose memory.
-        lender: u16,
+        /// Whose memory, by which offer.
+        loan: LoanId,
     },
-    /// The lender has taken its memory back by force and overwrites it.
+    /// The lender has taken the memory of a loan back by force and overwrites it.
     Reused {
         /// Whose pages were there.
         borrower: u16,
-        /// Who overwrites them.
-        lender: u16,
+        /// Who overwrites them, by which offer they were lent.
+        loan: LoanId,
     },
 }
 
@@ -139,6 +145,7 @@ pub(super) struct Manager {
     pub(super) lending: bool,
     pub(super) processors: Vec<HeldProcessor>,
     pub(super) memories: Vec<HeldMemory>,
+    pub(super) misses: MissMonitor,
     pub(super) search: Option<Search>,
     /// The segment lists in the drive's exposed memory, one for each memory descriptor.
     pub(super) lists: Vec<Vec<u32>>,
@@ -259,7 +266,7 @@ impl Harvest {
 
     /// One period of one drive.
     pub fn tick_drive(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
-        let (mut processor, mut memory) = (false, false);
+        let (mut processor, mut memory) = (false, 0);
         self.managers[drive as usize].local_pages = reading.local_pages;
         self.managers[drive as usize].withdrawing |= self.paused;
         if self.config.processors {
@@ -302,8 +309,8 @@ impl Harvest {
     }
 
     /// The index of memory descriptor `number` in a table.
-    pub(super) fn memory_index(&self, number: u32) -> u16 {
-        (self.config.processor_offers + number) as u16
+    pub(super) fn memory_index(&self, number: u16) -> u16 {
+        self.config.processor_offers as u16 + number
     }
 }
 
@@ -312,7 +319,8 @@ mod tests {
     use super::*;
 
     fn reading(processor: f64) -> DriveReading {
-        DriveReading { processor, processor_own: processor, data_end: 0.4, local_pages: 4096, ..Default::default() }
+        let half = DriveReading { local_pages: 4096, map_pages: 8192, ..Default::default() };
+        DriveReading { processor, processor_own: processor, data_end: 0.4, ..half }
     }
 
     fn curves(count: usize) -> Vec<Shards> {
@@ -381,33 +389,130 @@ mod tests {
         assert_eq!(harvest.bindings(0).len(), 1);
     }
 
+    fn missing(misses: u64) -> DriveReading {
+        DriveReading { accesses: 1000, misses, ..reading(0.1) }
+    }
+
+    fn loan(lender: u16, offer: u16) -> LoanId {
+        LoanId { lender, offer }
+    }
+
     #[test]
     fn a_missing_drive_borrows_an_idle_peers_segments_and_returns_them_when_the_peer_needs_them() {
-        let mut harvest = Harvest::new(2, HarvestConfig::default());
-        let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
-        let seen = periods(&mut harvest, &[missing, reading(0.0)], 2);
-        let log_pages = Region::LogPage(0).address();
-        let attach = HarvestAction::Attach { borrower: 0, lender: 1, segments: vec![1, 2, 3, 4, 5, 6, 7], log_pages };
-        assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 512 }, attach]);
-        assert_eq!(harvest.loans(), [MemoryLoan { borrower: 0, lender: 1, segments: 7 }]);
-        let seen = periods(&mut harvest, &[missing, missing], 2);
-        assert_eq!(seen, [HarvestAction::Return { borrower: 0, lender: 1 }]);
-        harvest.returned(0, 1);
+        let mut harvest = Harvest::new(2, HarvestConfig { memory_offers: 2, ..Default::default() });
+        let seen = periods(&mut harvest, &[missing(500), reading(0.0)], 2);
+        let attach = |offer, segments: &[u32], log_page| {
+            let log_pages = Region::LogPage(log_page).address();
+            HarvestAction::Attach { borrower: 0, loan: loan(1, offer), segments: segments.to_vec(), log_pages }
+        };
+        let own_pages = |pages| HarvestAction::SetOwnPages { drive: 1, pages };
+        assert_eq!(seen, [own_pages(512), attach(0, &[1, 2, 3, 4], 0), attach(1, &[5, 6, 7], 4)]);
+        let lent = [(0, 4), (1, 3)];
+        assert_eq!(
+            harvest.loans(),
+            lent.map(|(offer, segments)| MemoryLoan { borrower: 0, loan: loan(1, offer), segments })
+        );
+        let seen = periods(&mut harvest, &[missing(500), missing(500)], 2);
+        let returns = [0, 1].map(|offer| HarvestAction::Return { borrower: 0, loan: loan(1, offer) });
+        assert_eq!(seen, returns);
+        harvest.returned(0, loan(1, 1));
+        assert_eq!(periods(&mut harvest, &[missing(500), missing(500)], 1), [own_pages(2048)]);
+        harvest.returned(0, loan(1, 0));
         assert!(harvest.loans().is_empty());
-        let seen = periods(&mut harvest, &[missing, missing], 1);
-        assert_eq!(seen, [HarvestAction::SetOwnPages { drive: 1, pages: 4096 }]);
+        assert_eq!(periods(&mut harvest, &[missing(500), missing(500)], 1), [own_pages(4096)]);
+    }
+
+    fn seven_offers() -> HarvestConfig {
+        HarvestConfig { memory_offers: 7, ..Default::default() }
+    }
+
+    #[test]
+    fn a_borrower_takes_offers_until_its_predicted_misses_are_below_the_target() {
+        let mut harvest = Harvest::new(3, seven_offers());
+        // 40 % of the map are in memory and half of the accesses miss: 4916 pages of 8192 are absent, a fifth of which
+        // may stay absent.
+        let needy = DriveReading { local_pages: 3276, ..missing(500) };
+        periods(&mut harvest, &[needy, reading(0.0), reading(0.0)], 1);
+        let segments: u32 = harvest.loans().iter().map(|lent| lent.segments).sum();
+        assert_eq!(segments, 8, "3276 and 8 times 512 pages leave 820, which is below 983; 7 times leaves 1332");
+        assert!(harvest.loans().iter().take(7).all(|lent| lent.loan.lender == 1), "{:?}", harvest.loans());
+        // What is left of misses stays below the target, or above it by chance only.
+        for misses in [95, 110, 101, 90, 60] {
+            periods(&mut harvest, &[DriveReading { misses, ..needy }, reading(0.0), reading(0.0)], 1);
+            assert_eq!(harvest.loans().len(), 8);
+        }
+        // It was not enough after all.
+        periods(&mut harvest, &[DriveReading { misses: 300, ..needy }, reading(0.0), reading(0.0)], 2);
+        assert!(harvest.loans().len() > 8);
+    }
+
+    #[test]
+    fn a_borrower_waits_until_what_it_took_is_full() {
+        let mut harvest = Harvest::new(2, HarvestConfig { target_miss_ratio: 0.4, ..seven_offers() });
+        let offers = |harvest: &Harvest| harvest.loans().len();
+        periods(&mut harvest, &[missing(500), reading(0.0)], 2);
+        assert_eq!(offers(&harvest), 2);
+        periods(&mut harvest, &[DriveReading { borrowed_empty: 1, ..missing(500) }, reading(0.0)], 4);
+        assert_eq!(offers(&harvest), 2);
+        periods(&mut harvest, &[missing(500), reading(0.0)], 1);
+        assert!(offers(&harvest) > 2);
+    }
+
+    #[test]
+    fn surplus_memory_goes_back_one_offer_at_a_time_and_only_when_misses_are_well_below_the_target() {
+        let mut harvest = Harvest::new(2, seven_offers());
+        periods(&mut harvest, &[missing(500), reading(0.0)], 2);
+        assert_eq!(harvest.loans().len(), 7);
+        let seen = periods(&mut harvest, &[missing(60), reading(0.0)], 6);
+        assert_eq!(seen, [], "below the target, but not by much");
+        let mut harvest = Harvest::new(2, seven_offers());
+        periods(&mut harvest, &[missing(500), reading(0.0)], 2);
+        // A straight line to no memory: an offer less makes 6.6 % more misses; the drive is told so by its curve.
+        let seen = periods(&mut harvest, &[missing(0), reading(0.0)], 6);
+        assert_eq!(seen, [], "without it there would be too many misses");
+        let mut curves = curves(2);
+        (0..400_000).for_each(|number| curves[0].access(number % 1000));
+        for left in (0..7).rev() {
+            for period in 0..3 {
+                harvest.tick(&[missing(0), reading(0.0)], &curves);
+                let seen = harvest.take_actions();
+                let returned = HarvestAction::Return { borrower: 0, loan: loan(1, left) };
+                // A look at it after the last return has settled, and another one.
+                let due = period == if left == 6 { 1 } else { 2 };
+                assert_eq!(seen.contains(&returned), due, "offer {left}, period {period}: {seen:?}");
+                if due {
+                    harvest.returned(0, loan(1, left));
+                    break;
+                }
+            }
+        }
+        assert!(harvest.loans().is_empty());
+    }
+
+    #[test]
+    fn borrowers_of_one_instant_end_up_with_a_lender_each() {
+        let mut harvest = Harvest::new(4, seven_offers());
+        let readings = [missing(500), missing(500), reading(0.0), reading(0.0)];
+        periods(&mut harvest, &readings[..], 2);
+        assert_eq!(harvest.loans().len(), 14);
+        let lenders = |borrower| {
+            let of = harvest.loans().iter().filter(move |lent| lent.borrower == borrower);
+            of.map(|lent| lent.loan.lender).collect::<Vec<_>>()
+        };
+        assert_eq!((lenders(0), lenders(1)), (vec![2; 7], vec![3; 7]));
     }
 
     #[test]
     fn a_borrower_that_does_not_let_go_in_time_loses_the_memory() {
-        let mut harvest = Harvest::new(2, HarvestConfig::default());
-        let missing = DriveReading { accesses: 1000, misses: 500, ..reading(0.1) };
-        periods(&mut harvest, &[missing, reading(0.0)], 2);
-        let seen = periods(&mut harvest, &[missing, missing], 6);
-        let reused = HarvestAction::Reused { borrower: 0, lender: 1 };
-        let lost = HarvestAction::Lost { borrower: 0, lender: 1 };
-        assert!(seen.contains(&reused) && seen.contains(&lost), "{seen:?}");
-        assert_eq!(harvest.counters().forced, 1);
+        let mut harvest = Harvest::new(2, HarvestConfig { memory_offers: 2, ..Default::default() });
+        periods(&mut harvest, &[missing(500), reading(0.0)], 2);
+        let seen = periods(&mut harvest, &[missing(500), missing(500)], 6);
+        for offer in 0..2 {
+            let reused = HarvestAction::Reused { borrower: 0, loan: loan(1, offer) };
+            let lost = HarvestAction::Lost { borrower: 0, loan: loan(1, offer) };
+            assert!(seen.contains(&reused) && seen.contains(&lost), "{seen:?}");
+        }
+        assert_eq!(harvest.counters().forced, 2);
         assert!(harvest.loans().is_empty());
     }
 
@@ -438,6 +543,10 @@ mod tests {
             for bit in 0..106 {
                 assert_ne!(outcome(index, Some(bit)), whole, "bit {bit} of descriptor {index} changes nothing");
             }
+        }
+        // Memory has no limit; a processor's binds where it is below what would be lent.
+        for bit in 106..112 {
+            assert_ne!(outcome(0, Some(bit)), outcome(0, None), "bit {bit} of the limit changes nothing");
         }
     }
 

@@ -5,6 +5,7 @@ use super::driver::shadow_queue;
 use super::harvest::{DriveReading, Harvest, HarvestAction};
 use super::trigger::TriggerAction;
 use super::window::Region;
+use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
 
 impl Harvest {
@@ -73,7 +74,7 @@ impl Harvest {
         let needs_it = self.misses_too_much(reading) || borrows || self.managers[drive as usize].withdrawing;
         let before = self.segments_lent(drive);
         for number in 0..self.config.memory_offers {
-            let index = self.memory_index(number);
+            let index = self.memory_index(number as u16);
             let descriptor = self.tables.load(drive, index);
             if descriptor.is_valid() {
                 if needs_it {
@@ -86,7 +87,8 @@ impl Harvest {
                 let borrower = u16::from(descriptor.borrower());
                 if self.await_release(drive, index) {
                     self.managers[drive as usize].lists[number as usize].clear();
-                    self.actions.push(HarvestAction::Reused { borrower, lender: drive });
+                    let loan = LoanId { lender: drive, offer: number as u16 };
+                    self.actions.push(HarvestAction::Reused { borrower, loan });
                 }
             }
         }
@@ -96,11 +98,12 @@ impl Harvest {
         let lent = self.segments_lent(drive);
         if lent != before {
             let pages = reading.local_pages.saturating_sub(lent * self.config.pages_per_segment);
+            self.managers[drive as usize].misses.restart();
             self.actions.push(HarvestAction::SetOwnPages { drive, pages });
         }
     }
 
-    /// Divides the spare segments among the descriptors that offer nothing.
+    /// Offers the spare segments in equal parts, as far as there are descriptors that offer nothing.
     fn offer_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
         let offers = self.config.memory_offers;
         let lists = &self.managers[drive as usize].lists;
@@ -109,12 +112,12 @@ impl Harvest {
             return;
         }
         let mut spare: Vec<u32> = self.spare_segments(reading, curve);
+        let each = spare.len().div_ceil(offers as usize).max(1);
         spare.retain(|segment| !lists.iter().flatten().any(|lent| lent == segment));
-        let each = spare.len().div_ceil(free.len()).max(1);
         for (number, segments) in free.into_iter().zip(spare.chunks(each)) {
             self.managers[drive as usize].lists[number as usize] = segments.to_vec();
             let info = MemoryInfo { segment_list: Region::SegmentList(number).address(), log_pages: 0 };
-            self.tables.update(drive, self.memory_index(number), |now| {
+            self.tables.update(drive, self.memory_index(number as u16), |now| {
                 now.offered(DescriptorKind::Memory, segments.len() as u32, info.pack())
             });
         }

@@ -14,6 +14,7 @@ mod indicator;
 mod lend;
 mod locks;
 mod message;
+mod misses;
 mod rings;
 mod scan;
 mod sensing;
