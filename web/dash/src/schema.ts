@@ -79,5 +79,5 @@ export interface DrivePoints {
 /** What the page may ask for; the rest of the commands is for scripts. */
 export type Command =
   | { command: "pull" | "insert"; drive: string }
-  | { command: "power"; drive?: string; on: boolean }
+  | { command: "power"; on: boolean }
   | { command: "harvest"; on: boolean };

@@ -12,7 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use flashyard_report::LiveCommand;
+use flashyard_report::{LiveCommand, RAW_BIT_ERROR_RATE_MAX};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,7 +126,7 @@ async fn control(
     let command: LiveCommand = serde_json::from_slice(&body)
         .map_err(|error| (StatusCode::BAD_REQUEST, format!("this is no command: {error}")))?;
     if !command.is_in_range() {
-        return Err((StatusCode::BAD_REQUEST, "wear goes from 0 to 200 percent".to_owned()));
+        return Err((StatusCode::BAD_REQUEST, format!("error rates go from 0 to {RAW_BIT_ERROR_RATE_MAX}")));
     }
     if let Some(drive) = command.drive() {
         let frame = shared.frame()?;

@@ -42,12 +42,12 @@ fn start() -> (Dash, Receiver<LiveCommand>) {
         LiveCommand::Harvest { .. } => Err("this design does not lend".to_owned()),
         command => sender.send(command).map_err(|error| error.to_string()),
     });
-    (Dash::start(SocketAddr::from(([127, 0, 0, 1], 0)), control).unwrap(), commands)
+    (Dash::start(SocketAddr::from(([127, 0, 0, 1], 0)), control).expect("a free port is there"), commands)
 }
 
 fn connect(dash: &Dash) -> TcpStream {
-    let stream = TcpStream::connect(dash.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let stream = TcpStream::connect(dash.address()).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
     stream
 }
 
@@ -59,11 +59,15 @@ fn ask_as(dash: &Dash, host: &str, head: &str, body: &str) -> (u16, String, Stri
     let rest = if rest.is_empty() { String::new() } else { format!("{rest}\r\n") };
     let request =
         format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{rest}\r\n{body}");
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).expect("it reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    stream.read_to_string(&mut answer).expect("it answers");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_ascii_lowercase(), body.to_owned())
+    (
+        head.split(' ').nth(1).expect("an answer of HTTP").parse().expect("an answer of HTTP"),
+        head.to_ascii_lowercase(),
+        body.to_owned(),
+    )
 }
 
 fn ask(dash: &Dash, head: &str, body: &str) -> (u16, String, String) {
@@ -88,7 +92,7 @@ fn show(dash: &mut Dash, snapshot: Snapshot) {
 
 fn latest(dash: &Dash) -> Option<Value> {
     let (status, _, body) = ask(dash, "GET /snapshot", "");
-    (status == 200).then(|| serde_json::from_str(&body).unwrap())
+    (status == 200).then(|| serde_json::from_str(&body).expect("a snapshot is JSON"))
 }
 
 /// A stream of events, after its headers.
@@ -97,11 +101,11 @@ struct Events(BufReader<TcpStream>);
 impl Events {
     fn open(dash: &Dash) -> (u16, Self) {
         let mut stream = connect(dash);
-        write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", dash.address()).unwrap();
+        write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", dash.address()).expect("an answer of HTTP");
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        (line.split(' ').nth(1).unwrap().parse().unwrap(), Self(reader))
+        reader.read_line(&mut line).expect("an answer of HTTP");
+        (line.split(' ').nth(1).expect("an answer of HTTP").parse().expect("an answer of HTTP"), Self(reader))
     }
 
     /// The next line with this field; `None` at the end of the stream.
@@ -109,7 +113,7 @@ impl Events {
         let mut line = String::new();
         loop {
             line.clear();
-            if self.0.read_line(&mut line).unwrap() == 0 {
+            if self.0.read_line(&mut line).expect("an answer of HTTP") == 0 {
                 return None;
             }
             if let Some(rest) = line.trim_end().strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
@@ -119,7 +123,7 @@ impl Events {
     }
 
     fn data(&mut self) -> Option<Value> {
-        self.field("data").map(|data| serde_json::from_str(&data).unwrap())
+        self.field("data").map(|data| serde_json::from_str(&data).expect("data is JSON"))
     }
 }
 
@@ -185,7 +189,7 @@ fn commands_reach_the_owner() {
     assert_eq!(command(&dash, &own, r#"{"command": "pull", "drive": "busy-0"}"#).0, 202);
     assert_eq!(commands.recv_timeout(PATIENCE).unwrap(), LiveCommand::Pull { drive: "busy-0".to_owned() });
     assert_eq!(command(&dash, "", r#"{"command": "power", "on": false}"#).0, 202);
-    assert_eq!(commands.recv_timeout(PATIENCE).unwrap(), LiveCommand::Power { drive: None, on: false });
+    assert_eq!(commands.recv_timeout(PATIENCE).unwrap(), LiveCommand::Power { on: false });
     let refused = command(&dash, "", r#"{"command": "harvest", "on": true}"#);
     assert_eq!(refused, (409, "this design does not lend".to_owned()));
 }
@@ -222,7 +226,7 @@ fn commands_that_make_no_sense_are_refused_with_the_reason() {
     };
     check(r#"{"command": "melt"}"#, 400, "unknown variant `melt`");
     check("", 400, "this is no command");
-    check(r#"{"command": "age", "drive": "busy-0", "wear_percent": 201}"#, 400, "0 to 200");
+    check(r#"{"command": "age", "drive": "busy-0", "raw_bit_error_rate": 0.6}"#, 400, "0 to 0.5");
     check(r#"{"command": "pull", "drive": "busy-7"}"#, 404, "busy-7");
     check(&" ".repeat(CONTROL_BYTES_MAX + 1), 413, "");
     assert!(commands.try_recv().is_err());

@@ -27,7 +27,7 @@ pub use html::{HtmlError, html_page};
 pub use lending::lending_table;
 pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
-    Snapshot, WEAR_PERCENT_MAX,
+    RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
 pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

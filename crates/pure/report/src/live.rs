@@ -107,7 +107,7 @@ pub enum DriveState {
     Ready,
     /// It is pulled out of its slot.
     Away,
-    /// It is in its slot without power.
+    /// It is in its slot, and there is no power.
     Off,
     /// It is in its slot with power, and its link is down.
     Unlinked,
@@ -166,7 +166,7 @@ pub enum LiveEventKind {
     Lending,
     /// A host came or went.
     Connection,
-    /// A setting was changed: pace, wear, harvesting.
+    /// A setting was changed: pace, error rate, harvesting.
     Setting,
 }
 
@@ -198,7 +198,7 @@ pub struct DrivePoints {
     pub lent_utilization: Vec<f64>,
 }
 
-/// What a running JBOF can be told to do. In JSON: `{"command": "power", "drive": "busy-0", "on": false}`.
+/// What a running JBOF can be told to do. In JSON: `{"command": "link", "drive": "busy-0", "up": false}`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LiveCommand {
@@ -212,11 +212,8 @@ pub enum LiveCommand {
         /// Drive name.
         drive: String,
     },
-    /// Cut the power of a drive or of all, or restore it.
+    /// Cut the power of all drives, or restore it.
     Power {
-        /// Drive name; absent for all drives.
-        #[serde(default)]
-        drive: Option<String>,
         /// Whether there is to be power.
         on: bool,
     },
@@ -227,12 +224,12 @@ pub enum LiveCommand {
         /// Whether the link is to be up.
         up: bool,
     },
-    /// Set the wear of a drive.
+    /// Set the raw bit error rate of a drive's flash: what wear and retention make of it.
     Age {
         /// Drive name.
         drive: String,
-        /// Rated erases used up, in percent, from 0 to [`WEAR_PERCENT_MAX`].
-        wear_percent: f64,
+        /// Errors a bit, from 0 to [`RAW_BIT_ERROR_RATE_MAX`].
+        raw_bit_error_rate: f64,
     },
     /// Let drives lend and borrow, or stop it.
     Harvest {
@@ -241,8 +238,8 @@ pub enum LiveCommand {
     },
 }
 
-/// Most wear that [`LiveCommand::Age`] takes, in percent of the rated erases: twice the rated life.
-pub const WEAR_PERCENT_MAX: f64 = 200.0;
+/// Highest rate that [`LiveCommand::Age`] takes: beyond it, the inverse would be read better.
+pub const RAW_BIT_ERROR_RATE_MAX: f64 = 0.5;
 
 impl LiveCommand {
     /// Name of the drive that the command is for; `None` when it is for all.
@@ -251,15 +248,14 @@ impl LiveCommand {
             Self::Pull { drive } | Self::Insert { drive } | Self::Link { drive, .. } | Self::Age { drive, .. } => {
                 Some(drive)
             }
-            Self::Power { drive, .. } => drive.as_deref(),
-            Self::Harvest { .. } => None,
+            Self::Power { .. } | Self::Harvest { .. } => None,
         }
     }
 
     /// Whether the figures of the command are in range.
     pub fn is_in_range(&self) -> bool {
         match self {
-            Self::Age { wear_percent, .. } => (0.0..=WEAR_PERCENT_MAX).contains(wear_percent),
+            Self::Age { raw_bit_error_rate, .. } => (0.0..=RAW_BIT_ERROR_RATE_MAX).contains(raw_bit_error_rate),
             _ => true,
         }
     }
@@ -346,11 +342,11 @@ mod tests {
     #[test]
     fn commands_are_read_as_they_are_documented() {
         let read = |text: &str| serde_json::from_str::<LiveCommand>(text);
-        let off = LiveCommand::Power { drive: Some("busy-0".to_owned()), on: false };
-        assert_eq!(read(r#"{"command": "power", "drive": "busy-0", "on": false}"#).unwrap(), off);
-        let all = LiveCommand::Power { drive: None, on: true };
+        let down = LiveCommand::Link { drive: "busy-0".to_owned(), up: false };
+        assert_eq!(read(r#"{"command": "link", "drive": "busy-0", "up": false}"#).unwrap(), down);
+        let all = LiveCommand::Power { on: true };
         assert_eq!(read(r#"{"command": "power", "on": true}"#).unwrap(), all);
-        assert_eq!((off.drive(), all.drive()), (Some("busy-0"), None));
+        assert_eq!((down.drive(), all.drive()), (Some("busy-0"), None));
         assert_eq!(read(r#"{"command": "harvest", "on": true}"#).unwrap(), LiveCommand::Harvest { on: true });
     }
 
@@ -369,10 +365,11 @@ mod tests {
     }
 
     #[test]
-    fn wear_beyond_twice_the_rated_life_is_out_of_range() {
-        let age = |wear_percent| LiveCommand::Age { drive: "busy-0".to_owned(), wear_percent }.is_in_range();
-        assert!(age(0.0) && age(WEAR_PERCENT_MAX));
-        assert!(!age(-1.0) && !age(200.5) && !age(f64::NAN));
+    fn error_rates_beyond_one_half_are_out_of_range() {
+        let age =
+            |raw_bit_error_rate| LiveCommand::Age { drive: "busy-0".to_owned(), raw_bit_error_rate }.is_in_range();
+        assert!(age(0.0) && age(RAW_BIT_ERROR_RATE_MAX));
+        assert!(!age(-0.1) && !age(0.51) && !age(f64::NAN));
         assert!(LiveCommand::Harvest { on: true }.is_in_range());
     }
 }
