@@ -29,20 +29,20 @@ export class Served {
   constructor(readonly jbof = new Jbof(), warm = 620) {
     for (let turn = 0; turn < warm; turn += 1) this.turn();
     this.timer = setInterval(() => {
-      if (!this.running) return;
-      this.turn();
-      for (const stream of this.streams) stream.write(`data: ${JSON.stringify(this.latest)}\n\n`);
+      if (this.running) this.turn();
     }, 100);
   }
 
-  /** Moves on by 100 ms. */
+  /** Moves on by 100 ms and tells every page. */
   turn(): void {
     const snapshot = this.jbof.next();
+    if (this.latest && snapshot.number <= this.latest.number) [this.events, this.history.length] = [[], 0];
     this.alter(snapshot);
     this.events = [...this.events, ...snapshot.events].slice(-EVENTS_KEPT);
     if (snapshot.number % HISTORY_EVERY === 0) this.history.push({ ...snapshot, events: [], points: { ...snapshot.points, drives: [] } });
     this.history.splice(0, this.history.length - HISTORY_KEPT);
     this.latest = { ...snapshot, events: this.events };
+    for (const stream of this.streams) stream.write(`data: ${JSON.stringify(this.latest)}\n\n`);
   }
 
   /** Begins to listen, on the port it had before if it had one; the address of the page. */

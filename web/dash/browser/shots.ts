@@ -11,8 +11,8 @@ const served = given === undefined ? new Served() : undefined;
 const address = given ?? (await served?.start()) ?? "";
 const chromium = await browser();
 for (const [name, options] of [
-  ["dash-light", { viewport: { width: 1440, height: 900 }, colorScheme: "light" }],
-  ["dash-dark", { viewport: { width: 1440, height: 900 }, colorScheme: "dark" }],
+  ["dash-light", { viewport: { width: 1440, height: 1830 }, colorScheme: "light" }],
+  ["dash-dark", { viewport: { width: 1440, height: 1830 }, colorScheme: "dark" }],
   ["dash-narrow", { viewport: { width: 420, height: 900 }, colorScheme: "light" }],
 ] as const) {
   const page = await chromium.newPage(options);

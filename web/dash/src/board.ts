@@ -5,8 +5,7 @@ import { bytesPerSecond, digits, latency, perSecond, percent } from "../../repor
 import type { Figure } from "../../report/src/schema.ts";
 import { PERCENTILES, READ, WRITE } from "./colours.ts";
 import { LiveChart } from "./livechart.ts";
-import type { Past } from "./past.ts";
-import { roundUp } from "./past.ts";
+import { Past, roundUp } from "./past.ts";
 import { latencies, strips, throughput } from "./rowcharts.ts";
 import type { View } from "./rowcharts.ts";
 import type { Command, DriveSnapshot, DriveState } from "./schema.ts";
@@ -32,6 +31,7 @@ interface Row {
 export class Board {
   readonly place = element("section", { class: "board", "aria-label": "Drives" });
   private rows: Row[] = [];
+  private readonly view: View = viewOf(new Past(), "minute");
   private readonly spans = [element("span"), element("span"), element("span")];
   private readonly mean = element("span", { class: "key", hidden: true }, element("i", { style: "--hue:var(--ink)" }), "mean of 10 ms");
 
@@ -107,15 +107,16 @@ export class Board {
 
   /** Pictures; called less often. */
   draw(past: Past, window: View["window"]): void {
-    const view = viewOf(past, window);
+    const view = Object.assign(this.view, viewOf(past, window));
+    const shape = [window, view.bytesMost, view.latencyLeast, view.latencyMost].join();
     this.mean.hidden = window === "minute";
     this.spans.forEach((span) => {
       span.replaceChildren(element("span", {}, window === "minute" ? "60 s ago" : "2 s ago"), element("span", {}, "now"));
     });
     this.rows.forEach((row, drive) => {
-      row.charts[0].draw((theme) => throughput(theme, view, drive, row.name));
-      row.charts[1].draw((theme) => latencies(theme, view, drive, row.name));
-      row.charts[2].draw((theme) => strips(theme, view, drive, row.name));
+      row.charts[0].draw(shape, (theme, whole) => throughput(theme, view, drive, row.name, whole));
+      row.charts[1].draw(shape, (theme, whole) => latencies(theme, view, drive, row.name, whole));
+      row.charts[2].draw(window, (theme, whole) => strips(theme, view, drive, row.name, whole));
     });
   }
 

@@ -16,9 +16,9 @@ import type { Snapshot } from "./schema.ts";
 
 const NODE = 7;
 /** Part of the way that a band moves with every drawing. */
-const PART = 0.3;
+const PART = 0.4;
 /** Milliseconds between drawings while bands move, and between those of the arrows. */
-const FRAME = 50;
+const FRAME = 80;
 const ARROWS = 700;
 const ROW = { most: 27, least: 15, height: 330 };
 
@@ -62,7 +62,7 @@ export class FlowChart {
     const drawn = bands(this.shown, this.full);
     const withArrows = now - this.arrowsAt >= ARROWS;
     if (withArrows) this.arrowsAt = now;
-    this.chart.draw((theme) => this.option(theme, drawn, withArrows));
+    this.chart.draw("", (theme) => this.option(theme, drawn, withArrows));
   }
 
   private option(theme: Theme, drawn: Band[], withArrows: boolean): LiveOption {

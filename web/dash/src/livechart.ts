@@ -17,23 +17,45 @@ export type LiveOption = ComposeOption<
 >;
 
 const all = new Set<LiveChart>();
+const visible = new Set<Element>();
+let seen = (): void => {};
+const sight = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) {
+      if (isIntersecting) visible.add(target);
+      else visible.delete(target);
+    }
+    if (changes.some((change) => change.isIntersecting)) seen();
+  },
+  { rootMargin: "120px" },
+);
 
 export class LiveChart {
   readonly place: HTMLElement;
   private chart: EChartsType | undefined;
   private look: Theme | undefined;
   private drawn = { width: 0, height: 0 };
+  private shape = "";
 
   /** `label` tells those who do not see it what it shows; `height` is in pixels. */
   constructor(label: string, private height: number) {
     this.place = element("div", { class: "chart", role: "img", "aria-label": label, style: `height:${height}px` });
     all.add(this);
+    sight.observe(this.place);
   }
 
-  /** Draws what `option` gives. What it leaves out stays as it was, but for the series, which are matched by place. */
-  draw(option: (theme: Theme) => LiveOption): void {
+  /** Whether it is on the screen; what is not need not be drawn again. */
+  private get seen(): boolean {
+    return visible.has(this.place);
+  }
+
+  /**
+   * Draws what `option` gives; what it leaves out stays as it was. It is asked for the whole picture at first, and when
+   * size, colours or `shape` have changed; else for what moves.
+   */
+  draw(shape: string, option: (theme: Theme, whole: boolean) => LiveOption): void {
     const width = this.place.clientWidth;
-    if (width === 0) return;
+    if (width === 0 || (this.chart && !this.seen)) return;
     if (!this.chart) {
       this.chart = init(this.place, null, { renderer: "canvas", width, height: this.height });
       this.drawn = { width, height: this.height };
@@ -42,8 +64,11 @@ export class LiveChart {
       this.drawn = { width, height: this.height };
       this.look = undefined;
     }
+    const whole = this.look === undefined || shape !== this.shape;
+    this.shape = shape;
     this.look ??= theme(width);
-    this.chart.setOption({ animation: false, textStyle: { fontFamily: getComputedStyle(this.place).fontFamily }, ...option(this.look) });
+    const general = whole ? { animation: false, textStyle: { fontFamily: getComputedStyle(this.place).fontFamily } } : {};
+    this.chart.setOption({ ...general, ...option(this.look, whole) });
   }
 
   /** Another height in pixels, from the next drawing on. */
@@ -58,8 +83,15 @@ export class LiveChart {
 
   dispose(): void {
     this.chart?.dispose();
+    sight.unobserve(this.place);
+    visible.delete(this.place);
     all.delete(this);
   }
+}
+
+/** Registers what is done when a chart comes into sight. */
+export function whenSeen(then: () => void): void {
+  seen = then;
 }
 
 /** Colours have changed: every chart reads them again when it is drawn next. */

@@ -4,7 +4,7 @@ import { element } from "../../report/src/dom.ts";
 import { cores, mebibytes } from "../../report/src/format.ts";
 import { Board } from "./board.ts";
 import { FlowChart } from "./flowchart.ts";
-import { forgetThemes } from "./livechart.ts";
+import { forgetThemes, whenSeen } from "./livechart.ts";
 import { Log } from "./log.ts";
 import { Past } from "./past.ts";
 import type { Command, Snapshot } from "./schema.ts";
@@ -16,6 +16,8 @@ import { heading } from "./top.ts";
 /** Milliseconds between drawings of the charts of the rows: a minute of half seconds changes slowly. */
 const DRAW_MS = { minute: 500, moment: 200 };
 const SAID_MS = 8000;
+/** Snapshots that are kept while the page is held: a minute of them. */
+const WAITING_MAX = 600;
 
 function show(): void {
   const past = new Past();
@@ -57,18 +59,26 @@ function show(): void {
     });
     fresh = true;
   };
+  const waiting: Snapshot[] = [];
+  const goOn = (): void => {
+    for (const snapshot of waiting.splice(0)) past.add(snapshot);
+    if (past.latest) figures(past.latest);
+  };
   const link = (state: Link): void => {
     top.link(state);
     document.body.classList.toggle("stale", state.kind === "lost" || state.kind === "silent");
   };
   follow({
     history: (snapshots) => {
+      waiting.length = 0;
       past.clear();
       snapshots.forEach((snapshot) => past.add(snapshot));
     },
     snapshot: (snapshot) => {
-      past.add(snapshot);
-      if (!top.held()) figures(snapshot);
+      // Tooltips of a page that is held are about what it shows.
+      waiting.push(snapshot);
+      waiting.splice(0, waiting.length - WAITING_MAX);
+      if (!top.held()) goOn();
     },
     link,
   });
@@ -88,7 +98,13 @@ function show(): void {
     forgetThemes();
     [drawnAt, fresh] = [0, past.latest !== undefined];
   };
-  top.changed(again);
+  whenSeen(() => {
+    [drawnAt, fresh] = [0, past.latest !== undefined];
+  });
+  top.changed(() => {
+    if (!top.held()) goOn();
+    again();
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   addEventListener("resize", again);
 }

@@ -1,4 +1,5 @@
-// The three charts of a drive's row: throughput, latency, and what is busy.
+// The three charts of a drive's row: throughput, latency, and what is busy. Each is a frame, which is drawn when axes
+// or colours change, and data, which is typed arrays: ECharts copies everything else with every drawing.
 
 import { axis, tip, tooltip } from "../../report/src/chart.ts";
 import type { Theme, TipLine } from "../../report/src/chart.ts";
@@ -16,7 +17,7 @@ import type { DrivePoints, DriveSnapshot, LiveEvent } from "./schema.ts";
 const BINS = { minute: 120, moment: 20 };
 const STRIPS = { minute: 60, moment: 20 };
 
-/** What all rows share. */
+/** What all rows share; it is changed in place, so that tooltips see what is shown now. */
 export interface View {
   past: Past;
   window: "minute" | "moment";
@@ -34,16 +35,23 @@ function series(view: View, drive: number, figure: (drive: DriveSnapshot) => Fig
   return steps.length > 0 ? steps : view.past.binned(drive, lengthOf(view), BINS[view.window], figure, join);
 }
 
+/** What a row marks: what a drive that comes or goes does to the others is the point, the rest concerns its drive. */
 const eventsOf = (view: View, name: string): LiveEvent[] =>
-  view.past.events.filter((event) => (event.drive === null || event.drive === name) && event.kind !== "connection" && event.time_seconds >= view.past.end - lengthOf(view));
+  view.past.events.filter(({ kind, drive, time_seconds }) => {
+    const concerns = drive === null || drive === name || kind === "lost" || kind === "back";
+    return concerns && kind !== "connection" && time_seconds >= view.past.end - lengthOf(view);
+  });
 
-function frame(theme: Theme, view: View, left: number, text: (value: number) => string, y: { min: number; max: number; interval?: number; log?: boolean }): LiveOption {
+/** The window as it moves on. */
+const moved = (view: View) => ({ min: view.past.end - lengthOf(view), max: view.past.end });
+
+function frame(theme: Theme, view: View, text: (value: number) => string, y: { min: number; max: number; interval?: number; log?: boolean }) {
   const plain = axis(theme);
   return {
-    grid: { left, right: 6, top: 5, bottom: 5 },
-    xAxis: { type: "value", min: view.past.end - lengthOf(view), max: view.past.end, axisLabel: { show: false }, axisTick: { show: false }, axisLine: plain.axisLine, splitLine: { show: false } },
+    grid: { left: 54, right: 6, top: 5, bottom: 5 },
+    xAxis: { type: "value" as const, ...moved(view), axisLabel: { show: false }, axisTick: { show: false }, axisLine: plain.axisLine, splitLine: { show: false } },
     yAxis: {
-      type: y.log ? "log" : "value",
+      type: y.log ? ("log" as const) : ("value" as const),
       min: y.min,
       max: y.max,
       ...(y.interval !== undefined && { interval: y.interval }),
@@ -55,7 +63,7 @@ function frame(theme: Theme, view: View, left: number, text: (value: number) => 
   };
 }
 
-function hint(theme: Theme, view: View, name: string, title: string, lines: (at: number) => TipLine[]): NonNullable<LiveOption["tooltip"]> {
+function hint(theme: Theme, view: View, name: string, title: string, lines: (time: number) => TipLine[]): NonNullable<LiveOption["tooltip"]> {
   return {
     ...tooltip(theme),
     trigger: "axis",
@@ -66,7 +74,7 @@ function hint(theme: Theme, view: View, name: string, title: string, lines: (at:
       const at = Number((first?.value as number[] | undefined)?.[0]);
       const near = eventsOf(view, name).filter((event) => Math.abs(event.time_seconds - at) < lengthOf(view) / 80);
       const happened = near.map((event) => ({ name: event.text, value: ago(event.time_seconds - view.past.end) }));
-      return tip(`${name}, ${title}, ${ago(at - view.past.end)}`, [...lines(first?.dataIndex ?? 0), ...happened]);
+      return tip(`${name}, ${title}, ${ago(at - view.past.end)}`, [...lines(at), ...happened]);
     },
   };
 }
@@ -86,64 +94,81 @@ const marks = (theme: Theme, view: View, name: string) => ({
   })),
 });
 
-const middle = ({ from, to, value }: Span): [number, number | string] => [(from + to) / 2, value ?? "-"];
+/** ECharts takes a typed array as rows of numbers, as many as there are dimensions; its types do not say so. */
+const packed = (values: Float64Array): number[][] => values as unknown as number[][];
 
-export function throughput(theme: Theme, view: View, drive: number, name: string): LiveOption {
-  const read = series(view, drive, (one) => one.read_bytes_per_s, "mean", (points) => points.read_bytes_per_s);
-  const write = series(view, drive, (one) => one.write_bytes_per_s, "mean", (points) => points.write_bytes_per_s);
-  const area = (title: string, hue: Hue, spans: Span[]) => ({
-    type: "line" as const,
-    name: title,
-    stack: "bytes",
-    symbol: "none",
-    color: theme.hue(hue),
-    step: view.window === "moment" ? ("middle" as const) : (false as const),
-    lineStyle: { width: 0 },
-    areaStyle: { opacity: 0.85 },
-    data: spans.map(middle),
-  });
+/** Points in the middle of each span; what does not exist is not a number. */
+function points(spans: readonly Span[]): number[][] {
+  const made = new Float64Array(2 * spans.length);
+  spans.forEach(({ from, to, value }, index) => made.set([(from + to) / 2, value ?? Number.NaN], 2 * index));
+  return packed(made);
+}
+
+/** The value of the span in which a time lies. */
+const valueAt = (spans: readonly Span[], time: number): Figure => spans.find(({ from, to }) => from <= time && time <= to)?.value ?? null;
+
+/** Read and written of one drive. */
+const flows = (view: View, drive: number): [string, Hue, Span[]][] => [
+  ["read", READ, series(view, drive, (one) => one.read_bytes_per_s, "mean", (points) => points.read_bytes_per_s)],
+  ["written", WRITE, series(view, drive, (one) => one.write_bytes_per_s, "mean", (points) => points.write_bytes_per_s)],
+];
+
+export function throughput(theme: Theme, view: View, drive: number, name: string, whole: boolean): LiveOption {
+  const data = flows(view, drive).map(([title, hue, spans], index) => ({
+    data: points(spans),
+    ...(index === 0 && { markLine: marks(theme, view, name) }),
+    ...(whole && {
+      type: "line" as const,
+      name: title,
+      stack: "bytes",
+      symbol: "none",
+      dimensions: ["time", "value"],
+      color: theme.hue(hue),
+      step: view.window === "moment" ? ("middle" as const) : (false as const),
+      lineStyle: { width: 0 },
+      areaStyle: { opacity: 0.85 },
+    }),
+  }));
+  if (!whole) return { xAxis: moved(view), series: data };
   return {
-    ...frame(theme, view, 54, bytesPerSecond, { min: 0, max: view.bytesMost, interval: view.bytesMost / 2 }),
-    tooltip: hint(theme, view, name, "throughput", (at) => [
-      { colour: theme.hue(READ), name: "read", value: bytesPerSecond(read[at]?.value ?? null) },
-      { colour: theme.hue(WRITE), name: "written", value: bytesPerSecond(write[at]?.value ?? null) },
-    ]),
-    series: [{ ...area("read", READ, read), markLine: marks(theme, view, name) }, area("written", WRITE, write)],
+    ...frame(theme, view, bytesPerSecond, { min: 0, max: view.bytesMost, interval: view.bytesMost / 2 }),
+    tooltip: hint(theme, view, name, "throughput", (time) => flows(view, drive).map(([title, hue, spans]) => ({ colour: theme.hue(hue), name: title, value: bytesPerSecond(valueAt(spans, time)) }))),
+    series: data,
   };
 }
 
 /** A latency of a drive; none while it served nothing. */
 const latencyOf = (one: DriveSnapshot, key: "p50" | "p99" | "p999" | "mean"): Figure => ((one.iops ?? 0) > 0 ? one.latency_us[key] : null);
 
-export function latencies(theme: Theme, view: View, drive: number, name: string): LiveOption {
+/** Percentiles of one drive, and in front of them the means of the fine steps where they are shown. */
+function curves(view: View, drive: number): { title: string; hue: Hue; dash: "solid" | readonly number[]; spans: Span[] }[] {
   const fine = view.window === "moment" ? view.past.steps(drive, (points) => points.latency_mean_us) : [];
-  const lines = [
-    ...PERCENTILES.map(({ name: title, key, hue, dash }) => ({ title, hue, dash, spans: series(view, drive, (one) => latencyOf(one, key), key === "p50" ? "mean" : "most") })),
-    ...(fine.length > 0 ? [{ title: "mean", hue: EVENT, dash: "solid" as const, spans: fine }] : []),
+  return [
+    { title: "mean", hue: EVENT, dash: "solid", spans: fine },
+    ...PERCENTILES.map(({ name, key, hue, dash }) => ({ title: name, hue, dash, spans: series(view, drive, (one) => latencyOf(one, key), key === "p50" ? "mean" : "most") })),
   ];
-  // The finest series leads the tooltip.
-  const leading = lines.at(-1)?.spans ?? [];
-  const valueAt = (spans: Span[], at: number): Figure => {
-    const span = leading[at];
-    const time = span ? (span.from + span.to) / 2 : 0;
-    return spans.find(({ from, to }) => from <= time && time <= to)?.value ?? null;
-  };
-  const drawn = [...lines].reverse();
-  return {
-    ...frame(theme, view, 54, latency, { min: view.latencyLeast, max: view.latencyMost, log: true }),
-    tooltip: hint(theme, view, name, "latency", (at) => lines.map(({ title, hue, spans }) => ({ colour: theme.hue(hue), name: title, value: latency(valueAt(spans, at)) }))),
-    series: [0, 1, 2, 3].map((place) => {
-      const line = drawn[place - (4 - drawn.length)];
-      return {
-        type: "line" as const,
-        name: line?.title ?? "",
-        symbol: "none",
-        color: theme.hue(line?.hue ?? EVENT),
-        lineStyle: { width: line?.title === "mean" ? 1 : 1.5, type: line ? (typeof line.dash === "string" ? line.dash : [...line.dash]) : ("solid" as const) },
-        data: (line?.spans ?? []).map(middle),
-        ...(place === 3 && { markLine: marks(theme, view, name) }),
-      };
+}
+
+export function latencies(theme: Theme, view: View, drive: number, name: string, whole: boolean): LiveOption {
+  const data = curves(view, drive).map(({ title, hue, dash, spans }, index) => ({
+    data: points(spans),
+    ...(index === 0 && { markLine: marks(theme, view, name) }),
+    ...(whole && {
+      type: "line" as const,
+      name: title,
+      symbol: "none",
+      dimensions: ["time", "value"],
+      color: theme.hue(hue),
+      lineStyle: { width: title === "mean" ? 1 : 1.5, type: typeof dash === "string" ? dash : [...dash] },
     }),
+  }));
+  if (!whole) return { xAxis: moved(view), series: data };
+  const lines = (time: number): TipLine[] =>
+    curves(view, drive).filter(({ spans }) => spans.length > 0).map(({ title, hue, spans }) => ({ colour: theme.hue(hue), name: title, value: latency(valueAt(spans, time)) }));
+  return {
+    ...frame(theme, view, latency, { min: view.latencyLeast, max: view.latencyMost, log: true }),
+    tooltip: hint(theme, view, name, "latency", lines),
+    series: data,
   };
 }
 
@@ -169,36 +194,41 @@ function stripSpans(view: View, drive: number): Span[][] {
   });
 }
 
-export function strips(theme: Theme, view: View, drive: number, name: string): LiveOption {
+/** Column, row and value of each cell that has one. */
+function cells(rows: readonly Span[][]): number[][] {
+  return packed(Float64Array.from(rows.flatMap((spans, row) => spans.flatMap(({ value }, column) => (value === null ? [] : [column, row, value])))));
+}
+
+export function strips(theme: Theme, view: View, drive: number, name: string, whole: boolean): LiveOption {
   const rows = stripSpans(view, drive);
   const latest = view.past.latest?.drives[drive];
+  const columns = { data: rows[0]?.map((_, column) => String(column)) ?? [] };
+  const now = { data: PARTS.map((part) => (latest ? percent(part.figure(latest)) : "")) };
+  if (!whole) return { xAxis: columns, yAxis: [{}, now], series: [{ data: cells(rows) }] };
   const label = { color: theme.ink, fontSize: 10.5, interval: 0, margin: 5 };
   const bare = { axisLine: { show: false }, axisTick: { show: false }, splitLine: { show: false } };
   return {
     grid: { left: 42, right: 50, top: 3, bottom: 3 },
-    xAxis: { type: "category", data: rows[0]?.map(({ from }) => String(from)) ?? [], ...bare, axisLabel: { show: false } },
+    xAxis: { type: "category", ...columns, ...bare, axisLabel: { show: false } },
     yAxis: [
       // Its lines lie over the cells and keep the strips apart.
       { type: "category", inverse: true, data: PARTS.map((part) => part.name), ...bare, z: 9, splitLine: { show: true, lineStyle: { color: theme.surface, width: 4 } }, axisLabel: { ...label, color: theme.muted } },
-      { type: "category", inverse: true, position: "right", data: PARTS.map((part) => (latest ? percent(part.figure(latest)) : "")), ...bare, axisLabel: label },
+      { type: "category", inverse: true, position: "right", ...now, ...bare, axisLabel: label },
     ],
     tooltip: {
       ...tooltip(theme),
       confine: false,
       formatter: (hit) => {
-        const [column, row] = (Array.isArray(hit) ? [] : hit.value) as [number?, number?];
-        const span = rows[row ?? 0]?.[column ?? 0];
+        const [column] = (Array.isArray(hit) ? [] : hit.value) as [number?];
+        const shown = stripSpans(view, drive);
+        const span = shown[0]?.[column ?? 0];
         if (!span) return "";
-        return tip(`${name}, ${ago(span.from - view.past.end)}`, PARTS.map((part, index) => ({ name: part.name, value: percent(rows[index]?.[column ?? 0]?.value ?? null) })));
+        return tip(`${name}, ${ago(span.from - view.past.end)}`, PARTS.map((part, row) => ({ name: part.name, value: percent(shown[row]?.[column ?? 0]?.value ?? null) })));
       },
     },
-    visualMap: { show: false, type: "continuous", min: 0, max: 1, dimension: 2, inRange: { color: theme.dark ? RAMP.dark : RAMP.light } },
+    visualMap: { show: false, type: "continuous", min: 0, max: 1, dimension: 2, seriesIndex: 0, inRange: { color: theme.dark ? RAMP.dark : RAMP.light } },
     series: [
-      {
-        type: "heatmap",
-        progressive: 0,
-        data: rows.flatMap((spans, row) => spans.flatMap(({ value }, column) => (value === null ? [] : [[column, row, value]]))),
-      },
+      { type: "heatmap", progressive: 0, dimensions: ["column", "row", "value"], data: cells(rows) },
       // The axis on the right needs a series of its own.
       { type: "heatmap", yAxisIndex: 1, silent: true, data: [] },
     ],

@@ -74,7 +74,7 @@ const TILES: Tile[] = [
     key: "pace",
     title: "Pace",
     figure: (_, past) => pace(past.measuredPace()),
-    more: (one) => `${one.pace === null ? "as fast as it goes" : `${pace(one.pace)} asked for`} · machine held it up ${latency(one.noise_us)}`,
+    more: (one) => `${one.pace === null ? "not paced" : `${pace(one.pace)} asked`} · noise ${latency(one.noise_us)}`,
   },
   {
     key: "time",
