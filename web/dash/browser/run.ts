@@ -161,8 +161,8 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.ok(box);
     // Times before now, in seconds, with the bytes read then: from 1.2 s to 0.6 s before, over the lower part of the chart.
     const read: [number, string][] = [];
-    for (let at = 0; at <= 60; at += 1) {
-      await page.mouse.move(box.x + 54 + (box.width - 60) * (0.4 + 0.3 * (at / 60)), box.y + box.height * 0.8);
+    for (let at = 0; at <= 120; at += 1) {
+      await page.mouse.move(box.x + 54 + (box.width - 60) * (0.4 + 0.3 * (at / 120)), box.y + box.height * 0.8);
       const text = ((await place.locator(".tip").textContent({ timeout: 2000 })) ?? "").replaceAll("\u00a0", " ");
       const found = /throughput, −([\d.]+) (m?)s.*?read(.*?B\/s)/.exec(text);
       assert.ok(found, text);
