@@ -113,8 +113,9 @@ fn run(page: &mut Page, snapshot: &Snapshot) {
     let family = "flashyard_lateness_seconds";
     page.family(family, "gauge", "How late answers left in the last interval, on the wall clock.");
     let late = snapshot.lateness_us;
-    for (quantile, us) in [("0.5", late.p50), ("0.99", late.p99), ("1", late.max)] {
-        page.sample(family, &[("quantile", quantile)], us * US);
+    // A label `quantile` would make it a summary, which has a sum and a count.
+    for (percentile, us) in [("50", late.p50), ("99", late.p99), ("100", late.max)] {
+        page.sample(family, &[("percentile", percentile)], us * US);
     }
     let mut single = |name: &str, kind: &str, help: &str, value: f64| {
         page.family(name, kind, help);
@@ -193,7 +194,7 @@ mod tests {
     /// Names and label texts of the samples, with their values, from a reader that takes nothing but the format.
     fn read(text: &str) -> BTreeMap<String, f64> {
         let (mut samples, mut families) = (BTreeMap::new(), BTreeSet::new());
-        let mut current = String::new();
+        let (mut current, mut is_summary) = (String::new(), false);
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {
                 current = rest.split(' ').next().unwrap().to_owned();
@@ -202,10 +203,12 @@ mod tests {
                 let (name, kind) = rest.split_once(' ').unwrap();
                 assert_eq!(name, current);
                 assert!(["counter", "gauge", "summary"].contains(&kind), "{kind}");
+                is_summary = kind == "summary";
                 assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
             } else {
                 let (series, value) = line.rsplit_once(' ').unwrap();
                 let name = series.split('{').next().unwrap();
+                assert!(is_summary || !series.contains("quantile="), "{line} is not of a summary");
                 let family = name.strip_suffix("_sum").or(name.strip_suffix("_count")).unwrap_or(name);
                 assert_eq!(family, current, "{line} stands in the wrong family");
                 assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");

@@ -5,6 +5,7 @@ use flashyard_report::{DrivePoints, DriveSnapshot, LiveCommand, LiveEvent, LiveE
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -179,6 +180,22 @@ fn metrics_have_their_type_and_every_drive() {
     for drive in ["busy-0", "idle-1"] {
         assert!(body.contains(&format!("flashyard_drive_read_bytes_total{{drive=\"{drive}\"}} 0\n")), "{body}");
     }
+}
+
+#[test]
+fn promtool_has_nothing_to_say_about_the_metrics() {
+    let (mut dash, _commands) = start();
+    show(&mut dash, snapshot(1));
+    let (_, _, body) = ask(&dash, "GET /metrics", "");
+    let mut tool = Command::new("promtool");
+    tool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = tool.spawn() else {
+        eprintln!("SKIPPED: promtool is missing; only our own reader has checked the metrics");
+        return;
+    };
+    child.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
 #[test]
