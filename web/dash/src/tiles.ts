@@ -24,11 +24,11 @@ function slowest(snapshot: Snapshot): DriveSnapshot | undefined {
   return serving.sort((a, b) => (b.latency_us.p99 ?? 0) - (a.latency_us.p99 ?? 0))[0];
 }
 
-/** Minutes and seconds, with tenths. */
+/** Seconds with tenths in the first minute, then minutes and seconds, then hours and minutes. */
 export function clock(time: number): string {
-  const minutes = Math.floor(time / 60);
-  const rest = (time - 60 * minutes).toFixed(1);
-  return minutes > 0 ? `${minutes}\u00a0min ${rest}\u00a0s` : `${rest}\u00a0s`;
+  if (time < 60) return `${time.toFixed(1)}\u00a0s`;
+  const [hours, minutes, rest] = [Math.floor(time / 3600), Math.floor((time % 3600) / 60), Math.floor(time % 60)];
+  return hours > 0 ? `${hours}\u00a0h ${minutes}\u00a0min` : `${minutes}\u00a0min ${rest}\u00a0s`;
 }
 
 const pace = (value: Figure): string => (value === null ? NONE : `${ratio(value)}\u00a0×`);
