@@ -43,20 +43,20 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci
 	touch $@
 
-web: web/node_modules/.package-lock.json ## build the report page, web/dist/report.html (needs Node and npm; the program does not)
+web: web/node_modules/.package-lock.json ## build the pages, web/dist/report.html and dash.html (needs Node and npm; the program does not)
 	cd web && npm run --silent build
 
-lint-web: ## types and tests of the report page, and whether web/dist is up to date; skipped without npm
+lint-web: ## types and tests of the pages, and whether web/dist is up to date; skipped without npm
 ifeq ($(shell command -v npm),)
-	@echo "SKIPPED: npm is missing; nobody checked that web/dist/report.html is what web/report gives" >&2
+	@echo "SKIPPED: npm is missing; nobody checked that web/dist is what web/report and web/dash give" >&2
 else
 	$(MAKE) web/node_modules/.package-lock.json
 	cd web && npm run --silent check && npm run --silent test
 endif
 
-test-web: ## the report page in a real browser; skipped without npm or chromium
+test-web: ## the pages in a real browser; skipped without npm or chromium
 ifeq ($(shell command -v npm),)
-	@echo "SKIPPED: npm is missing; the report page was not tested in a browser" >&2
+	@echo "SKIPPED: npm is missing; the pages were not tested in a browser" >&2
 else
 	$(MAKE) web/node_modules/.package-lock.json
 	cd web && npm run --silent test-browser

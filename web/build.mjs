@@ -1,5 +1,5 @@
-// Makes dist/report.html from report/: one file with style, program and licences, and a place for the document.
-// With --check it only compares: exit status 1 when the committed file is not what a fresh build gives.
+// Makes dist/report.html from report/ and dist/dash.html from dash/: each one file with style, program and licences.
+// With --check it only compares: exit status 1 when a committed file is not what a fresh build gives.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,9 +9,8 @@ import { build } from "esbuild";
 
 const home = dirname(fileURLToPath(import.meta.url));
 const text = (...path) => readFileSync(join(home, ...path), "utf8").replaceAll("\r\n", "\n");
-const target = join(home, "dist", "report.html");
-/** Where `html_page` in crates/pure/report puts the document. */
-const PLACE = "%REPORT_DOCUMENT%";
+/** `place` is where `html_page` in crates/pure/report puts the document; the dashboard gets its figures by streaming. */
+const PAGES = [{ name: "report", place: "%REPORT_DOCUMENT%" }, { name: "dash" }];
 const SIZE_MAX = 1_500_000;
 
 /** Licences ask to stay with what is copied, also in minified form. */
@@ -26,30 +25,34 @@ function notices() {
   return `/*!\n${whole.replaceAll("*/", "* /").replaceAll("</", "< /")}\n*/`;
 }
 
-async function page() {
+async function page({ name, place }) {
   const options = { bundle: true, minify: true, write: false, absWorkingDir: home, legalComments: "none", target: "es2022", charset: "utf8", logLevel: "warning" };
-  const script = await build({ ...options, entryPoints: ["report/src/main.ts"], format: "iife", define: { "process.env.NODE_ENV": '"production"' } });
-  const style = await build({ ...options, entryPoints: ["report/style.css"] });
+  const script = await build({ ...options, entryPoints: [`${name}/src/main.ts`], format: "iife", define: { "process.env.NODE_ENV": '"production"' } });
+  const style = await build({ ...options, entryPoints: [`${name}/style.css`] });
   // Neither may end its element early.
   const program = `${notices()}\n${script.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--")}`;
   const hash = createHash("sha256").update(program).digest("base64");
   const parts = { "%SCRIPT_HASH%": hash, "%STYLE%": style.outputFiles[0].text.trim(), "%SCRIPT%": program };
-  let html = text("report/template.html");
-  for (const [place, content] of Object.entries(parts)) html = html.replace(place, () => content);
-  if (html.split(PLACE).length !== 2) throw new Error(`${PLACE} must stand in the page exactly once`);
-  if (Buffer.byteLength(html) > SIZE_MAX) throw new Error(`the page has ${Buffer.byteLength(html)} bytes, more than ${SIZE_MAX}`);
+  let html = text(name, "template.html");
+  for (const [at, content] of Object.entries(parts)) html = html.replace(at, () => content);
+  if (place && html.split(place).length !== 2) throw new Error(`${place} must stand in the page exactly once`);
+  if (Buffer.byteLength(html) > SIZE_MAX) throw new Error(`${name} has ${Buffer.byteLength(html)} bytes, more than ${SIZE_MAX}`);
   return html;
 }
 
-const html = await page();
-if (process.argv.includes("--check")) {
-  if (text("dist/report.html") !== html) {
-    console.error("web/dist/report.html is not what web/report gives; run `make web` and commit the result");
-    process.exit(1);
+let stale = false;
+for (const one of PAGES) {
+  const html = await page(one);
+  const target = join(home, "dist", `${one.name}.html`);
+  if (!process.argv.includes("--check")) {
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, html);
+    console.log(`dist/${one.name}.html: ${Buffer.byteLength(html)} bytes`);
+  } else if (text("dist", `${one.name}.html`) !== html) {
+    console.error(`web/dist/${one.name}.html is not what web/${one.name} gives; run \`make web\` and commit the result`);
+    stale = true;
+  } else {
+    console.log(`web/dist/${one.name}.html is up to date`);
   }
-  console.log("web/dist/report.html is up to date");
-} else {
-  mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, html);
-  console.log(`dist/report.html: ${Buffer.byteLength(html)} bytes`);
 }
+process.exit(stale ? 1 : 0);

@@ -129,8 +129,8 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
   ["print shows every choice, everything folded, and cuts no chart", (chromium) => on(chromium, "demo", async (page) => {
     const screen = await page.locator(".chart").count();
     await medium(page, "print");
-    // Five figures of three designs.
-    assert.equal(await page.locator("#utilization .chart").count(), 15);
+    // Six figures of three designs.
+    assert.equal(await page.locator("#utilization .chart").count(), 18);
     assert.ok((await page.locator(".chart").count()) > screen + 14);
     assert.equal(await page.locator("details:not([open])").count(), 0);
     const wide = await page.evaluate(() => {

@@ -10,6 +10,7 @@ mod explorer;
 mod fio_json;
 mod html;
 mod lending;
+mod live;
 mod pareto;
 mod schema;
 mod table;
@@ -24,5 +25,9 @@ pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, expl
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use lending::lending_table;
+pub use live::{
+    DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
+    RAW_BIT_ERROR_RATE_MAX, Snapshot,
+};
 pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -30,7 +30,7 @@ pub struct RunReport {
 }
 
 /// Latency from the application's call to its return, in microseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LatencySummary {
     /// Mean.
     pub mean: f64,
