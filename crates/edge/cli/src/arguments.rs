@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
+use flashyard_live::NbdAddress;
 use flashyard_scenario::Pacing;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// An open proving ground for disaggregated flash storage.
@@ -117,6 +119,18 @@ pub(crate) struct ServeOptions {
     /// Seed of all random streams, in place of the scenario's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Serve NVMe over TCP at this address, for example 127.0.0.1:4420; several make several ports to the same drives
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]]; everybody without it
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) hosts: Option<PathBuf>,
+    /// Serve NBD at this address, or at the socket unix:PATH
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) nbd: Option<NbdAddress>,
+    /// Serve the dashboard at this address, for example 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) dash: Option<SocketAddr>,
     /// Keep the drives' bytes in this directory, over restarts; in memory without it
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -200,6 +214,13 @@ pub(crate) enum Switch {
     /// Let drives lend each other cores and memory, or not
     Harvest {
         /// Whether they lend
+        state: OnOff,
+    },
+    /// Take a port of NVMe/TCP down, or up again
+    Port {
+        /// Its address, as given to --listen
+        address: SocketAddr,
+        /// Whether it listens
         state: OnOff,
     },
     /// Print figures since they were asked for last

@@ -85,6 +85,13 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
     if command["command"] == "status" {
         return Ok(Some(handle.call(status)?));
     }
+    if command["command"] == "port" {
+        let address = command["address"].as_str().and_then(|text| text.parse().ok());
+        let address = address.with_context(|| format!("\"address\" is {}, give ADDRESS:PORT", command["address"]))?;
+        let up = command["up"].as_bool().context("\"up\" is missing, give true or false")?;
+        handle.call(move |cabin| cabin.port(address, up))?;
+        return Ok(None);
+    }
     let control = parse(&command)?;
     handle.call(move |cabin| cabin.control(control))??;
     Ok(None)
@@ -118,7 +125,10 @@ fn parse(command: &Value) -> Result<Control> {
         "age" => Control::Age { drive: drive()?, raw_bit_error_rate: number("raw_bit_error_rate")? },
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
-            bail!("\"command\" is {}, give pull, insert, power, link, hang, age, harvest or status", command["command"])
+            bail!(
+                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status",
+                command["command"]
+            )
         }
     })
 }
@@ -168,7 +178,7 @@ fn status(cabin: &mut Cabin<'_>) -> Value {
         .map(|(lender, borrower, cores)| json!({ "lender": lender, "borrower": borrower, "cores": cores }));
     let segments = memory_lent
         .iter()
-        .map(|loan| json!({ "lender": loan.lender, "borrower": loan.borrower, "segments": loan.segments }));
+        .map(|loan| json!({ "lender": loan.loan.lender, "borrower": loan.borrower, "segments": loan.segments }));
     json!({
         "time_seconds": at.as_secs_f64(),
         "interval_seconds": seconds,
@@ -193,6 +203,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
             json!({ "command": "age", "drive": drive, "raw_bit_error_rate": raw_bit_error_rate })
         }
         Switch::Harvest { state } => json!({ "command": "harvest", "on": state.is_on() }),
+        Switch::Port { address, state } => {
+            json!({ "command": "port", "address": address.to_string(), "up": state.is_on() })
+        }
         Switch::Status => json!({ "command": "status" }),
     };
     let path = options.control.display();

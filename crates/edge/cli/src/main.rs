@@ -7,6 +7,7 @@ mod arguments;
 mod control;
 mod faults;
 mod files;
+mod fronts;
 mod out;
 mod output;
 mod parallel;
@@ -14,6 +15,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod trace;
+mod watch;
 
 use anyhow::Result;
 use arguments::{Arguments, Command, TraceCommand};

@@ -3,13 +3,17 @@
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
 use crate::files::DiskFiles;
-use crate::{Outcome, output, parallel};
+use crate::watch::{Subject, Watch};
+use crate::{Outcome, fronts, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_live::{ChannelFront, Engine, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, run_load, set_up};
-use flashyard_scenario::{Overrides, Pacing, Resolved, resolve_with};
+use flashyard_live::{
+    ChannelFront, Engine, Handle, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
+};
+use flashyard_scenario::{Overrides, Pacing, Resolved, Scenario, resolve_with};
 use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +60,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         let contents = recovered.map(|_| (0..world.drives()).map(|drive| world.contents(drive)).collect());
         (path, JournalHeader { seed: scenario.seed, scenario: resolved.text.clone(), contents })
     });
+    let drives = Drives { count: world.drives(), segment_bytes: world.segment_bytes() };
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
     if let Some((path, _)) = &journal {
@@ -64,9 +69,13 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     }
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_companion(Box::new(remote));
-    let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle)).transpose()?;
     parallel::catch_interrupt()?;
     announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
+    let (nqn, endurance) = (&scenario.serve.nqn, scenario.serve.endurance_erases);
+    fronts::add_nvme(&mut engine, &options.listen, options.hosts.as_deref(), nqn, endurance)?;
+    options.nbd.as_ref().map(|address| fronts::add_nbd(&mut engine, address)).transpose()?;
+    let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
+    let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));
     let seconds = options.seconds.map(Duration::from_secs_f64);
     let report = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
@@ -82,6 +91,32 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         Some(load) => load.finish(),
         None => Ok(Outcome::Done),
     }
+}
+
+/// What the dashboard has to know of the drives.
+struct Drives {
+    count: u16,
+    segment_bytes: u64,
+}
+
+fn start_watch(
+    address: SocketAddr,
+    scenario: &Scenario,
+    drives: Drives,
+    tempo: Tempo,
+    handle: Handle,
+) -> Result<Watch> {
+    let subject = Subject {
+        scenario: scenario.name.clone(),
+        nqns: (0..drives.count).map(|drive| format!("{}{drive}", scenario.serve.nqn)).collect(),
+        tempo,
+        endurance_erases: f64::from(scenario.serve.endurance_erases),
+        segment_bytes: drives.segment_bytes,
+        noise_us: noise(Duration::from_millis(20)).percentile_us(0.99),
+    };
+    let (watch, address) = Watch::start(address, subject, handle)?;
+    output::line(&format!("dashboard: http://{address}/"));
+    Ok(watch)
 }
 
 fn log_to_standard_error(verbose: bool) {

@@ -11,6 +11,7 @@ use flashyard_stats::LatencyHistogram;
 use flashyard_systems::jbof::{Answer, Ask, Control, Gauges, LiveEffect, Refused, Session};
 use flashyard_units::SimTime;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +89,7 @@ pub struct Cabin<'a> {
     lateness: &'a Lateness,
     exports: &'a [Export],
     changed: bool,
+    ports: Vec<(SocketAddr, bool)>,
 }
 
 impl Cabin<'_> {
@@ -97,6 +99,11 @@ impl Cabin<'_> {
     pub fn control(&mut self, control: Control) -> Result<(), Refused> {
         self.changed = true;
         self.session.control(self.now, control)
+    }
+
+    /// Takes the port at `address` away from its front end, or gives it back, after this turn.
+    pub fn port(&mut self, address: SocketAddr, up: bool) {
+        self.ports.push((address, up));
     }
 
     /// The box, to take figures of.
@@ -372,13 +379,29 @@ impl Engine {
                 lateness: &self.lateness,
                 exports: &self.exports,
                 changed: false,
+                ports: Vec::new(),
             };
             companion.turn(&mut cabin);
-            if cabin.changed {
+            let (changed, ports) = (cabin.changed, cabin.ports);
+            for (address, up) in ports {
+                self.switch_port(address, up);
+            }
+            if changed {
                 tracing::debug!(at_us = now.as_ps() / 1_000_000, "something was done to the box");
             }
         }
         self.companions = companions;
+    }
+
+    fn switch_port(&mut self, address: SocketAddr, up: bool) {
+        let mut found = false;
+        for number in 0..self.fronts.len() {
+            match self.with_front(number, |front, desk| front.port(address, up, desk)) {
+                Ok(is_its) => found |= is_its,
+                Err(error) => tracing::error!(%error, %address, "the port stays down"),
+            }
+        }
+        tracing::info!(%address, up, found, "port");
     }
 
     /// Does what the box tells: moves bytes, hands out answers.

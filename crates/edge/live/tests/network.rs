@@ -2,13 +2,13 @@
 
 mod small;
 
-use flashyard_live::{Engine, Host, HostLoad, Media, Nbd, NbdAddress, NvmeTcp, Pattern, Report, Tempo, run_host_load};
+use flashyard_live::{Engine, Host, HostLoad, Nbd, NbdAddress, NvmeTcp, Pattern, Report, SetUp, Tempo, run_host_load};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_systems::jbof::Session;
-use small::{exported, scenario};
+use small::{box_of, exported, scenario};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,8 +22,7 @@ fn nqn(drive: u16) -> String {
 /// Serves the box over NVMe/TCP and NBD while `clients` works.
 fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> R + Send) -> (Report, R) {
     let scenario = scenario("0.5");
-    let world = scenario.live(None).expect("its box can serve");
-    let media = Media::memory(&small::stock(&world)).expect("there is memory");
+    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
     let slots: Vec<u32> = exported().iter().map(|&drive| world.slots(drive)).collect();
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     let subsystem = |drive: u16| {
@@ -33,7 +32,7 @@ fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> 
     let config =
         TargetConfig { subsystems: exported().into_iter().map(subsystem).collect(), ..TargetConfig::default() };
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, exported()).expect("the loopback can be listened on");
+    let front = NvmeTcp::new(&[any], config, exported(), 3000).expect("the loopback can be listened on");
     let nvme = front.addresses().next().expect("one was asked for");
     let named: Vec<_> =
         exported().iter().map(|&drive| (format!("drive-{drive}"), drive, slots[drive as usize])).collect();

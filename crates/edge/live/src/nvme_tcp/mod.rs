@@ -7,6 +7,7 @@
 //! write must not come after a newer one of the same host.
 
 mod connection;
+mod health;
 mod ports;
 mod work;
 
@@ -14,7 +15,7 @@ pub use ports::ListenError;
 
 use crate::front::{Answered, Desk, FrontEnd};
 use connection::Connection;
-use flashyard_nvmf::target::{ConfigError, Figures, SessionId, Target, TargetConfig};
+use flashyard_nvmf::target::{ConfigError, SessionId, Target, TargetConfig};
 use flashyard_units::{SimSpan, SimTime};
 use ports::Ports;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ use work::{Done, Works};
 
 /// Bytes read from a socket at once.
 const READ_BYTES: usize = 256 * 1024;
+/// How often controllers learn the health of their drives.
+const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 
 /// The front end.
 pub struct NvmeTcp {
@@ -42,14 +45,22 @@ pub struct NvmeTcp {
     wakes: Vec<SessionId>,
     buffer: Vec<u8>,
     now: SimTime,
+    endurance_erases: u32,
+    /// When the health of the drives is told next.
+    tell_health: Duration,
 }
 
 impl NvmeTcp {
     /// Listens on `addresses`, which become the ports of the target, in order and counted from one. `drives` names the
-    /// drive behind each subsystem of `config`.
+    /// drive behind each subsystem of `config`; a block takes `endurance_erases` before its drive counts as used up.
     ///
     /// Errors: an address that cannot be listened on; a configuration that contradicts itself.
-    pub fn new(addresses: &[SocketAddr], mut config: TargetConfig, drives: Vec<u16>) -> Result<Self, ListenError> {
+    pub fn new(
+        addresses: &[SocketAddr],
+        mut config: TargetConfig,
+        drives: Vec<u16>,
+        endurance_erases: u32,
+    ) -> Result<Self, ListenError> {
         let ports = Ports::open(addresses)?;
         config.ports = ports.as_seen_by_hosts();
         Ok(Self {
@@ -64,6 +75,8 @@ impl NvmeTcp {
             wakes: Vec::new(),
             buffer: vec![0; READ_BYTES],
             now: SimTime::ZERO,
+            endurance_erases,
+            tell_health: Duration::ZERO,
         })
     }
 
@@ -72,9 +85,11 @@ impl NvmeTcp {
         self.ports.addresses()
     }
 
-    /// Sets what the controllers of `drive` report of its health.
-    pub fn set_figures(&mut self, drive: u16, figures: Figures) {
-        if let Some(subsystem) = self.subsystem_of(drive) {
+    /// Tells controllers the health of their drives.
+    fn tell_health(&mut self, desk: &Desk<'_>) {
+        for (subsystem, &drive) in self.drives.iter().enumerate() {
+            let Some(export) = desk.exports().iter().find(|export| export.drive == drive) else { continue };
+            let figures = health::figures(&desk.health(drive), export.slots, self.endurance_erases, desk.elapsed());
             self.target.set_figures(subsystem, figures);
         }
     }
@@ -198,6 +213,10 @@ impl FrontEnd for NvmeTcp {
     fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
         self.now = SimTime::ZERO + SimSpan::from_ns(desk.elapsed().as_nanos() as u64);
         self.works.follow_up(desk);
+        if desk.elapsed() >= self.tell_health {
+            self.tell_health = desk.elapsed() + HEALTH_PERIOD;
+            self.tell_health(desk);
+        }
         let mut readable = std::mem::take(&mut self.readable);
         readable.retain(|&place| self.read(place, desk));
         // Reading may have accepted nothing, but `readable` is ours alone while it was taken.

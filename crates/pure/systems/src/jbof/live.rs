@@ -279,6 +279,7 @@ impl Jbof {
             compute: drive,
             offer: 0,
             generation: 0,
+            applied: false,
             stamp: self.last_stamp,
             phase: Phase::Firmware,
             attempt: Attempt::Live,

@@ -1,0 +1,351 @@
+//! The dashboard of a box that serves: figures from the engine to the page, commands from the page to the engine.
+
+use anyhow::{Context, Result};
+use flashyard_dash::Dash;
+use flashyard_live::{Handle, Tempo};
+use flashyard_report::{
+    DrivePoints, DriveSnapshot, DriveState, DriveTotals, LatencySummary, Lateness, LentResource, LiveCommand,
+    LiveEvent, LiveEventKind, Loan, Points, Snapshot,
+};
+use flashyard_stats::LatencyHistogram;
+use flashyard_systems::jbof::{Control, DriveGauges, Gauges, Presence};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// One point of the fine series.
+const STEP: Duration = Duration::from_millis(20);
+/// Points of a snapshot.
+const STEPS: usize = 5;
+/// Lent shares of a core below this are what is left of ones that have ended.
+const CORES_LEAST: f64 = 0.005;
+
+/// What the page is told of the box itself.
+pub(crate) struct Subject {
+    /// Name of the scenario.
+    pub(crate) scenario: String,
+    /// NVMe qualified name of each drive.
+    pub(crate) nqns: Vec<String>,
+    /// The clock that rules.
+    pub(crate) tempo: Tempo,
+    /// Erases that a block takes before the drive counts as used up.
+    pub(crate) endurance_erases: f64,
+    /// Bytes of a segment of lent memory.
+    pub(crate) segment_bytes: u64,
+    /// What the machine's clock does on an idle thread, at the 99th percentile.
+    pub(crate) noise_us: f64,
+}
+
+/// A dashboard that is there as long as this is.
+pub(crate) struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Serves the page at `address`.
+    ///
+    /// Errors: an address that cannot be listened on.
+    pub(crate) fn start(address: SocketAddr, subject: Subject, handle: Handle) -> Result<(Self, SocketAddr)> {
+        let commands = handle.clone();
+        let carry_out = move |command: LiveCommand| -> Result<(), String> {
+            let control = control(&command)?;
+            // The page's thread must not wait for the engine: what is refused is seen by nothing happening.
+            let commands = commands.clone();
+            std::thread::spawn(move || {
+                if let Ok(Err(refused)) = commands.call(move |cabin| cabin.control(control)) {
+                    tracing::warn!(%refused, "a command of the page");
+                }
+            });
+            Ok(())
+        };
+        let dash = Dash::start(address, Box::new(carry_out)).context("--dash: the page cannot be served")?;
+        let address = dash.address();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || follow(dash, &subject, &handle, &stopped));
+        Ok((Self { stop, thread: Some(thread) }, address))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the dashboard has failed");
+        }
+    }
+}
+
+fn control(command: &LiveCommand) -> Result<Control, String> {
+    let number = |name: &str| {
+        let number = name.strip_prefix("drive-").and_then(|number| number.parse::<u16>().ok());
+        number.ok_or_else(|| format!("there is no drive {name:?}"))
+    };
+    Ok(match command {
+        LiveCommand::Pull { drive } => Control::Pull { drive: number(drive)? },
+        LiveCommand::Insert { drive } => Control::Insert { drive: number(drive)? },
+        LiveCommand::Power { on: true } => Control::PowerOn,
+        LiveCommand::Power { on: false } => Control::PowerOff,
+        LiveCommand::Link { drive, up } => Control::Link { drive: number(drive)?, up: *up },
+        LiveCommand::Age { drive, raw_bit_error_rate } => {
+            Control::Age { drive: number(drive)?, raw_bit_error_rate: *raw_bit_error_rate }
+        }
+        LiveCommand::Harvest { on } => Control::Harvest { on: *on },
+    })
+}
+
+/// Takes figures every [`STEP`] until told to stop.
+fn follow(mut dash: Dash, subject: &Subject, handle: &Handle, stop: &AtomicBool) {
+    let began = Instant::now();
+    let mut steps: Vec<Gauges> = Vec::with_capacity(STEPS);
+    let mut past = Past::default();
+    let mut due = STEP;
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        due = began.elapsed().max(due) + STEP;
+        let taken = handle.call(|cabin| {
+            let gauges = cabin.gauges();
+            let late = &cabin.lateness().answers;
+            let lateness = Lateness { p50: late.percentile_us(0.5), p99: late.percentile_us(0.99), max: late.max_us() };
+            (gauges, lateness)
+        });
+        // The engine has ended.
+        let Ok((gauges, lateness)) = taken else { break };
+        steps.push(gauges);
+        if steps.len() == STEPS {
+            dash.publish(past.snapshot(&steps, lateness, began.elapsed(), subject));
+            steps.clear();
+        }
+    }
+    dash.stop();
+}
+
+/// What snapshots before have told.
+#[derive(Default)]
+struct Past {
+    number: u64,
+    events: u64,
+    states: Vec<DriveState>,
+    lent: BTreeSet<(u16, u16)>,
+    latency_seconds: Vec<f64>,
+    harvests: Option<bool>,
+}
+
+impl Past {
+    fn snapshot(&mut self, steps: &[Gauges], lateness: Lateness, wall: Duration, subject: &Subject) -> Snapshot {
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Snapshot::default() };
+        let seconds: f64 = steps.iter().map(|step| step.span.as_secs_f64()).sum();
+        let begin = first.at.as_secs_f64() - first.span.as_secs_f64();
+        let count = last.drives.len();
+        self.latency_seconds.resize(count, 0.0);
+        let of_drive = |drive: usize| steps.iter().map(move |step| (&step.drives[drive], step.span.as_secs_f64()));
+        let drives: Vec<DriveSnapshot> = (0..count)
+            .map(|drive| {
+                let whole = whole(of_drive(drive));
+                self.latency_seconds[drive] += whole.latency.mean_us() * whole.latency.count() as f64 / 1e6;
+                drive_snapshot(drive, &whole, self.latency_seconds[drive], subject)
+            })
+            .collect();
+        self.number += 1;
+        Snapshot {
+            number: self.number,
+            scenario: subject.scenario.clone(),
+            time_seconds: last.at.as_secs_f64(),
+            wall_seconds: wall.as_secs_f64(),
+            interval_seconds: seconds,
+            pace: match subject.tempo {
+                Tempo::Scaled(scale) => Some(scale),
+                Tempo::Off => None,
+            },
+            harvest: last.harvests,
+            segment_mib: subject.segment_bytes as f64 / 1_048_576.0,
+            lending: lending(steps, seconds, subject),
+            lateness_us: lateness,
+            noise_us: subject.noise_us,
+            connections: 0,
+            events: self.events(last, &drives),
+            points: Points {
+                begin_seconds: begin,
+                step_seconds: seconds / steps.len() as f64,
+                drives: (0..count).map(|drive| points(of_drive(drive))).collect(),
+            },
+            drives,
+        }
+    }
+
+    /// What has changed since the snapshot before.
+    fn events(&mut self, now: &Gauges, drives: &[DriveSnapshot]) -> Vec<LiveEvent> {
+        let mut found = Vec::new();
+        self.states.resize(drives.len(), DriveState::Ready);
+        for (drive, before) in drives.iter().zip(&mut self.states) {
+            let before = std::mem::replace(before, drive.state);
+            if before != drive.state {
+                let (kind, text) = match drive.state {
+                    DriveState::Ready => (LiveEventKind::Back, "takes commands again"),
+                    DriveState::Resetting => (LiveEventKind::Back, "starts"),
+                    DriveState::Unlinked => (LiveEventKind::Lost, "has lost its link"),
+                    DriveState::Away | DriveState::Off => (LiveEventKind::Lost, "has lost its power"),
+                };
+                found.push((kind, Some(drive.name.clone()), format!("{} {text}", drive.name)));
+            }
+        }
+        let lent: BTreeSet<(u16, u16)> = now
+            .processor_lent
+            .iter()
+            .filter(|(.., cores)| *cores > CORES_LEAST)
+            .map(|&(lender, borrower, _)| (lender, borrower))
+            .collect();
+        for (pairs, text) in
+            [(lent.difference(&self.lent), "lends cores to"), (self.lent.difference(&lent), "no longer lends cores to")]
+        {
+            for &(lender, borrower) in pairs {
+                let name = drives[lender as usize].name.clone();
+                let text = format!("{name} {text} {}", drives[borrower as usize].name);
+                found.push((LiveEventKind::Lending, Some(name), text));
+            }
+        }
+        self.lent = lent;
+        if self.harvests.replace(now.harvests).is_some_and(|before| before != now.harvests) {
+            let text = if now.harvests { "drives may lend" } else { "drives may not lend" };
+            found.push((LiveEventKind::Setting, None, text.to_owned()));
+        }
+        found
+            .into_iter()
+            .map(|(kind, drive, text)| {
+                self.events += 1;
+                LiveEvent { number: self.events, time_seconds: now.at.as_secs_f64(), kind, drive, text }
+            })
+            .collect()
+    }
+}
+
+/// A drive over several steps.
+struct Whole<'a> {
+    last: &'a DriveGauges,
+    seconds: f64,
+    ios: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    latency: LatencyHistogram,
+    /// Processor, lent, die, bus and redirected shares.
+    shares: [f64; 5],
+}
+
+fn whole<'a>(steps: impl Iterator<Item = (&'a DriveGauges, f64)>) -> Whole<'a> {
+    let mut found: Option<Whole<'a>> = None;
+    for (drive, seconds) in steps {
+        let whole = found.get_or_insert_with(|| Whole {
+            last: drive,
+            seconds: 0.0,
+            ios: 0,
+            read_bytes: 0,
+            write_bytes: 0,
+            latency: LatencyHistogram::new(),
+            shares: [0.0; 5],
+        });
+        whole.last = drive;
+        whole.seconds += seconds;
+        whole.ios += drive.ios;
+        whole.read_bytes += drive.read_bytes;
+        whole.write_bytes += drive.write_bytes;
+        whole.latency.merge(&drive.latency);
+        let shares = [drive.processor, drive.lent, drive.die, drive.bus, drive.redirected];
+        whole.shares.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share * seconds);
+    }
+    #[expect(clippy::expect_used, reason = "a snapshot is made of at least one step")]
+    let mut whole = found.expect("at least one step");
+    let seconds = whole.seconds.max(1e-12);
+    whole.shares.iter_mut().for_each(|share| *share /= seconds);
+    whole
+}
+
+fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subject: &Subject) -> DriveSnapshot {
+    let Whole { last, seconds, latency, shares: [processor, lent, die, bus, redirected], .. } = whole;
+    let per_second = |amount: u64| if *seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    let health = &last.health;
+    DriveSnapshot {
+        name: format!("drive-{number}"),
+        nqn: subject.nqns.get(number).cloned().unwrap_or_default(),
+        state: match last.presence {
+            Presence::Ready => DriveState::Ready,
+            Presence::NoPower => DriveState::Off,
+            Presence::NoLink => DriveState::Unlinked,
+            Presence::Starting => DriveState::Resetting,
+        },
+        read_bytes_per_s: per_second(whole.read_bytes),
+        write_bytes_per_s: per_second(whole.write_bytes),
+        iops: per_second(whole.ios),
+        latency_us: LatencySummary {
+            mean: latency.mean_us(),
+            p50: latency.percentile_us(0.5),
+            p99: latency.percentile_us(0.99),
+            p999: latency.percentile_us(0.999),
+            max: latency.max_us(),
+        },
+        processor_utilization: *processor,
+        lent_utilization: *lent,
+        die_utilization: *die,
+        bus_utilization: *bus,
+        dram_utilization: last.memory,
+        mapping_miss_ratio: last.misses,
+        redirected_share: *redirected,
+        wear_percent: 100.0 * health.erases_mean / subject.endurance_erases.max(1.0),
+        spare_percent: 100.0,
+        queue_depth: last.depth,
+        totals: DriveTotals {
+            reads: health.reads,
+            writes: health.writes,
+            read_bytes: health.read_bytes,
+            write_bytes: health.write_bytes,
+            latency_seconds,
+        },
+    }
+}
+
+fn points<'a>(steps: impl Iterator<Item = (&'a DriveGauges, f64)>) -> DrivePoints {
+    let mut points = DrivePoints::default();
+    for (drive, seconds) in steps {
+        let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+        points.read_bytes_per_s.push(per_second(drive.read_bytes));
+        points.write_bytes_per_s.push(per_second(drive.write_bytes));
+        points.latency_mean_us.push((drive.latency.count() > 0).then(|| drive.latency.mean_us()));
+        points.processor_utilization.push(drive.processor);
+        points.lent_utilization.push(drive.lent);
+    }
+    points
+}
+
+fn lending(steps: &[Gauges], seconds: f64, subject: &Subject) -> Vec<Loan> {
+    let mut loans: Vec<Loan> = Vec::new();
+    for step in steps {
+        for &(lender, borrower, cores) in &step.processor_lent {
+            let share = cores * step.span.as_secs_f64() / seconds.max(1e-12);
+            let pair = (u32::from(lender), u32::from(borrower));
+            match loans.iter_mut().find(|loan| (loan.lender, loan.borrower) == pair) {
+                Some(loan) => loan.amount += share,
+                None => loans.push(Loan {
+                    resource: LentResource::Processor,
+                    lender: pair.0,
+                    borrower: pair.1,
+                    amount: share,
+                }),
+            }
+        }
+    }
+    loans.retain(|loan| loan.amount > CORES_LEAST);
+    let mib = subject.segment_bytes as f64 / 1_048_576.0;
+    let memory = steps.last().into_iter().flat_map(|step| &step.memory_lent).map(|lent| Loan {
+        resource: LentResource::Memory,
+        lender: u32::from(lent.loan.lender),
+        borrower: u32::from(lent.borrower),
+        amount: f64::from(lent.segments) * mib,
+    });
+    loans.extend(memory);
+    loans
+}
