@@ -14,7 +14,8 @@ kernel=$work/linux
 netns=flashyard-live
 server=192.168.77.1
 inside="ip netns exec $netns"
-prefix=nqn.2026-11.org.flashyard:live
+prefix=nqn.2026-11.io.flashyard:drive-
+scenario=$root/scenarios/live/scenario.toml
 
 skip() { echo "SKIPPED: $*; no real client was run" >&2; exit 77; }
 [ "$(id -u)" -eq 0 ] || skip "the network of the clients needs root"
@@ -30,7 +31,7 @@ flashyard=$target/release/flashyard
 control=$work/control.sock
 pid=
 start() {
-    $inside "$flashyard" serve "$here/scenario.toml" --listen $server:4420 --listen $server:4421 --control "$control" "$@" \
+    $inside "$flashyard" serve "$scenario" --listen $server:4420 --listen $server:4421 --control "$control" "$@" \
         >"$work/server.log" 2>&1 &
     pid=$!
     for _ in $(seq 100); do
@@ -48,7 +49,7 @@ boot() { # SCRIPT ARGUMENT...
     shift
     rm -rf "$work/out"
     TAP=tap0 ADDRESS=192.168.77.3 $inside timeout "${LIMIT:-300}" "$here/host/boot.sh" "$kernel" "$work/out" \
-        "$here/guest/$script.sh" $server 4420 "$prefix:drive${DRIVE:-0}" "$@"
+        "$here/guest/$script.sh" $server 4420 "$prefix${DRIVE:-0}" "$@"
 }
 started() { for _ in $(seq 300); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
 
@@ -62,9 +63,9 @@ case_multipath() {
     sleep 1
     if started; then
         sleep 3
-        ctl port-down $server:4421
+        ctl port $server:4421 off
         sleep 4
-        ctl port-up $server:4421
+        ctl port $server:4421 on
     fi
     wait $client
 }
@@ -72,7 +73,7 @@ case_auth() {
     local host=nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555
     local key controller
     key=$(nvme gen-dhchap-key --hmac=1 --nqn="$host")
-    controller=$(nvme gen-dhchap-key --hmac=2 --nqn="$prefix:drive0")
+    controller=$(nvme gen-dhchap-key --hmac=2 --nqn="${prefix}0")
     printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys"
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
@@ -115,7 +116,7 @@ case_crash() {
             sleep $((3 + RANDOM % 4))
             kill -KILL "$(cat "$work/pid")"
             sleep 0.3
-            $inside "$flashyard" serve "$here/scenario.toml" --listen $server:4420 --listen $server:4421 --control "$control" \
+            $inside "$flashyard" serve "$scenario" --listen $server:4420 --listen $server:4421 --control "$control" \
                 --data "$work/data" >>"$work/server.log" 2>&1 &
             echo $! >"$work/pid"
         done

@@ -7,6 +7,7 @@ argument() { tr ' ' '\n' </proc/cmdline | sed -n "s/^$1=//p"; }
 mount -t tmpfs tmpfs /run
 mount -t devpts pts /dev/pts 2>/dev/null || { mkdir -p /dev/pts; mount -t devpts pts /dev/pts; }
 mkdir -p /dev/shm
+ln -sf /proc/self/fd /dev/fd
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 mkdir -p /run/work /run/mount /run/out
 # Results go to a directory of the host, the only one that can be written.

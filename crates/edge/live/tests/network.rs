@@ -120,3 +120,31 @@ fn a_name_that_is_not_served_is_refused() {
         assert!(refused.to_string().starts_with("connect failed"), "{refused}");
     });
 }
+
+#[test]
+fn a_host_that_leaves_with_requests_under_way_is_let_in_again_and_nothing_old_comes_after() {
+    for tempo in [Tempo::Off, Tempo::Scaled(1.0)] {
+        serve(tempo, |address, _| {
+            for round in 1..20u8 {
+                let mut leaving = host(address, 0, 1);
+                for block in 0..100 {
+                    let write = NvmCommand::Write { range: range(block % 8, 1), fua: false };
+                    leaving.send(1, write, vec![round; 4096], 0).expect("it is taken");
+                }
+                drop(leaving);
+                let mut next = host(address, 0, 1);
+                for block in 0..8 {
+                    let write = NvmCommand::Write { range: range(block, 1), fua: false };
+                    let done = next.command(1, write, vec![100 + round; 4096], 0).expect("an answer");
+                    assert!(done.status.is_success());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+                for block in 0..8 {
+                    let read = NvmCommand::Read { range: range(block, 1), fua: false };
+                    let found = next.command(1, read, Vec::new(), 4096).expect("an answer").data;
+                    assert!(found == [100 + round; 4096], "round {round}, block {block}: {}", found[0]);
+                }
+            }
+        });
+    }
+}

@@ -183,4 +183,15 @@ impl Host {
         queue.wait(self.patience, |queue| !queue.effects.completions.is_empty())?;
         queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))
     }
+
+    /// Sends one command on the first queue and does not wait for it: for hosts that leave while commands are under way.
+    ///
+    /// Errors: the connection fails. A full queue sends nothing.
+    pub fn send(&mut self, nsid: u32, operation: NvmCommand, data: Vec<u8>, data_bytes: u32) -> Result<(), HostError> {
+        let queue = &mut self.queues[0];
+        if queue.machine.submit(0, nsid, operation, data, data_bytes, &mut queue.effects).is_err() {
+            return Ok(());
+        }
+        queue.send()
+    }
 }
