@@ -6,7 +6,7 @@ FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults planted bench lint docs web lint-web test-web
+.PHONY: help demo test faults planted bench lint docs web lint-web test-web test-live
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -20,6 +20,9 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(FLASHYARD) faults --points 20000
 	$(CARGO) xtask golden
 	$(CARGO) xtask real-traces
+
+test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives (some minutes; root)
+	tests/live/run.sh
 
 faults: ## break a small box at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
 	$(FLASHYARD) faults --points 1000000

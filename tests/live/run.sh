@@ -28,7 +28,7 @@ mkdir -p "$work"
 (cd "$root" && cargo build --release --quiet -p flashyard-cli --bin flashyard) || exit 1
 flashyard=$target/release/flashyard
 
-control=$work/control.sock
+control=$work/control-$$.sock
 pid=
 start() {
     $inside "$flashyard" serve "$scenario" --listen $server:4420 --listen $server:4421 --control "$control" "$@" \
@@ -58,7 +58,8 @@ case_filesystems() { start && boot filesystems 32m; }
 case_load() { start --pace off && boot load 2; }
 case_reconnect() { start && boot reconnect; }
 case_multipath() {
-    start && boot multipath 4421 &
+    start || return 1
+    boot multipath 4421 &
     local client=$!
     sleep 1
     if started; then

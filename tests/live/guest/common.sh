@@ -3,7 +3,7 @@
 set -uo pipefail
 address=$1 port=$2 nqn=$3
 
-fail() { echo "FAILED: $*"; exit 1; }
+fail() { echo "FAILED: $*"; dmesg | tail -8; nvme list-subsys 2>/dev/null; exit 1; }
 say() { echo "-- $*"; }
 
 # Connects and prints the device of the first namespace. More options of `nvme connect` may follow.
