@@ -125,7 +125,9 @@ case_crash() {
     echo "$pid" >"$work/pid"
     boot verify 40
     local result=$?
-    kill -INT "$(cat "$work/pid")" 2>/dev/null
+    pid=$(cat "$work/pid")
+    kill -INT "$pid" 2>/dev/null
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
     return $result
 }
 case_soak() {

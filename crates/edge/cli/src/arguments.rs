@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Replay(ReplayOptions),
     /// Pull drives, cut power and links, and ask for figures while a box serves
     Ctl(CtlOptions),
+    /// Load a drive over NVMe/TCP, and measure it as a host that never sleeps
+    Load(LoadOptions),
     /// Look at trace files
     Trace {
         #[command(subcommand)]
@@ -152,6 +154,44 @@ pub(crate) struct ServeOptions {
     /// Tell more of what happens
     #[arg(long, short)]
     pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadOptions {
+    /// Where the target listens
+    pub(crate) address: SocketAddr,
+    /// NVMe qualified name of the subsystem
+    pub(crate) nqn: String,
+    /// Requests in flight, over all queues
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4000))]
+    pub(crate) depth: u16,
+    /// I/O queues, each with a connection of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) queues: u16,
+    /// Bytes of a request
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1_048_576))]
+    pub(crate) block_bytes: u32,
+    /// Reads among the requests, in percent; the others write
+    #[arg(long, default_value_t = 100)]
+    pub(crate) reads: u8,
+    /// One request after the other in place of random ones
+    #[arg(long)]
+    pub(crate) sequential: bool,
+    /// How long it is measured
+    #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Seed of the choices
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Name of this host
+    #[arg(long, default_value = "nqn.2026-11.io.flashyard:load")]
+    pub(crate) host_nqn: String,
+    /// What this host proves to know, as nvme gen-dhchap-key prints it
+    #[arg(long)]
+    pub(crate) secret: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A length of time on the wall.

@@ -8,6 +8,7 @@ mod control;
 mod faults;
 mod files;
 mod fronts;
+mod load;
 mod out;
 mod output;
 mod parallel;
@@ -58,6 +59,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Serve(options) => serve::serve(&options),
         Command::Replay(options) => serve::replay_journal(&options),
         Command::Ctl(options) => control::ctl(&options),
+        Command::Load(options) => load::load(&options),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }
