@@ -258,8 +258,16 @@ pub(super) mod tests {
             stream.iter().for_each(|&key| shards.access_wide(key));
             prop_assert!(shards.rate() < 0.3 && shards.keys() <= 4_096);
             let sizes = [1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16];
-            let errors = exact(&stream, &sizes).into_iter().zip(sizes);
-            let errors: Vec<f64> = errors.map(|(miss, size)| (miss - shards.miss_ratio(size)).abs()).collect();
+            // A scan is a cliff of the curve, and samples place it some percent off: what the exact curve says a little
+            // to either side is right as well.
+            let smaller = exact(&stream, &sizes.map(|size| size * 19 / 20));
+            let larger = exact(&stream, &sizes.map(|size| size * 21 / 20));
+            let errors: Vec<f64> = (0..sizes.len())
+                .map(|place| {
+                    let predicted = shards.miss_ratio(sizes[place]);
+                    (predicted - predicted.clamp(larger[place], smaller[place])).abs()
+                })
+                .collect();
             let mean = errors.iter().sum::<f64>() / errors.len() as f64;
             prop_assert!(mean < 0.03 && errors.iter().all(|&error| error < 0.08), "{:?}", errors);
         }
