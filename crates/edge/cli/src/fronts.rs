@@ -3,7 +3,7 @@
 use crate::output;
 use anyhow::{Context, Result, bail};
 use flashyard_live::{Engine, Nbd, NbdAddress, NvmeTcp};
-use flashyard_nvmf::target::{Host, Hosts, Namespace, Subsystem, TargetConfig};
+use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// Blocks of 4 KiB: what drives map.
 const BLOCK_LOG2: u8 = 12;
+/// Entries of a queue: room for the depths that people try.
+const QUEUE_ENTRIES: u16 = 1024;
 
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
@@ -37,7 +39,8 @@ pub(crate) fn add_nvme(
         subsystem.has_write_cache = !export.protected;
         subsystem
     });
-    let mut config = TargetConfig { subsystems: subsystems.collect(), ..TargetConfig::default() };
+    let limits = Limits { queue_entries: QUEUE_ENTRIES, ..Limits::default() };
+    let mut config = TargetConfig { subsystems: subsystems.collect(), limits, ..TargetConfig::default() };
     // Challenges of authentication must not be guessed: the operating system's random numbers.
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut config.entropy))

@@ -30,6 +30,9 @@ const SPIN_MARGIN: Duration = Duration::from_millis(1);
 /// Nobody waits longer without looking whether the program should end.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
+/// A client that was just answered is likely to ask again: sleeping and waking would cost it more than the answer.
+const LINGER: Duration = Duration::from_millis(1);
+
 /// How long the machine is watched before the start.
 const NOISE_SPAN: Duration = Duration::from_millis(20);
 
@@ -148,6 +151,8 @@ pub struct Engine {
     journal: Option<Box<dyn Write>>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
+    /// When something last came from outside.
+    heard: Duration,
     pending: Vec<Pending>,
     free: Vec<u32>,
     inbox: Vec<Inbound>,
@@ -183,6 +188,7 @@ impl Engine {
             journal: None,
             poll,
             waker,
+            heard: Duration::ZERO,
             pending: Vec::new(),
             free: Vec::new(),
             inbox: Vec::new(),
@@ -245,6 +251,7 @@ impl Engine {
         self.pace.want(self.session.world().in_flight() > 0);
         let most = if self.pace.tempo() == Tempo::Off { EVENTS_PER_FREE_TURN } else { EVENTS_PER_TURN };
         let ran = self.session.run(&mut self.pace, most);
+        let heard = events.iter().next().is_some();
         self.follow()?;
         for event in events.iter().filter(|event| event.token() != WAKE) {
             let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
@@ -260,6 +267,9 @@ impl Engine {
             more |= self.with_front(number, |front, desk| front.turn(desk));
         }
         more |= !self.inbox.is_empty();
+        if heard || !self.inbox.is_empty() {
+            self.heard = self.pace.elapsed();
+        }
         self.take_in();
         self.accompany();
         self.follow()?;
@@ -281,6 +291,9 @@ impl Engine {
 
     fn sleep_time(&self) -> Duration {
         let elapsed = self.pace.elapsed();
+        if elapsed < self.heard + LINGER && self.heard > Duration::ZERO {
+            return Duration::ZERO;
+        }
         let timers = self.fronts.iter().filter_map(|front| front.wake_at()).map(|at| at.saturating_sub(elapsed));
         let due = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.world().next_due().and_then(|due| self.pace.until(due)),
