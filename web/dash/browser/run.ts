@@ -159,7 +159,7 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     const place = row(page, "busy-0").locator("> div:nth-child(2) .chart");
     const box = await place.boundingBox();
     assert.ok(box);
-    // Times before now, in seconds, with the bytes read then: from 1.2 s to 0.6 s before, over the lower part of the chart.
+    // Times before now, in seconds as they are shown (neighbours may show the same), with the bytes read then: from 1.2 s to 0.6 s before, over the lower part of the chart.
     const read: [number, string][] = [];
     for (let at = 0; at <= 120; at += 1) {
       await page.mouse.move(box.x + 54 + (box.width - 60) * (0.4 + 0.3 * (at / 120)), box.y + box.height * 0.8);
@@ -169,7 +169,7 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
       read.push([Number(found[1]) * (found[2] === "m" ? 0.001 : 1), found[3] ?? ""]);
     }
     const [some, none] = [read.findLast(([, bytes]) => / GB\/s/.test(bytes)), read.find(([, bytes]) => bytes === "0 B/s")];
-    assert.ok(some && none && some[0] > none[0] && some[0] - none[0] < 0.021, `${some} then ${none}`);
+    assert.ok(some && none && some[0] >= none[0] && some[0] - none[0] < 0.021, `${some} then ${none}`);
   })],
   ["hostile names stay text", (chromium) => {
     const served = new Served(new Jbof(3, 2), 0);
