@@ -82,7 +82,7 @@ case_auth() {
 broken() { # SECONDS COMMAND-TO-BREAK COMMAND-TO-MEND
     (
         started || exit 1
-        while [ ! -e "$work/out/finished" ] && [ -n "$(jobs -p; kill -0 "$pid" 2>/dev/null && echo yes)" ]; do
+        while [ ! -e "$work/out/finished" ] && kill -0 "$pid" 2>/dev/null; do
             sleep $((1 + RANDOM % 4))
             eval "$1"
             sleep 0.$((RANDOM % 10))

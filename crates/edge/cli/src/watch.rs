@@ -17,9 +17,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// One point of the fine series.
-const STEP: Duration = Duration::from_millis(20);
+const STEP: Duration = Duration::from_millis(10);
 /// Points of a snapshot.
-const STEPS: usize = 5;
+const STEPS: usize = 10;
 /// Lent shares of a core below this are what is left of ones that have ended.
 const CORES_LEAST: f64 = 0.005;
 
@@ -113,13 +113,14 @@ fn follow(mut dash: Dash, subject: &Subject, handle: &Handle, stop: &AtomicBool)
             let gauges = cabin.gauges();
             let late = &cabin.lateness().answers;
             let lateness = Lateness { p50: late.percentile_us(0.5), p99: late.percentile_us(0.99), max: late.max_us() };
-            (gauges, lateness)
+            (gauges, lateness, cabin.connections())
         });
         // The engine has ended.
-        let Ok((gauges, lateness)) = taken else { break };
+        let Ok((gauges, lateness, connections)) = taken else { break };
         steps.push(gauges);
         if steps.len() == STEPS {
-            dash.publish(past.snapshot(&steps, lateness, began.elapsed(), subject));
+            let snapshot = past.snapshot(&steps, lateness, began.elapsed(), subject);
+            dash.publish(Snapshot { connections, ..snapshot });
             steps.clear();
         }
     }
@@ -168,7 +169,6 @@ impl Past {
             lending: lending(steps, seconds, subject),
             lateness_us: lateness,
             noise_us: subject.noise_us,
-            connections: 0,
             events: self.events(last, &drives),
             points: Points {
                 begin_seconds: begin,
@@ -176,6 +176,7 @@ impl Past {
                 drives: (0..count).map(|drive| points(of_drive(drive))).collect(),
             },
             drives,
+            ..Snapshot::default()
         }
     }
 
@@ -296,6 +297,7 @@ fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subjec
         mapping_miss_ratio: last.misses,
         redirected_share: *redirected,
         wear_percent: 100.0 * health.erases_mean / subject.endurance_erases.max(1.0),
+        // No block is retired in this model: all of the spare is left.
         spare_percent: 100.0,
         queue_depth: last.depth,
         totals: DriveTotals {

@@ -93,6 +93,7 @@ pub struct Cabin<'a> {
     exports: &'a [Export],
     changed: bool,
     ports: Vec<(SocketAddr, bool)>,
+    fronts: &'a [Box<dyn FrontEnd>],
 }
 
 impl Cabin<'_> {
@@ -107,6 +108,11 @@ impl Cabin<'_> {
     /// Takes the port at `address` away from its front end, or gives it back, after this turn.
     pub fn port(&mut self, address: SocketAddr, up: bool) {
         self.ports.push((address, up));
+    }
+
+    /// Connections of clients, over all front ends.
+    pub fn connections(&self) -> u32 {
+        self.fronts.iter().map(|front| front.connections()).sum()
     }
 
     /// The box, to take figures of.
@@ -393,6 +399,7 @@ impl Engine {
                 exports: &self.exports,
                 changed: false,
                 ports: Vec::new(),
+                fronts: &self.fronts,
             };
             companion.turn(&mut cabin);
             let (changed, ports) = (cabin.changed, cabin.ports);

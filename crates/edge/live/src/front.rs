@@ -209,6 +209,11 @@ pub trait FrontEnd {
         let _ = (drive, desk);
     }
 
+    /// Connections of clients now.
+    fn connections(&self) -> u32 {
+        0
+    }
+
     /// Takes the port at `address` away, or gives it back; returns whether it is one of this front end's.
     ///
     /// Errors: an address that cannot be listened on any more.

@@ -293,6 +293,10 @@ impl FrontEnd for Nbd {
         }
     }
 
+    fn connections(&self) -> u32 {
+        self.connections.iter().flatten().count() as u32
+    }
+
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
         for export in (0..self.drives.len()).filter(|&export| self.drives[export] == drive).collect::<Vec<_>>() {
             self.gone[export] = true;

@@ -258,6 +258,10 @@ impl FrontEnd for NvmeTcp {
         self.target.deadline().map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000))
     }
 
+    fn connections(&self) -> u32 {
+        self.connections.iter().flatten().count() as u32
+    }
+
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
         let Some(subsystem) = self.subsystem_of(drive) else { return };
         self.target.set_away(subsystem, true);
