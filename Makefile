@@ -2,11 +2,13 @@
 
 CARGO ?= cargo
 FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
+# How long `make fuzz` stays at each of its targets.
+FUZZ_SECONDS ?= 3600
 # A trace file to drive the demo with; without it the workloads are generated.
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults planted bench lint docs web lint-web test-web test-live
+.PHONY: help demo test faults planted fuzz bench lint docs web lint-web test-web test-live
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -29,6 +31,11 @@ faults: ## break a small box at a million points, and see that nothing acknowled
 
 planted: ## break the recovery on purpose, and see that the faults find each bug
 	$(CARGO) xtask planted
+
+fuzz: ## any bytes through every decoder and through a whole connection, an hour each or FUZZ_SECONDS (needs nightly and cargo-fuzz)
+	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats; do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
+	done
 
 bench: ## speed and memory of the simulator, with a hash of its results
 	$(CARGO) run --release --quiet -p flashyard-cli --bin flashyard-bench

@@ -62,6 +62,24 @@ fn every_command_of_blocks_does_what_it_says() {
 }
 
 #[test]
+fn ranges_to_deallocate_outside_the_namespace_are_refused_whole() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    world.write(1, &[7; 4096]);
+    for (lba, blocks) in [(1023, 2), (1 << 32, 1), ((1 << 32) + 1, 1), (u64::MAX, 1), (0, u32::MAX)] {
+        let ranges: Vec<u8> = [range(1, 1), range(lba, blocks)]
+            .iter()
+            .flat_map(|range| DsmRange::new(*range).as_bytes().to_vec())
+            .collect();
+        let trim =
+            NvmCommand::DatasetManagement { ranges: 2, deallocate: true, integral_read: false, integral_write: false };
+        let status = world.run(1, trim, ranges, 0).0;
+        assert_eq!((status.code(), status.forbids_retry()), (Status::LBA_OUT_OF_RANGE, true), "{lba} {blocks}");
+    }
+    assert_eq!(world.read(1, 1), [7; 4096]);
+}
+
+#[test]
 fn what_is_outside_the_namespace_is_refused() {
     let mut world = World::new(Limits::default(), |_| ());
     world.connect();

@@ -4,7 +4,7 @@ use super::directory::Target;
 use super::session::{Plan, QueueKind, Session, direction_of};
 use super::slots::Work;
 use flashyard_nvme::log::AnaState;
-use flashyard_nvme::nvm::{Direction, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Sqe, Status};
 
@@ -61,7 +61,7 @@ impl Session {
             AnaState::PersistentLoss => return Err(Status::ANA_PERSISTENT_LOSS),
             AnaState::Change => return Err(Status::ANA_TRANSITION),
         }
-        let is_outside = |range: flashyard_nvme::nvm::BlockRange| range.end().is_none_or(|end| end > namespace.blocks);
+        let is_outside = |range: BlockRange| range.end().is_none_or(|end| end > namespace.blocks);
         if operation.range().is_some_and(is_outside) {
             return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
         }
@@ -82,5 +82,13 @@ impl Session {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
         Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
+    }
+
+    /// Whether all ranges of a Dataset Management command lie in the namespace. They come as data, after the plan.
+    pub(super) fn ranges_fit(&self, target: &mut Target, nsid: u32, ranges: &[u8]) -> bool {
+        let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
+        let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
+        let Some(namespace) = namespace else { return false };
+        DsmRange::decode_all(ranges).all(|range| range.range().end().is_some_and(|end| end <= namespace.blocks))
     }
 }

@@ -6,7 +6,7 @@ use super::directory::{SessionId, Target};
 use super::slots::{Slot, Slots, Tag, Work};
 use super::{CloseReason, Command, Effects};
 use flashyard_nvme::log::ErrorEntry;
-use flashyard_nvme::nvm::Direction;
+use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
     ADMIN_CAPSULE_DATA_BYTES, Alignment, DataDigest, DataHeader, Digests, Event, FatalError, FatalStatus, Framer,
@@ -409,11 +409,15 @@ impl Session {
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
-            if let flashyard_nvme::nvm::NvmCommand::DatasetManagement { ranges, .. } = operation {
-                payload.truncate(usize::from(ranges) * flashyard_nvme::nvm::DsmRange::BYTES);
+            let (data_bytes, nsid) = (slot.expected, slot.nsid);
+            if let NvmCommand::DatasetManagement { ranges, .. } = operation {
+                payload.truncate(usize::from(ranges) * DsmRange::BYTES);
+                if !self.ranges_fit(target, nsid, &payload) {
+                    effects.output.give(payload);
+                    self.refuse(tag, Status::LBA_OUT_OF_RANGE.do_not_retry(), effects);
+                    return;
+                }
             }
-            let data_bytes = slot.expected;
-            let nsid = slot.nsid;
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
             effects.commands.push(Command { tag, subsystem, nsid, operation, data_bytes, payload });
             return;
@@ -431,6 +435,14 @@ impl Session {
                 let status = failure.unwrap_or(Status::INTERNAL);
                 self.respond(slot.command_id, Answer { status, result: 0 }, effects);
             }
+        }
+    }
+
+    /// Answers a command that the backend does not hear of.
+    fn refuse(&mut self, tag: Tag, status: Status, effects: &mut Effects) {
+        if let Some(slot) = self.slots.remove(tag) {
+            effects.output.give(slot.payload);
+            self.respond(slot.command_id, Answer { status, result: 0 }, effects);
         }
     }
 
