@@ -1,5 +1,6 @@
 //! The controller's side.
 
+mod abort;
 mod admin;
 mod auth;
 mod config;
@@ -29,6 +30,9 @@ pub struct Effects {
     pub output: Output,
     /// Commands for the backend, in the order in which their data was complete. The caller takes them out.
     pub commands: Vec<Command>,
+    /// Commands at the backend that the host wants back. The caller takes them out, completes those that it can take
+    /// back with [`flashyard_nvme::Status::ABORT_REQUESTED`], and calls [`Session::abort_tried`] for each.
+    pub aborts: Vec<Tag>,
     /// The connection is to be closed once `output` is sent.
     pub close: Option<CloseReason>,
 }

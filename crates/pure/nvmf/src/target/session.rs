@@ -30,7 +30,9 @@ pub struct Session {
     /// R2Ts of a command outstanding at once.
     transfers_outstanding: u32,
     pub(super) queue: Queue,
-    slots: Slots,
+    pub(super) slots: Slots,
+    /// Abort commands about commands of this connection that are not settled.
+    pub(super) aborts_open: usize,
     sink: Sink,
 }
 
@@ -117,6 +119,7 @@ impl Session {
                 dialogue: None,
             },
             slots: Slots::default(),
+            aborts_open: 0,
             sink: Sink::Discard,
             id: target.new_session(),
             port,
@@ -173,6 +176,7 @@ impl Session {
         if !status.is_success() {
             self.log_error(target, &slot, status);
         }
+        self.note_end(target, slot.command_id, status);
         if is_read && status.is_success() {
             self.send_data(slot.command_id, payload, !self.queue.has_flow_control, effects);
             if !self.queue.has_flow_control {
@@ -189,11 +193,12 @@ impl Session {
         if self.phase == Phase::Closed || self.queue.kind == QueueKind::Unconnected {
             return;
         }
-        if self.controller(target).is_none() {
+        if self.is_orphan(target) {
             self.phase = Phase::Closed;
             effects.close = Some(CloseReason::ControllerEnded);
             return;
         }
+        self.hear_of_aborts(target, effects);
         self.send_events(target, effects);
     }
 
@@ -209,6 +214,7 @@ impl Session {
         match self.queue.kind {
             QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
             QueueKind::Io(_) => {
+                self.give_up_aborts(target);
                 if let Some(controller) = self.controller(target) {
                     controller.io_sessions.retain(|(_, session)| *session != id);
                 }
@@ -225,6 +231,11 @@ impl Session {
         }
         let (index, serial) = self.queue.controller;
         target.controllers.get_mut(index)?.as_mut().filter(|controller| controller.serial == serial)
+    }
+
+    /// Whether its controller has ended, and it has not.
+    fn is_orphan(&self, target: &mut Target) -> bool {
+        self.queue.kind != QueueKind::Unconnected && self.controller(target).is_none()
     }
 
     fn on_event(
@@ -286,6 +297,12 @@ impl Session {
             return Err(FatalError::SEQUENCE);
         }
         let command_id = sqe.command_id.get();
+        if self.is_orphan(target) {
+            self.respond(command_id, Answer { status: Status::CONTROLLER_PATHING, result: 0 }, effects);
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::ControllerEnded);
+            return Ok(());
+        }
         let planned = match self.queue.kind {
             QueueKind::Io(_) if sqe.opcode != Sqe::FABRICS => self.plan_nvm(target, &sqe),
             _ => self.plan_here(target, &sqe),
@@ -429,12 +446,13 @@ impl Session {
             (_, failure) => {
                 effects.output.give(slot.payload);
                 let status = failure.unwrap_or(Status::INTERNAL);
+                self.note_end(target, slot.command_id, status);
                 self.respond(slot.command_id, Answer { status, result: 0 }, effects);
             }
         }
     }
 
-    /// Sends what a command that was answered here comes to; `None` is an event request, which waits.
+    /// Sends what a command that was answered here comes to; `None`: the answer comes later.
     fn finish(
         &mut self,
         target: &mut Target,
@@ -464,11 +482,21 @@ impl Session {
         self.send_events(target, effects);
     }
 
-    /// Completes event requests as far as there are events.
+    /// Completes event requests as far as there are events, and other admin commands that have waited.
     fn send_events(&mut self, target: &mut Target, effects: &mut Effects) {
+        while let Some((command_id, answer)) = self.next_answer(target) {
+            self.respond(command_id, answer, effects);
+        }
         while let Some((command_id, event)) = self.next_event(target) {
             self.respond(command_id, Answer::result(u64::from(event.encode())), effects);
         }
+    }
+
+    fn next_answer(&self, target: &mut Target) -> Option<(u16, Answer)> {
+        if self.queue.kind != QueueKind::Admin {
+            return None;
+        }
+        self.controller(target)?.answers.pop_front()
     }
 
     fn next_event(&self, target: &mut Target) -> Option<(u16, flashyard_nvme::event::AsyncEvent)> {
