@@ -88,12 +88,16 @@ case_auth() {
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
 # A drive is pulled and put back, again and again, at random, while the client verifies what it reads.
-broken() { # SECONDS COMMAND-TO-BREAK COMMAND-TO-MEND
+broken() { # COMMAND-TO-BREAK COMMAND-TO-MEND: every 1 to 5 seconds
+    rm -f "$work/broken"
     (
         started || exit 1
+        count=0
         while [ ! -e "$work/out/finished" ] && kill -0 "$pid" 2>/dev/null; do
             sleep $((1 + RANDOM % 4))
             eval "$1"
+            count=$((count + 1))
+            echo "$count" >"$work/broken"
             sleep 0.$((RANDOM % 10))
             eval "$2"
         done
@@ -147,6 +151,8 @@ case_soak() {
     boot verify "${SOAK_SECONDS:-1800}"
     local result=$?
     kill "$breaker" 2>/dev/null
+    echo "-- $(cat "$work/broken") pulls and power cuts in ${SOAK_SECONDS:-1800} s"
+    grep -E 'timeout request|I/O error|verify:' "$work/out/dmesg.log" "$work/out/console.log" | head -5
     return $result
 }
 

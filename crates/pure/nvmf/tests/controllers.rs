@@ -125,7 +125,7 @@ fn discovery_shows_what_the_host_may_connect_to_at_every_port() {
 
 #[test]
 fn connects_are_refused_with_what_is_wrong() {
-    let refused = |change: fn(&mut flashyard_nvmf::initiator::InitiatorConfig)| {
+    let refused = |change: fn(&mut initiator::InitiatorConfig)| {
         let mut world = World::new(Limits::default(), change);
         let admin = world.open(1, None);
         world.links[admin].host_effects.failure.clone()
@@ -286,7 +286,7 @@ fn payload_travels_in_the_same_few_buffers() {
 }
 
 /// Sends a read of a block without letting the backend see it; what the target hands out is kept.
-fn read_under_way(world: &mut World, block: u64) -> Vec<flashyard_nvmf::target::Command> {
+fn read_under_way(world: &mut World, block: u64) -> Vec<target::Command> {
     let range = BlockRange { lba: block, blocks: 1 };
     let link = &mut world.links[1];
     link.host
