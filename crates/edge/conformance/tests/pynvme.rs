@@ -1,7 +1,7 @@
 //! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, against a box that we serve.
 //!
-//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages; says what is missing and passes
-//! without it.
+//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them; says what
+//! is missing and passes without it.
 
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
@@ -91,6 +91,7 @@ fn prepare(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     if pages.trim().parse::<u32>().unwrap_or(0) < HUGE_PAGES {
         return Err(format!("fewer than {HUGE_PAGES} huge pages: sysctl -w vm.nr_hugepages={HUGE_PAGES}"));
     }
+    huge_pages().ok_or("no file system of huge pages: mount -t hugetlbfs none /dev/hugepages")?;
     std::fs::create_dir_all(home).map_err(|error| error.to_string())?;
     let python = home.join("venv/bin/python");
     let module = home.join(format!("pynvme-{VERSION}"));
@@ -141,9 +142,17 @@ fn serve<R: Send>(client: impl FnOnce(SocketAddr) -> R + Send) -> R {
     })
 }
 
+/// Where huge pages are files.
+fn huge_pages() -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let is_it = |line: &&str| line.split(' ').nth(2) == Some("hugetlbfs");
+    mounts.lines().find(is_it).and_then(|line| line.split(' ').nth(1)).map(PathBuf::from)
+}
+
 /// Files of huge pages that the module leaves behind.
 fn maps() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("/dev/hugepages").into_iter().flatten().flatten();
+    let directory = huge_pages().and_then(|path| std::fs::read_dir(path).ok());
+    let entries = directory.into_iter().flatten().flatten();
     let name_fits = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("spdk"));
     entries.map(|entry| entry.path()).filter(name_fits).collect()
 }
