@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const VERSION: &str = "2.3.2";
 const HUGE_PAGES: u32 = 256;
 
-/// Discovers, connects, uses every command that the module has a word for, one unknown command, and a load that checks
-/// what it reads.
+/// Discovers, connects, uses the commands that the module has a word for, an unknown one, and a load that checks what it
+/// reads.
 const SCRIPT: &str = r#"
 import sys, nvme
 
 def note(name, value):
     print('=', name, value, flush=True)
 
-if __name__ == '__main__':  # the load starts another process with this file
+if __name__ == '__main__':
     c = nvme.Controller(nvme.Pcie('127.0.0.1', int(sys.argv[1])))
     n = nvme.Namespace(c, 1)
     q = nvme.Qpair(c, 64)
@@ -35,15 +35,24 @@ if __name__ == '__main__':  # the load starts another process with this file
     n.read(q, b, 8, 1).waitdone()
     n.flush(q).waitdone()
     n.write_zeroes(q, 16, 1).waitdone()
-    note('smart', c.getlogpage(2, b, 512) is not None and c.waitdone() is None)
+    c.getlogpage(2, b, 512).waitdone()
+    note('kelvin', b.data(2, 1))
     statuses = []
     def seen(cdw0, status):  # a lambda in the call would not live long enough
         statuses.append(status >> 1 & 0x7ff)
     c.send_cmd(0xC1, nsid=1, cb=seen).waitdone()
     note('unknown', statuses)
-    r = n.ioworker(io_size=1, lba_align=1, qdepth=16, read_percentage=50, time=3).start().close()
-    note('requests', r.io_count_read + r.io_count_write)
-    note('error', r.error)
+    # The module marks each block that it writes, and compares what it reads. Its own load knows port 4420 only.
+    buffers = [nvme.Buffer(4096) for _ in range(16)]
+    for turn in range(100):
+        blocks = [(turn * 37 + place * 61) % 2000 for place in range(16)]
+        for block, buffer in zip(blocks, buffers):
+            n.write(q, buffer, block, 1)
+        q.waitdone(16)
+        for block, buffer in zip(blocks, buffers):
+            n.read(q, buffer, block, 1)
+        q.waitdone(16)
+    note('turns', turn + 1)
 "#;
 
 /// The module asserts four processors, and takes its mask of cores from the next call of the same function.
@@ -181,6 +190,5 @@ fn the_host_of_spdk_discovers_connects_and_reads_what_it_wrote() {
     println!("{seen:?}");
     assert!(seen["model"].contains("flashyard"), "{text}");
     // Generic status 1: invalid command opcode.
-    assert_eq!((seen["smart"], seen["unknown"], seen["error"]), ("True", "[1]", "0"), "{text}");
-    assert!(seen["requests"].parse::<u64>().is_ok_and(|requests| requests > 100), "{text}");
+    assert_eq!((seen["kelvin"], seen["unknown"], seen["turns"]), ("298", "[1]", "100"), "{text}");
 }

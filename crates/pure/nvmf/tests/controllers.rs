@@ -346,6 +346,28 @@ fn a_command_that_goes_on_is_not_aborted_and_the_host_hears_that() {
 }
 
 #[test]
+fn a_write_that_waits_for_its_data_is_aborted_and_its_data_taken_in_for_nothing() {
+    let mut world = connected();
+    let range = BlockRange { lba: 8, blocks: 16 };
+    let link = &mut world.links[1];
+    let write = NvmCommand::Write { range, fua: false };
+    link.host.submit(77, 1, write, vec![9; 65_536], 0, &mut link.host_effects).expect("the queue has room");
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    // The answer asks for data and does not reach the host yet.
+    let asks = world::drain(&mut link.effects.output, usize::MAX);
+    assert!(!asks.is_empty() && link.effects.commands.is_empty());
+    abort(&mut world, 1, 0);
+    assert_eq!(outcome(&mut world), Some(0));
+    let link = &mut world.links[1];
+    link.host.receive(&asks, &mut link.host_effects);
+    world.settle();
+    let done = world.links[1].host_effects.completions.pop().expect("it has ended");
+    assert_eq!((done.token, done.status.code()), (77, Status::ABORT_REQUESTED));
+    assert_eq!(world.read(8, 1), [0; 4096]);
+}
+
+#[test]
 fn what_is_not_there_is_not_aborted_and_what_waits_at_the_controller_is() {
     let mut world = connected();
     for (queue, command_id) in [(1, 0), (1, 9), (7, 0), (0, 31)] {

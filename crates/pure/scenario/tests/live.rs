@@ -31,7 +31,8 @@ fn scenario() -> Scenario {
 
 fn scenario_with(settings: &[&str]) -> Scenario {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
-    let settings: Vec<String> = ["drive.filled=0.9"].iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    let settings: Vec<String> =
+        ["drive.filled=0.9"].iter().chain(settings).map(|&setting| setting.to_owned()).collect();
     resolve(text, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario
 }
 
@@ -159,7 +160,8 @@ impl Clients {
         match movement {
             Movement::Opened { .. } => {}
             Movement::Written { tag, place, logical, slot, .. } => {
-                let asked = self.under_way.get(&tag).or(self.dropped.get(&tag)).expect("only what was asked for writes");
+                let asked =
+                    self.under_way.get(&tag).or(self.dropped.get(&tag)).expect("only what was asked for writes");
                 assert_eq!(logical, asked.ask.first + place);
                 assert_eq!(media.insert(slot.get(), asked.stamp), None, "a slot is written once between erases");
             }

@@ -10,8 +10,8 @@ use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
 use flashyard_systems::jbof::Answer;
-use std::io;
 use peer::Peer;
+use std::io;
 use stream::Listener;
 
 pub use stream::NbdAddress;

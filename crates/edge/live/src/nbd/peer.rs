@@ -30,7 +30,8 @@ impl Peer {
 
     /// Sends what waits, as far as the socket takes it; returns whether the connection is over.
     pub(super) fn send(&mut self) -> bool {
-        let said_everything = self.connection.send(&mut Replies { bytes: &mut self.output.bytes, sent: &mut self.sent });
+        let said_everything =
+            self.connection.send(&mut Replies { bytes: &mut self.output.bytes, sent: &mut self.sent });
         if said_everything {
             self.output.bytes.clear();
             self.sent = 0;

@@ -4,7 +4,7 @@
 //! ([`Session::poll`]), the backend tries to take it back, and says when it has tried ([`Session::abort_tried`]).
 //!
 //! Source: NVM Express Base 2.0, 5.1: bit 0 of the result is zero when the command was aborted, and then the aborted
-//! command has been completed before.
+//! command has been completed before; here but for one that still waits for its data.
 
 use super::Effects;
 use super::directory::{SessionId, Target};
@@ -65,8 +65,11 @@ impl Session {
             match self.slots.find(victim) {
                 None => self.settle_aborts(target, victim, false),
                 Some((tag, slot)) if slot.is_submitted => effects.aborts.push(tag),
-                // Its data is under way and has to be taken in, though for nothing.
-                Some((_, slot)) => slot.failure = Some(Status::ABORT_REQUESTED),
+                Some((_, slot)) => {
+                    // Its data has to be taken in, though for nothing, and the host may not send it before it knows.
+                    slot.failure = Some(Status::ABORT_REQUESTED);
+                    self.settle_aborts(target, victim, true);
+                }
             }
         }
     }

@@ -77,7 +77,8 @@ impl Slots {
     /// The command that the host gave this identifier.
     pub(super) fn find(&mut self, command_id: u16) -> Option<(Tag, &mut Slot)> {
         let places = (0..).zip(&mut self.places);
-        places.filter_map(|(index, (generation, slot))| Some((Tag { index, generation: *generation }, slot.as_mut()?)))
+        places
+            .filter_map(|(index, (generation, slot))| Some((Tag { index, generation: *generation }, slot.as_mut()?)))
             .find(|(_, slot)| slot.command_id == command_id)
     }
 
