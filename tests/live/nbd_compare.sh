@@ -38,10 +38,10 @@ nbdkit() {
     export_name=
 }
 
-# NAME URI RW BLOCK DEPTH FIELD: a figure of fio's terse output.
-measure() {
+# A figure of fio's terse output, among whose lines the engine says something too.
+measure() { # URI RW BLOCK DEPTH FIELD
     fio --name=job --ioengine=nbd --uri="$1" --rw="$2" --bs="$3" --iodepth="$4" --size=$size --time_based --runtime="$seconds" \
-        --ramp_time=0.5 --minimal 2>"$work/fio.log" | cut -d';' -f"$5"
+        --ramp_time=1 --minimal 2>"$work/fio.log" | grep '^3;' | cut -d';' -f"$5"
 }
 
 printf '%-12s %12s %12s %12s %14s %14s\n' server 'read d1' 'read d32' 'write d32' '128k read d8' '128k write d8'
