@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real clients against `flashyard serve`: the Linux NVMe/TCP host in User-Mode Linux, over a network of its own.
-# usage: run.sh [CASE]...     cases: identify filesystems load reconnect auth multipath pull cuts crash; all but `soak` by default
+# usage: run.sh [CASE]...     cases: identify wire filesystems load reconnect auth multipath pull cuts crash; all but `soak` by default
 # environment: SOAK_SECONDS (of `soak`, 1800), KEEP (do not remove what a failed case leaves)
 #
 # Needs root (network namespace, tap) and the packages that `packages.sh` installs; says so and ends with 77 without them.
@@ -54,6 +54,15 @@ boot() { # SCRIPT ARGUMENT...
 started() { for _ in $(seq 300); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
 
 case_identify() { start && boot identify; }
+# All of `identify` again, and what was said on the wire is read by somebody else.
+case_wire() {
+    local capture=$work/wire.pcap tcpdump
+    start || return 1
+    tcpdump=$($inside "$here/host/wire.sh" begin br0 "$capture") || { echo "SKIPPED: tcpdump is missing"; return 0; }
+    boot identify || return 1
+    command -v tshark >/dev/null || { echo "SKIPPED: tshark is missing, nobody has read the capture"; return 0; }
+    "$here/host/wire.sh" check "$capture" "$tcpdump" && rm -f "$capture" "$capture.log"
+}
 case_filesystems() { start && boot filesystems 32m; }
 case_load() { start --pace off && boot load 2; }
 case_reconnect() { start && boot reconnect; }
@@ -79,12 +88,16 @@ case_auth() {
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
 # A drive is pulled and put back, again and again, at random, while the client verifies what it reads.
-broken() { # SECONDS COMMAND-TO-BREAK COMMAND-TO-MEND
+broken() { # COMMAND-TO-BREAK COMMAND-TO-MEND: every 1 to 5 seconds
+    rm -f "$work/broken"
     (
         started || exit 1
+        count=0
         while [ ! -e "$work/out/finished" ] && kill -0 "$pid" 2>/dev/null; do
             sleep $((1 + RANDOM % 4))
             eval "$1"
+            count=$((count + 1))
+            echo "$count" >"$work/broken"
             sleep 0.$((RANDOM % 10))
             eval "$2"
         done
@@ -138,6 +151,8 @@ case_soak() {
     boot verify "${SOAK_SECONDS:-1800}"
     local result=$?
     kill "$breaker" 2>/dev/null
+    echo "-- $(cat "$work/broken") pulls and power cuts in ${SOAK_SECONDS:-1800} s"
+    grep -E 'timeout request|I/O error|verify:' "$work/out/dmesg.log" "$work/out/console.log" | head -5
     return $result
 }
 
@@ -145,7 +160,7 @@ case_soak() {
 "$here/host/net.sh" up $netns || skip "no network namespace can be made here"
 trap 'stop; "$here/host/net.sh" down $netns' EXIT
 cases=("$@")
-[ ${#cases[@]} -gt 0 ] || cases=(identify filesystems load reconnect auth multipath pull cuts crash)
+[ ${#cases[@]} -gt 0 ] || cases=(identify wire filesystems load reconnect auth multipath pull cuts crash)
 failed=()
 for name in "${cases[@]}"; do
     echo "== $name"

@@ -2,18 +2,26 @@
 . "$(dirname "$0")/common.sh" "$@"
 shift 3
 seconds=${1:-60}
-echo 600 >/sys/module/nvme_core/parameters/io_timeout 2>/dev/null
+# What the client's kernel says, and once in a while how it is, for whoever looks for the cause of a failure.
+dmesg -w >/run/out/dmesg.log 2>&1 &
+while sleep 5; do
+    echo "$(cut -d' ' -f1 /proc/uptime) $(cat /sys/class/nvme/nvme*/state 2>/dev/null) $(cat /proc/loadavg)" >>/run/out/state.log
+done &
 device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5) || fail "connect"
 touch /run/out/started
-end=$((SECONDS + seconds)) round=0
+end=$((SECONDS + seconds)) round=0 verified=0
 while [ $SECONDS -lt $end ]; do
     round=$((round + 1))
     left=$((end - SECONDS))
     timeout $((left + 300)) fio --name=verify --filename="$device" --direct=1 --ioengine=io_uring --iodepth=16 --rw=randrw --rwmixread=30 \
         --bssplit=4k/60:16k/20:64k/20 --blockalign=4k --size=96m --offset=$(((round % 4) * 96))m --verify=crc32c --verify_backlog=512 \
         --randseed=$round --minimal >figures 2>&1 || { tail -20 figures; dmesg | tail -20; fail "round $round of the verification"; }
+    # Every block that a round has written is read and compared in it.
+    verified=$((verified + $(cut -d';' -f47 figures)))
+    echo "$SECONDS s: round $round, $((verified >> 10)) MiB verified" >>/run/out/progress.log
 done
 touch /run/out/finished
-dmesg | grep -c 'Reconnecting' | sed 's/^/-- reconnects seen by the client: /'
-say "$round rounds verified"
+say "$(grep -c 'starting error recovery' /run/out/dmesg.log) losses of the drive seen by the client," \
+    "$(grep -c 'Successfully reconnected' /run/out/dmesg.log) times connected again"
+say "$round rounds, $((verified >> 10)) MiB written and verified, no error"
 disconnect

@@ -36,6 +36,9 @@ const LINGER: Duration = Duration::from_millis(1);
 /// How long the machine is watched before the start.
 const NOISE_SPAN: Duration = Duration::from_millis(20);
 
+/// How often requests that were given up are looked at.
+const RELEASE_PERIOD: Duration = Duration::from_millis(100);
+
 /// Buffers kept for the next writes.
 const SPARE_BUFFERS: usize = 1024;
 
@@ -161,6 +164,9 @@ pub struct Engine {
     heard: Duration,
     pending: Vec<Pending>,
     free: Vec<u32>,
+    /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
+    given_up: Vec<u32>,
+    look_again: Duration,
     inbox: Vec<Inbound>,
     effects: Vec<LiveEffect>,
     spare: Vec<Vec<u8>>,
@@ -197,6 +203,8 @@ impl Engine {
             heard: Duration::ZERO,
             pending: Vec::new(),
             free: Vec::new(),
+            given_up: Vec::new(),
+            look_again: Duration::ZERO,
             inbox: Vec::new(),
             effects: Vec::new(),
             spare: Vec::new(),
@@ -277,6 +285,7 @@ impl Engine {
             self.heard = self.pace.elapsed();
         }
         self.take_in();
+        self.release();
         self.accompany();
         self.follow()?;
         for number in 0..self.fronts.len() {
@@ -502,6 +511,10 @@ impl Engine {
         let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
         self.fronts[pending.front].answered(Answered { tag, answer, data });
         pending.taken = false;
+        if answer == Answer::Dropped {
+            // Its bytes may still be written.
+            return self.given_up.push(token);
+        }
         self.latency.record(at.since(pending.asked));
         self.free.push(token);
         let bytes = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
@@ -519,6 +532,19 @@ impl Engine {
             && self.spare.len() < SPARE_BUFFERS
         {
             self.spare.push(buffer);
+        }
+    }
+
+    /// Lets go of requests that were given up, once nothing can come of them.
+    fn release(&mut self) {
+        if self.given_up.is_empty() || self.pace.elapsed() < self.look_again {
+            return;
+        }
+        self.look_again = self.pace.elapsed() + RELEASE_PERIOD;
+        let world = self.session.world();
+        for token in self.given_up.extract_if(.., |token| !world.keeps(*token)) {
+            self.pending[token as usize].payload = Payload::None;
+            self.free.push(token);
         }
     }
 

@@ -16,6 +16,7 @@
 mod assemble;
 mod channel;
 mod clock;
+mod connection;
 mod engine;
 mod front;
 mod host;

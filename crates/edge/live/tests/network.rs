@@ -113,6 +113,30 @@ fn a_load_of_several_queues_is_served_whole() {
 }
 
 #[test]
+fn a_command_that_waits_is_aborted_and_the_host_is_told_the_truth() {
+    const COMMANDS: u16 = 100;
+    // Slow enough that the last of them wait when the host changes its mind.
+    serve(Tempo::Scaled(0.001), |address, _| {
+        let mut host = host(address, 0, 1);
+        for command in 0..COMMANDS {
+            let write = NvmCommand::Write { range: range(u64::from(command), 1), fua: false };
+            host.send(1, write, vec![7; 4096], 0).expect("it is taken");
+        }
+        let said = (0..COMMANDS).rev().filter(|&id| host.abort(id).expect("an answer")).count();
+        let ended = host.ended(usize::from(COMMANDS)).expect("all of them end");
+        let aborted = ended.iter().filter(|done| done.status.code() == Status::ABORT_REQUESTED).count();
+        assert!(ended.iter().all(|done| done.status.is_success() || done.status.code() == Status::ABORT_REQUESTED));
+        println!("{aborted} of {COMMANDS} were aborted");
+        assert_eq!(said, aborted);
+        assert!(aborted > 0, "none waited");
+        let read = NvmCommand::Read { range: range(0, u32::from(COMMANDS)), fua: false };
+        let found = host.command(1, read, Vec::new(), u32::from(COMMANDS) * 4096).expect("an answer").data;
+        let written = found.chunks(4096).filter(|chunk| chunk.iter().all(|&byte| byte == 7)).count();
+        assert_eq!(written, usize::from(COMMANDS) - aborted, "what was aborted is not written");
+    });
+}
+
+#[test]
 fn a_name_that_is_not_served_is_refused() {
     serve(Tempo::Off, |address, _| {
         let config = InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(9));

@@ -75,6 +75,11 @@ impl<E: Copy> EventQueue<E> {
         self.heap.is_empty()
     }
 
+    /// The events that wait, in no order.
+    pub fn events(&self) -> impl Iterator<Item = &E> {
+        self.heap.iter().map(|entry| &entry.event)
+    }
+
     /// Events inserted since the beginning.
     pub fn inserted(&self) -> u64 {
         self.inserted

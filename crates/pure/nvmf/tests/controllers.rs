@@ -11,10 +11,10 @@ use flashyard_nvme::log::{AnaState, DiscoveryEntry, ErrorEntry, SmartLog, page, 
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{Sqe, Status};
-use flashyard_nvmf::initiator::{ConnectionError, Data};
-use flashyard_nvmf::target::{CloseReason, Figures, Hosts, Limits, Namespace};
+use flashyard_nvmf::initiator::{self, ConnectionError, Data};
+use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Session};
 use flashyard_units::SimSpan;
-use world::{NQN, World, target_config};
+use world::{Link, NQN, World, target_config};
 use zerocopy::FromBytes;
 
 fn connected() -> World {
@@ -125,7 +125,7 @@ fn discovery_shows_what_the_host_may_connect_to_at_every_port() {
 
 #[test]
 fn connects_are_refused_with_what_is_wrong() {
-    let refused = |change: fn(&mut flashyard_nvmf::initiator::InitiatorConfig)| {
+    let refused = |change: fn(&mut initiator::InitiatorConfig)| {
         let mut world = World::new(Limits::default(), change);
         let admin = world.open(1, None);
         world.links[admin].host_effects.failure.clone()
@@ -283,4 +283,145 @@ fn payload_travels_in_the_same_few_buffers() {
         link.host_effects.output.give(done.data);
     }
     assert!(seen.len() <= 3, "{} buffers for one command at a time", seen.len());
+}
+
+/// Sends a read of a block without letting the backend see it; what the target hands out is kept.
+fn read_under_way(world: &mut World, block: u64) -> Vec<target::Command> {
+    let range = BlockRange { lba: block, blocks: 1 };
+    let link = &mut world.links[1];
+    link.host
+        .submit(77, 1, NvmCommand::Read { range, fua: false }, Vec::new(), 4096, &mut link.host_effects)
+        .expect("the queue has room");
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    link.effects.commands.drain(..).collect()
+}
+
+fn abort(world: &mut World, sq_id: u16, command_id: u16) {
+    let link = &mut world.links[0];
+    let entry = AdminCommand::Abort { sq_id, command_id }.encode(0);
+    link.host.submit_entry(88, entry, Data::None, &mut link.host_effects).expect("the queue has room");
+    world.settle();
+}
+
+/// The result of the Abort command, if it has been answered.
+fn outcome(world: &mut World) -> Option<u64> {
+    world.settle();
+    world.links[0].host_effects.completions.pop().map(|done| {
+        assert_eq!((done.token, done.status), (88, Status::SUCCESS));
+        done.result
+    })
+}
+
+#[test]
+fn a_command_that_the_backend_takes_back_is_aborted_and_says_so() {
+    let mut world = connected();
+    let command = read_under_way(&mut world, 3).pop().expect("it goes to the backend");
+    let first_id = 0;
+    abort(&mut world, 1, first_id);
+    assert_eq!(outcome(&mut world), None, "nobody knows yet");
+    let link = &mut world.links[1];
+    assert_eq!(std::mem::take(&mut link.effects.aborts), [command.tag]);
+    link.session.complete(&mut world.target, command.tag, Status::ABORT_REQUESTED, command.payload, &mut link.effects);
+    link.session.abort_tried(&mut world.target, command.tag);
+    assert_eq!(outcome(&mut world), Some(0));
+    let done = world.links[1].host_effects.completions.pop().expect("it has ended");
+    assert_eq!((done.token, done.status.code()), (77, Status::ABORT_REQUESTED));
+}
+
+#[test]
+fn a_command_that_goes_on_is_not_aborted_and_the_host_hears_that() {
+    let mut world = connected();
+    let mut command = read_under_way(&mut world, 3).pop().expect("it goes to the backend");
+    abort(&mut world, 1, 0);
+    let link = &mut world.links[1];
+    link.effects.aborts.clear();
+    link.session.abort_tried(&mut world.target, command.tag);
+    assert_eq!(outcome(&mut world), Some(1));
+    command.payload.resize(4096, 5);
+    let link = &mut world.links[1];
+    link.session.complete(&mut world.target, command.tag, Status::SUCCESS, command.payload, &mut link.effects);
+    world.settle();
+    assert_eq!(world.links[1].host_effects.completions.pop().expect("it has ended").data, [5; 4096]);
+}
+
+#[test]
+fn a_write_that_waits_for_its_data_is_aborted_and_its_data_taken_in_for_nothing() {
+    let mut world = connected();
+    let range = BlockRange { lba: 8, blocks: 16 };
+    let link = &mut world.links[1];
+    let write = NvmCommand::Write { range, fua: false };
+    link.host.submit(77, 1, write, vec![9; 65_536], 0, &mut link.host_effects).expect("the queue has room");
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    // The answer asks for data and does not reach the host yet.
+    let asks = world::drain(&mut link.effects.output, usize::MAX);
+    assert!(!asks.is_empty() && link.effects.commands.is_empty());
+    abort(&mut world, 1, 0);
+    assert_eq!(outcome(&mut world), Some(0));
+    let link = &mut world.links[1];
+    link.host.receive(&asks, &mut link.host_effects);
+    world.settle();
+    let done = world.links[1].host_effects.completions.pop().expect("it has ended");
+    assert_eq!((done.token, done.status.code()), (77, Status::ABORT_REQUESTED));
+    assert_eq!(world.read(8, 1), [0; 4096]);
+}
+
+#[test]
+fn what_is_not_there_is_not_aborted_and_what_waits_at_the_controller_is() {
+    let mut world = connected();
+    for (queue, command_id) in [(1, 0), (1, 9), (7, 0), (0, 31)] {
+        abort(&mut world, queue, command_id);
+        assert_eq!(outcome(&mut world), Some(1), "queue {queue}, command {command_id}");
+    }
+    let requests_for_events = (0..4)
+        .filter(|&command_id| {
+            abort(&mut world, 0, command_id);
+            outcome(&mut world) == Some(0)
+        })
+        .count();
+    assert_eq!(requests_for_events, 1, "the host has one outstanding");
+}
+
+#[test]
+fn a_host_at_work_loses_its_connections_with_the_drive() {
+    let mut world = connected();
+    assert_eq!(world.read(0, 1), [0; 4096]);
+    world.target.set_away(0, true);
+    assert_eq!(world.target.take_orphans().count(), 0);
+    world.settle();
+    assert!(world.links.iter().all(|link| link.effects.close == Some(CloseReason::ControllerEnded)));
+}
+
+/// An admin connection that has come so far: initialized after one exchange, connected after two.
+fn setting_up(exchanges: usize) -> World {
+    let mut world = World::new(Limits::default(), |_| ());
+    let mut host_effects = initiator::Effects::default();
+    let host = initiator::Connection::admin(world.config.clone(), world.now, &mut host_effects);
+    let session = Session::new(&mut world.target, 1);
+    world.links.push(Link { host, host_effects, session, effects: target::Effects::default() });
+    for _ in 0..exchanges {
+        let link = &mut world.links[0];
+        let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+        link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+        let bytes = world::drain(&mut link.effects.output, usize::MAX);
+        link.host.receive(&bytes, &mut link.host_effects);
+    }
+    world
+}
+
+#[test]
+fn a_host_that_sets_a_controller_up_is_answered_before_its_connection_ends() {
+    for exchanges in 2..6 {
+        let mut world = setting_up(exchanges);
+        world.target.set_away(0, true);
+        assert_eq!(world.target.take_orphans().count(), 1);
+        assert_eq!(world.links[0].effects.close, None, "it waits for one more command");
+        // The drive is back sooner than the host sends it: the controller that it knows is gone all the same.
+        world.target.set_away(0, false);
+        world.settle();
+        assert_eq!(world.links[0].effects.close, Some(CloseReason::ControllerEnded));
+        let failure = world.links[0].host_effects.failure.as_ref().expect("it was told");
+        assert!(matches!(failure, ConnectionError::Setup { status, .. } if *status == Status::CONTROLLER_PATHING));
+    }
 }

@@ -26,8 +26,14 @@ impl Files for NoFiles {
 }
 
 fn scenario() -> Scenario {
+    scenario_with(&[])
+}
+
+fn scenario_with(settings: &[&str]) -> Scenario {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
-    resolve(text, "faults", &["drive.filled=0.9".to_owned()], &NoFiles).expect("the scenario is whole").scenario
+    let settings: Vec<String> =
+        ["drive.filled=0.9"].iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    resolve(text, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario
 }
 
 /// A script for the clock on the wall: nothing is due after its time.
@@ -55,6 +61,8 @@ struct Clients {
     session: Session,
     media: Vec<BTreeMap<u32, u64>>,
     under_way: BTreeMap<u32, Asked>,
+    /// Given up; a drive that the driver has lost may still be at it.
+    dropped: BTreeMap<u32, Asked>,
     /// What a read may find of a slot: everything that was written since the last write that was answered before.
     current: BTreeMap<(u16, u32), Vec<u64>>,
     gone: Vec<bool>,
@@ -66,13 +74,18 @@ struct Clients {
 
 impl Clients {
     fn new(journal: bool) -> Self {
-        let world = scenario().live(None).expect("its box can serve");
+        Self::of(&scenario(), journal)
+    }
+
+    fn of(scenario: &Scenario, journal: bool) -> Self {
+        let world = scenario.live(None).expect("its box can serve");
         let drives = world.drives() as usize;
         let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents: None };
         Self {
             session: Session::new(world, journal.then_some(&header)),
             media: vec![BTreeMap::new(); drives],
             under_way: BTreeMap::new(),
+            dropped: BTreeMap::new(),
             current: BTreeMap::new(),
             gone: vec![false; drives],
             tokens: 0,
@@ -147,7 +160,8 @@ impl Clients {
         match movement {
             Movement::Opened { .. } => {}
             Movement::Written { tag, place, logical, slot, .. } => {
-                let asked = &self.under_way[&tag];
+                let asked =
+                    self.under_way.get(&tag).or(self.dropped.get(&tag)).expect("only what was asked for writes");
                 assert_eq!(logical, asked.ask.first + place);
                 assert_eq!(media.insert(slot.get(), asked.stamp), None, "a slot is written once between erases");
             }
@@ -169,27 +183,35 @@ impl Clients {
             }
             Movement::Read { tag, place, slot } => {
                 let payload = if slot.is_some() { media.get(&slot.get()).copied().unwrap_or(0) } else { 0 };
-                let asked = self.under_way.get_mut(&tag).expect("only requests under way read");
-                asked.found[place as usize] = (slot, payload);
+                if let Some(asked) = self.under_way.get_mut(&tag) {
+                    asked.found[place as usize] = (slot, payload);
+                } else {
+                    assert!(self.session.world().keeps(tag), "{tag} reads and is not under way");
+                }
             }
         }
     }
 
     fn answered(&mut self, token: u32, answer: Answer) {
-        let Asked { ask, stamp, found, allowed } = self.under_way.remove(&token).expect("answered once");
+        let asked = self.under_way.remove(&token).expect("answered once");
         self.answered += 1;
+        if answer == Answer::Dropped {
+            self.dropped.insert(token, asked);
+            return;
+        }
+        let Asked { ask, stamp, found, allowed } = asked;
         match ask.operation {
-            Operation::Write | Operation::Trim if answer == Answer::Done => {
+            Operation::Write | Operation::Trim => {
                 for slot in ask.first..ask.first + ask.count {
                     self.current.insert((ask.drive, slot), vec![stamp]);
                 }
             }
-            Operation::Read if answer == Answer::Done => {
+            Operation::Read => {
                 for ((slot, payload), allowed) in found.into_iter().zip(allowed) {
                     assert!(allowed.contains(&payload), "{ask:?} found {payload} at {slot:?}, may find {allowed:?}");
                 }
             }
-            _ => {}
+            Operation::Flush => {}
         }
     }
 
@@ -314,6 +336,83 @@ fn a_request_for_a_drive_that_is_away_is_held_and_can_be_dropped() {
     clients.run_until(later + SimSpan::from_ms(3));
     assert_eq!((clients.answered, clients.gone[2]), (2, false));
     assert!(clients.media[2].values().all(|&stamp| stamp != 1), "what was dropped is not written later");
+}
+
+#[test]
+fn a_request_that_has_not_come_to_the_data_can_be_taken_back_and_one_that_has_is_carried_out() {
+    let mut clients = Clients::new(false);
+    let now = SimTime::ZERO + SimSpan::from_us(50);
+    clients.run_until(now);
+    for block in 0..64 {
+        clients.ask(now, Operation::Write, 0, block, 1);
+    }
+    // The first ones are with the data by now, the last ones wait for a core.
+    let mut later = now;
+    while clients.answered == 0 {
+        later = clients.session.world().next_due().expect("they are under way");
+        clients.run_until(later);
+    }
+    let answered = clients.answered;
+    for token in 0..64 {
+        clients.session.control(later, Control::Drop { token }).expect("dropping is always possible");
+    }
+    clients.follow();
+    let dropped = clients.answered - answered;
+    assert!((1..63).contains(&dropped), "{answered} were answered, {dropped} could be taken back");
+    clients.run_until(later + SimSpan::from_ms(3));
+    assert_eq!(clients.answered, 64);
+    assert_eq!(clients.media[0].values().filter(|&&stamp| stamp > 0).count() as u64, 64 - dropped);
+    // Numbers taken back are used again: nothing of an old request is taken for a new one.
+    for block in 0..64 {
+        clients.ask(later + SimSpan::from_ms(3), Operation::Read, 0, block, 1);
+    }
+    clients.run_until(later + SimSpan::from_ms(9));
+    assert_eq!(clients.answered, 128);
+}
+
+#[test]
+fn what_is_read_is_what_was_written_while_requests_are_taken_back_and_things_break() {
+    for seed in 20..23 {
+        let clients = session(seed, 12_000, SimSpan::from_us(30), false, |clients, now, number, rng| {
+            break_something(clients, now, number, rng);
+            if number % 7 == 6
+                && let Some(&token) = clients.under_way.keys().nth(rng.below(8) as usize)
+            {
+                clients.session.control(now, Control::Drop { token }).expect("dropping is always possible");
+            }
+        });
+        assert_eq!(u64::from(clients.tokens), clients.answered);
+    }
+}
+
+#[test]
+fn numbers_of_requests_that_were_given_up_are_used_again() {
+    let numbers = |requests| {
+        let mut numbers = 0;
+        session(30, requests, SimSpan::from_us(30), false, |clients, now, number, rng| {
+            break_something(clients, now, number, rng);
+            numbers = clients.session.world().numbers();
+        });
+        numbers
+    };
+    let (short, long) = (numbers(4_000), numbers(24_000));
+    assert!(long <= 2 * short, "{short} numbers for 4,000 requests, {long} for 24,000");
+}
+
+#[test]
+fn a_command_longer_than_the_time_out_is_carried_out_in_the_end() {
+    let scenario = scenario_with(&["harvest.io_timeout=\"20 us\""]);
+    let mut clients = Clients::of(&scenario, false);
+    let now = SimTime::ZERO + SimSpan::from_us(50);
+    clients.run_until(now);
+    for block in 0..16 {
+        clients.ask(now, Operation::Write, 1, 32 * block, 32);
+    }
+    clients.run_until(now + SimSpan::from_ms(200));
+    assert_eq!(clients.answered, 16);
+    clients.ask(now + SimSpan::from_ms(200), Operation::Flush, 1, 0, 0);
+    clients.run_until(now + SimSpan::from_ms(400));
+    assert_eq!(clients.answered, 17);
 }
 
 #[test]

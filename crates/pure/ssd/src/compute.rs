@@ -75,6 +75,13 @@ impl ComputeEnd {
         self.jobs
     }
 
+    /// The tags of jobs that wait or run.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = u32> + '_ {
+        let running = (0..self.cores()).filter(|core| self.idle >> core & 1 == 0);
+        let running = running.map(|core| self.running[core as usize]);
+        self.queues.iter().flat_map(|queue| queue.jobs.iter().map(|job| job.tag)).chain(running)
+    }
+
     /// Jobs waiting for a core.
     pub fn waiting(&self) -> u32 {
         self.waiting

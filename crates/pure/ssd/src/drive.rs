@@ -121,6 +121,11 @@ impl Drive {
         &self.data.config
     }
 
+    /// The tags of all jobs and commands that the drive has, and perhaps of some that it had.
+    pub fn tags(&self) -> impl Iterator<Item = u32> + '_ {
+        self.compute.tags().chain(self.data.active.iter().map(|active| active.spec.tag))
+    }
+
     /// The firmware job of a command with `slices` slices.
     #[inline]
     pub fn firmware_job(&self, tag: u32, slices: u32) -> Job {

@@ -5,9 +5,10 @@ mod load;
 
 pub use load::{HostLoad, HostReport, Pattern, run_host_load};
 
+use flashyard_nvme::admin::AdminCommand;
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvmf::initiator::{
-    Completion, Connection, ConnectionError, ControllerInfo, Effects, InitiatorConfig, Token,
+    Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
 use flashyard_units::{SimSpan, SimTime};
 use std::io::{self, IoSlice, Read, Write};
@@ -193,5 +194,28 @@ impl Host {
             return Ok(());
         }
         queue.send()
+    }
+
+    /// Asks for the end of the command that the first queue has under `command_id`; returns whether it was aborted.
+    ///
+    /// Errors: the connection fails, or no answer comes.
+    pub fn abort(&mut self, command_id: u16) -> Result<bool, HostError> {
+        // The admin queue is not the first I/O queue: neither has the other's completions.
+        let entry = AdminCommand::Abort { sq_id: 1, command_id }.encode(0);
+        let admin = &mut self.admin;
+        let submitted = admin.machine.submit_entry(0, entry, Data::None, &mut admin.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
+        let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
+        Ok(done.status.is_success() && done.result & 1 == 0)
+    }
+
+    /// Waits for `count` of the commands that were sent.
+    ///
+    /// Errors: the connection fails, or they do not come.
+    pub fn ended(&mut self, count: usize) -> Result<Vec<Completion>, HostError> {
+        let queue = &mut self.queues[0];
+        queue.wait(self.patience, |queue| queue.effects.completions.len() >= count)?;
+        Ok(std::mem::take(&mut queue.effects.completions))
     }
 }

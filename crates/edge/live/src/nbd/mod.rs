@@ -2,24 +2,22 @@
 //!
 //! NBD has no word for a drive that goes away: its connections are closed, and clients that know how connect again.
 
+mod peer;
 mod stream;
 
 use crate::front::{Answered, Desk, FrontEnd, Payload, Request as Ask};
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_nbd::{ErrorCode, Export, Kind, Output, REPLY_BYTES, Request, Session, reply_header};
+use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
 use flashyard_systems::jbof::Answer;
-use std::io::{self, Read, Write};
-use stream::{Listener, Stream};
+use peer::Peer;
+use std::io;
+use stream::Listener;
 
 pub use stream::NbdAddress;
 
 /// Bytes read from a socket at once.
 const READ_BYTES: usize = 256 * 1024;
-/// Reads of one turn at most.
-const READS_MAX: u32 = 8;
-/// Nothing more is read while so many bytes wait to be sent.
-const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// Buffers of payload kept for the next writes of a connection.
 const SPARE_BUFFERS: usize = 64;
 
@@ -30,7 +28,7 @@ pub struct Nbd {
     /// Drive of each export.
     drives: Vec<u16>,
     gone: Vec<bool>,
-    connections: Vec<Option<Connection>>,
+    peers: Vec<Option<Peer>>,
     readable: Vec<usize>,
     dirty: Vec<usize>,
     works: Vec<Option<Work>>,
@@ -39,18 +37,6 @@ pub struct Nbd {
     abandoned: usize,
     to_flush: Vec<usize>,
     buffer: Vec<u8>,
-}
-
-struct Connection {
-    stream: Stream,
-    session: Session,
-    output: Output,
-    /// Bytes of `output` that are sent.
-    sent: usize,
-    is_full: bool,
-    has_ended: bool,
-    is_new: bool,
-    under_way: usize,
 }
 
 #[derive(Debug)]
@@ -76,7 +62,7 @@ impl Nbd {
             exports: drives.iter().map(export).collect(),
             drives: drives.iter().map(|(_, drive, _)| *drive).collect(),
             gone: vec![false; drives.len()],
-            connections: Vec::new(),
+            peers: Vec::new(),
             readable: Vec::new(),
             dirty: Vec::new(),
             works: Vec::new(),
@@ -94,29 +80,18 @@ impl Nbd {
 
     fn accept(&mut self, desk: &mut Desk<'_>) {
         while let Some(mut stream) = self.listener.accept() {
-            let place = match self.connections.iter().position(Option::is_none) {
+            let place = match self.peers.iter().position(Option::is_none) {
                 Some(place) => place,
                 None => {
-                    self.connections.push(None);
-                    self.connections.len() - 1
+                    self.peers.push(None);
+                    self.peers.len() - 1
                 }
             };
             if let Err(error) = stream.register(desk.registry(), desk.token(place + 1)) {
                 tracing::warn!(%error, "a connection cannot be taken");
                 continue;
             }
-            let mut output = Output::default();
-            let session = Session::new(&mut output);
-            self.connections[place] = Some(Connection {
-                stream,
-                session,
-                output,
-                sent: 0,
-                is_full: false,
-                has_ended: false,
-                is_new: true,
-                under_way: 0,
-            });
+            self.peers[place] = Some(Peer::new(stream));
             self.readable.push(place);
             self.dirty.push(place);
         }
@@ -124,24 +99,24 @@ impl Nbd {
 
     /// Reads what has come; returns whether there may be more.
     fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
-        let Some(connection) = self.connections[place].as_mut() else { return false };
-        if connection.is_new && self.abandoned > 0 {
+        let Some(peer) = self.peers[place].as_mut() else { return false };
+        if peer.connection.is_new() && self.abandoned > 0 {
             return true;
         }
-        let more = connection.read(&self.exports, &mut self.buffer);
+        let more = peer.read(&self.exports, &mut self.buffer);
         // An export whose drive is away lets nobody in.
-        if connection.session.export().is_some_and(|export| self.gone[export]) {
-            connection.has_ended = true;
+        if peer.session.export().is_some_and(|export| self.gone[export]) {
+            peer.connection.end();
         }
-        let mut requests = std::mem::take(&mut connection.output.requests);
+        let mut requests = std::mem::take(&mut peer.output.requests);
         for request in requests.drain(..) {
             self.begin(place, request, desk);
         }
-        if let Some(connection) = self.connections[place].as_mut() {
-            connection.output.requests = requests;
+        if let Some(peer) = self.peers[place].as_mut() {
+            peer.output.requests = requests;
             // The engine keeps the buffers of writes: they come back one by one.
-            if connection.output.spare.len() < SPARE_BUFFERS {
-                connection.output.spare.push(desk.buffer(0));
+            if peer.output.spare.len() < SPARE_BUFFERS {
+                peer.output.spare.push(desk.buffer(0));
             }
         }
         self.dirty.push(place);
@@ -174,11 +149,11 @@ impl Nbd {
         let first = (offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let count = len_bytes / SLOT_BYTES;
         let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count }, payload);
-        let Some(connection) = self.connections[place].as_mut() else { return };
+        let Some(peer) = self.peers[place].as_mut() else { return };
         match asked {
-            Ok(()) => connection.under_way += 1,
+            Ok(()) => peer.under_way += 1,
             Err(_) => {
-                connection.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
+                peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
                 self.works[number] = None;
                 self.free.push(number);
             }
@@ -186,8 +161,8 @@ impl Nbd {
     }
 
     fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(mut connection) = self.connections[place].take() else { return };
-        connection.stream.deregister(desk.registry());
+        let Some(mut peer) = self.peers[place].take() else { return };
+        peer.connection.socket.deregister(desk.registry());
         for number in 0..self.works.len() {
             if let Some(work) = self.works[number].as_mut()
                 && work.place == Some(place)
@@ -215,9 +190,9 @@ impl Nbd {
 
     /// Closes every connection to the drive's export.
     fn close_export(&mut self, export: usize, desk: &mut Desk<'_>) {
-        for place in 0..self.connections.len() {
-            let of_it = |connection: &Connection| connection.session.export() == Some(export);
-            if self.connections[place].as_ref().is_some_and(of_it) {
+        for place in 0..self.peers.len() {
+            let of_it = |peer: &Peer| peer.session.export() == Some(export);
+            if self.peers[place].as_ref().is_some_and(of_it) {
                 self.close(place, desk);
             }
         }
@@ -236,8 +211,8 @@ impl FrontEnd for Nbd {
 
     fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
         let Some(place) = key.checked_sub(1) else { return self.accept(desk) };
-        let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
-        if writable && std::mem::take(&mut connection.is_full) {
+        let Some(peer) = self.peers.get_mut(place).and_then(Option::as_mut) else { return };
+        if writable && peer.connection.take_full() {
             self.dirty.push(place);
         }
         if readable && !self.readable.contains(&place) {
@@ -271,10 +246,10 @@ impl FrontEnd for Nbd {
             return self.to_flush.push(number);
         }
         let Some(Work { place: Some(place), cookie, .. }) = self.end(number) else { return };
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        connection.under_way -= 1;
+        let Some(peer) = self.peers[place].as_mut() else { return };
+        peer.under_way -= 1;
         let error = if answered.answer == Answer::Done { ErrorCode::None } else { ErrorCode::Io };
-        let bytes = &mut connection.output.bytes;
+        let bytes = &mut peer.output.bytes;
         bytes.reserve(REPLY_BYTES + answered.data.len());
         bytes.extend(reply_header(cookie, error));
         if error == ErrorCode::None {
@@ -285,8 +260,8 @@ impl FrontEnd for Nbd {
 
     fn send(&mut self, desk: &mut Desk<'_>) {
         for place in std::mem::take(&mut self.dirty) {
-            if let Some(connection) = self.connections[place].as_mut()
-                && connection.send()
+            if let Some(peer) = self.peers[place].as_mut()
+                && peer.send()
             {
                 self.close(place, desk);
             }
@@ -294,7 +269,7 @@ impl FrontEnd for Nbd {
     }
 
     fn connections(&self) -> u32 {
-        self.connections.iter().flatten().count() as u32
+        self.peers.iter().flatten().count() as u32
     }
 
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
@@ -312,57 +287,5 @@ impl FrontEnd for Nbd {
 
     fn stop(&mut self) {
         self.listener.remove();
-    }
-}
-
-impl Connection {
-    fn read(&mut self, exports: &[Export], buffer: &mut [u8]) -> bool {
-        for _ in 0..READS_MAX {
-            if self.output.closed.is_some() || self.has_ended {
-                return false;
-            }
-            if self.output.bytes.len() - self.sent > UNSENT_BYTES_MAX {
-                return true;
-            }
-            match self.stream.read(buffer) {
-                Ok(0) => self.has_ended = true,
-                Ok(count) => {
-                    self.is_new = false;
-                    self.session.receive(&buffer[..count], exports, &mut self.output);
-                    if count < buffer.len() {
-                        return false;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    tracing::debug!(%error, "connection lost");
-                    self.has_ended = true;
-                }
-            }
-        }
-        true
-    }
-
-    /// Sends what waits, as far as the socket takes it; returns whether the connection is over.
-    fn send(&mut self) -> bool {
-        while self.sent < self.output.bytes.len() && !self.is_full && !self.has_ended {
-            match self.stream.write(&self.output.bytes[self.sent..]) {
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    tracing::debug!(%error, "connection lost");
-                    self.has_ended = true;
-                }
-            }
-        }
-        let said_everything = self.sent == self.output.bytes.len();
-        if said_everything {
-            self.output.bytes.clear();
-            self.sent = 0;
-        }
-        // A client that leaves still gets what it has asked for before.
-        self.has_ended || (self.output.closed.is_some() && said_everything && self.under_way == 0)
     }
 }

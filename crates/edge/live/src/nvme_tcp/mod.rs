@@ -1,22 +1,23 @@
 //! NVMe/TCP: sockets around the machines of `nvmf`.
 //!
 //! Each drive is a subsystem with one namespace of 4 KiB blocks. A drive that goes away takes its controllers with it:
-//! their connections are closed, and hosts that connect are told to try again until it is back.
+//! their connections are closed, and hosts that connect are told to try again until it is back. A host in the middle of
+//! setting a controller up gets its last answer first, as it does not look at the end of a connection before.
 //!
 //! No connection is listened to before everything that closed connections had asked for has come to an end: an old
 //! write must not come after a newer one of the same host.
 
-mod connection;
 mod health;
+mod peer;
 mod ports;
 mod work;
 
 pub use ports::ListenError;
 
 use crate::front::{Answered, Desk, FrontEnd};
-use connection::Connection;
-use flashyard_nvmf::target::{ConfigError, SessionId, Target, TargetConfig};
+use flashyard_nvmf::target::{ConfigError, SessionId, Tag, Target, TargetConfig};
 use flashyard_units::{SimSpan, SimTime};
+use peer::Peer;
 use ports::Ports;
 use std::collections::BTreeMap;
 use std::io;
@@ -26,6 +27,8 @@ use work::{Done, Works};
 
 /// Bytes read from a socket at once.
 const READ_BYTES: usize = 256 * 1024;
+/// A host that is setting up a controller sends its next command sooner than this. [A]
+const ORPHAN_MAX: Duration = Duration::from_secs(5);
 /// How often controllers learn the health of their drives.
 const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 
@@ -36,9 +39,14 @@ pub struct NvmeTcp {
     /// Drive of each subsystem.
     drives: Vec<u16>,
     /// By key less the number of ports.
-    connections: Vec<Option<Connection>>,
+    peers: Vec<Option<Peer>>,
     by_session: BTreeMap<SessionId, usize>,
     works: Works,
+    /// Connections without a controller that may hear of one more command, and when they are closed at the latest.
+    orphans: Vec<(SessionId, Duration)>,
+    /// Commands that hosts want back, and those that the box has been asked to give back in this turn.
+    to_abort: Vec<(SessionId, Tag)>,
+    tried: Vec<(SessionId, Tag)>,
     /// Connections that may have something to read, and those that have something to send.
     readable: Vec<usize>,
     dirty: Vec<usize>,
@@ -67,9 +75,12 @@ impl NvmeTcp {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             drives,
-            connections: Vec::new(),
+            peers: Vec::new(),
             by_session: BTreeMap::new(),
             works: Works::default(),
+            orphans: Vec::new(),
+            to_abort: Vec::new(),
+            tried: Vec::new(),
             readable: Vec::new(),
             dirty: Vec::new(),
             wakes: Vec::new(),
@@ -100,11 +111,11 @@ impl NvmeTcp {
 
     fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
         while let Some(mut socket) = self.ports.accept(port) {
-            let place = match self.connections.iter().position(Option::is_none) {
+            let place = match self.peers.iter().position(Option::is_none) {
                 Some(place) => place,
                 None => {
-                    self.connections.push(None);
-                    self.connections.len() - 1
+                    self.peers.push(None);
+                    self.peers.len() - 1
                 }
             };
             let token = desk.token(self.ports.len() + place);
@@ -113,42 +124,42 @@ impl NvmeTcp {
                 tracing::warn!(%error, "a connection cannot be taken");
                 continue;
             }
-            let connection = Connection::new(socket, &mut self.target, port);
+            let peer = Peer::new(socket, &mut self.target, port);
             tracing::debug!(place, port, "connection");
-            self.by_session.insert(connection.session.id(), place);
-            self.connections[place] = Some(connection);
+            self.by_session.insert(peer.session.id(), place);
+            self.peers[place] = Some(peer);
             self.readable.push(place);
         }
     }
 
     /// Reads what has come, unless this has to wait; returns whether there may be more.
     fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
-        let Some(connection) = self.connections[place].as_mut() else { return false };
-        if connection.is_new() && self.works.any_abandoned() {
+        let Some(peer) = self.peers[place].as_mut() else { return false };
+        if peer.connection.is_new() && self.works.any_abandoned() {
             return true;
         }
-        let more = connection.read(&mut self.target, self.now, &mut self.buffer);
+        let more = peer.read(&mut self.target, self.now, &mut self.buffer);
         self.begin_commands(place, desk);
         self.dirty.push(place);
         more
     }
 
     fn begin_commands(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        let mut commands = std::mem::take(&mut connection.effects.commands);
+        let Some(peer) = self.peers[place].as_mut() else { return };
+        let mut commands = std::mem::take(&mut peer.effects.commands);
         for command in commands.drain(..) {
             let drive = self.drives[command.subsystem];
             self.works.begin(place, drive, command, desk);
             // The engine keeps the buffers of writes: one comes back for each that went.
-            connection.effects.output.give(desk.buffer(0));
+            peer.effects.output.give(desk.buffer(0));
         }
-        connection.effects.commands = commands;
+        peer.effects.commands = commands;
     }
 
     fn complete(&mut self, done: Done) {
         let Done { place, tag, status, payload } = done;
-        if let Some(connection) = self.connections[place].as_mut() {
-            connection.session.complete(&mut self.target, tag, status, payload, &mut connection.effects);
+        if let Some(peer) = self.peers[place].as_mut() {
+            peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
             self.dirty.push(place);
         }
     }
@@ -159,30 +170,65 @@ impl NvmeTcp {
             self.wakes.extend(self.target.take_wakes());
             for session in std::mem::take(&mut self.wakes) {
                 if let Some(&place) = self.by_session.get(&session)
-                    && let Some(connection) = self.connections[place].as_mut()
+                    && let Some(peer) = self.peers[place].as_mut()
                 {
-                    connection.session.poll(&mut self.target, &mut connection.effects);
+                    peer.session.poll(&mut self.target, &mut peer.effects);
+                    self.to_abort.extend(peer.effects.aborts.drain(..).map(|tag| (session, tag)));
                     self.dirty.push(place);
                 }
             }
         }
     }
 
+    fn close_orphans(&mut self, desk: &mut Desk<'_>) {
+        if self.orphans.first().is_none_or(|&(_, until)| until > desk.elapsed()) {
+            return;
+        }
+        for (session, until) in std::mem::take(&mut self.orphans) {
+            match self.by_session.get(&session) {
+                Some(&place) if until <= desk.elapsed() => self.close(place, desk),
+                Some(_) => self.orphans.push((session, until)),
+                None => {}
+            }
+        }
+    }
+
+    /// Asks the box to give back what hosts want aborted.
+    fn abort(&mut self, desk: &mut Desk<'_>) {
+        for (session, tag) in std::mem::take(&mut self.to_abort) {
+            if let Some(&place) = self.by_session.get(&session) {
+                self.works.give_up(place, tag, desk);
+                self.tried.push((session, tag));
+            }
+        }
+    }
+
+    /// The box has given back what it could.
+    fn tell_what_was_aborted(&mut self) {
+        for (session, tag) in std::mem::take(&mut self.tried) {
+            if let Some(&place) = self.by_session.get(&session)
+                && let Some(peer) = self.peers[place].as_mut()
+            {
+                peer.session.abort_tried(&mut self.target, tag);
+            }
+        }
+    }
+
     fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(mut connection) = self.connections[place].take() else { return };
-        tracing::debug!(place, reason = ?connection.effects.close, "connection closed");
-        connection.session.closed(&mut self.target);
-        self.by_session.remove(&connection.session.id());
+        let Some(mut peer) = self.peers[place].take() else { return };
+        tracing::debug!(place, reason = ?peer.effects.close, "connection closed");
+        peer.session.closed(&mut self.target);
+        self.by_session.remove(&peer.session.id());
         self.works.abandon(place, desk);
-        if let Err(error) = desk.registry().deregister(&mut connection.socket) {
+        if let Err(error) = desk.registry().deregister(&mut peer.connection.socket) {
             tracing::debug!(%error, "a socket was not registered");
         }
     }
 
     /// Closes every connection that came through the port.
     fn close_port(&mut self, port: usize, desk: &mut Desk<'_>) {
-        for place in 0..self.connections.len() {
-            if self.connections[place].as_ref().is_some_and(|connection| connection.port == port) {
+        for place in 0..self.peers.len() {
+            if self.peers[place].as_ref().is_some_and(|peer| peer.port == port) {
                 self.close(place, desk);
             }
         }
@@ -201,8 +247,8 @@ impl FrontEnd for NvmeTcp {
 
     fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
         let Some(place) = key.checked_sub(self.ports.len()) else { return self.accept(key, desk) };
-        let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
-        if writable && std::mem::take(&mut connection.is_full) {
+        let Some(peer) = self.peers.get_mut(place).and_then(Option::as_mut) else { return };
+        if writable && peer.connection.take_full() {
             self.dirty.push(place);
         }
         if readable && !self.readable.contains(&place) {
@@ -222,10 +268,12 @@ impl FrontEnd for NvmeTcp {
         // Reading may have accepted nothing, but `readable` is ours alone while it was taken.
         readable.append(&mut self.readable);
         self.readable = readable;
+        self.close_orphans(desk);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
         }
         self.wake();
+        self.abort(desk);
         !self.readable.is_empty()
     }
 
@@ -239,13 +287,14 @@ impl FrontEnd for NvmeTcp {
         while let Some(done) = self.works.take_over() {
             self.complete(done);
         }
+        self.tell_what_was_aborted();
         self.wake();
         let mut dirty = std::mem::take(&mut self.dirty);
         for place in dirty.drain(..) {
             // Answers free places of the queue: commands that waited may go on.
             self.begin_commands(place, desk);
-            if let Some(connection) = self.connections[place].as_mut()
-                && connection.send().is_break()
+            if let Some(peer) = self.peers[place].as_mut()
+                && peer.send().is_break()
             {
                 self.close(place, desk);
             }
@@ -259,7 +308,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn connections(&self) -> u32 {
-        self.connections.iter().flatten().count() as u32
+        self.peers.iter().flatten().count() as u32
     }
 
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
@@ -272,6 +321,8 @@ impl FrontEnd for NvmeTcp {
                 self.close(place, desk);
             }
         }
+        let until = desk.elapsed() + ORPHAN_MAX;
+        self.orphans.extend(self.target.take_orphans().map(|session| (session, until)));
     }
 
     fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {

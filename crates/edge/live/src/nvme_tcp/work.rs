@@ -160,7 +160,7 @@ impl Works {
         work.parts -= 1;
         match answered.answer {
             Answer::Done => work.take(&answered.data),
-            // Seen by nobody but a connection that is closed.
+            // The host wanted it back, or its connection is closed.
             Answer::Dropped => work.status = Status::ABORT_REQUESTED,
         }
         if work.parts > 0 {
@@ -203,13 +203,27 @@ impl Works {
         }
     }
 
+    /// The host wants the command back: gives up what the box has of it.
+    pub(super) fn give_up(&self, place: usize, tag: Tag, desk: &mut Desk<'_>) {
+        let is_it = |work: &Work| (work.place, work.tag) == (Some(place), tag);
+        let found = self.works.iter().position(|work| work.as_ref().is_some_and(is_it));
+        if let Some(number) = found {
+            self.give_up_parts(number, desk);
+        }
+    }
+
+    fn give_up_parts(&self, number: usize, desk: &mut Desk<'_>) {
+        // Some may have been answered: giving those up does nothing.
+        let asked = self.works[number].as_ref().map_or(0, |work| u64::from(work.asked));
+        (0..asked).for_each(|part| desk.give_up(number as u64 * PARTS + part));
+    }
+
     /// The connection at `place` is closed: nobody waits for its commands any more.
     pub(super) fn abandon(&mut self, place: usize, desk: &mut Desk<'_>) {
         for number in 0..self.works.len() {
             let Some(work) = self.works[number].as_mut().filter(|work| work.place == Some(place)) else { continue };
             work.place = None;
             self.abandoned += 1;
-            let asked = u64::from(work.asked);
             if work.parts == 0 {
                 // Between a write and its flush, or over as it began.
                 self.to_flush.retain(|&other| other != number);
@@ -217,8 +231,7 @@ impl Works {
                 self.end(number);
                 continue;
             }
-            // Some may have been answered: giving those up does nothing.
-            (0..asked).for_each(|part| desk.give_up(number as u64 * PARTS + part));
+            self.give_up_parts(number, desk);
         }
     }
 }

@@ -7,7 +7,8 @@ use flashyard_nvme::{Sqe, Status};
 use flashyard_units::SimTime;
 
 impl Session {
-    /// Answers an admin command of the admin queue; `None` is an event request, which waits.
+    /// Answers an admin command of the admin queue; `None`: the answer comes later, as that to an event
+    /// request does.
     pub(super) fn admin(
         &mut self,
         target: &mut Target,
@@ -34,10 +35,12 @@ impl Session {
             }
             AdminCommand::AsyncEventRequest => {
                 controller.event_requests.push_back(sqe.command_id.get());
+                controller.is_at_work = true;
                 return None;
             }
-            // Commands are executed as they come, so that the one to abort is finished or at the backend already.
-            AdminCommand::Abort { .. } => Answer::result(1),
+            AdminCommand::Abort { sq_id, command_id } => {
+                return self.abort(target, sqe.command_id.get(), sq_id, command_id);
+            }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),
             AdminCommand::SetFeatures { save: true, .. } => Answer::refusal(Status::FEATURE_NOT_SAVEABLE),

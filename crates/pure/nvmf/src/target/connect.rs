@@ -27,7 +27,7 @@ fn wrong(parameter: ConnectParameter) -> Answer {
 }
 
 impl Session {
-    /// Answers an admin or a fabrics command; `None` is an event request, which waits.
+    /// Answers an admin or a fabrics command; `None`: the answer comes later.
     pub(super) fn answer(
         &mut self,
         target: &mut Target,
@@ -164,6 +164,9 @@ impl Session {
         let no_controller = wrong(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET));
         let index = usize::from(id).checked_sub(1).ok_or(no_controller)?;
         let subsystem = target.subsystem(nqn, self.port).map(|(index, _)| index);
+        if subsystem.is_some_and(|subsystem| target.is_away(subsystem)) {
+            return Err(Answer { status: Status::CONTROLLER_BUSY, result: 0 });
+        }
         let queues = target.config.limits.io_queues;
         let found = target.controllers.get_mut(index).and_then(Option::as_mut);
         let controller = found.filter(|found| found.subsystem.is_some()).ok_or(no_controller)?;

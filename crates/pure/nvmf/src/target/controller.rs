@@ -1,6 +1,8 @@
 //! State of one controller: configuration, features, events.
 
+use super::abort::Abort;
 use super::directory::SessionId;
+use super::session::Answer;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
@@ -32,8 +34,13 @@ pub(super) struct Controller {
     pub(super) features: Features,
     pub(super) keep_alive: SimSpan,
     pub(super) heard: SimTime,
+    /// Its host has done with setting it up: it reads, writes or waits for events.
+    pub(super) is_at_work: bool,
     /// Command identifiers of Asynchronous Event Requests.
     pub(super) event_requests: VecDeque<u16>,
+    pub(super) aborts: Vec<Abort>,
+    /// Answers to admin commands that had to wait, by command identifier.
+    pub(super) answers: VecDeque<(u16, Answer)>,
     events: VecDeque<AsyncEvent>,
     /// Events that were reported and whose log page has not been read.
     reported: Vec<AsyncEvent>,
@@ -99,7 +106,10 @@ impl Controller {
             features: Features::DEFAULT,
             keep_alive: SimSpan::ZERO,
             heard: now,
+            is_at_work: false,
             event_requests: VecDeque::new(),
+            aborts: Vec::new(),
+            answers: VecDeque::new(),
             events: VecDeque::new(),
             reported: Vec::new(),
             changed: Vec::new(),
@@ -139,6 +149,8 @@ impl Controller {
         self.status = ControllerStatus::default();
         self.features = Features::DEFAULT;
         self.event_requests.clear();
+        self.aborts.clear();
+        self.answers.clear();
         self.events.clear();
         self.reported.clear();
         self.changed.clear();

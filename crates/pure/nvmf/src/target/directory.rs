@@ -27,6 +27,7 @@ pub struct Target {
     sessions: u64,
     nonces: u64,
     wake: Vec<SessionId>,
+    orphans: Vec<SessionId>,
     /// By subsystem: it does not answer.
     away: Vec<bool>,
 }
@@ -48,6 +49,7 @@ impl Target {
             sessions: 0,
             nonces: 0,
             wake: Vec::new(),
+            orphans: Vec::new(),
         })
     }
 
@@ -63,7 +65,7 @@ impl Target {
         for index in 0..self.controllers.len() {
             let of_it = |controller: &Controller| controller.subsystem == Some(subsystem);
             if away && self.controllers[index].as_ref().is_some_and(of_it) {
-                self.end_controller(index);
+                self.lose_controller(index);
             }
         }
     }
@@ -159,6 +161,11 @@ impl Target {
         !self.wake.is_empty()
     }
 
+    /// The connection has something to hear of.
+    pub(super) fn wake(&mut self, session: SessionId) {
+        self.wake.push(session);
+    }
+
     pub(super) fn new_session(&mut self) -> SessionId {
         self.sessions += 1;
         SessionId(self.sessions)
@@ -194,6 +201,26 @@ impl Target {
             self.wake.extend(controller.admin_session);
             self.wake.extend(controller.io_sessions.iter().map(|(_, session)| *session));
         }
+    }
+
+    /// The same for one whose drive is gone. A host that is at work with it hears of that by the end of its connections.
+    /// One that is still setting it up does not listen to that, and would wait a minute for the answer to its last
+    /// command (Linux does): its connections get an answer first.
+    fn lose_controller(&mut self, index: usize) {
+        let is_at_work = self.controllers[index].as_ref().is_some_and(|controller| controller.is_at_work);
+        if is_at_work {
+            return self.end_controller(index);
+        }
+        if let Some(controller) = self.controllers[index].take() {
+            self.orphans.extend(controller.admin_session);
+            self.orphans.extend(controller.io_sessions.iter().map(|(_, session)| *session));
+        }
+    }
+
+    /// Connections that have lost their controller while their host was setting it up, since the last call. Each answers
+    /// one more command, with a failure, and is then to be closed; the owner closes those that hear of none.
+    pub fn take_orphans(&mut self) -> impl Iterator<Item = SessionId> + '_ {
+        self.orphans.drain(..)
     }
 
     /// The subsystem named `nqn` if `port` leads to it, with its place.

@@ -1,5 +1,6 @@
 //! Answers to Identify.
 
+use super::abort::ABORTS_MAX;
 use super::config::{Namespace, Subsystem};
 use super::directory::Target;
 use super::session::{Answer, Session};
@@ -70,7 +71,7 @@ impl Session {
         it.controller_id.set(id);
         it.version.set(VERSION_2_0);
         it.data_pages_max_log2 = limits.data_pages_max_log2;
-        it.abort_limit = 3;
+        it.abort_limit = (ABORTS_MAX - 1) as u8;
         it.event_request_limit = limits.event_requests - 1;
         it.error_log_entries = super::controller::ERROR_ENTRIES as u8 - 1;
         // Commands and effects, parts of log pages, list of pages.

@@ -1,5 +1,6 @@
 //! The controller's side.
 
+mod abort;
 mod admin;
 mod auth;
 mod config;
@@ -12,6 +13,7 @@ mod logs;
 mod plan;
 mod session;
 mod slots;
+mod transfer;
 
 pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig};
 pub use directory::{SessionId, Target};
@@ -29,6 +31,9 @@ pub struct Effects {
     pub output: Output,
     /// Commands for the backend, in the order in which their data was complete. The caller takes them out.
     pub commands: Vec<Command>,
+    /// Commands at the backend that the host wants back. The caller takes them out, completes those that it can take
+    /// back with [`flashyard_nvme::Status::ABORT_REQUESTED`], and calls [`Session::abort_tried`] for each.
+    pub aborts: Vec<Tag>,
     /// The connection is to be closed once `output` is sent.
     pub close: Option<CloseReason>,
 }

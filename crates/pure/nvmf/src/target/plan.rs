@@ -51,6 +51,7 @@ impl Session {
         if !controller.is_ready() {
             return Err(Status::COMMAND_SEQUENCE.do_not_retry());
         }
+        controller.is_at_work = true;
         let (subsystem, port) = (controller.subsystem, controller.port);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
         let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());

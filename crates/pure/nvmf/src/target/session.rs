@@ -10,8 +10,7 @@ use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
     ADMIN_CAPSULE_DATA_BYTES, Alignment, DataDigest, DataHeader, Digests, Event, FatalError, FatalStatus, Framer,
-    Initialize, ReadyToTransfer, Role, capsule_response, data_to_host, initialize_response, ready_to_transfer,
-    termination,
+    Initialize, Role, capsule_response, data_to_host, initialize_response, termination,
 };
 use flashyard_nvme::{Cqe, Sqe, Status};
 use flashyard_units::SimTime;
@@ -24,14 +23,16 @@ pub struct Session {
     pub(super) port: u16,
     framer: Framer,
     phase: Phase,
-    digests: Digests,
+    pub(super) digests: Digests,
     /// Alignment of data that the host wants.
     alignment: Alignment,
     /// R2Ts of a command outstanding at once.
-    transfers_outstanding: u32,
+    pub(super) transfers_outstanding: u32,
     pub(super) queue: Queue,
-    slots: Slots,
-    sink: Sink,
+    pub(super) slots: Slots,
+    /// Abort commands about commands of this connection that are not settled.
+    pub(super) aborts_open: usize,
+    pub(super) sink: Sink,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ enum Phase {
 
 /// Where the data of the current PDU goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sink {
+pub(super) enum Sink {
     Discard,
     Slot(Tag),
 }
@@ -117,6 +118,7 @@ impl Session {
                 dialogue: None,
             },
             slots: Slots::default(),
+            aborts_open: 0,
             sink: Sink::Discard,
             id: target.new_session(),
             port,
@@ -173,6 +175,7 @@ impl Session {
         if !status.is_success() {
             self.log_error(target, &slot, status);
         }
+        self.note_end(target, slot.command_id, status);
         if is_read && status.is_success() {
             self.send_data(slot.command_id, payload, !self.queue.has_flow_control, effects);
             if !self.queue.has_flow_control {
@@ -189,11 +192,12 @@ impl Session {
         if self.phase == Phase::Closed || self.queue.kind == QueueKind::Unconnected {
             return;
         }
-        if self.controller(target).is_none() {
+        if self.is_orphan(target) {
             self.phase = Phase::Closed;
             effects.close = Some(CloseReason::ControllerEnded);
             return;
         }
+        self.hear_of_aborts(target, effects);
         self.send_events(target, effects);
     }
 
@@ -209,6 +213,7 @@ impl Session {
         match self.queue.kind {
             QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
             QueueKind::Io(_) => {
+                self.give_up_aborts(target);
                 if let Some(controller) = self.controller(target) {
                     controller.io_sessions.retain(|(_, session)| *session != id);
                 }
@@ -225,6 +230,11 @@ impl Session {
         }
         let (index, serial) = self.queue.controller;
         target.controllers.get_mut(index)?.as_mut().filter(|controller| controller.serial == serial)
+    }
+
+    /// Whether its controller has ended, and it has not.
+    fn is_orphan(&self, target: &mut Target) -> bool {
+        self.queue.kind != QueueKind::Unconnected && self.controller(target).is_none()
     }
 
     fn on_event(
@@ -286,6 +296,12 @@ impl Session {
             return Err(FatalError::SEQUENCE);
         }
         let command_id = sqe.command_id.get();
+        if self.is_orphan(target) {
+            self.respond(command_id, Answer { status: Status::CONTROLLER_PATHING, result: 0 }, effects);
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::ControllerEnded);
+            return Ok(());
+        }
         let planned = match self.queue.kind {
             QueueKind::Io(_) if sqe.opcode != Sqe::FABRICS => self.plan_nvm(target, &sqe),
             _ => self.plan_here(target, &sqe),
@@ -337,73 +353,8 @@ impl Session {
         }
     }
 
-    /// Sends as many R2Ts as may be outstanding.
-    fn request_data(&mut self, target: &Target, tag: Tag, effects: &mut Effects) {
-        let step = match target.config.limits.transfer_bytes {
-            0 => u32::MAX,
-            bytes => bytes,
-        };
-        let Some(slot) = self.slots.get_mut(tag) else { return };
-        slot.payload.reserve(slot.expected as usize - slot.payload.len());
-        loop {
-            let outstanding = (slot.requested - slot.payload.len() as u32).div_ceil(step);
-            if slot.requested == slot.expected || outstanding >= self.transfers_outstanding {
-                break;
-            }
-            let len = step.min(slot.expected - slot.requested);
-            let body = ReadyToTransfer {
-                command_id: U16::new(slot.command_id),
-                transfer_tag: U16::new(Slots::transfer_tag(tag)),
-                offset: U32::new(slot.requested),
-                len: U32::new(len),
-                reserved: U32::ZERO,
-            };
-            slot.requested += len;
-            effects.output.header(|out| ready_to_transfer(out, body, self.digests));
-        }
-    }
-
-    /// Data that an R2T asked for: it must be the next in order.
-    fn on_data_header(&mut self, header: &DataHeader) -> Result<(), FatalError> {
-        // Offsets of the fields within the PDU: command identifier 8, transfer tag 10, data offset 12.
-        let tag = self.slots.tag_of(header.transfer_tag.get()).ok_or(FatalError::field(10))?;
-        let slot = self.slots.get_mut(tag).filter(|slot| !slot.is_submitted).ok_or(FatalError::field(10))?;
-        if slot.command_id != header.command_id.get() {
-            return Err(FatalError::field(8));
-        }
-        if header.offset.get() as usize != slot.payload.len() {
-            return Err(FatalError { status: FatalStatus::DataOutOfRange, information: 12 });
-        }
-        let end = header.offset.get().checked_add(header.len.get());
-        if end.is_none_or(|end| end > slot.requested) {
-            return Err(FatalError { status: FatalStatus::DataOutOfRange, information: 16 });
-        }
-        self.sink = Sink::Slot(tag);
-        Ok(())
-    }
-
-    fn on_data(&mut self, data: &[u8]) {
-        let Sink::Slot(tag) = self.sink else { return };
-        if let Some(slot) = self.slots.get_mut(tag) {
-            slot.payload.extend_from_slice(data);
-        }
-    }
-
-    fn on_data_end(&mut self, target: &mut Target, now: SimTime, is_intact: bool, effects: &mut Effects) {
-        let Sink::Slot(tag) = std::mem::replace(&mut self.sink, Sink::Discard) else { return };
-        let Some(slot) = self.slots.get_mut(tag) else { return };
-        if !is_intact {
-            slot.failure = Some(Status::TRANSIENT_TRANSPORT);
-        }
-        if slot.payload.len() == slot.expected as usize {
-            self.execute(target, now, tag, effects);
-        } else {
-            self.request_data(target, tag, effects);
-        }
-    }
-
     /// The data of a command is complete, or it has none.
-    fn execute(&mut self, target: &mut Target, now: SimTime, tag: Tag, effects: &mut Effects) {
+    pub(super) fn execute(&mut self, target: &mut Target, now: SimTime, tag: Tag, effects: &mut Effects) {
         let Some(slot) = self.slots.get_mut(tag) else { return };
         let failure = slot.failure;
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
@@ -433,6 +384,7 @@ impl Session {
             (_, failure) => {
                 effects.output.give(slot.payload);
                 let status = failure.unwrap_or(Status::INTERNAL);
+                self.note_end(target, slot.command_id, status);
                 self.respond(slot.command_id, Answer { status, result: 0 }, effects);
             }
         }
@@ -446,7 +398,7 @@ impl Session {
         }
     }
 
-    /// Sends what a command that was answered here comes to; `None` is an event request, which waits.
+    /// Sends what a command that was answered here comes to; `None`: the answer comes later.
     fn finish(
         &mut self,
         target: &mut Target,
@@ -476,11 +428,21 @@ impl Session {
         self.send_events(target, effects);
     }
 
-    /// Completes event requests as far as there are events.
+    /// Completes event requests as far as there are events, and other admin commands that have waited.
     fn send_events(&mut self, target: &mut Target, effects: &mut Effects) {
+        while let Some((command_id, answer)) = self.next_answer(target) {
+            self.respond(command_id, answer, effects);
+        }
         while let Some((command_id, event)) = self.next_event(target) {
             self.respond(command_id, Answer::result(u64::from(event.encode())), effects);
         }
+    }
+
+    fn next_answer(&self, target: &mut Target) -> Option<(u16, Answer)> {
+        if self.queue.kind != QueueKind::Admin {
+            return None;
+        }
+        self.controller(target)?.answers.pop_front()
     }
 
     fn next_event(&self, target: &mut Target) -> Option<(u16, flashyard_nvme::event::AsyncEvent)> {

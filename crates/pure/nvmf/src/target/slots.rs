@@ -74,6 +74,14 @@ impl Slots {
         Some(Tag { index: transfer_tag, generation: *generation })
     }
 
+    /// The command that the host gave this identifier.
+    pub(super) fn find(&mut self, command_id: u16) -> Option<(Tag, &mut Slot)> {
+        let places = (0..).zip(&mut self.places);
+        places
+            .filter_map(|(index, (generation, slot))| Some((Tag { index, generation: *generation }, slot.as_mut()?)))
+            .find(|(_, slot)| slot.command_id == command_id)
+    }
+
     pub(super) fn get_mut(&mut self, tag: Tag) -> Option<&mut Slot> {
         let (generation, slot) = self.places.get_mut(usize::from(tag.index))?;
         slot.as_mut().filter(|_| *generation == tag.generation)

@@ -140,6 +140,7 @@ impl Jbof {
             applied: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
+            timeouts: 0,
             in_shadow: false,
             purpose: Purpose::CopyRead,
             operation: Operation::Read,

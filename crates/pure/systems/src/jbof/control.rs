@@ -49,7 +49,7 @@ pub enum Control {
         raw_bit_error_rate: f64,
     },
     /// Gives a request up. It is answered when nothing can come of it any more: at once where it is kept for a drive
-    /// that is away, and in its time where a drive has it.
+    /// that is away or has not come to the drive's data, and in its time where it has.
     Drop {
         /// The request's token.
         token: u32,
@@ -178,7 +178,7 @@ impl Jbof {
     /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
     fn drop_request(&mut self, now: SimTime, token: u32) {
         let of_token = |id: &usize| self.requests[*id].purpose == Purpose::Asked { token };
-        let under_way = |id: &usize| self.requests[*id].attempt != Attempt::Dead;
+        let under_way = |id: &usize| !matches!(self.requests[*id].attempt, Attempt::Dead | Attempt::Withdrawn);
         let Some(id) = (0..self.requests.len()).filter(of_token).find(under_way) else { return };
         if self.requests[id].phase == Phase::Held {
             let drive = self.requests[id].drive;
@@ -188,6 +188,8 @@ impl Jbof {
             self.requests[id].attempt = Attempt::Dead;
             self.free.push(id as u32);
             self.dropped(now, token, drive);
+        } else if self.withdraw(id as u32) {
+            self.dropped(now, token, self.requests[id].drive);
         } else {
             self.requests[id].purpose = Purpose::AskedOnce { token };
         }

@@ -15,6 +15,9 @@ use super::world::{Event, Jbof, Journey, Phase, Purpose, Request};
 use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
+/// The time-out of a command is doubled so often at most: that of Linux has become eight hours. [A]
+const TIMEOUTS_MAX: u8 = 10;
+
 impl Jbof {
     /// The driver's look at all drives and at its commands.
     pub(super) fn detect(&mut self, now: SimTime) {
@@ -31,6 +34,7 @@ impl Jbof {
             self.reset_when_it_answers(now, drive);
         }
         self.check_timeouts(now);
+        self.take_back_numbers();
     }
 
     fn reset_when_it_answers(&mut self, now: SimTime, drive: u16) {
@@ -55,15 +59,17 @@ impl Jbof {
         }
     }
 
-    /// A command that takes too long: its lender is given up, or its drive when it was at home.
+    /// A command that takes too long: its lender is given up, or its drive when it was at home. Each attempt is given
+    /// twice the time of the one before: a command that is longer than the time-out gets done in the end.
     fn check_timeouts(&mut self, now: SimTime) {
         for id in 0..self.requests.len() {
             let request = self.requests[id];
             let Some(state) = &mut self.resilience else { return };
             let sent = state.sent.get(id).copied().unwrap_or(now);
             let waits = request.attempt == Attempt::Live && request.phase != Phase::Held;
-            if waits && now.since(sent) > self.config.harvest.io_timeout {
+            if waits && now.since(sent) > self.config.harvest.io_timeout * (1 << request.timeouts) {
                 state.counters.timed_out += 1;
+                self.requests[id].timeouts = (request.timeouts + 1).min(TIMEOUTS_MAX);
                 self.give_up(now, request.compute);
                 self.reset_when_it_answers(now, request.compute);
             }
@@ -81,6 +87,12 @@ impl Jbof {
         for id in 0..self.requests.len() as u32 {
             let request = self.requests[id as usize];
             if request.attempt == Attempt::Dead || request.phase == Phase::Held {
+                continue;
+            }
+            if request.attempt == Attempt::Withdrawn {
+                if request.drive == drive {
+                    self.bury(id);
+                }
                 continue;
             }
             if request.drive == drive {
@@ -101,7 +113,7 @@ impl Jbof {
         let request = self.requests[id as usize];
         self.leave_shadow(id);
         self.drop_translation(now, id);
-        self.requests[id as usize].attempt = Attempt::Dead;
+        self.bury(id);
         self.send_again_as_new(now, &request);
     }
 
@@ -112,7 +124,7 @@ impl Jbof {
             Phase::Firmware | Phase::Lost => {
                 self.leave_shadow(id);
                 self.drop_translation(now, id);
-                self.requests[id as usize].attempt = Attempt::Dead;
+                self.bury(id);
                 self.send_again_as_new(now, &request);
             }
             Phase::Agent | Phase::Data => self.requests[id as usize].attempt = Attempt::Draining,
@@ -123,7 +135,8 @@ impl Jbof {
     /// Whether a command gets to the drive it was sent to, and that drive to the owner of the data.
     pub(super) fn arrives(&mut self, now: SimTime, id: u32) -> bool {
         let request = self.requests[id as usize];
-        if request.attempt == Attempt::Dead
+        if self.is_withdrawn(id)
+            || request.attempt == Attempt::Dead
             || self.waits_for_firmware(now, request.compute, Event::Arrive { request: id })
         {
             return false;
@@ -133,6 +146,29 @@ impl Jbof {
             self.lost_on_the_way(now, id);
         }
         arrives
+    }
+
+    /// Takes a request back that has not come to the data; returns whether it could be. Its lender, if it has one, may
+    /// be about to hand it over.
+    pub(super) fn withdraw(&mut self, id: u32) -> bool {
+        let request = &mut self.requests[id as usize];
+        let at_home = request.phase == Phase::Firmware && request.compute == request.drive;
+        let withdrawn = at_home && request.attempt == Attempt::Live;
+        if withdrawn {
+            request.attempt = Attempt::Withdrawn;
+        }
+        withdrawn
+    }
+
+    /// Whether a request that goes on now was taken back. It ends here: nothing else has it.
+    pub(super) fn is_withdrawn(&mut self, id: u32) -> bool {
+        let request = &mut self.requests[id as usize];
+        let withdrawn = request.attempt == Attempt::Withdrawn;
+        if withdrawn {
+            request.attempt = Attempt::Dead;
+            self.free.push(id);
+        }
+        withdrawn
     }
 
     /// Whether what a lender has done for a command gets into the owner's ring.
@@ -149,7 +185,7 @@ impl Jbof {
     pub(super) fn is_heard(&mut self, now: SimTime, id: u32) -> bool {
         let request = self.requests[id as usize];
         match request.attempt {
-            Attempt::Dead => false,
+            Attempt::Dead | Attempt::Withdrawn => false,
             Attempt::Draining => {
                 self.drained(now, id);
                 false
@@ -167,7 +203,7 @@ impl Jbof {
     /// The owner is done with the first attempt of a command that its lender had handed over.
     pub(super) fn drained(&mut self, now: SimTime, id: u32) {
         let request = self.requests[id as usize];
-        self.requests[id as usize].attempt = Attempt::Dead;
+        self.bury(id);
         if let Some(state) = &mut self.resilience {
             state.counters.drained += 1;
         }
@@ -240,7 +276,7 @@ impl Jbof {
         let request = self.requests[id as usize];
         let known = self.resilience.as_ref().is_some_and(|state| state.view[request.compute as usize].lost);
         if known && request.attempt == Attempt::Live {
-            self.requests[id as usize].attempt = Attempt::Dead;
+            self.bury(id);
             self.leave_shadow(id);
             self.send_again_as_new(now, &request);
         }
@@ -254,6 +290,8 @@ pub(super) enum Attempt {
     Live,
     /// Its lender was given up; the request is sent again once the owner is done with this attempt.
     Draining,
+    /// Whoever asked has taken it back before it came to the data, and was answered: it goes no further.
+    Withdrawn,
     /// It was sent again under another number, or its number is free.
     Dead,
 }

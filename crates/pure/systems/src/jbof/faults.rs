@@ -3,6 +3,7 @@
 //!
 //! Source: [P] sheet xbof §3.9.
 
+use super::graves::Graves;
 use super::world::{Event, Jbof, Request};
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
@@ -131,12 +132,20 @@ pub(super) struct Resilience {
     witness: Box<dyn Witness>,
     /// Stamps that each read has found so far: request and stamps by slot.
     found: Vec<Vec<u64>>,
+    pub(super) graves: Graves,
     pub(super) counters: FaultCounters,
 }
 
 impl Resilience {
     pub(super) fn taken(&self) -> &[u64] {
         &self.taken
+    }
+
+    /// Forgets what a request has found: its number is used again.
+    pub(super) fn forget_found(&mut self, id: u32) {
+        if let Some(stamps) = self.found.get_mut(id as usize) {
+            stamps.clear();
+        }
     }
 
     /// Whether no drive is away, as physics or the driver has it.
@@ -162,6 +171,7 @@ impl Jbof {
             sent: Vec::new(),
             witness,
             found: Vec::new(),
+            graves: Graves::default(),
             counters: FaultCounters::default(),
         }));
         self

@@ -166,6 +166,7 @@ impl Jbof {
             applied: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
+            timeouts: 0,
             in_shadow: false,
             purpose: Purpose::Foreground,
             operation,

@@ -25,7 +25,7 @@ use flashyard_units::{SimSpan, SimTime};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Handed back with the answer and with every movement of the request's payload. The owner's; no two requests under
-    /// way have the same.
+    /// way have the same, nor one that the box still keeps ([`LiveJbof::keeps`]).
     pub token: u32,
     /// Of which drive.
     pub drive: u16,
@@ -42,7 +42,8 @@ pub struct Ask {
 pub enum Answer {
     /// Carried out; what it wrote is durable.
     Done,
-    /// Given up at its owner's wish before its drive was back: whether it took effect is not known.
+    /// Given up at its owner's wish, before it came to the data or before its drive was back: an earlier attempt may
+    /// have taken effect, and may yet until the drive is back ([`LiveJbof::keeps`]).
     Dropped,
 }
 
@@ -214,6 +215,21 @@ impl LiveJbof {
         self.world.runner.queue.next_time()
     }
 
+    /// Numbers that requests have or had: as many as were ever under way at once, and some that faults keep for a while.
+    pub fn numbers(&self) -> usize {
+        self.world.requests.len()
+    }
+
+    /// Whether a drive may still carry out what was asked under `token`, though it was answered as dropped: payload may
+    /// be told to move under that token for so long.
+    pub fn keeps(&self, token: u32) -> bool {
+        let attempts = self.world.resilience.as_ref().map_or(&[][..], |state| state.graves.ids());
+        attempts.iter().any(|&id| {
+            let purpose = self.world.requests[id as usize].purpose;
+            matches!(purpose, Purpose::Asked { token: of } | Purpose::AskedOnce { token: of } if of == token)
+        })
+    }
+
     /// Requests under way.
     pub fn in_flight(&self) -> u32 {
         self.world.book.as_ref().map_or(0, |book| book.in_flight)
@@ -283,6 +299,7 @@ impl Jbof {
             stamp: self.last_stamp,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
+            timeouts: 0,
             in_shadow: false,
             purpose: Purpose::Asked { token },
             operation,

@@ -20,6 +20,7 @@ mod control;
 mod failover;
 mod faults;
 mod gauges;
+mod graves;
 mod issue;
 mod journal;
 mod lending;

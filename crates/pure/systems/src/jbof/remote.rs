@@ -110,7 +110,7 @@ impl Jbof {
         self.leave_shadow(id);
         let translation = match request.attempt {
             Attempt::Live => self.drives[owner as usize].data.translate(&command_spec(id, &request)),
-            Attempt::Draining | Attempt::Dead => None,
+            Attempt::Draining | Attempt::Withdrawn | Attempt::Dead => None,
         };
         let offsite = translation.as_ref().map_or(0, Translation::offsite_pages);
         let entries = self.wrap(id, &request, translation);

@@ -69,6 +69,9 @@ impl Jbof {
         if let Some(drive) = scan_of(id) {
             return self.scanned(now, drive);
         }
+        if self.is_withdrawn(id) {
+            return;
+        }
         let request = &self.requests[id as usize];
         let journey = &mut self.journeys[id as usize];
         let waited = now.since(journey.unqueued);

@@ -117,6 +117,8 @@ pub(super) struct Request {
     pub(super) generation: u16,
     pub(super) phase: Phase,
     pub(super) attempt: Attempt,
+    /// Attempts that took too long so far.
+    pub(super) timeouts: u8,
     /// In a shadow queue, or on a lender's core from it.
     pub(super) in_shadow: bool,
     pub(super) purpose: Purpose,

@@ -130,6 +130,13 @@ impl MessageRing {
         &self.counters
     }
 
+    /// The commands of entries that are stored and not taken.
+    pub fn commands(&self) -> impl Iterator<Item = u32> + '_ {
+        let waiting = self.produced.wrapping_sub(self.consumed);
+        let line = |index: u32| self.lines.get((self.consumed.wrapping_add(index) % ENTRIES) as usize);
+        (0..waiting).filter_map(line).map(|line| line[1])
+    }
+
     /// Whether `count` entries can be stored. The lender reads the published index only when its copy says no.
     pub fn has_room(&mut self, count: u32) -> bool {
         let fits = |published: u32| self.produced.wrapping_sub(published) + count <= ENTRIES;

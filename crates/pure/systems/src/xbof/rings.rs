@@ -21,6 +21,11 @@ impl Rings {
         self.rings[owner as usize * self.drives + lender as usize].get_or_insert_default()
     }
 
+    /// The commands that entries in the rings are about; one may come several times.
+    pub fn commands(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rings.iter().flatten().flat_map(|ring| ring.commands())
+    }
+
     /// Closes all rings of `drive`, as owner and as lender. Nobody knows the generation of a ring that was never used:
     /// it need not change.
     pub fn close(&mut self, drive: u16) {

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Captures what goes between client and server, and lets tshark look at it: nothing malformed, every PDU named.
+# usage: wire.sh begin INTERFACE FILE | check FILE PID      `begin` prints the PID; both need tcpdump or tshark and end with 77
+#        without them
+set -uo pipefail
+
+case $1 in
+begin)
+    command -v tcpdump >/dev/null || exit 77
+    # Root is given up by default, and then the file cannot be written everywhere.
+    tcpdump -Z root -i "$2" -s 0 -U -w "$3" tcp port 4420 >/dev/null 2>"$3.log" &
+    echo $!
+    for _ in $(seq 50); do grep -q 'listening on' "$3.log" && exit 0; sleep 0.1; done
+    exit 1
+    ;;
+check)
+    command -v tshark >/dev/null || exit 77
+    kill -INT "$3" 2>/dev/null
+    for _ in $(seq 50); do kill -0 "$3" 2>/dev/null || break; sleep 0.1; done
+    fields=$(mktemp)
+    trap 'rm -f "$fields"' EXIT
+    tshark -r "$2" -o nvme-tcp.check_hdgst:TRUE -o nvme-tcp.check_ddgst:TRUE -Y nvme-tcp -T fields -E separator=';' \
+        -e nvme-tcp.type -e _ws.malformed -e nvme-tcp.hdgst.status -e nvme-tcp.ddgst.status -e _ws.col.Info >"$fields" 2>/dev/null
+    frames=$(wc -l <"$fields")
+    pdus=$(cut -d';' -f1 "$fields" | tr ',' '\n' | grep -c .)
+    [ "$frames" -gt 0 ] || { echo "tshark has seen no NVMe/TCP"; exit 1; }
+    malformed=$(cut -d';' -f2 "$fields" | grep -c .)
+    # Types 0 to 7 and 9: NVMe/TCP 1.0, 3.3.1.
+    unknown=$(cut -d';' -f1 "$fields" | tr ',' '\n' | grep . | grep -cvE '^(0x0*)?[0-79]$')
+    unnamed=$(cut -d';' -f5 "$fields" | grep -ci 'unknown')
+    damaged=$(cut -d';' -f3,4 "$fields" | tr ';,' '\n\n' | grep -c '^0$')
+    echo "-- tshark: $pdus PDUs in $frames frames, $malformed malformed, $((unknown + unnamed)) unknown, $damaged bad digests"
+    [ $((malformed + unknown + unnamed + damaged)) -eq 0 ]
+    ;;
+esac
