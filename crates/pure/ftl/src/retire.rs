@@ -18,7 +18,7 @@ impl Ftl {
     /// Retires a superblock when it is next empty, whatever its erases: at once if it is erased now.
     /// Panics beyond the drive.
     pub fn retire_early(&mut self, superblock: u32) {
-        self.keep_erased(true);
+        self.kept_erased = self.kept_erased.max(self.config.kept_erased() + 1);
         self.blocks.all[superblock as usize].retiring = true;
         if self.blocks.take_erased(superblock) {
             self.retire(superblock);

@@ -67,7 +67,7 @@ prop_compose! {
             allocation,
             frontiers,
             wear_leveling,
-            slc_superblocks,
+            slc_superblocks: if frontiers == Frontiers::Shared { 0 } else { slc_superblocks },
             retire_at,
             remap_entries,
             endurance: Some(50),
@@ -304,6 +304,10 @@ fn what_cannot_be_configured_is_refused_in_words() {
     assert_eq!(
         refused(FtlConfig { wear_leveling: WearLeveling::Progressive { percent: 101 }, endurance: Some(9), ..base }),
         "percent is 101, give 0 to 100"
+    );
+    assert_eq!(
+        refused(FtlConfig { frontiers: Frontiers::Shared, slc_superblocks: 1, ..base }),
+        "a shared frontier cannot have a single-level cache, give separate ones"
     );
     assert_eq!(refused(FtlConfig { retire_at: Some(0), ..base }), "retire_at is 0, give at least 1 erase");
 }
