@@ -180,6 +180,12 @@ impl Ftl {
         self.reclaim.rows = self.written_slots(victim) / self.layout.slots_per_die_row;
     }
 
+    /// Whether reclaim has nothing under way and nothing that it could begin with.
+    pub(crate) fn reclaim_is_stuck(&mut self) -> bool {
+        let idle = !self.reclaiming() && self.reclaim.erasing == 0;
+        idle && self.choose_victim().is_none_or(|victim| !self.can_finish(victim))
+    }
+
     /// The superblock that reclaim would empty next for space.
     pub(crate) fn peek_victim(&mut self) -> Option<u32> {
         self.choose_victim()

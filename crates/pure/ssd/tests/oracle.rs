@@ -185,7 +185,7 @@ fn wear_levelling_moves_data_in_time_and_loses_none() {
         WearLeveling::OldBlockProtection { threshold: 1, protection: 4 },
         WearLeveling::Progressive { percent: 0 },
         WearLeveling::DualPool { threshold: 0 },
-        WearLeveling::HotColdSwap { threshold: 2 },
+        WearLeveling::HotColdSwap { threshold: 0 },
     ];
     for (wear_leveling, seed) in policies.into_iter().zip(20..) {
         for frontiers in [Frontiers::Separate, Frontiers::Shared] {
