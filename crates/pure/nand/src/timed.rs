@@ -140,7 +140,7 @@ impl TimedNand {
     }
 
     /// Queues `command` at its die and starts it when the die is idle.
-    #[inline]
+    #[inline(never)]
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
         let index = self.enqueue(now, command);
         let die = self.slab[index as usize].command.die;

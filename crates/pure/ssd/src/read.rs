@@ -49,7 +49,8 @@ impl DataEnd {
     }
 
     /// Walks the map into the drive's plan: runs of slots in one die row become one multi-plane read.
-    #[inline]
+    // Owners and lenders read by one copy: the code of a command must fit the instruction cache.
+    #[inline(never)]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
         self.plan.clear();
         let keeps_places = self.config.ftl.stamps || self.movements.is_on();
@@ -78,7 +79,7 @@ impl DataEnd {
     }
 
     /// Issues the flash reads of the drive's plan and the DMA of what is at hand.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
         if !self.plan.slots.is_empty() {
