@@ -150,7 +150,8 @@ impl MappingCache {
 
     /// Touches `page`, bringing it into memory; `write` makes it dirty. A page that is `Lost` stays as it is, and
     /// the access does not count: the caller repeats it once the page is found again.
-    #[inline]
+    // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
+    #[inline(never)]
     pub fn access(&mut self, page: u32, write: bool) -> Access {
         if self.is_complete() {
             self.counters.local_hits += 1;

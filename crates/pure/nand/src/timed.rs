@@ -140,7 +140,8 @@ impl TimedNand {
     }
 
     /// Queues `command` at its die and starts it when the die is idle.
-    #[inline]
+    // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
+    #[inline(never)]
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
         let index = self.enqueue(now, command);
         let die = self.slab[index as usize].command.die;

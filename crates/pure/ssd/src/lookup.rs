@@ -129,7 +129,8 @@ impl DataEnd {
     }
 
     /// Starts on the data of a command whose translation is known.
-    #[inline]
+    // Not in each caller: see `plan_read`.
+    #[inline(never)]
     pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let active = &mut self.active[index as usize];
         active.account(now, Cause::Mapping);

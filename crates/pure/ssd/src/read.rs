@@ -49,7 +49,8 @@ impl DataEnd {
     }
 
     /// Walks the map into the drive's plan: runs of slots in one die row become one multi-plane read.
-    #[inline]
+    // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
+    #[inline(never)]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
         self.plan.clear();
         let keeps_places = self.config.ftl.stamps || self.movements.is_on();
@@ -62,23 +63,24 @@ impl DataEnd {
                 self.plan.at_hand += 1;
                 continue;
             }
-            if !self.ftl.is_programmed(slot) {
+            if let Some(run) = self.plan.groups.last_mut()
+                && joins(self.ftl.layout(), run.last, slot)
+            {
+                // A die row is programmed as a whole: this slot is on flash because the last one is.
+                run.last = slot;
+                run.slots += 1;
+            } else if self.ftl.is_programmed(slot) {
+                self.plan.groups.push(ReadGroup { first: slot, last: slot, slots: 1 });
+            } else {
                 self.counters.buffer_hits += 1;
                 self.plan.at_hand += 1;
-                continue;
-            }
-            match self.plan.groups.last_mut() {
-                Some(run) if joins(self.ftl.layout(), run.last, slot) => {
-                    run.last = slot;
-                    run.slots += 1;
-                }
-                _ => self.plan.groups.push(ReadGroup { first: slot, last: slot, slots: 1 }),
             }
         }
     }
 
     /// Issues the flash reads of the drive's plan and the DMA of what is at hand.
-    #[inline]
+    // Not in each caller: see `plan_read`.
+    #[inline(never)]
     pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
         if !self.plan.slots.is_empty() {

@@ -57,7 +57,9 @@ impl Jbof {
         journey.unqueued = now + job.busy + job.stall;
     }
 
-    #[inline]
+    /// Queues a firmware job with `drive`.
+    // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
+    #[inline(never)]
     pub(super) fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
         self.ledger.demanded(job.busy);
         self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, queue, job, out));

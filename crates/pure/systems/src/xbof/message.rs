@@ -3,8 +3,12 @@
 //!
 //! The producer's index is the lender's own; the consumer's is published now and then. Whether an entry is new stands in
 //! the entry: its phase flag changes with every turn of the ring, so the consumer never reads the producer's index.
+//! Memory is kept for the entries between the two indices only: turns through the whole ring would cost the simulator a
+//! cache miss for each.
 //! A ring that was closed goes on with another generation: what a lender that was given up still stores is not taken.
 //! Source: [P] sheet xbof §3.7; layout, generation and capacity [A].
+
+use std::collections::VecDeque;
 
 /// Entries of a ring: 256 KiB.
 const ENTRIES: u32 = 4096;
@@ -49,15 +53,15 @@ pub struct Message {
     pub completion: u32,
 }
 
-/// A cache line as it lies in the ring.
-type Line = [u32; 16];
+/// The words of a cache line that say something; the other eight are zero.
+type Line = [u32; 8];
 
 impl Message {
     /// From word 0: phase 1 bit, kind 7, lender 8, generation 16; then the other fields, a word each.
     fn pack(&self, phase: bool, generation: u16) -> Line {
         let head =
             u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
-        let mut line = [0; 16];
+        let mut line = [0; 8];
         line[..7].copy_from_slice(&[
             head,
             self.command,
@@ -108,7 +112,8 @@ pub struct RingCounters {
 /// The ring that one lender fills for one borrower.
 #[derive(Default)]
 pub struct MessageRing {
-    lines: Vec<Line>,
+    /// Entries stored and not taken.
+    lines: VecDeque<Line>,
     /// The lender's own index: entries stored so far.
     produced: u32,
     /// Entries taken so far.
@@ -153,11 +158,7 @@ impl MessageRing {
     #[inline]
     pub fn store(&mut self, message: &Message, generation: u16) {
         assert!(self.has_room(1), "the lender has asked for room");
-        if self.lines.is_empty() {
-            // Phase 0 everywhere: the first turn stores 1.
-            self.lines = vec![[0; 16]; ENTRIES as usize];
-        }
-        self.lines[(self.produced % ENTRIES) as usize] = message.pack(phase(self.produced), generation);
+        self.lines.push_back(message.pack(phase(self.produced), generation));
         self.produced = self.produced.wrapping_add(1);
     }
 
@@ -165,12 +166,10 @@ impl MessageRing {
     #[inline]
     pub fn take(&mut self) -> Option<Message> {
         loop {
-            let line = self.lines.get((self.consumed % ENTRIES) as usize)?;
-            if (line[0] & 1 == 1) != phase(self.consumed) {
-                return None;
-            }
+            let is_new = |line: &mut Line| (line[0] & 1 == 1) == phase(self.consumed);
+            let line = self.lines.pop_front_if(is_new)?;
             self.consumed = self.consumed.wrapping_add(1);
-            match Message::unpack(line) {
+            match Message::unpack(&line) {
                 Some((message, generation)) if generation == self.generation => {
                     self.counters.taken += 1;
                     return Some(message);
@@ -212,8 +211,7 @@ impl MessageRing {
     /// Flips bits of the next entry to be taken, as a fault would.
     #[cfg(test)]
     fn spoil(&mut self, word: usize, bits: u32) {
-        let next = (self.consumed % ENTRIES) as usize;
-        self.lines[next][word] ^= bits;
+        self.lines[0][word] ^= bits;
     }
 }
 
