@@ -2,11 +2,14 @@
 . "$(dirname "$0")/common.sh" "$@"
 shift 3
 
-nvme discover -t tcp -a "$address" -s "$port" | tee discover | grep -q "$nqn" || fail "discovery does not name $nqn"
+# Not into `grep -q`, which may leave before all is said.
+nvme discover -t tcp -a "$address" -s "$port" >discover || fail "discover"
+grep -q "$nqn" discover || fail "discovery does not name $nqn"
 device=$(connect) || fail "connect"
 drive=$(controller "$device")
 nvme list | grep "$device" || fail "list"
-nvme list-subsys | grep -q "$nqn" || fail "list-subsys"
+nvme list-subsys >subsystems
+grep -q "$nqn" subsystems || fail "list-subsys"
 for command in "id-ctrl $drive" "id-ns $device" "list-ns $drive" "ns-descs $device" "list-ctrl $drive" "cmdset-ind-id-ns $device -n 1" \
     "smart-log $drive" "error-log $drive" "fw-log $drive" "effects-log $drive" "supported-log-pages $drive" \
     "changed-ns-list-log $drive"; do
