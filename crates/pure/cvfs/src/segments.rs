@@ -55,6 +55,8 @@ pub(crate) struct SegmentMap {
     logs: [Option<Cursor>; LOGS],
     /// Segments from here on are beyond the end of the volume, or about to be.
     limit: u32,
+    /// The segment that a log has taken last.
+    taken: u32,
     valid: u64,
     reserved: u32,
     /// Segments that changed since they were written to the table.
@@ -74,6 +76,7 @@ impl SegmentMap {
             free: (0..limit).collect(),
             logs: [None; LOGS],
             limit,
+            taken: 0,
             valid: 0,
             reserved: 0,
             dirty: BTreeSet::new(),
@@ -111,6 +114,7 @@ impl SegmentMap {
                 return None;
             }
             self.free.remove(&cursor.segment);
+            self.taken = self.taken.max(cursor.segment);
         }
         self.logs = logs;
         Some(())
@@ -139,11 +143,9 @@ impl SegmentMap {
     /// Takes the next block of a log, without making it valid. `None` when no block is free.
     pub(crate) fn allocate(&mut self, log: Log, version: u64) -> Option<(u32, u32)> {
         let open = self.logs[log as usize].filter(|cursor| cursor.next < self.segment_blocks);
-        let (log, mut cursor) = match (open, self.free.pop_first()) {
-            (Some(cursor), kept) => {
-                self.free.extend(kept);
-                (log, cursor)
-            }
+        let fresh = if open.is_none() { self.take_free() } else { None };
+        let (log, mut cursor) = match (open, fresh) {
+            (Some(cursor), _) => (log, cursor),
             (None, Some(segment)) => {
                 let before = self.logs[log as usize].replace(Cursor { segment, next: 0 });
                 // Whatever died in the segment before while it was open counts from now on.
@@ -162,6 +164,15 @@ impl SegmentMap {
         self.logs[log as usize] = Some(cursor);
         self.segments[cursor.segment as usize].written = version;
         Some(place)
+    }
+
+    /// The next free segment after the one taken last, around the end: logs go through the whole volume, as those of
+    /// F2FS do.
+    fn take_free(&mut self) -> Option<u32> {
+        let next = self.free.range(self.taken + 1..).next().or_else(|| self.free.first()).copied()?;
+        self.taken = next;
+        self.free.remove(&next);
+        Some(next)
     }
 
     /// Makes a block valid; whether it was not.

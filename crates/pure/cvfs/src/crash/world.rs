@@ -21,7 +21,7 @@ pub struct CrashWorld {
 
 impl Default for CrashWorld {
     fn default() -> Self {
-        Self { blocks: 400, operations: 120 }
+        Self { blocks: 320, operations: 120 }
     }
 }
 
