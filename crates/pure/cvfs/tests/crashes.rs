@@ -36,6 +36,6 @@ fn a_run_depends_on_its_case_only() {
 #[ignore = "a hundred thousand points take minutes"]
 fn nothing_is_lost_at_a_hundred_thousand_points() {
     for seed in 0..10 {
-        explored(10_000, 1000 * seed, 120);
+        explored(10_000, 1_000_000 * seed, 120);
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Run {
     clock: u64,
     /// The size that the change of size under way leads to.
     size_wanted: Option<u32>,
+    /// Inodes that are open.
+    held: Vec<u32>,
     pub(super) shrinks: u64,
     pub(super) refusals: u64,
 }
@@ -37,7 +39,7 @@ type Effect = Box<dyn FnOnce(&mut Tree, &mut u32)>;
 impl Run {
     pub(super) fn new(seed: u64, tree: Tree) -> Self {
         let rng = Rng::named(seed, "cvfs.workload");
-        Self { rng, since: vec![tree.clone()], tree, next_file: 1, clock: 0, size_wanted: None, shrinks: 0, refusals: 0 }
+        Self { rng, since: vec![tree.clone()], tree, next_file: 1, clock: 0, size_wanted: None, held: Vec::new(), shrinks: 0, refusals: 0 }
     }
 
     /// Does one operation, here and there.
@@ -53,7 +55,9 @@ impl Run {
                 effect(&mut self.tree, &mut self.next_file);
                 self.since.push(self.tree.clone());
             }
-            Err(FsError::NoSpace) => self.refusals += 1,
+            Err(FsError::NoSpace) => {
+                self.refusals += 1;
+            }
             Err(error) => {
                 // A change of size counts from a moment that only the device has seen.
                 let wanted = self.size_wanted.map(|blocks| Tree { blocks, ..self.tree.clone() });
@@ -79,6 +83,7 @@ impl Run {
         self.tree.forget_nameless();
         self.since = vec![self.tree.clone()];
         self.size_wanted = None;
+        self.held.clear();
     }
 
     fn pick(&mut self, paths: Vec<Vec<u8>>) -> Option<Vec<u8>> {
@@ -115,7 +120,8 @@ impl Run {
                 let now = SimTime::ZERO + SimSpan::from_ms(60 * self.clock);
                 fs.tick(now, false).map(|()| nothing())
             }
-            80..82 => fs.clean().map(|_| nothing()),
+            80 => fs.clean().map(|_| nothing()),
+            81 => self.held.pop().map_or(Ok(()), |ino| fs.release(ino)).map(|()| nothing()),
             82..88 => self.shrink(fs, 1),
             88..94 => self.shrink(fs, u32::MAX),
             _ => self.grow(fs),
@@ -203,11 +209,8 @@ impl Run {
                 // Deleted while it is open.
                 let ino = fs.lookup(parent, &name)?;
                 fs.open(ino)?;
-                let removed = fs.unlink(parent, &name, self.clock);
-                if self.rng.below(2) == 0 {
-                    fs.release(ino)?;
-                }
-                removed
+                self.held.push(ino);
+                fs.unlink(parent, &name, self.clock)
             }
             _ => fs.unlink(parent, &name, self.clock),
         };
