@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The inode of the root directory.
 pub const ROOT: u32 = 1;
 
-/// Segments that files cannot use, whatever the size: four open logs and two to clean with.
-const SPARE_SEGMENTS_MIN: u32 = 6;
-/// One in so many segments is spare besides: 5 % [A].
-const SPARE_PART: u32 = 20;
+/// Segments that files cannot use, whatever the size: four open logs and four to clean with [A].
+const SPARE_SEGMENTS_MIN: u32 = 8;
+/// One in so many segments is spare besides: 10 %, so that cleaning gets on when every page has another inode [A].
+const SPARE_PART: u32 = 10;
 /// Names of directories kept in memory after a checkpoint.
 const NAMES_MAX: usize = 1 << 20;
 

@@ -21,7 +21,7 @@ pub(crate) const ORPHANS_MAX: usize = 500;
 /// Bytes of a checkpoint besides table states, moves and orphans, rounded up.
 const CHECKPOINT_FIXED_BYTES: usize = 256;
 /// Segments that there must be at least: four open logs, and something to clean.
-pub(crate) const SEGMENTS_MIN: u32 = 12;
+pub(crate) const SEGMENTS_MIN: u32 = 14;
 
 /// What a file system is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
