@@ -119,11 +119,7 @@ pub struct Mounted {
 /// Mounts a file system at a directory and serves it until it is unmounted. `ready` gets what unmounts it.
 ///
 /// Errors: the kernel does not let us, or takes the mount away.
-pub fn mount(
-    fs: FileSystem<Device>,
-    directory: &Path,
-    ready: impl FnOnce(SessionUnmounter),
-) -> Result<(), MountError> {
+pub fn mount(fs: FileSystem<Device>, directory: &Path, ready: impl FnOnce(SessionUnmounter)) -> Result<(), MountError> {
     let shared = Arc::new(Shared {
         fs: Mutex::new(fs),
         shrinking: Mutex::new("none".to_owned()),
@@ -337,7 +333,16 @@ impl Filesystem for Mounted {
         }
     }
 
-    fn mknod(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, _: u32, reply: ReplyEntry) {
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
         // Regular files only: special ones mean something to this kernel, not to the volume.
         if !matches!(mode & 0o170_000, 0 | 0o100_000) {
             return reply.error(Errno::EPERM);
@@ -500,16 +505,7 @@ impl Filesystem for Mounted {
         }
     }
 
-    fn setxattr(
-        &self,
-        request: &Request,
-        ino: INodeNo,
-        name: &OsStr,
-        value: &[u8],
-        _: i32,
-        _: u32,
-        reply: ReplyEmpty,
-    ) {
+    fn setxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, value: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
         if ino != INodeNo::ROOT || name != SHRINK {
             return reply.error(Errno::EOPNOTSUPP);
         }
@@ -533,9 +529,9 @@ impl Filesystem for Mounted {
 /// A place for a name in a listing that does not depend on other names, but for those with the same hash.
 fn place_of(name: &[u8], taken: &BTreeMap<u64, (Vec<u8>, u32, Kind)>) -> u64 {
     // FNV-1a; 62 bits of it, above the places of the two dots.
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = name
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let mut place = (hash >> 2).max(3);
     while taken.contains_key(&place) {
         place += 1;

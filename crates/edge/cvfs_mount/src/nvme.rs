@@ -123,12 +123,8 @@ impl BlockDevice for NvmeDevice {
         // A range has 32 bits for its length.
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         let range = DsmRange { attributes: 0.into(), blocks: blocks.into(), lba: range.lba.into() };
-        let command = NvmCommand::DatasetManagement {
-            ranges: 1,
-            deallocate: true,
-            integral_read: false,
-            integral_write: false,
-        };
+        let command =
+            NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
         self.command(command, range.as_bytes().to_vec(), 0).map(drop)
     }
 }

@@ -37,8 +37,7 @@ impl DiscardPolicy {
     /// 50 ms while there are candidates, 10 s otherwise. Source: [P] sheet `cvss` §3.3.
     pub const AGGRESSIVE: Self = Self::Aggressive { interval: SimSpan::from_ms(50), rest: SimSpan::from_ms(10_000) };
     /// When nothing was asked for in 5 s [A]. Source for the rule: [P] sheet `cvss` §3.3.
-    pub const IDLE_ONLY: Self =
-        Self::IdleOnly { interval: SimSpan::from_ms(50), quiet: SimSpan::from_ms(5_000) };
+    pub const IDLE_ONLY: Self = Self::IdleOnly { interval: SimSpan::from_ms(50), quiet: SimSpan::from_ms(5_000) };
 }
 
 /// Disjoint ranges that do not touch, by their first number.

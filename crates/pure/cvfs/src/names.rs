@@ -166,13 +166,7 @@ impl<D: BlockDevice> FileSystem<D> {
     ///
     /// Errors: no such name, a directory in place of a file or of one that is not empty or the other way round, a
     /// directory into itself, no space.
-    pub fn rename(
-        &mut self,
-        from: (u32, &[u8]),
-        to: (u32, &[u8]),
-        replace: bool,
-        now: u64,
-    ) -> Result<(), FsError> {
+    pub fn rename(&mut self, from: (u32, &[u8]), to: (u32, &[u8]), replace: bool, now: u64) -> Result<(), FsError> {
         check_name(to.1)?;
         let (ino, kind) = self.directory(from.0)?.find(from.1).ok_or(FsError::NotFound)?;
         let target = self.directory(to.0)?.find(to.1);

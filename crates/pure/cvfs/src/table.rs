@@ -62,7 +62,12 @@ pub(crate) struct PairTable {
 impl PairTable {
     /// A table that was never written.
     pub(crate) fn new(shape: TableShape) -> Self {
-        Self { shape, slots: vec![Slot::Neither; shape.blocks as usize], cache: BTreeMap::new(), dirty: BTreeSet::new() }
+        Self {
+            shape,
+            slots: vec![Slot::Neither; shape.blocks as usize],
+            cache: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+        }
     }
 
     /// The table that a checkpoint describes; `None` when the description makes no sense.

@@ -195,7 +195,10 @@ fn holes_take_capacity_where_it_is_free() {
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let (mut fs, files) = aged(6000, 32, 0.5);
     let before = fs.usage();
-    assert_eq!(fs.shrink(before.blocks, Method::Relocate), Err(FsError::Invalid("the new size is not smaller by a segment")));
+    assert_eq!(
+        fs.shrink(before.blocks, Method::Relocate),
+        Err(FsError::Invalid("the new size is not smaller by a segment"))
+    );
     for method in [Method::Remap, Method::Relocate, Method::Holes] {
         assert_eq!(fs.shrink(3000, method), Err(FsError::NoSpace));
     }
@@ -274,7 +277,10 @@ fn names_follow_the_rules() {
     for bad in [&b""[..], b".", b"..", b"a/b", b"a\0", &name] {
         assert_eq!(fs.create(ROOT, bad, NewInode::of(Kind::File, 0), 0), Err(FsError::BadName));
     }
-    assert_eq!(fs.rename((ROOT, b"d"), (inner, b"f"), true, 0), Err(FsError::Invalid("a directory cannot go into itself")));
+    assert_eq!(
+        fs.rename((ROOT, b"d"), (inner, b"f"), true, 0),
+        Err(FsError::Invalid("a directory cannot go into itself"))
+    );
     assert_eq!(fs.remove_directory(ROOT, b"d", 0), Err(FsError::NotEmpty));
     assert_eq!(fs.unlink(ROOT, b"d", 0), Err(FsError::IsDirectory));
     let made: Vec<u32> = (0..1000)

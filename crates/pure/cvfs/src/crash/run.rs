@@ -39,7 +39,17 @@ type Effect = Box<dyn FnOnce(&mut Tree, &mut u32)>;
 impl Run {
     pub(super) fn new(seed: u64, tree: Tree) -> Self {
         let rng = Rng::named(seed, "cvfs.workload");
-        Self { rng, since: vec![tree.clone()], tree, next_file: 1, clock: 0, size_wanted: None, held: Vec::new(), shrinks: 0, refusals: 0 }
+        Self {
+            rng,
+            since: vec![tree.clone()],
+            tree,
+            next_file: 1,
+            clock: 0,
+            size_wanted: None,
+            held: Vec::new(),
+            shrinks: 0,
+            refusals: 0,
+        }
     }
 
     /// Does one operation, here and there.
