@@ -37,42 +37,50 @@ impl Volume {
 
     /// A new volume of so many bytes, mounted.
     fn new(bytes: u64) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let device = FileDevice::open(&Self::image(directory.path()), Some(bytes), true).unwrap();
+        let directory = tempfile::tempdir().expect("a machine that can mount");
+        let device =
+            FileDevice::open(&Self::image(directory.path()), Some(bytes), true).expect("a machine that can mount");
         let format = Format { segment_blocks: 128, id: 1 };
-        drop(FileSystem::format(device, format, Config::default(), 0).unwrap());
+        drop(FileSystem::format(device, format, Config::default(), 0).expect("a machine that can mount"));
         Self::mounted(directory)
     }
 
     fn mounted(directory: tempfile::TempDir) -> Self {
-        let device = FileDevice::open(&Self::image(directory.path()), None, true).unwrap();
-        let fs = FileSystem::mount(Box::new(device) as Device, Config::default()).unwrap();
+        let device = FileDevice::open(&Self::image(directory.path()), None, true).expect("a machine that can mount");
+        let fs = FileSystem::mount(Box::new(device) as Device, Config::default()).expect("a machine that can mount");
         let at = directory.path().join("mount");
-        std::fs::create_dir_all(&at).unwrap();
+        std::fs::create_dir_all(&at).expect("a machine that can mount");
         let (ready, is_ready) = mpsc::channel();
         let place = at.clone();
-        let served = thread::spawn(move || mount(fs, &place, |unmounter| ready.send(unmounter).unwrap()).unwrap());
-        Self { unmounter: is_ready.recv().unwrap(), directory, at, served }
+        let served = thread::spawn(move || {
+            mount(fs, &place, |unmounter| ready.send(unmounter).expect("a machine that can mount"))
+                .expect("a machine that can mount")
+        });
+        Self { unmounter: is_ready.recv().expect("a machine that can mount"), directory, at, served }
     }
 
     /// Unmounts, checks, and mounts again.
     fn again(mut self) -> Self {
-        self.unmounter.unmount().unwrap();
-        self.served.join().unwrap();
-        let device = FileDevice::open(&Self::image(self.directory.path()), None, true).unwrap();
-        let report = FileSystem::mount(device, Config::default()).unwrap().check().unwrap();
+        self.unmounter.unmount().expect("a machine that can mount");
+        self.served.join().expect("a machine that can mount");
+        let device =
+            FileDevice::open(&Self::image(self.directory.path()), None, true).expect("a machine that can mount");
+        let report = FileSystem::mount(device, Config::default())
+            .expect("a machine that can mount")
+            .check()
+            .expect("a machine that can mount");
         assert!(report.is_clean(), "{:?}", report.problems);
         Self::mounted(self.directory)
     }
 
     fn shrink(&self, bytes: u64, method: Method) -> String {
-        ask_shrink(&self.at, Asked { bytes, method }).unwrap()
+        ask_shrink(&self.at, Asked { bytes, method }).expect("a machine that can mount")
     }
 }
 
 /// Runs a shell script in a directory; what it printed. It must succeed.
 fn shell(at: &Path, script: &str) -> String {
-    let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().unwrap();
+    let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().expect("a machine that can mount");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{script}\n{text}{}", String::from_utf8_lossy(&output.stderr));
     text

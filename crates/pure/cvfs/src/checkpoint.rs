@@ -111,11 +111,8 @@ impl Checkpoint {
     pub(crate) fn read(device: &mut impl BlockDevice, layout: &Layout) -> Result<Self, FsError> {
         let mut newest: Option<Self> = None;
         for first in layout.packs {
-            if let Some(checkpoint) = Self::read_pack(device, layout, first)? {
-                if newest.as_ref().is_none_or(|newest| checkpoint.version > newest.version) {
-                    newest = Some(checkpoint);
-                }
-            }
+            let newer = |found: &Self| newest.as_ref().is_none_or(|newest| found.version > newest.version);
+            newest = Self::read_pack(device, layout, first)?.filter(newer).or(newest);
         }
         newest.ok_or(FsError::NotAFileSystem("no checkpoint"))
     }

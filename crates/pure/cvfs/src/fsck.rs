@@ -113,10 +113,10 @@ impl<D: BlockDevice> FileSystem<D> {
             if !seen.children.insert(pointer) {
                 report.tell(|| format!("node {pointer} is pointed to twice"));
             }
-            if let Ok(child) = self.node(pointer) {
-                if (child.ino, child.base, child.level, child.inode) != (node.ino, first, level, None) {
-                    report.tell(|| format!("node {pointer} does not belong where node {nid} has it"));
-                }
+            let belongs = (node.ino, first, level, None);
+            // One that cannot be read is told when its turn comes.
+            if self.node(pointer).is_ok_and(|child| (child.ino, child.base, child.level, child.inode) != belongs) {
+                report.tell(|| format!("node {pointer} does not belong where node {nid} has it"));
             }
         }
         Ok(())

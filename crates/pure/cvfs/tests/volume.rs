@@ -10,11 +10,12 @@ use flashyard_units::{SimSpan, SimTime};
 use proptest::prelude::*;
 
 fn volume(blocks: u32, segment_blocks: u32, config: Config) -> FileSystem<MemoryDevice> {
-    FileSystem::format(MemoryDevice::new(blocks), Format { segment_blocks, id: 9 }, config, 0).unwrap()
+    FileSystem::format(MemoryDevice::new(blocks), Format { segment_blocks, id: 9 }, config, 0)
+        .expect("a volume that works")
 }
 
 fn file(fs: &mut FileSystem<MemoryDevice>, name: &str) -> u32 {
-    fs.create(ROOT, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).unwrap()
+    fs.create(ROOT, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).expect("a volume that works")
 }
 
 fn pattern(ino: u32, page: u64, round: u64) -> Vec<u8> {
@@ -23,12 +24,12 @@ fn pattern(ino: u32, page: u64, round: u64) -> Vec<u8> {
 }
 
 fn assert_clean(fs: &mut FileSystem<MemoryDevice>) {
-    let report = fs.check().unwrap();
+    let report = fs.check().expect("a volume that works");
     assert!(report.is_clean(), "{:?}", report.problems);
 }
 
 fn remount(fs: FileSystem<MemoryDevice>) -> FileSystem<MemoryDevice> {
-    FileSystem::mount(fs.into_device(), Config::default()).unwrap()
+    FileSystem::mount(fs.into_device(), Config::default()).expect("a volume that works")
 }
 
 proptest! {
@@ -127,22 +128,22 @@ fn aged(blocks: u32, segment_blocks: u32, part: f64) -> (FileSystem<MemoryDevice
     // The logs come near the end of the volume, and not around.
     let writes = (f64::from(blocks) * (0.9 - part)) as u64;
     for &ino in &files {
-        (0..pages).for_each(|page| fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).unwrap());
+        (0..pages).for_each(|page| fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).expect("a volume that works"));
     }
     for step in 0..writes {
         let ino = files[(step % 8) as usize];
         let page = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) % pages;
-        fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).unwrap();
+        fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).expect("a volume that works");
     }
-    fs.sync().unwrap();
+    fs.sync().expect("a volume that works");
     (fs, files)
 }
 
 fn assert_files(fs: &mut FileSystem<MemoryDevice>, files: &[u32]) {
     for &ino in files {
-        for page in 0..fs.inode(ino).unwrap().size / 4096 {
+        for page in 0..fs.inode(ino).expect("a volume that works").size / 4096 {
             let mut bytes = vec![0; 4096];
-            fs.read(ino, page * 4096, &mut bytes).unwrap();
+            fs.read(ino, page * 4096, &mut bytes).expect("a volume that works");
             assert!(bytes == pattern(ino, page, 0), "inode {ino}, page {page}");
         }
     }
