@@ -98,15 +98,21 @@ impl Shared {
     }
 
     fn resize(&self) {
-        match self.quiet().shrink_step(STEP_BLOCKS) {
-            Ok(None) => return,
-            Ok(Some(shrunk)) => self.tell(format!(
-                "done: {} blocks of 4 KiB now, {} given back, {} moved ({:?})",
-                shrunk.blocks, shrunk.blocks_given, shrunk.blocks_moved, shrunk.method
-            )),
-            Err(error) => self.tell(format!("failed: {error}")),
+        let step = self.quiet().shrink_step(STEP_BLOCKS);
+        if matches!(step, Ok(None)) {
+            return;
         }
+        // Before anybody is told: whoever hears of the end may ask for the next change at once.
         self.resizing.store(false, Ordering::Relaxed);
+        self.tell(match step {
+            Ok(shrunk) => shrunk.map_or_else(String::new, |shrunk| {
+                format!(
+                    "done: {} blocks of 4 KiB now, {} given back, {} moved ({:?})",
+                    shrunk.blocks, shrunk.blocks_given, shrunk.blocks_moved, shrunk.method
+                )
+            }),
+            Err(error) => format!("failed: {error}"),
+        });
     }
 }
 
