@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
@@ -79,7 +80,14 @@ impl Volume {
         (self.unmounter, self.served) = Self::serve(self.directory.path());
     }
 
+    /// Sends the logs through so many MiB, so that what comes next lies higher up.
+    fn age(&self, mebibytes: u64) {
+        shell(&self.at, &format!("dd if=/dev/zero of=gone bs=1M count={mebibytes} 2>/dev/null; sync gone; rm gone"));
+    }
+
+    /// After a while in which programs have written something.
     fn shrink(&self, bytes: u64, method: Method) -> String {
+        thread::sleep(Duration::from_millis(1500));
         ask_shrink(&self.at, Asked { bytes, method }).expect("a machine that can mount")
     }
 }
@@ -98,6 +106,7 @@ fn copies_and_commits_are_whole_while_the_volume_shrinks() {
         return;
     }
     let mut volume = Volume::new(256 * MIB);
+    volume.age(225);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pure");
     let script = format!(
         "for round in 1 2 3; do rm -rf copy; cp -r '{0}' copy; diff -r '{0}' copy; done
@@ -131,6 +140,7 @@ fn a_database_keeps_its_transactions_while_the_volume_shrinks() {
         return;
     }
     let mut volume = Volume::new(192 * MIB);
+    volume.age(170);
     shell(&volume.at, "sqlite3 bank.db 'create table account(id integer primary key, money int, note text)'");
     shell(
         &volume.at,
