@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults planted fuzz bench lint docs web lint-web test-web test-live
+.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -20,6 +20,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(CARGO) test --workspace
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
+	$(FLASHYARD) faults --world cvfs --points 20000
 	$(CARGO) xtask golden
 	$(CARGO) xtask real-traces
 
@@ -28,6 +29,9 @@ test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file 
 
 faults: ## break a small box at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
 	$(FLASHYARD) faults --points 1000000
+
+faults-cvfs: ## cut the power of a volume that shrinks at a hundred thousand points (some minutes)
+	$(FLASHYARD) faults --world cvfs --points 100000
 
 planted: ## break the recovery on purpose, and see that the faults find each bug
 	$(CARGO) xtask planted

@@ -36,8 +36,86 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: TraceCommand,
     },
+    /// Volumes that shrink while they are in use: make, mount, shrink, check
+    Cvfs {
+        #[command(subcommand)]
+        command: CvfsCommand,
+    },
     /// Print the JSON Schema of scenario files
     Schema,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CvfsCommand {
+    /// Make an empty file system on a file, or on a drive over NVMe/TCP
+    Mkfs(CvfsMkfsOptions),
+    /// Mount one through FUSE and serve it until it is unmounted
+    Mount(CvfsMountOptions),
+    /// Give capacity of a mounted one back, while it is in use
+    Shrink(CvfsShrinkOptions),
+    /// Check one that is not mounted
+    Fsck {
+        /// File, or tcp:ADDRESS:PORT/NQN
+        device: String,
+    },
+    /// Space of one, and what it has done if it is mounted
+    Info {
+        /// Directory where it is mounted, or file, or tcp:ADDRESS:PORT/NQN
+        path: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CvfsMkfsOptions {
+    /// File, or tcp:ADDRESS:PORT/NQN
+    pub(crate) device: String,
+    /// Make the file, or make it this large, for example 1GiB
+    #[arg(long, value_parser = bytes)]
+    pub(crate) size: Option<u64>,
+    /// Blocks of 4 KiB in a segment, 8 to 512
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) segment_blocks: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CvfsMountOptions {
+    /// File, or tcp:ADDRESS:PORT/NQN
+    pub(crate) device: String,
+    /// Where to mount it
+    pub(crate) directory: PathBuf,
+    /// When to tell the device what is free: aggressive, idle or never
+    #[arg(long, default_value = "aggressive")]
+    pub(crate) discards: String,
+    /// Let a file play a drive that remaps, by copying
+    #[arg(long)]
+    pub(crate) play_remap: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CvfsShrinkOptions {
+    /// Directory where it is mounted
+    pub(crate) mount: PathBuf,
+    /// Size wanted, for example 900MiB
+    #[arg(value_parser = bytes)]
+    pub(crate) size: u64,
+    /// remap (if the device can), relocate or holes
+    #[arg(long, default_value = "relocate")]
+    pub(crate) method: String,
+}
+
+/// A number of bytes, with a unit or without.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match text[digits..].trim() {
+        "" | "B" => 1_u64,
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
+        unit => return Err(format!("{unit:?} is no unit: give B, KiB, MiB, GiB or TiB")),
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| "give a number of bytes, such as 900MiB".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "too many bytes".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +169,9 @@ pub(crate) struct ReproduceOptions {
 pub(crate) struct FaultsOptions {
     /// Scenario file (TOML); a small box of four drives without one
     pub(crate) scenario: Option<PathBuf>,
+    /// What to break: jbof, the box of a scenario, or cvfs, a volume that shrinks
+    #[arg(long, default_value = "jbof")]
+    pub(crate) world: String,
     /// Override a key of the scenario, as in --set jbof.drives=6
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

@@ -3,7 +3,8 @@
 use crate::arguments::FaultsOptions;
 use crate::files::DiskFiles;
 use crate::{Outcome, output, parallel};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
+use flashyard_cvfs::crash::CrashWorld;
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
 use flashyard_scenario::{JbofWorld, Overrides, resolve_with};
 use std::convert::Infallible;
@@ -38,15 +39,25 @@ fn world(options: &FaultsOptions) -> Result<JbofWorld> {
 }
 
 pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
-    let world = world(options)?;
+    match options.world.as_str() {
+        "jbof" => break_it(&world(options)?, options),
+        "cvfs" => {
+            ensure!(options.scenario.is_none() && options.set.is_empty(), "--world cvfs takes no scenario");
+            break_it(&CrashWorld::default(), options)
+        }
+        other => bail!("--world {other}: give jbof or cvfs"),
+    }
+}
+
+fn break_it(world: &(impl World + Sync), options: &FaultsOptions) -> Result<Outcome> {
     if let Some(case) = &options.replay {
-        return Ok(replay(&world, case));
+        return Ok(replay(world, case));
     }
     parallel::catch_interrupt()?;
     // Panics are findings here: thousands of them would bury the report. `--replay` shows one in full.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let outcome = explore_and_shrink(&Guarded(&world), options);
+    let outcome = explore_and_shrink(&Guarded(world), options);
     std::panic::set_hook(hook);
     Ok(outcome)
 }

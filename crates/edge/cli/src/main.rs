@@ -5,6 +5,7 @@
 
 mod arguments;
 mod control;
+mod cvfs;
 mod faults;
 mod files;
 mod fronts;
@@ -64,6 +65,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
             trace::info(&file, format.as_deref(), json)
         }
         Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
+        Command::Cvfs { command } => cvfs::cvfs(&command),
         Command::Schema => {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)

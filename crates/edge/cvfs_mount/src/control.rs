@@ -1,0 +1,111 @@
+//! How other programs talk to a mount: extended attributes of its root.
+
+use flashyard_cvfs::Method;
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::io::Errno;
+use std::path::Path;
+use std::time::Duration;
+
+/// Written to shrink: bytes and method. Read: how it goes.
+pub(crate) const SHRINK: &str = "user.cvfs.shrink";
+/// Read: space and counters.
+pub(crate) const INFO: &str = "user.cvfs.info";
+/// Between looks at how it goes.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Why a mount did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// There is no file system of this kind at the path, or it refuses.
+    #[error("{attribute}: {source}")]
+    Refused {
+        /// Of which attribute.
+        attribute: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It tried, and could not.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a mount was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Size wanted, in bytes.
+    pub bytes: u64,
+    /// How to get there.
+    pub method: Method,
+}
+
+/// The method of this name.
+pub fn parse_method(name: &str) -> Option<Method> {
+    match name {
+        "remap" => Some(Method::Remap),
+        "relocate" => Some(Method::Relocate),
+        "holes" => Some(Method::Holes),
+        _ => None,
+    }
+}
+
+impl Asked {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut words = std::str::from_utf8(text).ok()?.split_whitespace();
+        let bytes = words.next()?.parse().ok()?;
+        let method = parse_method(words.next()?)?;
+        Some(Self { bytes, method })
+    }
+}
+
+fn refused(attribute: &'static str) -> impl Fn(Errno) -> ControlError {
+    move |source| ControlError::Refused { attribute, source: source.into() }
+}
+
+fn read(mount: &Path, attribute: &'static str) -> Result<String, ControlError> {
+    let mut bytes = vec![0; 4096];
+    let len = getxattr(mount, attribute, &mut bytes[..]).map_err(refused(attribute))?;
+    Ok(String::from_utf8_lossy(&bytes[..len]).into_owned())
+}
+
+/// Space and counters of a mount, as text.
+///
+/// Errors: no such mount.
+pub fn ask_info(mount: &Path) -> Result<String, ControlError> {
+    read(mount, INFO)
+}
+
+/// Asks a mount to shrink, and waits until it has; what it came to, as text.
+///
+/// Errors: no such mount, or it refuses or fails.
+pub fn ask_shrink(mount: &Path, asked: Asked) -> Result<String, ControlError> {
+    let method = match asked.method {
+        Method::Remap => "remap",
+        Method::Relocate => "relocate",
+        Method::Holes => "holes",
+    };
+    let text = format!("{} {method}", asked.bytes);
+    setxattr(mount, SHRINK, text.as_bytes(), XattrFlags::empty()).map_err(refused(SHRINK))?;
+    loop {
+        std::thread::sleep(LOOK);
+        let state = read(mount, SHRINK)?;
+        if let Some(done) = state.strip_prefix("done: ") {
+            return Ok(done.to_owned());
+        }
+        if let Some(failed) = state.strip_prefix("failed: ") {
+            return Err(ControlError::Failed(failed.to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_and_a_method_are_understood_and_nothing_else() {
+        assert_eq!(Asked::parse(b"4096 remap"), Some(Asked { bytes: 4096, method: Method::Remap }));
+        for text in [&b"4096"[..], b"remap 4096", b"-1 remap", b"1 other", b"\xff\xff"] {
+            assert_eq!(Asked::parse(text), None);
+        }
+    }
+}

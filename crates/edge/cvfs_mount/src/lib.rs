@@ -1,0 +1,20 @@
+//! CVFS on real devices: regular files and drives over NVMe/TCP, and a mount through FUSE.
+//!
+//! The path of a request: the kernel, `mount` (one thread, one lock), [`flashyard_cvfs::FileSystem`], a [`Device`]. A
+//! second thread lets time pass: discards, a checkpoint every five seconds, and steps of a change of size between the
+//! requests of programs. `control` is how other programs ask a mount to shrink: extended attributes of its root.
+//!
+//! What it does not model: access rights (the kernel checks them), locks (the kernel keeps them), special files.
+
+mod control;
+mod file;
+mod mount;
+mod nvme;
+
+pub use control::{Asked, ControlError, ask_info, ask_shrink, parse_method};
+pub use file::FileDevice;
+pub use mount::{MountError, Mounted, mount};
+pub use nvme::{NvmeDevice, NvmeError};
+
+/// Any device that a mount can own.
+pub type Device = Box<dyn flashyard_cvfs::BlockDevice + Send>;

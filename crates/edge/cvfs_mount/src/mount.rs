@@ -1,0 +1,546 @@
+//! The mount: what the kernel asks, and the thread that lets time pass.
+
+use crate::Device;
+use crate::control::{Asked, INFO, SHRINK};
+use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
+use flashyard_units::{SimSpan, SimTime};
+use fuser::{
+    BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionUnmounter, TimeOrNow,
+    WriteFlags,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long the kernel may believe an answer. All changes go through it.
+const TTL: Duration = Duration::from_secs(10);
+/// Between ticks.
+const TICK: Duration = Duration::from_millis(50);
+/// Between checkpoints that nobody asked for.
+const CHECKPOINT: Duration = Duration::from_secs(5);
+/// Blocks that a change of size moves while programs wait.
+const STEP_BLOCKS: u32 = 1024;
+
+/// Why there is no mount.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+pub struct MountError {
+    path: String,
+    source: std::io::Error,
+}
+
+/// What the kernel's thread and the other one share.
+struct Shared {
+    fs: Mutex<FileSystem<Device>>,
+    /// How the last change of size goes, as text.
+    shrinking: Mutex<String>,
+    resizing: AtomicBool,
+    requests: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Shared {
+    fn fs(&self) -> MutexGuard<'_, FileSystem<Device>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.quiet()
+    }
+
+    /// Without counting as a request of a program.
+    fn quiet(&self) -> MutexGuard<'_, FileSystem<Device>> {
+        // A panic inside the file system leaves memory that no checkpoint may be made of.
+        self.fs.lock().unwrap_or_else(|poisoned| {
+            eprintln!("cvfs: stopped after a panic");
+            drop(PoisonError::into_inner(poisoned));
+            std::process::exit(70)
+        })
+    }
+
+    fn tell(&self, text: String) {
+        *self.shrinking.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    fn told(&self) -> String {
+        self.shrinking.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets time pass until the mount is over.
+    fn pass_time(&self) {
+        let begun = Instant::now();
+        let mut checkpoint = begun;
+        let mut seen = 0;
+        while !self.over.load(Ordering::Relaxed) {
+            if self.resizing.load(Ordering::Relaxed) {
+                self.resize();
+                // Programs take turns with steps.
+                thread::sleep(Duration::from_micros(200));
+                continue;
+            }
+            let requests = self.requests.load(Ordering::Relaxed);
+            let now = SimTime::ZERO + SimSpan::from_us(begun.elapsed().as_micros() as u64);
+            let mut fs = self.quiet();
+            // A device that fails here fails the next request too, which has somebody to tell.
+            let _ = fs.tick(now, requests != seen);
+            if checkpoint.elapsed() > CHECKPOINT {
+                let _ = fs.sync();
+                checkpoint = Instant::now();
+            }
+            drop(fs);
+            seen = requests;
+            thread::park_timeout(TICK);
+        }
+    }
+
+    fn resize(&self) {
+        let step = self.quiet().shrink_step(STEP_BLOCKS);
+        if matches!(step, Ok(None)) {
+            return;
+        }
+        // Before anybody is told: whoever hears of the end may ask for the next change at once.
+        self.resizing.store(false, Ordering::Relaxed);
+        self.tell(match step {
+            Ok(shrunk) => shrunk.map_or_else(String::new, |shrunk| {
+                format!(
+                    "done: {} blocks of 4 KiB now, {} given back, {} moved ({:?})",
+                    shrunk.blocks, shrunk.blocks_given, shrunk.blocks_moved, shrunk.method
+                )
+            }),
+            Err(error) => format!("failed: {error}"),
+        });
+    }
+}
+
+/// A mounted file system.
+pub struct Mounted {
+    shared: Arc<Shared>,
+    clock: Option<JoinHandle<()>>,
+}
+
+/// Mounts a file system at a directory and serves it until it is unmounted. `ready` gets what unmounts it.
+///
+/// Errors: the kernel does not let us, or takes the mount away.
+pub fn mount(fs: FileSystem<Device>, directory: &Path, ready: impl FnOnce(SessionUnmounter)) -> Result<(), MountError> {
+    let shared = Arc::new(Shared {
+        fs: Mutex::new(fs),
+        shrinking: Mutex::new("none".to_owned()),
+        resizing: AtomicBool::new(false),
+        requests: AtomicU64::new(0),
+        over: AtomicBool::new(false),
+    });
+    let failed = |source| MountError { path: directory.display().to_string(), source };
+    let ours = Arc::clone(&shared);
+    let clock = thread::Builder::new().name("cvfs-clock".to_owned()).spawn(move || ours.pass_time());
+    let mounted = Mounted { shared, clock: Some(clock.map_err(failed)?) };
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName("cvfs".to_owned()),
+        MountOption::Subtype("cvfs".to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoAtime,
+    ];
+    let mut session = Session::new(mounted, directory, &config).map_err(failed)?;
+    ready(session.unmount_callable());
+    session.run().map_err(failed)
+}
+
+fn errno(error: &FsError) -> Errno {
+    match error {
+        FsError::NotFound => Errno::ENOENT,
+        FsError::Exists => Errno::EEXIST,
+        FsError::NotDirectory => Errno::ENOTDIR,
+        FsError::IsDirectory => Errno::EISDIR,
+        FsError::NotEmpty => Errno::ENOTEMPTY,
+        FsError::NoSpace => Errno::ENOSPC,
+        FsError::BadName => Errno::ENAMETOOLONG,
+        FsError::FileTooLarge => Errno::EFBIG,
+        FsError::Invalid(_) => Errno::EINVAL,
+        FsError::TooManyOrphans => Errno::ENFILE,
+        FsError::Busy => Errno::EBUSY,
+        FsError::Frozen => Errno::EROFS,
+        FsError::Device(flashyard_cvfs::DeviceError::Unsupported(_)) => Errno::EOPNOTSUPP,
+        FsError::Device(_) | FsError::NotAFileSystem(_) | FsError::Corrupt { .. } => {
+            eprintln!("cvfs: {error}");
+            Errno::EIO
+        }
+    }
+}
+
+/// Our numbers have 32 bits, and the kernel only asks for what it was told.
+fn number(ino: INodeNo) -> u32 {
+    u32::try_from(ino.0).unwrap_or(0)
+}
+
+fn nanoseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn now() -> u64 {
+    nanoseconds(SystemTime::now())
+}
+
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Symlink => FileType::Symlink,
+    }
+}
+
+fn attributes(ino: u32, inode: &Inode) -> FileAttr {
+    let time = |nanoseconds| UNIX_EPOCH + Duration::from_nanos(nanoseconds);
+    FileAttr {
+        ino: INodeNo(ino.into()),
+        size: inode.size,
+        blocks: inode.pages * 8,
+        atime: time(inode.accessed),
+        mtime: time(inode.modified),
+        ctime: time(inode.changed),
+        crtime: UNIX_EPOCH,
+        kind: file_type(inode.kind),
+        perm: inode.mode,
+        nlink: inode.links,
+        uid: inode.uid,
+        gid: inode.gid,
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
+impl Mounted {
+    /// An inode that the kernel knows from now on, until it forgets it: it must not become another one meanwhile.
+    fn known(fs: &mut FileSystem<Device>, ino: u32) -> Result<FileAttr, FsError> {
+        let inode = fs.inode(ino)?;
+        fs.open(ino)?;
+        Ok(attributes(ino, &inode))
+    }
+
+    fn make(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        kind: Kind,
+        mode: u32,
+        target: &[u8],
+    ) -> Result<FileAttr, FsError> {
+        let new = NewInode { kind, mode: (mode & 0o7777) as u16, uid: request.uid(), gid: request.gid() };
+        let mut fs = self.shared.fs();
+        let ino = match kind {
+            Kind::Symlink => fs.symlink(number(parent), name.as_bytes(), target, new, now())?,
+            _ => fs.create(number(parent), name.as_bytes(), new, now())?,
+        };
+        Self::known(&mut fs, ino)
+    }
+
+    fn info(&self) -> String {
+        let fs = self.shared.quiet();
+        format!("{:#?}\n{:#?}\nlast change of size: {}\n", fs.usage(), fs.counters(), self.shared.told())
+    }
+}
+
+fn entry(reply: ReplyEntry, found: Result<FileAttr, FsError>) {
+    match found {
+        Ok(attributes) => reply.entry(&TTL, &attributes, Generation(0)),
+        Err(error) => reply.error(errno(&error)),
+    }
+}
+
+fn empty(reply: ReplyEmpty, done: Result<(), FsError>) {
+    match done {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(errno(&error)),
+    }
+}
+
+impl Filesystem for Mounted {
+    fn destroy(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        if let Some(clock) = self.clock.take() {
+            clock.thread().unpark();
+            let _ = clock.join();
+        }
+        if let Err(error) = self.shared.quiet().sync() {
+            eprintln!("cvfs: the last checkpoint failed: {error}");
+        }
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let mut fs = self.shared.fs();
+        let found = fs.lookup(number(parent), name.as_bytes()).and_then(|ino| Self::known(&mut fs, ino));
+        entry(reply, found);
+    }
+
+    fn forget(&self, _: &Request, ino: INodeNo, count: u64) {
+        let mut fs = self.shared.fs();
+        for _ in 0..count {
+            // Nobody waits for an answer; a device that fails shows at the next request that has one.
+            if fs.release(number(ino)).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.shared.fs().inode(number(ino)) {
+            Ok(inode) => reply.attr(&TTL, &attributes(number(ino), &inode)),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let time = |time: TimeOrNow| match time {
+            TimeOrNow::SpecificTime(time) => nanoseconds(time),
+            TimeOrNow::Now => now(),
+        };
+        let changes = Attributes {
+            mode: mode.map(|mode| (mode & 0o7777) as u16),
+            uid,
+            gid,
+            accessed: atime.map(time),
+            modified: mtime.map(time),
+        };
+        let mut fs = self.shared.fs();
+        let cut = size.map_or(Ok(()), |size| fs.truncate(number(ino), size, now()));
+        match cut.and_then(|()| fs.set_attributes(number(ino), changes, now())) {
+            Ok(inode) => reply.attr(&TTL, &attributes(number(ino), &inode)),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
+        let mut target = vec![0; 4096];
+        match self.shared.fs().read(number(ino), 0, &mut target) {
+            Ok(len) => reply.data(&target[..len]),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        // Regular files only: special ones mean something to this kernel, not to the volume.
+        if !matches!(mode & 0o170_000, 0 | 0o100_000) {
+            return reply.error(Errno::EPERM);
+        }
+        entry(reply, self.make(request, parent, name, Kind::File, mode & !umask, &[]));
+    }
+
+    fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
+        entry(reply, self.make(request, parent, name, Kind::Directory, mode & !umask, &[]));
+    }
+
+    fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let target = target.as_os_str().as_bytes();
+        entry(reply, self.make(request, parent, name, Kind::Symlink, 0o777, target));
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        match self.make(request, parent, name, Kind::File, mode & !umask, &[]) {
+            Ok(made) => reply.created(&TTL, &made, Generation(0), FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Nobody else changes files, so what the kernel has of them stays right.
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        empty(reply, self.shared.fs().unlink(number(parent), name.as_bytes(), now()));
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        empty(reply, self.shared.fs().remove_directory(number(parent), name.as_bytes(), now()));
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let only_new = flags == RenameFlags::RENAME_NOREPLACE;
+        if !only_new && !flags.is_empty() {
+            return reply.error(Errno::EINVAL);
+        }
+        let (from, to) = ((number(parent), name.as_bytes()), (number(new_parent), new_name.as_bytes()));
+        empty(reply, self.shared.fs().rename(from, to, !only_new, now()));
+    }
+
+    fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let mut fs = self.shared.fs();
+        let linked = fs.link(number(ino), number(parent), name.as_bytes(), now());
+        entry(reply, linked.and_then(|()| Self::known(&mut fs, number(ino))));
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let mut bytes = vec![0; size as usize];
+        match self.shared.fs().read(number(ino), offset, &mut bytes) {
+            Ok(len) => reply.data(&bytes[..len]),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.shared.fs().write(number(ino), offset, data, now()) {
+            Ok(()) => reply.written(data.len() as u32),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        empty(reply, self.shared.fs().sync());
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        empty(reply, self.shared.fs().sync());
+    }
+
+    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let ino = number(ino);
+        let mut fs = self.shared.fs();
+        let found = fs.list(ino).and_then(|entries| Ok((entries, fs.lookup(ino, b"..")?)));
+        drop(fs);
+        let (entries, parent) = match found {
+            Ok(found) => found,
+            Err(error) => return reply.error(errno(&error)),
+        };
+        let dots = [(b".".to_vec(), ino, Kind::Directory), (b"..".to_vec(), parent, Kind::Directory)];
+        let names = dots.into_iter().chain(entries.into_iter().map(|entry| (entry.name, entry.ino, entry.kind)));
+        let mut listed: BTreeMap<u64, (Vec<u8>, u32, Kind)> = BTreeMap::new();
+        for (index, (name, ino, kind)) in names.enumerate() {
+            // Places follow the names, not their numbers: a name that goes must not shift those after it.
+            let place = if index < 2 { index as u64 + 1 } else { place_of(&name, &listed) };
+            listed.insert(place, (name, ino, kind));
+        }
+        for (place, (name, ino, kind)) in listed.range(offset + 1..) {
+            if reply.add(INodeNo(u64::from(*ino)), *place, file_type(*kind), OsStr::from_bytes(name)) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let usage = self.shared.fs().usage();
+        let free = usage.capacity.saturating_sub(usage.used);
+        let nodes = u64::from(usage.nodes_max);
+        reply.statfs(usage.capacity, free, free, nodes, nodes - u64::from(usage.nodes), 4096, 255, 4096);
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let text = match name.to_str() {
+            Some(SHRINK) if ino == INodeNo::ROOT => self.shared.told(),
+            Some(INFO) if ino == INodeNo::ROOT => self.info(),
+            _ => return reply.error(Errno::NO_XATTR),
+        };
+        match size {
+            0 => reply.size(text.len() as u32),
+            size if (size as usize) < text.len() => reply.error(Errno::ERANGE),
+            _ => reply.data(text.as_bytes()),
+        }
+    }
+
+    fn setxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, value: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
+        if ino != INodeNo::ROOT || name != SHRINK {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        if request.uid() != 0 {
+            return reply.error(Errno::EPERM);
+        }
+        let Some(Asked { bytes, method }) = Asked::parse(value) else { return reply.error(Errno::EINVAL) };
+        let blocks = u32::try_from(bytes / 4096).unwrap_or(u32::MAX);
+        let begun = self.shared.fs().shrink_begin(blocks, method);
+        if begun.is_ok() {
+            self.shared.tell("under way".to_owned());
+            self.shared.resizing.store(true, Ordering::Relaxed);
+            if let Some(clock) = &self.clock {
+                clock.thread().unpark();
+            }
+        }
+        empty(reply, begun);
+    }
+}
+
+/// A place for a name in a listing that does not depend on other names, but for those with the same hash.
+fn place_of(name: &[u8], taken: &BTreeMap<u64, (Vec<u8>, u32, Kind)>) -> u64 {
+    // FNV-1a; 62 bits of it, above the places of the two dots.
+    let hash = name
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mut place = (hash >> 2).max(3);
+    while taken.contains_key(&place) {
+        place += 1;
+    }
+    place
+}

@@ -1,0 +1,288 @@
+//! The file system: its state, its checkpoint, and who may use how much space.
+
+use crate::checkpoint::{Checkpoint, Move};
+use crate::clean::Cleaning;
+use crate::device::BlockDevice;
+use crate::directory::Directory;
+use crate::discard::{DiscardPolicy, Discards};
+use crate::error::FsError;
+use crate::layout::Layout;
+use crate::nodes::NodeCache;
+use crate::pages::PageCache;
+use crate::segments::SegmentMap;
+use crate::shrink::Resizing;
+use crate::table::PairTable;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The inode of the root directory.
+pub const ROOT: u32 = 1;
+
+/// Segments that files cannot use, whatever the size: four open logs and four to clean with [A].
+const SPARE_SEGMENTS_MIN: u32 = 8;
+/// One in so many segments is spare besides: 10 %, so that cleaning gets on when every page has another inode [A].
+const SPARE_PART: u32 = 10;
+/// Names of directories kept in memory after a checkpoint.
+const NAMES_MAX: usize = 1 << 20;
+
+/// What a mount may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Which segment to clean.
+    pub cleaning: Cleaning,
+    /// When to tell the device what is free.
+    pub discards: DiscardPolicy,
+    /// Pages in memory before they are written: at least 1. [A] 4096, which are 16 MiB.
+    pub dirty_pages_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { cleaning: Cleaning::CostBenefit, discards: DiscardPolicy::AGGRESSIVE, dirty_pages_max: 4096 }
+    }
+}
+
+/// What was done since mounting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Checkpoints written.
+    pub checkpoints: u64,
+    /// Pages written to the logs.
+    pub pages_written: u64,
+    /// Nodes written to the logs.
+    pub nodes_written: u64,
+    /// Segments cleaned.
+    pub segments_cleaned: u64,
+    /// Valid blocks moved by cleaning.
+    pub blocks_cleaned: u64,
+    /// Blocks told to the device as free.
+    pub blocks_discarded: u64,
+    /// Blocks moved by shrinking, by whatever method.
+    pub blocks_moved: u64,
+}
+
+/// Space, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Blocks of the volume.
+    pub blocks: u32,
+    /// Blocks that files, directories and nodes may use in all.
+    pub capacity: u64,
+    /// Blocks that they use, and that are set aside for pages in memory.
+    pub used: u64,
+    /// Blocks counted as allocated by shrinking with holes.
+    pub reserved: u64,
+    /// Free blocks of which the device does not know yet.
+    pub discards_pending: u64,
+    /// Free segments.
+    pub segments_free: u32,
+    /// Blocks of a segment.
+    pub segment_blocks: u32,
+    /// Least size that the volume could shrink to now, in blocks.
+    pub blocks_min: u32,
+    /// Inodes and nodes in use.
+    pub nodes: u32,
+    /// Inodes and nodes that there can be.
+    pub nodes_max: u32,
+}
+
+/// What an operation needs at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    /// Blocks that were not in use before.
+    pub(crate) new: u64,
+    /// Blocks to be written at the next checkpoint.
+    pub(crate) dirty: u64,
+    /// Whether it gives space back: then it may use what is kept for that.
+    pub(crate) frees: bool,
+}
+
+/// A mounted file system.
+#[derive(Debug)]
+pub struct FileSystem<D> {
+    pub(crate) device: D,
+    pub(crate) layout: Layout,
+    pub(crate) config: Config,
+    pub(crate) nodes: NodeCache,
+    pub(crate) pages: PageCache,
+    pub(crate) directories: BTreeMap<u32, Directory>,
+    pub(crate) segments: SegmentMap,
+    /// Addresses of nodes.
+    pub(crate) addresses: PairTable,
+    /// States of segments.
+    pub(crate) states: PairTable,
+    /// Who a block belongs to: node and slot.
+    pub(crate) owners: PairTable,
+    pub(crate) discards: Discards,
+    /// Version of the last checkpoint.
+    pub(crate) version: u64,
+    /// Blocks of the volume.
+    pub(crate) blocks: u32,
+    /// Inodes without a name that are still open.
+    pub(crate) orphans: BTreeSet<u32>,
+    pub(crate) open: BTreeMap<u32, u32>,
+    /// Pages and nodes that have no block yet.
+    pub(crate) unwritten: u64,
+    /// Something besides nodes and pages changed.
+    pub(crate) changed: bool,
+    pub(crate) frozen: bool,
+    pub(crate) resizing: Option<Resizing>,
+    pub(crate) counters: Counters,
+}
+
+impl<D: BlockDevice> FileSystem<D> {
+    /// What was done since mounting.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device below, for whoever counts or cuts. Writing to it behind the file system destroys it.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Gives the device back without a checkpoint: like a loss of power that loses nothing written.
+    pub fn into_device(self) -> D {
+        self.device
+    }
+
+    /// How much space there is.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            blocks: self.blocks,
+            capacity: self.capacity(self.segments.usable()),
+            used: self.segments.valid() + self.unwritten,
+            reserved: u64::from(self.segments.reserved()) * u64::from(self.layout.segment_blocks),
+            discards_pending: self.discards.pending(),
+            segments_free: self.segments.free_count(),
+            segment_blocks: self.layout.segment_blocks,
+            blocks_min: self.blocks_min(),
+            nodes: self.nodes.used,
+            nodes_max: self.addresses.entries() - 2,
+        }
+    }
+
+    /// Whether a checkpoint would write anything.
+    pub fn is_dirty(&self) -> bool {
+        self.changed || !self.pages.is_empty() || self.nodes.dirty_count() > 0 || self.segments.dirty_count() > 0
+    }
+
+    /// Makes everything done so far survive a loss of power: what `fsync` and `sync` mean here.
+    ///
+    /// Errors: the device fails; then the file system is frozen.
+    pub fn sync(&mut self) -> Result<(), FsError> {
+        self.check_frozen()?;
+        if self.is_dirty() { self.checkpoint() } else { Ok(()) }
+    }
+
+    pub(crate) fn check_frozen(&self) -> Result<(), FsError> {
+        if self.frozen { Err(FsError::Frozen) } else { Ok(()) }
+    }
+
+    /// Blocks that files may use when so many segments are theirs.
+    pub(crate) fn capacity(&self, segments: u32) -> u64 {
+        let spare = SPARE_SEGMENTS_MIN + segments / SPARE_PART;
+        u64::from(segments.saturating_sub(spare)) * u64::from(self.layout.segment_blocks)
+    }
+
+    /// Blocks that must stay writable so that cleaning can go on: a victim, and nodes for each page of it.
+    pub(crate) fn cleaning_reserve(&self) -> u64 {
+        2 * u64::from(self.layout.segment_blocks)
+    }
+
+    /// Blocks that a checkpoint would write to the logs.
+    pub(crate) fn dirty_blocks(&self) -> u64 {
+        (self.pages.len() + self.nodes.dirty_count()) as u64
+    }
+
+    /// Makes sure that an operation of this cost, and the checkpoint after it, find their space.
+    ///
+    /// Errors: they do not.
+    pub(crate) fn prepare(&mut self, cost: Cost) -> Result<(), FsError> {
+        self.check_frozen()?;
+        let used = self.segments.valid() + self.unwritten;
+        if !cost.frees && used + cost.new > self.capacity(self.segments.usable()) {
+            return Err(FsError::NoSpace);
+        }
+        if self.pages.len() >= self.config.dirty_pages_max {
+            self.write_pages()?;
+        }
+        if self.nodes.dirty_count() >= self.config.dirty_pages_max {
+            self.checkpoint()?;
+        }
+        // Cleaning that frees as much as it writes does not get far: bounded by twice around.
+        for _ in 0..2 * self.segments.limit() {
+            if self.segments.writable() >= self.dirty_blocks() + cost.dirty + self.cleaning_reserve() {
+                return Ok(());
+            }
+            if self.is_dirty() {
+                self.checkpoint()?;
+            } else if !self.clean_one()? {
+                break;
+            }
+        }
+        // What is left of the reserve may be used to delete.
+        let least = if cost.frees { 0 } else { self.cleaning_reserve() };
+        if self.segments.writable() >= self.dirty_blocks() + cost.dirty + least {
+            return Ok(());
+        }
+        Err(FsError::NoSpace)
+    }
+
+    /// Writes everything that is in memory only, and makes it count.
+    pub(crate) fn checkpoint(&mut self) -> Result<(), FsError> {
+        self.checkpoint_announcing(Vec::new())
+    }
+
+    /// A checkpoint that announces remaps: a mount after a loss of power repeats them.
+    pub(crate) fn checkpoint_announcing(&mut self, moves: Vec<Move>) -> Result<(), FsError> {
+        self.check_frozen()?;
+        let done = self.try_checkpoint(moves);
+        // Memory and device no longer agree: the last checkpoint is the truth.
+        self.frozen |= done.is_err();
+        done
+    }
+
+    fn try_checkpoint(&mut self, moves: Vec<Move>) -> Result<(), FsError> {
+        self.write_pages()?;
+        self.write_nodes()?;
+        for segment in self.segments.take_dirty() {
+            let entry = self.states.get_mut(&mut self.device, segment)?;
+            self.segments.encode(segment, entry);
+        }
+        for table in [&mut self.addresses, &mut self.states, &mut self.owners] {
+            table.write(&mut self.device)?;
+        }
+        self.device.flush()?;
+        self.version += 1;
+        let checkpoint = Checkpoint {
+            version: self.version,
+            blocks: self.blocks,
+            nodes_used: self.nodes.used,
+            next_nid: self.nodes.next,
+            logs: self.segments.logs(),
+            tables: [&self.addresses, &self.states, &self.owners].map(PairTable::states),
+            orphans: self.orphans.iter().copied().collect(),
+            moves,
+        };
+        checkpoint.write(&mut self.device, &self.layout)?;
+        self.counters.checkpoints += 1;
+        self.changed = false;
+        self.segments.commit();
+        self.discards.commit();
+        self.forget();
+        Ok(())
+    }
+
+    /// Drops what memory need not hold.
+    fn forget(&mut self) {
+        self.nodes.forget();
+        if self.directories.values().map(Directory::len).sum::<usize>() > NAMES_MAX {
+            self.directories.clear();
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Making a file system, and finding it again.
+
+use crate::checkpoint::Checkpoint;
+use crate::device::{BlockDevice, DeviceError, zeros};
+use crate::discard::Discards;
+use crate::error::FsError;
+use crate::fs::{Config, Counters, FileSystem, ROOT};
+use crate::layout::{Format, Layout};
+use crate::names::NewInode;
+use crate::node::{Kind, Node};
+use crate::nodes::NodeCache;
+use crate::pages::PageCache;
+use crate::segments::SegmentMap;
+use crate::table::PairTable;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl<D: BlockDevice> FileSystem<D> {
+    /// Makes an empty file system on the whole device, and mounts it. What was there is gone.
+    ///
+    /// Errors: the device is too small or fails.
+    pub fn format(mut device: D, format: Format, config: Config, now: u64) -> Result<Self, FsError> {
+        let layout = Layout::derive(format, device.blocks())?;
+        // Nothing of an earlier file system may look like a part of this one.
+        for block in [0, 1, layout.packs[0], layout.packs[1]] {
+            device.write(block, &zeros()[..])?;
+        }
+        trim(&mut device, layout.main_first, layout.blocks - layout.main_first)?;
+        device.flush()?;
+        let end = layout.segment_first(layout.segments);
+        let mut fs = Self::empty(device, layout, config, end);
+        fs.add_node(Node::inode(ROOT, NewInode::of(Kind::Directory, 0o755).inode(ROOT, now)))?;
+        fs.checkpoint()?;
+        layout.write_superblock(&mut fs.device, end)?;
+        Ok(fs)
+    }
+
+    fn empty(device: D, layout: Layout, config: Config, blocks: u32) -> Self {
+        let [addresses, states, owners] = layout.tables.map(PairTable::new);
+        Self {
+            device,
+            layout,
+            config,
+            nodes: NodeCache::default(),
+            pages: PageCache::default(),
+            directories: BTreeMap::new(),
+            segments: SegmentMap::new(&layout, layout.segments_in(blocks)),
+            addresses,
+            states,
+            owners,
+            discards: Discards::default(),
+            version: 0,
+            blocks,
+            orphans: BTreeSet::new(),
+            open: BTreeMap::new(),
+            unwritten: 0,
+            changed: false,
+            frozen: false,
+            resizing: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Mounts what is on the device: the newest checkpoint, with announced remaps and deletions brought to an end.
+    ///
+    /// Errors: no file system, a damaged one, the device fails.
+    pub fn mount(mut device: D, config: Config) -> Result<Self, FsError> {
+        let (layout, blocks_named, agree) = Layout::read_superblock(&mut device)?;
+        let checkpoint = Checkpoint::read(&mut device, &layout)?;
+        let blocks = checkpoint.blocks;
+        if blocks > layout.blocks || blocks > device.blocks() || layout.segment_first(0) > blocks {
+            return Err(FsError::NotAFileSystem("the device is smaller than the file system"));
+        }
+        let mut fs = Self::empty(device, layout, config, blocks);
+        fs.restore(&checkpoint)?;
+        if !agree || blocks != blocks_named {
+            // A change of size was interrupted between its checkpoint and its superblock.
+            fs.write_size()?;
+        }
+        fs.finish_remaps(&checkpoint.moves)?;
+        for ino in checkpoint.orphans {
+            fs.prepare(crate::fs::Cost { new: 0, dirty: 12, frees: true })?;
+            fs.orphans.remove(&ino);
+            fs.delete_inode(ino)?;
+        }
+        fs.sync()?;
+        Ok(fs)
+    }
+
+    fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), FsError> {
+        let damaged = FsError::NotAFileSystem("a checkpoint that makes no sense");
+        let tables = [&mut self.addresses, &mut self.states, &mut self.owners];
+        for ((table, shape), states) in tables.into_iter().zip(self.layout.tables).zip(&checkpoint.tables) {
+            *table = PairTable::restore(shape, states).ok_or(damaged.clone())?;
+        }
+        for segment in 0..self.layout.segments {
+            let entry = self.states.get(&mut self.device, segment)?;
+            self.segments.restore(segment, entry).ok_or(damaged.clone())?;
+        }
+        self.segments.restore_logs(checkpoint.logs).ok_or(damaged)?;
+        self.version = checkpoint.version;
+        self.nodes.used = checkpoint.nodes_used;
+        self.nodes.next = checkpoint.next_nid;
+        self.orphans = checkpoint.orphans.iter().copied().collect();
+        Ok(())
+    }
+
+    /// Writes the size to the superblock, and gives what is beyond it back to the device.
+    pub(crate) fn write_size(&mut self) -> Result<(), FsError> {
+        self.layout.write_superblock(&mut self.device, self.blocks)?;
+        self.discards.forget_from(self.blocks);
+        let end = self.device.blocks().min(self.layout.blocks);
+        if end > self.blocks {
+            trim(&mut self.device, self.blocks, end - self.blocks)?;
+        }
+        Ok(())
+    }
+}
+
+/// A trim; devices that do not know it are none the worse.
+pub(crate) fn trim(device: &mut impl BlockDevice, first: u32, count: u32) -> Result<(), FsError> {
+    match device.trim(first, count) {
+        Ok(()) | Err(DeviceError::Unsupported(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,343 @@
+//! Names and attributes: what makes, finds, moves and deletes files.
+
+use crate::device::{BLOCK_BYTES, BlockDevice, zeros};
+use crate::directory::{Entry, check_name};
+use crate::error::FsError;
+use crate::fs::{Cost, FileSystem, ROOT};
+use crate::layout::ORPHANS_MAX;
+use crate::node::{Inode, Kind};
+
+/// Blocks that deleting a name and what it names makes dirty at most: two pages and four inodes, and leaves.
+const DELETE_DIRTY: u64 = 12;
+
+/// What a new file is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewInode {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits.
+    pub mode: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+impl NewInode {
+    /// Of the user with number zero.
+    pub fn of(kind: Kind, mode: u16) -> Self {
+        Self { kind, mode, uid: 0, gid: 0 }
+    }
+
+    pub(crate) fn inode(self, parent: u32, now: u64) -> Inode {
+        let directory = self.kind == Kind::Directory;
+        Inode {
+            kind: self.kind,
+            mode: self.mode,
+            uid: self.uid,
+            gid: self.gid,
+            links: 1 + u32::from(directory),
+            size: 0,
+            pages: 0,
+            accessed: now,
+            modified: now,
+            changed: now,
+            parent: if directory { parent } else { 0 },
+        }
+    }
+}
+
+/// Attributes to change; `None` leaves one as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Permission bits.
+    pub mode: Option<u16>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+    /// Time of the last read.
+    pub accessed: Option<u64>,
+    /// Time of the last change of the contents.
+    pub modified: Option<u64>,
+}
+
+impl<D: BlockDevice> FileSystem<D> {
+    /// What a name in a directory stands for.
+    ///
+    /// Errors: not a directory, no such name.
+    pub fn lookup(&mut self, parent: u32, name: &[u8]) -> Result<u32, FsError> {
+        match name {
+            b"." => Ok(parent),
+            b".." => Ok(self.inode(parent)?.parent),
+            _ => self.directory(parent)?.find(name).map(|(ino, _)| ino).ok_or(FsError::NotFound),
+        }
+    }
+
+    /// The names of a directory, in their order as bytes.
+    ///
+    /// Errors: not a directory.
+    pub fn list(&mut self, ino: u32) -> Result<Vec<Entry>, FsError> {
+        Ok(self.directory(ino)?.entries().collect())
+    }
+
+    /// Makes a file, directory or empty symbolic link; its inode.
+    ///
+    /// Errors: the name is taken or not allowed, no space.
+    pub fn create(&mut self, parent: u32, name: &[u8], new: NewInode, now: u64) -> Result<u32, FsError> {
+        self.prepare_name(parent, name, 1)?;
+        let ino = self.add_inode(new.inode(parent, now))?;
+        self.add_name(parent, name, ino, new.kind)?;
+        self.touch_directory(parent, now, i32::from(new.kind == Kind::Directory))?;
+        Ok(ino)
+    }
+
+    /// Makes a symbolic link to `target`.
+    ///
+    /// Errors: as for [`Self::create`]; an empty target, or one of more than 4095 bytes.
+    pub fn symlink(
+        &mut self,
+        parent: u32,
+        name: &[u8],
+        target: &[u8],
+        new: NewInode,
+        now: u64,
+    ) -> Result<u32, FsError> {
+        if target.is_empty() || target.len() >= BLOCK_BYTES {
+            return Err(FsError::Invalid("a symbolic link has 1 to 4095 bytes"));
+        }
+        // All space at once: no checkpoint may come between the name and the target.
+        self.prepare_name(parent, name, 2)?;
+        let mut inode = NewInode { kind: Kind::Symlink, ..new }.inode(parent, now);
+        inode.size = target.len() as u64;
+        let ino = self.add_inode(inode)?;
+        self.put_page(ino, 0, zeros())?[..target.len()].copy_from_slice(target);
+        self.add_name(parent, name, ino, Kind::Symlink)?;
+        self.touch_directory(parent, now, 0)?;
+        Ok(ino)
+    }
+
+    /// Gives a file another name.
+    ///
+    /// Errors: a directory, the name is taken or not allowed, no space.
+    pub fn link(&mut self, ino: u32, parent: u32, name: &[u8], now: u64) -> Result<(), FsError> {
+        let inode = self.inode(ino)?;
+        if inode.kind == Kind::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        if inode.links == 0 {
+            return Err(FsError::NotFound);
+        }
+        self.prepare_name(parent, name, 0)?;
+        self.add_name(parent, name, ino, inode.kind)?;
+        let inode = self.inode_mut(ino)?;
+        inode.links += 1;
+        inode.changed = now;
+        self.touch_directory(parent, now, 0)
+    }
+
+    /// Takes a name of a file or symbolic link away. The last one takes the file along, unless it is open.
+    ///
+    /// Errors: no such name, a directory.
+    pub fn unlink(&mut self, parent: u32, name: &[u8], now: u64) -> Result<(), FsError> {
+        let (ino, kind) = self.directory(parent)?.find(name).ok_or(FsError::NotFound)?;
+        if kind == Kind::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
+        self.check_orphans(ino)?;
+        self.remove_name(parent, name)?;
+        self.drop_link(ino, now)?;
+        self.touch_directory(parent, now, 0)
+    }
+
+    /// Deletes an empty directory.
+    ///
+    /// Errors: no such name, not a directory, not empty.
+    pub fn remove_directory(&mut self, parent: u32, name: &[u8], now: u64) -> Result<(), FsError> {
+        let ino = self.empty_directory(parent, name)?;
+        self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
+        self.remove_name(parent, name)?;
+        self.drop_directory(ino)?;
+        self.touch_directory(parent, now, -1)
+    }
+
+    /// Gives a file or directory another name, in place of what has it.
+    ///
+    /// Errors: no such name, a directory in place of a file or of one that is not empty or the other way round, a
+    /// directory into itself, no space.
+    pub fn rename(&mut self, from: (u32, &[u8]), to: (u32, &[u8]), replace: bool, now: u64) -> Result<(), FsError> {
+        check_name(to.1)?;
+        let (ino, kind) = self.directory(from.0)?.find(from.1).ok_or(FsError::NotFound)?;
+        let target = self.directory(to.0)?.find(to.1);
+        if target.is_some() && !replace {
+            return Err(FsError::Exists);
+        }
+        if target.is_some_and(|(target, _)| target == ino) {
+            return Ok(());
+        }
+        self.check_rename(ino, kind, to, target)?;
+        let page = self.page_for(to.0, to.1)?;
+        let extra = Cost { new: 0, dirty: DELETE_DIRTY, frees: false };
+        self.prepare_pages(to.0, page..page + 1, extra)?;
+        if let Some((target, of)) = target {
+            if of != Kind::Directory {
+                self.check_orphans(target)?;
+            }
+            self.remove_name(to.0, to.1)?;
+            if of == Kind::Directory {
+                self.drop_directory(target)?;
+                self.touch_directory(to.0, now, -1)?;
+            } else {
+                self.drop_link(target, now)?;
+            }
+        }
+        self.remove_name(from.0, from.1)?;
+        self.add_name(to.0, to.1, ino, kind)?;
+        let moved = i32::from(kind == Kind::Directory && from.0 != to.0);
+        self.touch_directory(from.0, now, -moved)?;
+        self.touch_directory(to.0, now, moved)?;
+        let inode = self.inode_mut(ino)?;
+        inode.changed = now;
+        if kind == Kind::Directory {
+            inode.parent = to.0;
+        }
+        Ok(())
+    }
+
+    fn check_rename(
+        &mut self,
+        ino: u32,
+        kind: Kind,
+        to: (u32, &[u8]),
+        target: Option<(u32, Kind)>,
+    ) -> Result<(), FsError> {
+        match (kind == Kind::Directory, target) {
+            (true, Some((_, of))) if of != Kind::Directory => return Err(FsError::NotDirectory),
+            (false, Some((_, Kind::Directory))) => return Err(FsError::IsDirectory),
+            (true, Some(_)) => drop(self.empty_directory(to.0, to.1)?),
+            _ => {}
+        }
+        let mut above = to.0;
+        while kind == Kind::Directory && above != ROOT {
+            if above == ino {
+                return Err(FsError::Invalid("a directory cannot go into itself"));
+            }
+            above = self.inode(above)?.parent;
+        }
+        Ok(())
+    }
+
+    /// Changes attributes.
+    ///
+    /// Errors: no such inode, no space for the changed inode.
+    pub fn set_attributes(&mut self, ino: u32, attributes: Attributes, now: u64) -> Result<Inode, FsError> {
+        self.inode(ino)?;
+        self.prepare(Cost { new: 0, dirty: 1, frees: true })?;
+        let inode = self.inode_mut(ino)?;
+        inode.mode = attributes.mode.unwrap_or(inode.mode);
+        inode.uid = attributes.uid.unwrap_or(inode.uid);
+        inode.gid = attributes.gid.unwrap_or(inode.gid);
+        inode.accessed = attributes.accessed.unwrap_or(inode.accessed);
+        inode.modified = attributes.modified.unwrap_or(inode.modified);
+        inode.changed = now;
+        Ok(*inode)
+    }
+
+    /// Keeps a file even if its last name goes, until as many calls of [`Self::release`].
+    ///
+    /// Errors: no such inode.
+    pub fn open(&mut self, ino: u32) -> Result<(), FsError> {
+        self.inode(ino)?;
+        *self.open.entry(ino).or_default() += 1;
+        Ok(())
+    }
+
+    /// Takes one [`Self::open`] back; a file without a name goes with the last one.
+    ///
+    /// Errors: the device fails.
+    pub fn release(&mut self, ino: u32) -> Result<(), FsError> {
+        let Some(count) = self.open.get_mut(&ino) else { return Ok(()) };
+        *count -= 1;
+        if *count > 0 {
+            return Ok(());
+        }
+        self.open.remove(&ino);
+        if self.orphans.contains(&ino) {
+            self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
+            self.orphans.remove(&ino);
+            self.delete_inode(ino)?;
+        }
+        Ok(())
+    }
+
+    /// Frees an inode with all its pages.
+    pub(crate) fn delete_inode(&mut self, ino: u32) -> Result<(), FsError> {
+        self.directories.remove(&ino);
+        let done = self.cut(ino, 0).and_then(|()| self.drop_node(ino));
+        // Half of a file is gone in memory, all of it is there in the last checkpoint.
+        self.frozen |= done.is_err();
+        done
+    }
+
+    /// Finds space for a new name and so many nodes besides.
+    fn prepare_name(&mut self, parent: u32, name: &[u8], nodes: u64) -> Result<(), FsError> {
+        check_name(name)?;
+        if self.directory(parent)?.find(name).is_some() {
+            return Err(FsError::Exists);
+        }
+        if self.inode(parent)?.links == 0 {
+            return Err(FsError::NotFound);
+        }
+        if u64::from(self.nodes.used) + nodes + 4 > u64::from(self.addresses.entries()) - 2 {
+            return Err(FsError::NoSpace);
+        }
+        let page = self.page_for(parent, name)?;
+        self.prepare_pages(parent, page..page + 1, Cost { new: nodes, dirty: nodes + 2, frees: false })
+    }
+
+    fn empty_directory(&mut self, parent: u32, name: &[u8]) -> Result<u32, FsError> {
+        let (ino, kind) = self.directory(parent)?.find(name).ok_or(FsError::NotFound)?;
+        if kind != Kind::Directory {
+            return Err(FsError::NotDirectory);
+        }
+        if self.directory(ino)?.is_empty() { Ok(ino) } else { Err(FsError::NotEmpty) }
+    }
+
+    fn check_orphans(&mut self, ino: u32) -> Result<(), FsError> {
+        let stays = self.open.contains_key(&ino) && self.inode(ino)?.links == 1;
+        if stays && self.orphans.len() >= ORPHANS_MAX { Err(FsError::TooManyOrphans) } else { Ok(()) }
+    }
+
+    fn drop_link(&mut self, ino: u32, now: u64) -> Result<(), FsError> {
+        let inode = self.inode_mut(ino)?;
+        inode.links -= 1;
+        inode.changed = now;
+        if inode.links > 0 {
+            return Ok(());
+        }
+        if self.open.contains_key(&ino) {
+            self.orphans.insert(ino);
+            self.changed = true;
+            return Ok(());
+        }
+        self.delete_inode(ino)
+    }
+
+    fn drop_directory(&mut self, ino: u32) -> Result<(), FsError> {
+        if self.open.contains_key(&ino) && self.orphans.len() < ORPHANS_MAX {
+            self.inode_mut(ino)?.links = 0;
+            self.orphans.insert(ino);
+            self.changed = true;
+            return Ok(());
+        }
+        self.delete_inode(ino)
+    }
+
+    fn touch_directory(&mut self, ino: u32, now: u64, links: i32) -> Result<(), FsError> {
+        let inode = self.inode_mut(ino)?;
+        inode.links = inode.links.wrapping_add_signed(links);
+        (inode.modified, inode.changed) = (now, now);
+        Ok(())
+    }
+}

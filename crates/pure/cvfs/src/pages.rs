@@ -1,0 +1,324 @@
+//! Pages of files: reading, writing, cutting off.
+
+use crate::device::{BLOCK_BYTES, Block, BlockDevice, DeviceError, zeros};
+use crate::error::FsError;
+use crate::fs::{Cost, FileSystem};
+use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
+use crate::segments::Log;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const PAGE: u64 = BLOCK_BYTES as u64;
+/// Blocks that are written, or read, with one command at most: 1 MiB.
+const RUN_BLOCKS_MAX: usize = 256;
+/// Pages that one call of `prepare` admits.
+const PAGES_AT_ONCE: u64 = 64;
+
+/// A page in memory that is not on the device yet.
+#[derive(Clone, Debug)]
+struct Page {
+    bytes: Box<Block>,
+    log: Log,
+}
+
+/// Pages by inode and number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageCache(BTreeMap<(u32, u64), Page>);
+
+impl PageCache {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn holds(&self, ino: u32, page: u64) -> bool {
+        self.0.contains_key(&(ino, page))
+    }
+}
+
+/// Adjacent blocks on their way to the device, so that they are one command.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    first: u32,
+    bytes: Vec<u8>,
+}
+
+impl Run {
+    /// Takes a block in; writes those before it if it is not the next one.
+    pub(crate) fn add(&mut self, device: &mut impl BlockDevice, block: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+        let held = self.bytes.len() / BLOCK_BYTES;
+        if held == RUN_BLOCKS_MAX || (held > 0 && block != self.first + held as u32) {
+            self.write(device)?;
+        }
+        if self.bytes.is_empty() {
+            self.first = block;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes what is held.
+    pub(crate) fn write(&mut self, device: &mut impl BlockDevice) -> Result<(), DeviceError> {
+        if !self.bytes.is_empty() {
+            device.write(self.first, &self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+}
+
+impl<D: BlockDevice> FileSystem<D> {
+    /// Reads bytes of a file or symbolic link into `buffer`; how many there were. Holes read as zeros.
+    ///
+    /// Errors: no such inode, a directory, the device fails.
+    pub fn read(&mut self, ino: u32, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        let inode = self.inode(ino)?;
+        if inode.kind == Kind::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        let len = inode.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        let mut done = 0;
+        while done < len {
+            let at = offset + done as u64;
+            let (page, within) = (at / PAGE, (at % PAGE) as usize);
+            let run = if within == 0 { self.run_from(ino, page, (len - done) / BLOCK_BYTES)? } else { None };
+            if let Some((block, blocks)) = run {
+                let bytes = blocks * BLOCK_BYTES;
+                self.device.read(block, &mut buffer[done..done + bytes])?;
+                done += bytes;
+                continue;
+            }
+            let count = (BLOCK_BYTES - within).min(len - done);
+            let bytes = self.page(ino, page)?;
+            buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
+            done += count;
+        }
+        Ok(len)
+    }
+
+    /// The blocks of pages that lie one after the other on the device, up to `pages_max`; `None` when the first page is
+    /// elsewhere.
+    fn run_from(&mut self, ino: u32, page: u64, pages_max: usize) -> Result<Option<(u32, usize)>, FsError> {
+        let mut first = 0;
+        let mut count = 0;
+        while count < pages_max.min(RUN_BLOCKS_MAX) {
+            let number = page + count as u64;
+            if self.pages.holds(ino, number) {
+                break;
+            }
+            let block = self.block_of(ino, number)?;
+            if block == HOLE || (count > 0 && block != first + count as u32) {
+                break;
+            }
+            if count == 0 {
+                first = block;
+            }
+            count += 1;
+        }
+        Ok((count > 0).then_some((first, count)))
+    }
+
+    pub(crate) fn block_of(&mut self, ino: u32, page: u64) -> Result<u32, FsError> {
+        match self.find_slot(ino, page)? {
+            None => Ok(HOLE),
+            Some((nid, slot)) => Ok(self.node(nid)?.pointers[slot]),
+        }
+    }
+
+    /// A page as it is now.
+    pub(crate) fn page(&mut self, ino: u32, page: u64) -> Result<Box<Block>, FsError> {
+        if let Some(held) = self.pages.0.get(&(ino, page)) {
+            return Ok(held.bytes.clone());
+        }
+        let mut bytes = zeros();
+        match self.block_of(ino, page)? {
+            HOLE => {}
+            block => self.device.read(block, &mut bytes[..])?,
+        }
+        Ok(bytes)
+    }
+
+    /// Writes bytes of a file; it grows where needed.
+    ///
+    /// Errors: no such inode, a directory, no space for all of it (then the beginning may be written), the device fails.
+    pub fn write(&mut self, ino: u32, offset: u64, bytes: &[u8], now: u64) -> Result<(), FsError> {
+        let inode = self.inode(ino)?;
+        if inode.kind == Kind::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= FILE_BYTES_MAX);
+        let end = end.ok_or(FsError::FileTooLarge)?;
+        let mut at = offset;
+        while at < end {
+            let upto = ((at / PAGE + PAGES_AT_ONCE) * PAGE).min(end);
+            let part = &bytes[(at - offset) as usize..(upto - offset) as usize];
+            self.write_part(ino, at, part)?;
+            let inode = self.inode_mut(ino)?;
+            inode.size = inode.size.max(upto);
+            (inode.modified, inode.changed) = (now, now);
+            at = upto;
+        }
+        Ok(())
+    }
+
+    fn write_part(&mut self, ino: u32, offset: u64, bytes: &[u8]) -> Result<(), FsError> {
+        let end = offset + bytes.len() as u64;
+        let pages = offset / PAGE..end.div_ceil(PAGE);
+        self.prepare_pages(ino, pages.clone(), Cost::default())?;
+        for page in pages {
+            let from = offset.max(page * PAGE);
+            let upto = end.min((page + 1) * PAGE);
+            let part = &bytes[(from - offset) as usize..(upto - offset) as usize];
+            let whole = if part.len() == BLOCK_BYTES { zeros() } else { self.page(ino, page)? };
+            let held = self.put_page(ino, page, whole)?;
+            held[(from % PAGE) as usize..][..part.len()].copy_from_slice(part);
+        }
+        Ok(())
+    }
+
+    /// Finds space for pages that are going to be written, and for what goes with them.
+    pub(crate) fn prepare_pages(&mut self, ino: u32, pages: Range<u64>, extra: Cost) -> Result<(), FsError> {
+        let count = pages.end.saturating_sub(pages.start);
+        let mut new = 0;
+        let mut nodes = 0;
+        for page in pages.clone() {
+            new += u64::from(self.block_of(ino, page)? == HOLE);
+        }
+        if let Some(last) = pages.end.checked_sub(1).filter(|_| count > 0) {
+            // Pages of one call lie below two leaves at most, which share what is above or not.
+            nodes = self.nodes_missing(ino, pages.start)? + self.nodes_missing(ino, last)?;
+        }
+        // The inode, and the leaves that may be changed.
+        self.prepare(Cost { new: new + nodes + extra.new, dirty: count + nodes + 3 + extra.dirty, frees: false })
+    }
+
+    /// Puts a page into memory, to be written later. Space must be prepared.
+    pub(crate) fn put_page(&mut self, ino: u32, page: u64, bytes: Box<Block>) -> Result<&mut Block, FsError> {
+        let (nid, slot) = self.make_slot(ino, page)?;
+        let pointer = &mut self.node_mut(nid)?.pointers[slot];
+        let before = *pointer;
+        if before == HOLE {
+            *pointer = UNWRITTEN;
+            self.unwritten += 1;
+            self.inode_mut(ino)?.pages += 1;
+        }
+        let hot = before != HOLE || self.is_directory(ino)?;
+        let log = if hot { Log::DataHot } else { Log::DataCold };
+        let held = self.pages.0.entry((ino, page)).or_insert(Page { bytes: zeros(), log });
+        held.bytes = bytes;
+        Ok(&mut held.bytes)
+    }
+
+    /// Reads a page into memory, to be written elsewhere. Space must be prepared.
+    pub(crate) fn move_page(&mut self, ino: u32, page: u64, nid: u32) -> Result<(), FsError> {
+        if !self.pages.holds(ino, page) {
+            let bytes = self.page(ino, page)?;
+            self.pages.0.insert((ino, page), Page { bytes, log: Log::DataCold });
+        }
+        self.node_moved(nid)?;
+        Ok(())
+    }
+
+    /// Writes pages in memory to their logs. The nodes that point to them are dirty already.
+    pub(crate) fn write_pages(&mut self) -> Result<(), FsError> {
+        let done = self.try_write_pages();
+        self.frozen |= done.is_err();
+        done
+    }
+
+    fn try_write_pages(&mut self) -> Result<(), FsError> {
+        let pages = std::mem::take(&mut self.pages.0);
+        for log in [Log::DataHot, Log::DataCold] {
+            let mut run = Run::default();
+            for (&(ino, number), page) in pages.iter().filter(|(_, page)| page.log == log) {
+                let (nid, slot) = self.find_slot(ino, number)?.ok_or(FsError::NotFound)?;
+                match self.node(nid)?.pointers[slot] {
+                    UNWRITTEN => self.unwritten -= 1,
+                    block => self.free_block(block)?,
+                }
+                let block = self.take_block(log, nid, slot as u16)?;
+                debug_assert!(self.nodes.is_dirty(nid), "whoever put the page there has marked its node");
+                self.node_moved(nid)?.pointers[slot] = block;
+                run.add(&mut self.device, block, &page.bytes[..])?;
+                self.counters.pages_written += 1;
+            }
+            run.write(&mut self.device)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts a file off, or makes it longer with a hole.
+    ///
+    /// Errors: no such inode, a directory, too large, the device fails.
+    pub fn truncate(&mut self, ino: u32, size: u64, now: u64) -> Result<(), FsError> {
+        let inode = self.inode(ino)?;
+        if inode.kind == Kind::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        if size > FILE_BYTES_MAX {
+            return Err(FsError::FileTooLarge);
+        }
+        // The inode, and the page that is cut with its leaf, or the leaves and nodes on the way to the new end.
+        self.prepare(Cost { new: 0, dirty: 6, frees: true })?;
+        let last = size / PAGE;
+        if size < inode.size {
+            self.cut(ino, size.div_ceil(PAGE))?;
+            if !size.is_multiple_of(PAGE) && self.block_of(ino, last)? != HOLE {
+                let mut bytes = self.page(ino, last)?;
+                bytes[(size % PAGE) as usize..].fill(0);
+                self.put_page(ino, last, bytes)?;
+            }
+        }
+        let inode = self.inode_mut(ino)?;
+        inode.size = size;
+        (inode.modified, inode.changed) = (now, now);
+        Ok(())
+    }
+
+    /// Frees all pages from number `from` on, with the nodes that only they need.
+    pub(crate) fn cut(&mut self, ino: u32, from: u64) -> Result<(), FsError> {
+        self.cut_below(ino, ino, from)?;
+        Ok(())
+    }
+
+    /// The same below one node; whether it points to nothing afterwards.
+    fn cut_below(&mut self, ino: u32, nid: u32, from: u64) -> Result<bool, FsError> {
+        let node = self.node(nid)?;
+        let held: Vec<(usize, u32)> =
+            node.pointers.iter().copied().enumerate().filter(|&(_, pointer)| pointer != HOLE).collect();
+        let mut left = held.len();
+        for (slot, pointer) in held {
+            let node = self.node(nid)?;
+            let (first, count) = node.pages_below(slot);
+            if first + count <= from {
+                continue;
+            }
+            let gone = match node.child_level(slot) {
+                None => {
+                    match pointer {
+                        UNWRITTEN => self.unwritten -= 1,
+                        block => self.free_block(block)?,
+                    }
+                    self.pages.0.remove(&(ino, first));
+                    self.inode_mut(ino)?.pages -= 1;
+                    true
+                }
+                Some(_) => {
+                    let empty = self.cut_below(ino, pointer, from)?;
+                    if empty {
+                        self.drop_node(pointer)?;
+                    }
+                    empty
+                }
+            };
+            if gone {
+                left -= 1;
+                self.node_mut(nid)?.pointers[slot] = HOLE;
+            }
+        }
+        Ok(left == 0)
+    }
+}

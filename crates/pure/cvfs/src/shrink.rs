@@ -1,0 +1,319 @@
+//! Giving capacity back while the file system is in use.
+//!
+//! The seven steps (sheet `cvss` §3.3 [P]): the request comes with a size; it is checked; nothing is allocated above
+//! the new end any more; each valid block above moves to a lower free one and its pointer follows; a checkpoint; the
+//! superblock; the answer.
+//!
+//! A remap leaves nothing behind at its source, to which the last checkpoint still points. So a batch of remaps is
+//! announced by a checkpoint of its own before it begins; a mount that finds an announcement repeats the remaps, which
+//! changes nothing where they have happened.
+
+use crate::checkpoint::Move;
+use crate::device::{BlockDevice, DeviceError};
+use crate::error::FsError;
+use crate::fs::{Cost, FileSystem};
+use crate::layout::{MOVES_MAX, SEGMENTS_MIN};
+use crate::mount::trim;
+use crate::nodes::WHOLE_NODE;
+use crate::segments::Log;
+
+/// How capacity is given back. Source: [P] sheet `cvss` §3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The device moves valid blocks from above the new end by changing its map.
+    Remap,
+    /// Valid blocks from above the new end are copied.
+    Relocate,
+    /// Nothing moves: free segments, wherever they are, count as allocated. The end stays.
+    Holes,
+}
+
+/// What giving capacity back has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shrunk {
+    /// How.
+    pub method: Method,
+    /// Blocks of the volume before.
+    pub blocks_before: u32,
+    /// Blocks of the volume now; with holes they are what they were.
+    pub blocks: u32,
+    /// Blocks given back.
+    pub blocks_given: u64,
+    /// Valid blocks that were moved for it.
+    pub blocks_moved: u64,
+}
+
+/// A change of size under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resizing {
+    method: Method,
+    blocks_before: u32,
+    moved_before: u64,
+    /// Segments below the new end; for holes, segments that are still to be reserved.
+    segments: u32,
+    given: u64,
+    /// Nodes follow after data: those that data took along need no move of their own.
+    nodes: bool,
+    /// Where to look for valid blocks first.
+    next: u32,
+}
+
+impl<D: BlockDevice> FileSystem<D> {
+    /// Shrinks the volume to at most `blocks` blocks, whole segments, in one go.
+    ///
+    /// Errors: as for [`Self::shrink_begin`] and [`Self::shrink_step`].
+    pub fn shrink(&mut self, blocks: u32, method: Method) -> Result<Shrunk, FsError> {
+        self.shrink_begin(blocks, method)?;
+        loop {
+            if let Some(shrunk) = self.shrink_step(4096)? {
+                return Ok(shrunk);
+            }
+        }
+    }
+
+    /// Begins to shrink: from now on nothing is written above the new end.
+    ///
+    /// Errors: not smaller, too small for what is in use, the device knows no remap, frozen, or busy with another one.
+    pub fn shrink_begin(&mut self, blocks: u32, method: Method) -> Result<(), FsError> {
+        self.check_frozen()?;
+        if self.resizing.is_some() {
+            return Err(FsError::Busy);
+        }
+        if method == Method::Remap && !self.device.can_remap() {
+            return Err(DeviceError::Unsupported("remap").into());
+        }
+        let now = self.layout.segments_in(self.blocks);
+        let count_reserved = if method == Method::Holes { self.segments.reserved() } else { 0 };
+        let target = self.layout.segments_in(blocks);
+        if target + count_reserved >= now {
+            return Err(FsError::Invalid("the new size is not smaller by a segment"));
+        }
+        let used = self.segments.valid() + self.unwritten;
+        // Reserved segments above the new end go with it, so this is careful by those.
+        let usable = if method == Method::Holes { target } else { target.saturating_sub(self.segments.reserved()) };
+        if target < SEGMENTS_MIN || used > self.capacity(usable) {
+            return Err(FsError::NoSpace);
+        }
+        self.sync()?;
+        let segments = if method == Method::Holes { now - count_reserved - target } else { target };
+        if method != Method::Holes {
+            self.segments.set_limit(target);
+            self.changed = true;
+        }
+        self.resizing = Some(Resizing {
+            method,
+            blocks_before: self.blocks,
+            moved_before: self.counters.blocks_moved + self.counters.blocks_cleaned,
+            segments,
+            given: 0,
+            nodes: false,
+            next: segments,
+        });
+        Ok(())
+    }
+
+    /// Moves up to `blocks_max` blocks; what it came to when it was the last step. Other operations may come between.
+    ///
+    /// Errors: there is no space after all, or the device fails. Then the size is what it was.
+    pub fn shrink_step(&mut self, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
+        let Some(mut resizing) = self.resizing else {
+            return Err(FsError::Invalid("no change of size is under way"));
+        };
+        let step = match resizing.method {
+            Method::Holes => self.step_holes(&mut resizing, blocks_max),
+            Method::Remap | Method::Relocate => self.step_move(&mut resizing, blocks_max),
+        };
+        match step {
+            Ok(None) => self.resizing = Some(resizing),
+            Ok(Some(_)) => self.resizing = None,
+            Err(_) => {
+                self.resizing = None;
+                if resizing.method != Method::Holes {
+                    self.segments.set_limit(self.layout.segments_in(self.blocks));
+                }
+            }
+        }
+        step
+    }
+
+    /// Makes the volume larger again, up to the size it was made with and that of the device.
+    ///
+    /// Errors: not larger, larger than that, or a change of size is under way.
+    pub fn grow(&mut self, blocks: u32) -> Result<u32, FsError> {
+        self.check_frozen()?;
+        if self.resizing.is_some() {
+            return Err(FsError::Busy);
+        }
+        if blocks > self.device.blocks().min(self.layout.blocks) {
+            return Err(FsError::Invalid("larger than the device, or than the file system was made for"));
+        }
+        let segments = self.layout.segments_in(blocks);
+        if segments <= self.segments.limit() {
+            return Err(FsError::Invalid("the new size is not larger by a segment"));
+        }
+        self.blocks = self.layout.segment_first(segments);
+        self.segments.set_limit(segments);
+        self.changed = true;
+        self.checkpoint()?;
+        self.write_size()?;
+        Ok(self.blocks)
+    }
+
+    /// The least size to shrink to with what is in use now, in blocks.
+    pub(crate) fn blocks_min(&self) -> u32 {
+        let used = self.segments.valid() + self.unwritten;
+        let enough = |&segments: &u32| used <= self.capacity(segments) && segments >= SEGMENTS_MIN;
+        let lowest = (used / u64::from(self.layout.segment_blocks)) as u32;
+        let segments = (lowest..).find(enough).unwrap_or(self.layout.segments);
+        self.layout.segment_first(segments + self.segments.reserved())
+    }
+
+    fn step_move(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
+        // A segment at a time fits into the space kept for cleaning, or can be made to.
+        let blocks_max = blocks_max.clamp(1, self.step_max());
+        self.prepare(Cost { new: 0, dirty: 2 * u64::from(blocks_max), frees: true })?;
+        self.sync()?;
+        let mut sources = self.sources(resizing, blocks_max)?;
+        if sources.is_empty() && !resizing.nodes {
+            (resizing.nodes, resizing.next) = (true, resizing.segments);
+            sources = self.sources(resizing, blocks_max)?;
+        }
+        if sources.is_empty() {
+            return self.finish(resizing).map(Some);
+        }
+        self.counters.blocks_moved += sources.len() as u64;
+        match resizing.method {
+            Method::Remap => self.remap(&sources)?,
+            _ => {
+                sources.into_iter().try_for_each(|block| self.carry(block))?;
+                self.checkpoint()?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Blocks that one step may move: what it writes must fit beside what is kept for cleaning.
+    fn step_max(&self) -> u32 {
+        let spare = self.segments.writable().saturating_sub(self.cleaning_reserve()) / 4;
+        (spare.min(4096) as u32).max(self.layout.segment_blocks / 2)
+    }
+
+    /// Valid blocks above the new end, the lowest ones.
+    fn sources(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Vec<u32>, FsError> {
+        let mut sources = Vec::new();
+        let mut runs = 0;
+        for segment in resizing.next..self.layout.segments_in(self.blocks) {
+            let first = self.layout.segment_first(segment);
+            let valid: Vec<u32> = self.segments.valid_in(segment).map(|within| first + within).collect();
+            for block in valid {
+                if sources.len() as u32 == blocks_max || runs == MOVES_MAX {
+                    return Ok(sources);
+                }
+                if (self.owner(block)?.1 == WHOLE_NODE) == resizing.nodes {
+                    sources.push(block);
+                    // Each block may be a run of its own.
+                    runs += 1;
+                }
+            }
+            if sources.is_empty() {
+                resizing.next = segment + 1;
+            }
+        }
+        Ok(sources)
+    }
+
+    fn remap(&mut self, sources: &[u32]) -> Result<(), FsError> {
+        let mut moves = Vec::<Move>::new();
+        for &source in sources {
+            let (nid, slot) = self.owner(source)?;
+            let log = if slot == WHOLE_NODE { Log::NodeCold } else { Log::DataCold };
+            // The destination is valid from now on, so that nothing else is written there.
+            let destination = self.take_block(log, nid, slot)?;
+            match moves.last_mut() {
+                Some(last) if last.source + last.count == source && last.destination + last.count == destination => {
+                    last.count += 1;
+                }
+                _ => moves.push(Move { destination, source, count: 1 }),
+            }
+        }
+        self.checkpoint_announcing(moves.clone())?;
+        let done = self.carry_out(&moves);
+        // The sources are unmapped now, and the last checkpoint needs them moved.
+        self.frozen |= done.is_err();
+        done
+    }
+
+    /// Repeats the remaps that a checkpoint announced.
+    pub(crate) fn finish_remaps(&mut self, moves: &[Move]) -> Result<(), FsError> {
+        if moves.is_empty() { Ok(()) } else { self.carry_out(moves) }
+    }
+
+    fn carry_out(&mut self, moves: &[Move]) -> Result<(), FsError> {
+        for &Move { destination, source, count } in moves {
+            self.device.remap(destination, source, count)?;
+        }
+        for &Move { destination, source, count } in moves {
+            for index in 0..count {
+                self.redirect(source + index, destination + index)?;
+            }
+        }
+        self.checkpoint()
+    }
+
+    /// Makes whatever points to one block point to another.
+    fn redirect(&mut self, source: u32, destination: u32) -> Result<(), FsError> {
+        let (nid, slot) = self.owner(source)?;
+        let damaged = FsError::Corrupt { what: "owner", block: source };
+        if slot == WHOLE_NODE {
+            if self.address(nid)? != source {
+                return Err(damaged);
+            }
+            self.set_address(nid, destination)?;
+        } else {
+            let node = self.node_moved(nid)?;
+            let pointer = node.pointers.get_mut(usize::from(slot)).filter(|pointer| **pointer == source);
+            *pointer.ok_or(damaged)? = destination;
+        }
+        self.free_block(source)
+    }
+
+    fn finish(&mut self, resizing: &Resizing) -> Result<Shrunk, FsError> {
+        let before = self.blocks;
+        self.blocks = self.layout.segment_first(resizing.segments);
+        self.changed = true;
+        if let Err(error) = self.checkpoint() {
+            self.blocks = before;
+            return Err(error);
+        }
+        self.write_size()?;
+        Ok(self.report(resizing, u64::from(resizing.blocks_before - self.blocks)))
+    }
+
+    fn report(&self, resizing: &Resizing, blocks_given: u64) -> Shrunk {
+        let moved = self.counters.blocks_moved + self.counters.blocks_cleaned;
+        Shrunk {
+            method: resizing.method,
+            blocks_before: resizing.blocks_before,
+            blocks: self.blocks,
+            blocks_given,
+            blocks_moved: moved - resizing.moved_before,
+        }
+    }
+
+    fn step_holes(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
+        let blocks = self.layout.segment_blocks;
+        let mut reserved = Vec::new();
+        while resizing.segments > 0 && reserved.len() as u32 * blocks < blocks_max.max(blocks) {
+            // A whole segment less must leave what cleaning and the next checkpoint need.
+            self.prepare(Cost { new: 0, dirty: u64::from(blocks), frees: false })?;
+            reserved.extend(self.segments.reserve());
+            resizing.segments -= 1;
+            resizing.given += u64::from(blocks);
+        }
+        self.checkpoint()?;
+        for segment in reserved {
+            trim(&mut self.device, self.layout.segment_first(segment), blocks)?;
+        }
+        Ok((resizing.segments == 0).then(|| self.report(resizing, resizing.given)))
+    }
+}
