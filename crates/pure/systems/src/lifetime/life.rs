@@ -10,6 +10,10 @@ use flashyard_kernel::Rng;
 use flashyard_nand::CountingMedium;
 use flashyard_workload::RequestSource;
 
+/// Requests without a write among them after which a workload counts as one that does not write. [A] above the reads
+/// between two writes of any recorded trace
+const IDLE_MAX: u32 = 1 << 26;
+
 /// A drive at work.
 pub struct Life {
     config: LifeConfig,
@@ -117,12 +121,18 @@ impl Life {
     ///
     /// Errors: a workload that ends, or that leaves its footprint.
     pub fn live_until(&mut self, host_slots: u64) -> Result<(), LifeError> {
+        let mut idle = 0;
         while self.death.is_none() && self.host_slots() < host_slots {
             let Some(record) = self.source.next_request()? else { return Err(LifeError::Ended) };
             let request = record.request;
             if request.operation != Operation::Write || request.len_bytes == 0 {
+                idle += 1;
+                if idle == IDLE_MAX {
+                    return Err(LifeError::Ended);
+                }
                 continue;
             }
+            idle = 0;
             let first = request.offset_bytes / u64::from(SLOT_BYTES);
             let end = (request.offset_bytes + u64::from(request.len_bytes)).div_ceil(u64::from(SLOT_BYTES));
             if end > u64::from(self.config.footprint_slots) {
