@@ -199,6 +199,35 @@ impl Blocks {
         self.erased.push(number, superblock.erases);
     }
 
+    /// Takes a superblock out of the list of erased ones; returns whether it was there.
+    pub(crate) fn take_erased(&mut self, number: u32) -> bool {
+        let superblock = &self.all[number as usize];
+        superblock.state == State::Erased && self.erased.remove(number, superblock.erases)
+    }
+
+    /// Erases of a superblock.
+    pub(crate) fn erases(&self, number: u32) -> u32 {
+        self.all[number as usize].erases
+    }
+
+    /// Whether a superblock is full and all of it on flash, so that its data can move.
+    pub(crate) fn is_movable(&self, number: u32) -> bool {
+        let superblock = &self.all[number as usize];
+        superblock.state == State::Closed && superblock.unprogrammed.is_none()
+    }
+
+    /// The closed superblock of fewest erases, if its data can move.
+    pub(crate) fn least_erased_in_use(&self) -> Option<u32> {
+        let &(_, number) = self.in_use.as_ref()?.first()?;
+        self.is_movable(number).then_some(number)
+    }
+
+    /// The closed superblock of most erases, if its data can move.
+    pub(crate) fn most_erased_in_use(&self) -> Option<u32> {
+        let &(_, number) = self.in_use.as_ref()?.last()?;
+        self.is_movable(number).then_some(number)
+    }
+
     /// Indexes closed superblocks by erases from now on, or no longer.
     pub(crate) fn order_in_use(&mut self, wanted: bool) {
         let closed = |entry: &(u32, &Superblock)| entry.1.state == State::Closed;

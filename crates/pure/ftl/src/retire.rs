@@ -20,9 +20,7 @@ impl Ftl {
     pub fn retire_early(&mut self, superblock: u32) {
         self.keep_erased(true);
         self.blocks.all[superblock as usize].retiring = true;
-        let erases = self.blocks.all[superblock as usize].erases;
-        if self.blocks.all[superblock as usize].state == State::Erased && self.blocks.erased.remove(superblock, erases)
-        {
+        if self.blocks.take_erased(superblock) {
             self.retire(superblock);
         }
     }
@@ -50,9 +48,7 @@ impl Ftl {
     /// Retires erased superblocks that have reached their last erase.
     pub(crate) fn retire_erased(&mut self) {
         for number in 0..self.layout.superblocks {
-            let superblock = &self.blocks.all[number as usize];
-            if superblock.state == State::Erased && self.retires(number) {
-                self.blocks.erased.remove(number, self.blocks.all[number as usize].erases);
+            if self.retires(number) && self.blocks.take_erased(number) {
                 self.retire(number);
             }
         }

@@ -6,12 +6,36 @@
 //! that nobody else takes it; and it leaves the list of erased ones in the moment in which another has entered
 //! it, so that no room is taken that was promised to the host.
 
+mod dual_pool;
+mod hot_cold_swap;
+mod old_block_protection;
+mod progressive;
+
 use crate::blocks::State;
 use crate::config::WearLeveling;
 use crate::ftl::{DieRow, Ftl, Stream};
+use dual_pool::DualPool;
+use hot_cold_swap::HotColdSwap;
+use old_block_protection::OldBlockProtection;
+use progressive::Progressive;
 
 /// A policy and what it remembers.
-pub(crate) enum Wear {}
+pub(crate) enum Wear {
+    HotColdSwap(HotColdSwap),
+    OldBlockProtection(OldBlockProtection),
+    DualPool(DualPool),
+    Progressive(Progressive),
+}
+
+/// What a policy asks for.
+pub(crate) struct Exchange {
+    /// Whose data moves first.
+    source: u32,
+    /// Where to: an erased superblock; `None` for the one that is next for moved data.
+    destination: Option<u32>,
+    /// Whose data then moves to the source.
+    then: Option<u32>,
+}
 
 /// A move that is planned or under way.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +56,27 @@ enum Step {
 
 impl Ftl {
     /// Changes the wear levelling, which begins with the erases there are; a move under way is finished.
+    /// Without an endurance, [`WearLeveling::Progressive`] does nothing.
     pub fn set_wear_leveling(&mut self, policy: WearLeveling) {
         self.config.wear_leveling = policy;
         self.blocks.order_in_use(policy != WearLeveling::None);
-        self.wear = None;
+        let blocks = &self.blocks;
+        let wear = match policy {
+            WearLeveling::None => None,
+            WearLeveling::HotColdSwap { threshold } => Some(Wear::HotColdSwap(HotColdSwap::new(threshold))),
+            WearLeveling::OldBlockProtection { threshold, protection } => {
+                Some(Wear::OldBlockProtection(OldBlockProtection::new(threshold, protection, blocks)))
+            }
+            WearLeveling::DualPool { threshold } => {
+                let (seed, host_slots) = (self.config.seed, self.counters.host_slots);
+                Some(Wear::DualPool(DualPool::new(threshold, seed, blocks, host_slots)))
+            }
+            WearLeveling::Progressive { percent } => {
+                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance));
+                self.config.endurance.map(of)
+            }
+        };
+        self.wear = wear.map(Box::new);
     }
 
     /// Whether a move waits for reclaim to begin with it.
@@ -93,12 +134,53 @@ impl Ftl {
     }
 
     /// Called after every erase, when the superblock is ready again or retired.
+    #[inline]
     pub(crate) fn level_after_erase(&mut self, superblock: u32) {
+        if self.wear.is_some() || self.leveling.is_some() {
+            self.go_on_leveling(superblock);
+        }
+    }
+
+    fn go_on_leveling(&mut self, superblock: u32) {
+        if let Some(Wear::DualPool(pools)) = self.wear.as_deref_mut() {
+            pools.note_erase(superblock, &self.blocks);
+        }
+        let mut by_reclaim = true;
         if let Some(leveling) = self.leveling {
             if leveling.step != Step::Erasing || leveling.source != superblock {
                 return;
             }
             self.leveling = None;
+            by_reclaim = false;
+            // A retired superblock takes nothing.
+            if let Some(next) = leveling.then
+                && self.blocks.take_erased(superblock)
+            {
+                return self.plan(next, superblock, None);
+            }
+        }
+        let ready = self.blocks.all[superblock as usize].state == State::Erased;
+        let Some(exchange) = self.choose_exchange(superblock, by_reclaim, ready) else { return };
+        let destination = match exchange.destination {
+            Some(destination) => self.blocks.take_erased(destination).then_some(destination),
+            // One has just come in.
+            None => self.blocks.erased.pop(true, self.degraded),
+        };
+        if let Some(destination) = destination {
+            self.plan(exchange.source, destination, exchange.then);
+        }
+    }
+
+    /// What the policy asks for after the erase of `superblock` by reclaim, or by a move; `ready` unless it is retired.
+    fn choose_exchange(&mut self, superblock: u32, by_reclaim: bool, ready: bool) -> Option<Exchange> {
+        let blocks = &self.blocks;
+        match self.wear.as_deref_mut()? {
+            _ if !ready => None,
+            Wear::DualPool(pools) => pools.choose(blocks, self.counters.host_slots),
+            _ if !by_reclaim => None,
+            Wear::HotColdSwap(policy) => policy.choose(blocks),
+            Wear::OldBlockProtection(policy) => policy.choose(superblock, blocks),
+            Wear::Progressive(policy) => policy.choose(superblock, blocks),
         }
     }
 
