@@ -34,7 +34,7 @@ pub struct LifeStop {
 /// The parameters of the scenario's drive and its life.
 ///
 /// Errors: a key outside its range, named.
-pub(crate) fn config(scenario: &Scenario, files: &'static dyn Files) -> Result<LifeConfig, ScenarioError> {
+pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     let section = &scenario.life;
     let drive = assemble::drive(&scenario.drive)?;
     let endurance = section.endurance.unwrap_or(ENDURANCE);
@@ -74,7 +74,6 @@ pub(crate) fn config(scenario: &Scenario, files: &'static dyn Files) -> Result<L
         (span / u64::from(SLOT_BYTES)) as u32
     };
     let sample = positive("life.sample_drive_writes", section.sample_drive_writes, SAMPLE_DRIVE_WRITES)?;
-    let _ = files;
     Ok(LifeConfig {
         geometry: drive.nand.geometry,
         ftl,
@@ -104,7 +103,7 @@ pub(crate) fn live(
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Option<LifeRecord>, ScenarioError> {
-    let config = config(scenario, files)?;
+    let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let mut life = Life::new(config, source)?;
     let step = u64::from(life.drive_slots()).div_ceil(4);
@@ -130,7 +129,7 @@ pub fn age(
     let Some(acceleration) = acceleration(stop)? else {
         return live(&scenario.name, scenario, stop.drive_writes, files, observer);
     };
-    let config = config(scenario, files)?;
+    let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let endurance = config.ftl.retire_at;
     let mut life = Life::new(config, source)?;

@@ -1,9 +1,10 @@
 //! Studies whose runs have names and records, so that finished ones can be kept and a study goes on where it ended;
 //! and what all studies do alike.
 
+use super::StudyError;
+use super::forward::ForwardStudy;
 use super::number::Number;
 use super::wear::WearStudy;
-use super::StudyError;
 use crate::Files;
 use crate::parse::ScenarioError;
 use flashyard_report::{Comparison, Expectations};
@@ -48,6 +49,7 @@ pub fn reproduction(
 ) -> Option<Result<Box<dyn Reproduction>, StudyError>> {
     match system {
         "wear-leveling" => Some(WearStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "ff-ssd" => Some(ForwardStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         _ => None,
     }
 }
