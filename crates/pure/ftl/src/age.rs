@@ -35,7 +35,9 @@ impl Ftl {
         // the same mixture. Filling several from victims alone would separate the data after all.
         let mixes = self.config.frontiers == Frontiers::Shared;
         let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host);
-        while self.reclaim_needed() && !enough(self) && self.reclaim_one(medium) {
+        // Without time nobody is promised anything: the threshold is that of the parameters.
+        let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
+        while needed(self) && !enough(self) && self.reclaim_one(medium) {
             // What an erase brought wear levelling to do is done before the next one.
             while self.reclaiming() && self.reclaim_one(medium) {}
         }

@@ -202,6 +202,12 @@ pub enum FtlConfigError {
         /// What is possible.
         range: &'static str,
     },
+    /// Something that host data and moved data in one frontier cannot have.
+    #[error("a shared frontier cannot have {what}, give separate ones")]
+    NotShared {
+        /// What it is.
+        what: &'static str,
+    },
     /// A policy that measures wear against an endurance that is not given.
     #[error("{policy} needs the endurance of a superblock, give `endurance` at least 1 erase")]
     NoEndurance {
@@ -213,7 +219,18 @@ pub enum FtlConfigError {
 impl FtlConfig {
     /// Superblocks that can never hold exported data: two open frontiers, the reclaim threshold.
     const fn reserved(&self) -> u32 {
-        2 + self.reclaim_below + self.slc_superblocks
+        let kept = self.kept_erased();
+        let below = if self.reclaim_below > kept { self.reclaim_below } else { kept };
+        2 + below + self.slc_superblocks
+    }
+
+    /// Erased superblocks that the host is not promised. One is for moved data, or reclaim could not start. Others
+    /// are for what takes longer to give back the room it took: two victims on their way that fill a shared frontier,
+    /// superblocks that are retired instead, those that wear levelling fills before it empties another.
+    pub(crate) const fn kept_erased(&self) -> u32 {
+        let shared = matches!(self.frontiers, Frontiers::Shared) as u32;
+        let leveling = !matches!(self.wear_leveling, WearLeveling::None) as u32;
+        1 + shared + leveling + self.retire_at.is_some() as u32
     }
 
     /// Slots exported when `spare` (0..1) of the raw capacity is kept back.
@@ -251,6 +268,14 @@ impl FtlConfig {
     fn validate_wear(&self) -> Result<(), FtlConfigError> {
         if self.retire_at == Some(0) {
             return Err(FtlConfigError::Range { name: "retire_at", value: 0, range: "at least 1 erase" });
+        }
+        if self.frontiers == Frontiers::Shared {
+            if self.slc_superblocks > 0 {
+                return Err(FtlConfigError::NotShared { what: "a single-level cache" });
+            }
+            if !self.coalesce {
+                return Err(FtlConfigError::NotShared { what: "commands that begin a flash page each" });
+            }
         }
         if let WearLeveling::Progressive { percent } = self.wear_leveling
             && percent > 100

@@ -118,7 +118,7 @@ pub struct Ftl {
     pub(crate) reclaim: Reclaim,
     pub(crate) leveling: Option<Leveling>,
     pub(crate) wear: Option<Box<Wear>>,
-    /// Erased superblocks that the host is not promised.
+    /// Erased superblocks that the host is not promised: [`FtlConfig::kept_erased`], and one for early retirement.
     pub(crate) kept_erased: u32,
     pub(crate) degraded: bool,
     /// Host reads of each superblock since it was erased; empty until the first is counted.
@@ -150,7 +150,7 @@ impl Ftl {
             reclaim: Reclaim::default(),
             leveling: None,
             wear: None,
-            kept_erased: 0,
+            kept_erased: config.kept_erased(),
             degraded: false,
             reads: Vec::new(),
             log: RemapLog::new(config.remap_entries),
@@ -159,7 +159,6 @@ impl Ftl {
             misled: BTreeSet::new(),
             counters: FtlCounters::default(),
         };
-        ftl.keep_erased(config.retire_at.is_some());
         ftl.set_wear_leveling(config.wear_leveling);
         Ok(ftl)
     }
@@ -209,7 +208,11 @@ impl Ftl {
     #[inline]
     pub fn host_room(&self) -> u64 {
         let open = self.frontiers[Stream::Host as usize].map_or(0, |frontier| frontier.limit - frontier.next);
-        let whole = u64::from(self.blocks.erased.len().saturating_sub(self.kept_erased));
+        let (erased, kept) = (self.blocks.erased.len(), self.kept_erased);
+        // What reclaim takes of a shared frontier, the host loses, too.
+        let lacking = if self.config.frontiers == Frontiers::Shared { kept.saturating_sub(erased) } else { 0 };
+        let open = open.saturating_sub(lacking * self.superblock_limit());
+        let whole = u64::from(erased.saturating_sub(kept));
         let size = if self.config.slc_superblocks > 0 { self.single_level_limit() } else { self.superblock_limit() };
         u64::from(open) + whole * u64::from(size)
     }
@@ -226,14 +229,6 @@ impl Ftl {
     pub(crate) fn lane(&self, stream: Stream) -> usize {
         let shared = stream == Stream::Moved && self.config.frontiers == Frontiers::Shared;
         if shared { Stream::Host as usize } else { stream as usize }
-    }
-
-    /// Fixes what the host is not promised. One erased superblock is kept for moved data, or reclaim could not start.
-    /// A shared frontier may be filled by the victims that are being emptied and erased, two at most; and a
-    /// superblock that is retired takes the room that moving its data took.
-    pub(crate) fn keep_erased(&mut self, retiring: bool) {
-        let shared = self.config.frontiers == Frontiers::Shared;
-        self.kept_erased = 1 + u32::from(shared) + u32::from(retiring);
     }
 
     /// Appends one slot of `logical` with its payload stamp, and points the map at it.

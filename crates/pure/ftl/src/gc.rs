@@ -52,16 +52,22 @@ pub(crate) struct Reclaim {
 }
 
 impl Ftl {
-    /// Whether erased superblocks have become scarce.
+    /// Whether erased superblocks have become scarce. The host must be left some beside those that it is not promised.
     #[inline]
     pub fn reclaim_needed(&self) -> bool {
-        self.blocks.erased.len() + self.reclaim.erasing <= self.config.reclaim_below
+        self.blocks.erased.len() + self.reclaim.erasing <= self.config.reclaim_below.max(self.kept_erased)
     }
 
     /// Whether a victim is being emptied, or wear levelling has chosen the next.
     #[inline]
     pub fn reclaiming(&self) -> bool {
         self.reclaim.victim.is_some() || self.leveling_planned()
+    }
+
+    /// Whether what reclaim moves fills die rows together with host data.
+    #[inline]
+    pub fn reclaim_shares_rows(&self) -> bool {
+        self.config.frontiers == Frontiers::Shared && !self.reclaim.leveled
     }
 
     /// The stream to which the present victim's data goes.
@@ -172,6 +178,12 @@ impl Ftl {
         self.reclaim.victim = Some(victim);
         self.reclaim.next_row = 0;
         self.reclaim.rows = self.written_slots(victim) / self.layout.slots_per_die_row;
+    }
+
+    /// Whether reclaim has nothing under way and nothing that it could begin with.
+    pub(crate) fn reclaim_is_stuck(&mut self) -> bool {
+        let idle = !self.reclaiming() && self.reclaim.erasing == 0;
+        idle && self.choose_victim().is_none_or(|victim| !self.can_finish(victim))
     }
 
     /// The superblock that reclaim would empty next for space.

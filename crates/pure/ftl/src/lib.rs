@@ -2,20 +2,25 @@
 //! reclaimed next, and which part of the map is in memory.
 //!
 //! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
-//! planes, separate frontiers for host data and for moved data, an optional single-level-cell cache that is folded
-//! when the drive is idle or space is scarce, greedy and cost-benefit victims, deallocation, padding, a mapping cache
-//! of translation pages in local places and offsite frames, preconditioning without timing, and payload stamps.
+//! planes, separate frontiers for host data and for moved data or one for both, an optional single-level-cell cache
+//! that is folded when the drive is idle or space is scarce, victims by valid slots, by age and by scores over wear and
+//! reads, orders of allocation, static wear levelling, retirement, a capacity that changes, remapping, deallocation,
+//! padding, a mapping cache of translation pages in local places and offsite frames, preconditioning without timing,
+//! and payload stamps.
 //!
 //! The path of a write: `Ftl::append` takes the next slot of the host frontier, points the map at it and
 //! invalidates the old slot; when a die row is full the caller programs it. Until
 //! `Ftl::row_programmed` the row's data is in the write buffer and is read from there.
 //!
-//! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks and wear levelling (both
-//! come with ageing), absorption of overwrites inside the write buffer.
+//! Wear and retirement count whole superblocks. Wear levelling goes the way of reclaim: a policy in `wear` names a
+//! superblock to empty and the erased one that takes its data, and whoever paces reclaim carries it out.
+//!
+//! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks inside a superblock,
+//! absorption of overwrites inside the write buffer.
 //!
 //! Invariants: a mapped logical slot has exactly one valid physical slot, and that slot's reverse entry
 //! names it; a superblock's valid count is the number of its valid bits; no slot is written twice
-//! between erases; the erased count plus the open, closed and erasing superblocks is all of them.
+//! between erases; the erased count plus the open, closed, erasing and retired superblocks is all of them.
 //!
 //! Everything is sparse: a drive that was only filled sequentially costs no memory for its map.
 

@@ -18,7 +18,7 @@ impl Ftl {
     /// Retires a superblock when it is next empty, whatever its erases: at once if it is erased now.
     /// Panics beyond the drive.
     pub fn retire_early(&mut self, superblock: u32) {
-        self.keep_erased(true);
+        self.kept_erased = self.kept_erased.max(self.config.kept_erased() + 1);
         self.blocks.all[superblock as usize].retiring = true;
         if self.blocks.take_erased(superblock) {
             self.retire(superblock);
@@ -64,6 +64,12 @@ impl Ftl {
     pub(crate) fn retire(&mut self, superblock: u32) {
         self.blocks.all[superblock as usize].state = State::Retired;
         self.counters.retired_superblocks += 1;
+    }
+
+    /// Whether the host can write nothing more: it is promised no room, and reclaim has nothing under way and finds
+    /// nothing that pays. For a drive in time, whose writes would wait for ever.
+    pub fn is_worn_out(&mut self) -> bool {
+        self.host_room() == 0 && self.reclaim_is_stuck()
     }
 
     /// Whether the drive is degraded: [`crate::Allocation::WearFocusing`] and the capacity-variant victim then

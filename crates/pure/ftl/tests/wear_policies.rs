@@ -67,7 +67,7 @@ prop_compose! {
             allocation,
             frontiers,
             wear_leveling,
-            slc_superblocks,
+            slc_superblocks: if frontiers == Frontiers::Shared { 0 } else { slc_superblocks },
             retire_at,
             remap_entries,
             endurance: Some(50),
@@ -257,6 +257,7 @@ fn a_worn_out_drive_says_so_and_goes_on_when_less_is_stored() {
     };
     assert_eq!(error.to_string(), "the drive is worn out: no superblock can be opened and none pays to reclaim");
     assert!(ftl.retired_superblocks() >= 6, "{}", ftl.retired_superblocks());
+    assert!(ftl.is_worn_out());
     ftl.check();
     let kept = LOGICAL / 3;
     (kept..LOGICAL).for_each(|logical| {
@@ -264,6 +265,7 @@ fn a_worn_out_drive_says_so_and_goes_on_when_less_is_stored() {
     });
     ftl.set_logical_slots(kept).expect("nothing is above");
     (0..5_000).for_each(|_| write(&mut ftl, kept).expect("there is room again"));
+    assert!(!ftl.is_worn_out());
     ftl.check();
     let refused = |ftl: &mut Ftl, slots| ftl.set_logical_slots(slots).expect_err("it cannot be").to_string();
     let held = (0..kept).rev().find(|&logical| ftl.lookup(logical).is_some()).expect("something is stored");
@@ -304,6 +306,10 @@ fn what_cannot_be_configured_is_refused_in_words() {
     assert_eq!(
         refused(FtlConfig { wear_leveling: WearLeveling::Progressive { percent: 101 }, endurance: Some(9), ..base }),
         "percent is 101, give 0 to 100"
+    );
+    assert_eq!(
+        refused(FtlConfig { frontiers: Frontiers::Shared, slc_superblocks: 1, ..base }),
+        "a shared frontier cannot have a single-level cache, give separate ones"
     );
     assert_eq!(refused(FtlConfig { retire_at: Some(0), ..base }), "retire_at is 0, give at least 1 erase");
 }

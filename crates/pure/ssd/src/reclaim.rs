@@ -5,7 +5,7 @@ use crate::data::{DataCounters, DataEnd};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use flashyard_flash::Priority;
-use flashyard_ftl::{Appended, Want};
+use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -121,8 +121,13 @@ impl DataEnd {
         }
         self.pump.reads -= 1;
         let stream = self.ftl.reclaim_stream();
+        let shares_rows = self.ftl.reclaim_shares_rows();
         let mut moved = std::mem::take(&mut self.moved);
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
+        if shares_rows {
+            // A row gives back a buffer slot for each of its slots, whoever filled them.
+            self.buffer_used += moved.len() as u32;
+        }
         for (logical, appended) in moved.drain(..) {
             self.changed(now, logical, appended.before, appended.slot, out);
             if self.movements.is_on() {
@@ -130,7 +135,7 @@ impl DataEnd {
                 self.note_appended(stream, Movement::Moved { logical, from: before, to: slot }, slot);
             }
             if let Some(row) = appended.row {
-                self.program(now, row, stream, out);
+                self.program(now, row, if shares_rows { Stream::Host } else { stream }, out);
             }
         }
         self.moved = moved;

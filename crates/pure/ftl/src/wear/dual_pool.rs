@@ -10,8 +10,8 @@
 //! Erases alone change what these rules see. So they are applied after an erase, as often as there were host writes
 //! since the one before, and less often if they change nothing.
 //!
-//! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: where the hot one is itself erased,
-//! the data of the cold one goes there at once.
+//! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: a swap
+//! waits until both superblocks are in use; without that the levelling is half as much as in the sheet's table.
 
 use super::Exchange;
 use crate::blocks::{Blocks, State};
@@ -88,21 +88,17 @@ impl DualPool {
     fn dirty_swap(&mut self, blocks: &Blocks) -> Option<Exchange> {
         let &(most, hot) = self.hot.by_erases.last()?;
         let &(least, cold) = self.cold.by_erases.first()?;
-        if most.saturating_sub(least) <= self.threshold || !blocks.is_movable(cold) {
+        let apart = most.saturating_sub(least) > self.threshold;
+        if !apart || !blocks.is_movable(hot) || !blocks.is_movable(cold) {
             return None;
         }
-        let exchange = match blocks.all[hot as usize].state {
-            State::Erased => Exchange { source: cold, destination: Some(hot), then: None },
-            _ if blocks.is_movable(hot) => Exchange { source: hot, destination: None, then: Some(cold) },
-            _ => return None,
-        };
         for number in [hot, cold] {
             self.leave(number, blocks.erases(number));
             self.effective[number as usize] = 0;
             self.is_hot[number as usize] = number == cold;
             self.enter(number, blocks.erases(number));
         }
-        Some(exchange)
+        Some(Exchange { source: hot, destination: None, then: Some(cold) })
     }
 
     /// Rule 2; returns who turned hot.

@@ -58,7 +58,9 @@ impl Ftl {
     /// Changes the wear levelling, which begins with the erases there are; a move under way is finished.
     /// Without an endurance, [`WearLeveling::Progressive`] does nothing.
     pub fn set_wear_leveling(&mut self, policy: WearLeveling) {
+        let for_early = self.kept_erased - self.config.kept_erased();
         self.config.wear_leveling = policy;
+        self.kept_erased = self.config.kept_erased() + for_early;
         self.blocks.order_in_use(policy != WearLeveling::None);
         let blocks = &self.blocks;
         let wear = match policy {
@@ -122,7 +124,8 @@ impl Ftl {
             return None;
         }
         let row = self.pad(Stream::Leveled, self.layout.slots_per_die_row);
-        let frontier = self.frontiers[lane].take()?;
+        // The last row may have filled the superblock.
+        let Some(frontier) = self.frontiers[lane].take() else { return row };
         for index in frontier.next..frontier.limit {
             self.blocks.pad(self.layout.slot(frontier.superblock, index));
         }
