@@ -13,8 +13,8 @@ mod loads;
 mod micro;
 mod number;
 mod replay;
-mod runs;
 mod resumable;
+mod runs;
 mod sharing;
 mod wear;
 

@@ -286,3 +286,138 @@ fn precondition(ftl: &mut Ftl, medium: &mut CountingMedium, config: &LifeConfig)
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffssd::{Acceleration, ForwardConfig, Prediction};
+    use crate::lifetime::{ForwardPlan, fast_forward};
+    use flashyard_flash::Geometry;
+    use flashyard_ftl::Frontiers;
+    use flashyard_workload::Synthetic;
+    use flashyard_workload::surrogates::hot_cold;
+
+    const LOGICAL: u32 = 64 * 64;
+    const ENDURANCE: u32 = 20;
+
+    /// A drive of 74 superblocks of 64 slots, 64 of them exported.
+    fn config(capacity: Capacity, leveling: WearLeveling, footprint: u32) -> LifeConfig {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 74,
+            pages_per_block: 64,
+            page_bytes: 4096,
+        };
+        let ftl = FtlConfig {
+            logical_slots: LOGICAL,
+            frontiers: Frontiers::Shared,
+            wear_leveling: leveling,
+            endurance: Some(ENDURANCE),
+            retire_at: Some(ENDURANCE),
+            ..FtlConfig::default()
+        };
+        LifeConfig {
+            geometry,
+            ftl,
+            capacity,
+            random_fills: 1,
+            extent_slots: None,
+            footprint_slots: footprint,
+            sample_slots: u64::from(LOGICAL) / 2,
+            seed: 1,
+        }
+    }
+
+    fn life(config: LifeConfig) -> Life {
+        let spec = hot_cold(0.8, 0.2, u64::from(config.footprint_slots) * 4096);
+        let source = Synthetic::new(spec, Rng::named(1, "life")).expect("the description is valid");
+        Life::new(config, Box::new(source)).expect("the drive is possible")
+    }
+
+    fn until_death(config: LifeConfig) -> LifeFigures {
+        let mut life = life(config);
+        life.live_until(u64::MAX).expect("the workload goes on");
+        life.ftl().check();
+        life.figures()
+    }
+
+    #[test]
+    fn a_small_footprint_outlives_a_fixed_capacity_by_far_and_a_full_one_does_not() {
+        let drive_writes = |capacity, footprint| {
+            let figures = until_death(config(capacity, WearLeveling::None, footprint));
+            assert!(figures.death.is_some());
+            figures.drive_writes()
+        };
+        let small = [Capacity::Variable, Capacity::Fixed].map(|capacity| drive_writes(capacity, LOGICAL / 20));
+        assert!(small[0] > 2.0 * small[1], "{small:?}");
+        let full = [Capacity::Variable, Capacity::Fixed].map(|capacity| drive_writes(capacity, LOGICAL));
+        assert!(full[0] >= full[1] && full[0] < 1.2 * full[1], "{full:?}");
+    }
+
+    #[test]
+    fn a_worn_drive_has_used_its_erases_up_and_not_more() {
+        let figures = until_death(config(Capacity::Fixed, WearLeveling::Progressive { percent: 50 }, LOGICAL / 20));
+        assert!(figures.erase_counts.iter().all(|&erases| erases <= ENDURANCE));
+        let worn = figures.erase_counts.iter().filter(|&&erases| erases == ENDURANCE).count();
+        assert_eq!(worn as u32, figures.last.retired);
+        assert!(figures.leveling_share() > 0.0);
+        assert_eq!(figures.samples.len() as u64, figures.last.host_slots / (u64::from(LOGICAL) / 2));
+    }
+
+    #[test]
+    fn bounded_relocation_lies_between_fixed_and_unbounded_and_keeps_its_bound() {
+        let bounded = |slots| {
+            let config = config(Capacity::Bounded { slots }, WearLeveling::None, LOGICAL / 20);
+            until_death(LifeConfig { extent_slots: Some(16), ..config })
+        };
+        let (none, some, all) = (bounded(0), bounded(40), bounded(u64::MAX));
+        assert!(none.drive_writes() <= some.drive_writes() && some.drive_writes() <= all.drive_writes());
+        assert!(none.drive_writes() < all.drive_writes());
+        assert!(all.last.logical_slots < LOGICAL / 2, "{}", all.last.logical_slots);
+        assert_eq!(none.death, Some(EndOfLife::RelocationBound));
+        assert!(some.last.relocated_slots > 0);
+    }
+
+    #[test]
+    fn the_same_life_is_lived_again_whatever_its_steps() {
+        let once = until_death(config(Capacity::Variable, WearLeveling::None, LOGICAL / 4));
+        let mut again = life(config(Capacity::Variable, WearLeveling::None, LOGICAL / 4));
+        while again.death().is_none() {
+            again.live_until(again.host_slots() + 100).expect("the workload goes on");
+        }
+        assert_eq!(again.figures(), once);
+    }
+
+    #[test]
+    fn fast_forward_dies_at_about_the_same_age_with_half_of_the_work() {
+        let full = until_death(config(Capacity::Fixed, WearLeveling::Progressive { percent: 50 }, LOGICAL));
+        let mut life = life(config(Capacity::Fixed, WearLeveling::Progressive { percent: 50 }, LOGICAL));
+        let acceleration = Acceleration::by_factor(2.0).expect("it is one of the source's");
+        let config = ForwardConfig { prediction: Prediction::TwoPoint, acceleration, endurance: Some(ENDURANCE) };
+        let plan = ForwardPlan { config, period_slots: u64::from(LOGICAL) / 8, periods: u32::MAX };
+        let forwarded = fast_forward(&mut life, plan, &[4], &mut |_, _| true).expect("the workload goes on");
+        assert!(life.death().is_some());
+        let ratio = life.figures().drive_writes() / full.drive_writes();
+        assert!((0.8..1.2).contains(&ratio), "{ratio}");
+        assert!(forwarded.simulated * 2 <= forwarded.periods + 4, "{forwarded:?}");
+        assert_eq!(forwarded.checkpoints.len(), 1);
+    }
+
+    #[test]
+    fn a_workload_that_ends_or_leaves_its_footprint_is_told_so() {
+        let spec = |span: u32, requests| flashyard_workload::SyntheticSpec {
+            requests,
+            ..hot_cold(0.5, 0.5, u64::from(span) * 4096)
+        };
+        let run = |spec| {
+            let source = Synthetic::new(spec, Rng::named(1, "life")).expect("the description is valid");
+            let config = config(Capacity::Fixed, WearLeveling::None, 100);
+            let mut life = Life::new(config, Box::new(source)).expect("the drive is possible");
+            life.live_until(u64::MAX).expect_err("it is wrong")
+        };
+        assert!(matches!(run(spec(100, Some(5))), LifeError::Ended));
+        assert!(matches!(run(spec(200, None)), LifeError::Beyond { footprint: 100, .. }));
+    }
+}
