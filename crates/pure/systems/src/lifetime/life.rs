@@ -300,18 +300,19 @@ mod tests {
     const LOGICAL: u32 = 64 * 64;
     const ENDURANCE: u32 = 20;
 
-    /// A drive of 74 superblocks of 64 slots, 64 of them exported.
+    /// A drive of 78 superblocks of 64 slots, 64 of them exported.
     fn config(capacity: Capacity, leveling: WearLeveling, footprint: u32) -> LifeConfig {
         let geometry = Geometry {
             channels: 1,
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_plane: 74,
+            blocks_per_plane: 78,
             pages_per_block: 64,
             page_bytes: 4096,
         };
         let ftl = FtlConfig {
             logical_slots: LOGICAL,
+            reclaim_below: 4,
             frontiers: Frontiers::Shared,
             wear_leveling: leveling,
             endurance: Some(ENDURANCE),
