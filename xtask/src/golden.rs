@@ -3,32 +3,44 @@
 
 use crate::Repository;
 use crate::real_traces::{answer, program};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The accepted table, and the command whose answer it holds.
-const TABLE: &str = "scenarios/xbof/golden.txt";
-const COMMAND: [&str; 3] = ["reproduce", "xbof", "--json"];
+/// The reproductions; the accepted table of each is `scenarios/NAME/golden.txt`.
+const SYSTEMS: [&str; 3] = ["xbof", "wear-leveling", "ff-ssd"];
 
-/// Runs the reproduction and compares it with the accepted table, or accepts it. Prints what differs.
+/// Runs the reproductions, or the one of `system`, and compares them with the accepted tables, or accepts them.
+/// Prints what differs.
 ///
-/// Errors: a program that is not built or does not answer, a table that cannot be read or written.
-pub fn golden(repository: &Repository, accept: bool) -> Result<bool> {
-    let found = table(&answer(&repository.root, &program(repository)?, &COMMAND)?)?;
-    let path = repository.root.join(TABLE);
+/// Errors: an unknown system, a program that is not built or does not answer, a table that cannot be read or written.
+pub fn golden(repository: &Repository, system: Option<&str>, accept: bool) -> Result<bool> {
+    if let Some(unknown) = system.filter(|system| !SYSTEMS.contains(system)) {
+        bail!("there is no reproduction of {unknown:?}, give one of {}", SYSTEMS.join(", "));
+    }
+    let mut unchanged = true;
+    for name in SYSTEMS.into_iter().filter(|&name| system.is_none_or(|system| system == name)) {
+        unchanged &= golden_of(repository, name, accept)?;
+    }
+    Ok(unchanged)
+}
+
+fn golden_of(repository: &Repository, system: &str, accept: bool) -> Result<bool> {
+    let found = table(&answer(&repository.root, &program(repository)?, &["reproduce", system, "--json"])?)?;
+    let name = format!("scenarios/{system}/golden.txt");
+    let path = repository.root.join(&name);
     if accept {
-        std::fs::write(&path, &found).with_context(|| format!("{TABLE}: cannot be written"))?;
-        println!("{TABLE}: accepted; say why in a `Golden:` line of the commit");
+        std::fs::write(&path, &found).with_context(|| format!("{name}: cannot be written"))?;
+        println!("{name}: accepted; say why in a `Golden:` line of the commit");
         return Ok(true);
     }
-    let accepted = repository.read(TABLE)?;
+    let accepted = repository.read(&name)?;
     print!("{found}");
     let changed = differences(&accepted, &found);
     for line in &changed {
         println!("{line}");
     }
-    println!("{} lines of {TABLE} changed", changed.len());
+    println!("{} lines of {name} changed", changed.len());
     Ok(changed.is_empty())
 }
 

@@ -10,7 +10,7 @@ usage: cargo xtask COMMAND
 
   layers       compare the manifests with layers.toml
   tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies
-  golden       run the reproduction and compare it with scenarios/xbof/golden.txt (--accept: take it)
+  golden       run the reproductions, or the named one, and compare them with scenarios/*/golden.txt (--accept: take them)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
 
@@ -20,8 +20,12 @@ fn main() -> ExitCode {
     let result = match names.as_slice() {
         ["layers"] => Repository::discover().and_then(|repository| layers(&repository)).map(|found| show(&found)),
         ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
-        ["golden"] => Repository::discover().and_then(|repository| golden(&repository, false)),
-        ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, true)),
+        ["golden"] => Repository::discover().and_then(|repository| golden(&repository, None, false)),
+        ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, None, true)),
+        ["golden", system] => Repository::discover().and_then(|repository| golden(&repository, Some(system), false)),
+        ["golden", system, "--accept"] => {
+            Repository::discover().and_then(|repository| golden(&repository, Some(system), true))
+        }
         ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
         ["real-traces"] => real_traces(),
         _ => {

@@ -34,7 +34,9 @@ impl Ftl {
         // A shared frontier is open after one victim: what it has left goes to the host, so that every superblock gets
         // the same mixture. Filling several from victims alone would separate the data after all.
         let mixes = self.config.frontiers == Frontiers::Shared;
-        let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host);
+        // But what retirement took from the erased ones is made up for first, or they would run out.
+        let kept = |ftl: &Self| ftl.blocks.erased.len() >= ftl.config.reclaim_below;
+        let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host) && kept(ftl);
         // Without time nobody is promised anything: the threshold is that of the parameters.
         let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
         while needed(self) && !enough(self) && self.reclaim_one(medium) {

@@ -207,7 +207,11 @@ impl Ftl {
     /// Whether the data of a victim fits what is erased now. Retired superblocks may have left too little; and where
     /// host data shares the frontier, no third victim may be on its way at once.
     fn can_finish(&self, victim: u32) -> bool {
-        let needed = u64::from(self.blocks.all[victim as usize].valid) + u64::from(self.layout.slots_per_die_row);
+        let needed = match self.blocks.all[victim as usize].valid {
+            // Nothing moves: it is erased even when no room is left at all.
+            0 => 0,
+            valid => u64::from(valid) + u64::from(self.layout.slots_per_die_row),
+        };
         let alone = self.config.frontiers == Frontiers::Separate || self.reclaim.erasing < 2;
         alone && needed <= self.moved_room()
     }
