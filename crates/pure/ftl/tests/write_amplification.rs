@@ -36,12 +36,13 @@ fn amplification(spare: f64, victim: VictimPolicy) -> f64 {
         coalesce: true,
         slc_superblocks: 0,
         stamps: false,
+        ..FtlConfig::default()
     };
     let mut ftl = Ftl::new(&geometry, config).expect("the drive is possible");
     let (mut medium, mut rng) = (Counting::default(), Rng::named(1, "writes"));
     let mut write = |ftl: &mut Ftl, count: u32| {
         for _ in 0..count {
-            ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium);
+            ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium).expect("nothing wears out");
         }
     };
     write(&mut ftl, 2 * logical_slots);
