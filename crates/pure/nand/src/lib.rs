@@ -2,7 +2,7 @@
 //!
 //! What it models: sensing, program and erase times by page kind (program time from ISPP pulses), die
 //! occupancy, bus transfers in both directions, multi-plane commands, read-over-program priority with a
-//! starvation bound, read retry drawn from an error model, energy from busy time and currents.
+//! starvation bound, read retry drawn from an error model or following from a block's wear, energy from busy time and currents.
 //!
 //! The path of a read: `submit` queues it at its die; an idle die senses (`ArrayDone`), asks for the bus
 //! (`BusDone`) and reports. A program takes the bus first, then the array. The die is held from the
@@ -20,8 +20,10 @@ mod error_model;
 mod intrusive;
 mod reset;
 mod timed;
+mod wear;
 
 pub use config::{Currents, IsppModel, NandConfig, NandConfigError};
 pub use counting::CountingMedium;
 pub use error_model::ErrorModel;
 pub use timed::{FlashTime, NandDone, NandEvent, TimedNand};
+pub use wear::{EccStrength, ErrorRates, retries_by_erases};
