@@ -14,9 +14,6 @@ const ENDURANCE_OF_ARTIFACT: f64 = 300.0;
 /// The chip's own life in erases, which the artifact compressed to [`ENDURANCE_OF_ARTIFACT`].
 const ENDURANCE_OF_CHIP: f64 = 10_000.0;
 
-/// A half of the bits wrong is noise; no rate is higher.
-const RATE_MAX: f64 = 0.5;
-
 /// Coefficients of the additive power law
 /// `epsilon + alpha·cycles^k + beta·cycles^m·days^n + gamma·cycles^p·reads^q`.
 ///
@@ -75,6 +72,19 @@ impl ErrorRates {
         Self { beta: 6.3e-5 * libm::pow(scale, m), m, n, ..self }
     }
 
+    /// Fewest erases after which wear alone makes a rate above `rate`; `None` when more than 65,535 would be needed.
+    pub fn erases_beyond(&self, rate: f64) -> Option<u32> {
+        let erases: Vec<u32> = (0..=u32::from(u16::MAX)).collect();
+        let first = erases.partition_point(|&erases| self.rate(erases, 0, 0.0) <= rate);
+        erases.get(first).copied()
+    }
+
+    /// The part of the rate that reads do not change, and the factor of reads^q.
+    pub(crate) fn parts(&self, cycles: u32, retention_days: f64) -> (f64, f64) {
+        let undisturbed = ErrorRates { gamma: 0.0, ..*self }.rate(cycles, 0, retention_days);
+        (undisturbed, term(self.gamma, f64::from(cycles), self.p, 1.0, self.q))
+    }
+
     /// Raw bit error rate, 0 to 0.5, of a block after `cycles` erases, `reads` of the block since the last one and
     /// `retention_days` since its data were written.
     pub fn rate(&self, cycles: u32, reads: u32, retention_days: f64) -> f64 {
@@ -82,7 +92,7 @@ impl ErrorRates {
         let wear = self.alpha * libm::pow(cycles, self.k);
         let retention = term(self.beta, cycles, self.m, retention_days, self.n);
         let disturb = term(self.gamma, cycles, self.p, f64::from(reads), self.q);
-        (self.epsilon + wear + retention + disturb).clamp(0.0, RATE_MAX)
+        (self.epsilon + wear + retention + disturb).clamp(0.0, EccStrength::RATE_MAX)
     }
 }
 
@@ -102,6 +112,9 @@ pub struct EccStrength {
 }
 
 impl EccStrength {
+    /// A half of the bits wrong is noise; no rate is higher.
+    pub(crate) const RATE_MAX: f64 = 0.5;
+
     /// 50 bits per 4 KiB. Source: [P] sheet cvss §4.
     pub const BITS_50: Self = Self { bits_per_4_kib: 50 };
 
@@ -118,7 +131,7 @@ impl EccStrength {
     /// Retries until a page of `rate` is corrected: its wrong bits are halved until the code takes them.
     /// Rates beyond 0.5 count as 0.5, so there is an end: 14 for a code of one bit.
     pub fn retries(self, rate: f64) -> u32 {
-        let mut bits = Self::wrong_bits(rate.min(RATE_MAX));
+        let mut bits = Self::wrong_bits(rate.min(Self::RATE_MAX));
         let mut retries = 0;
         while bits > f64::from(self.bits_per_4_kib.max(1)) {
             bits /= 2.0;
@@ -132,6 +145,84 @@ impl EccStrength {
 /// shortcut for a life of 300 erases.
 pub const fn retries_by_erases(cycles: u32) -> u32 {
     cycles / 50 + (cycles > 290) as u32
+}
+
+/// How the retries of a read follow from the state of its block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryRule {
+    /// The error rate is halved until the code corrects what is left.
+    #[default]
+    Halving,
+    /// By erases alone, [`retries_by_erases`].
+    ByErases,
+}
+
+/// What wear, reads and retention make of the reads of a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WearModel {
+    /// Its error rate.
+    pub rates: ErrorRates,
+    /// The code.
+    pub ecc: EccStrength,
+    /// From rate to retries.
+    pub rule: RetryRule,
+    /// Age of the data in days, the same for all of it ([A]: a run is short against a day).
+    pub retention_days: f64,
+}
+
+/// Why there is no such wear.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WearModelError {
+    /// A coefficient, exponent or age below zero or without end.
+    #[error("{name} is {value}, give a number from 0")]
+    Number {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+    },
+    /// A code that corrects nothing, or everything.
+    #[error("the code corrects {0} bits of 4 KiB, give 1 to 16384")]
+    Ecc(u32),
+}
+
+impl WearModel {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), WearModelError> {
+        let ErrorRates { epsilon, alpha, k, beta, m, n, gamma, p, q } = self.rates;
+        let numbers = [
+            ("epsilon", epsilon),
+            ("alpha", alpha),
+            ("k", k),
+            ("beta", beta),
+            ("m", m),
+            ("n", n),
+            ("gamma", gamma),
+            ("p", p),
+            ("q", q),
+            ("retention_days", self.retention_days),
+        ];
+        if let Some(&(name, value)) = numbers.iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
+            return Err(WearModelError::Number { name, value });
+        }
+        match self.ecc.bits_per_4_kib {
+            1..=16_384 => Ok(()),
+            bits => Err(WearModelError::Ecc(bits)),
+        }
+    }
+
+    /// Raw bit error rate of a block after so many erases and reads of it.
+    pub fn rate(&self, erases: u32, reads_of_block: u32) -> f64 {
+        self.rates.rate(erases, reads_of_block, self.retention_days)
+    }
+
+    /// Retries of a read of such a block.
+    pub fn retries(&self, erases: u32, reads_of_block: u32) -> u32 {
+        match self.rule {
+            RetryRule::Halving => self.ecc.retries(self.rate(erases, reads_of_block)),
+            RetryRule::ByErases => retries_by_erases(erases),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +262,17 @@ mod tests {
             let at = |cycles| ErrorRates::TLC_2018_AT_300.rate(cycles, 0, 0.0);
             assert!((at(cycles) - rate).abs() <= (at(cycles + 1) - at(cycles - 1)) / 2.0, "{rate} at {cycles}");
         }
+    }
+
+    #[test]
+    fn the_erases_beyond_a_rate_are_the_first_whose_rate_is_higher() {
+        let rates = ErrorRates::TLC_2018_AT_300;
+        for percent in [0.2, 4.0, 5.0, 6.0] {
+            let erases = rates.erases_beyond(percent / 100.0).expect("it is reached");
+            assert!(rates.rate(erases, 0, 0.0) > percent / 100.0 && rates.rate(erases - 1, 0, 0.0) <= percent / 100.0);
+        }
+        assert_eq!(rates.erases_beyond(0.05), Some(267));
+        assert_eq!((rates.erases_beyond(0.0), rates.erases_beyond(0.5)), (Some(0), None));
     }
 
     #[test]
