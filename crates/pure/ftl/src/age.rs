@@ -1,5 +1,6 @@
 //! Ageing without time: the same layer driven against a medium that completes at once.
 
+use crate::config::Frontiers;
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
 use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
@@ -30,7 +31,11 @@ impl Ftl {
     /// Reclaims until a superblock can be opened for the host.
     #[cold]
     fn make_room(&mut self, medium: &mut impl Medium) -> Result<(), WornOut> {
-        while self.reclaim_needed() && self.reclaim_one(medium) {
+        // A shared frontier is open after one victim: what it has left goes to the host, so that every superblock gets
+        // the same mixture. Filling several from victims alone would separate the data after all.
+        let mixes = self.config.frontiers == Frontiers::Shared;
+        let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host);
+        while self.reclaim_needed() && !enough(self) && self.reclaim_one(medium) {
             // What an erase brought wear levelling to do is done before the next one.
             while self.reclaiming() && self.reclaim_one(medium) {}
         }

@@ -1,21 +1,11 @@
 //! Wear levelling under skewed writes against the other simulator: sheet wear-leveling §8.2, the 1 GiB model.
 
-use flashyard_flash::{FlashCommand, Geometry, Medium, MediumCounters};
+mod counting;
+
+use counting::Counting;
+use flashyard_flash::Geometry;
 use flashyard_ftl::{Frontiers, Ftl, FtlConfig, VictimTies, WearLeveling};
 use flashyard_kernel::Rng;
-
-#[derive(Default)]
-struct Counting(MediumCounters);
-
-impl Medium for Counting {
-    fn accept(&mut self, command: FlashCommand) {
-        self.0.count(&command);
-    }
-
-    fn counters(&self) -> &MediumCounters {
-        &self.0
-    }
-}
 
 /// Blocks of 1 MiB, and how often the exported ones are written.
 const LOGICAL_BLOCKS: u32 = 1024;
@@ -43,7 +33,7 @@ fn age(policy: WearLeveling, hot: f64, footprint: f64, drive_writes: u32) -> Out
     let config = FtlConfig {
         logical_slots: SLOTS,
         filled_slots: SLOTS,
-        reclaim_below: 7,
+        reclaim_below: 2,
         ties: VictimTies::OldestFirst,
         frontiers: Frontiers::Shared,
         endurance: Some(500),

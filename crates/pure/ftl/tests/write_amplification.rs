@@ -1,21 +1,11 @@
 //! Greedy reclaim of uniform random writes against what theory and another simulator say.
 
-use flashyard_flash::{FlashCommand, Geometry, Medium, MediumCounters};
+mod counting;
+
+use counting::Counting;
+use flashyard_flash::Geometry;
 use flashyard_ftl::{Ftl, FtlConfig, VictimPolicy};
 use flashyard_kernel::Rng;
-
-#[derive(Default)]
-struct Counting(MediumCounters);
-
-impl Medium for Counting {
-    fn accept(&mut self, command: FlashCommand) {
-        self.0.count(&command);
-    }
-
-    fn counters(&self) -> &MediumCounters {
-        &self.0
-    }
-}
 
 /// Write amplification of an 8 GiB drive of 256-page blocks in steady state.
 fn amplification(spare: f64, victim: VictimPolicy) -> f64 {

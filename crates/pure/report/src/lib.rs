@@ -10,6 +10,7 @@ mod explorer;
 mod fio_json;
 mod html;
 mod lending;
+mod lifetime;
 mod live;
 mod pareto;
 mod schema;
@@ -25,6 +26,7 @@ pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, expl
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use html::{HtmlError, html_page};
 pub use lending::lending_table;
+pub use lifetime::{LifeRecord, LifeSample, life_table, lives_table};
 pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
