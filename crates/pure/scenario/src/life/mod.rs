@@ -7,5 +7,5 @@ mod section;
 
 pub(crate) use assemble::live;
 pub(crate) use names::leveling_name;
-pub use assemble::{LifeStop, age};
+pub use assemble::{AgedLife, LifeStop, age};
 pub use section::LifeSection;

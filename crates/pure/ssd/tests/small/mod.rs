@@ -57,6 +57,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         log_records: 512,
         reclaim_reads: 4,
         power_loss_protection: protection,
+        erases: 0,
     }
 }
 
