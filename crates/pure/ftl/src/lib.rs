@@ -10,8 +10,8 @@
 //! invalidates the old slot; when a die row is full the caller programs it. Until
 //! `Ftl::row_programmed` the row's data is in the write buffer and is read from there.
 //!
-//! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks and wear levelling (both
-//! come with ageing), absorption of overwrites inside the write buffer.
+//! What it does not model: loss of its own metadata (a drive's memory is protected), blocks that fail before they are
+//! retired, absorption of overwrites inside the write buffer.
 //!
 //! Invariants: a mapped logical slot has exactly one valid physical slot, and that slot's reverse entry
 //! names it; a superblock's valid count is the number of its valid bits; no slot is written twice

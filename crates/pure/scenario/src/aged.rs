@@ -39,7 +39,7 @@ mod tests {
     use flashyard_systems::jbof::Design;
     use flashyard_workload::Records;
 
-    const AGEING: &str = include_str!("../../../../scenarios/ageing/latency.toml");
+    const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
     /// A drive of 1 GiB, much of which is written.
     const SMALL: [&str; 7] = [

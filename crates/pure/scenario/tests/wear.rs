@@ -1,7 +1,8 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
 use flashyard_scenario::{DesignRun, Files, resolve, run_design};
-use flashyard_systems::jbof::Design;
+use flashyard_systems::jbof::{Control, Design, LiveJbof};
+use flashyard_units::SimTime;
 use flashyard_workload::Records;
 
 struct Nothing;
@@ -16,7 +17,7 @@ impl Files for Nothing {
     }
 }
 
-const AGEING: &str = include_str!("../../../../scenarios/ageing/latency.toml");
+const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
 fn run(settings: &[&str]) -> Result<DesignRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
@@ -61,13 +62,17 @@ fn data_that_lay_for_a_year_is_read_more_slowly_and_a_better_code_makes_up_for_i
     assert!(fresh < old && coded < fresh, "{fresh}, {old}, {coded}");
 }
 
+/// The scenario without a word on wear.
+fn without_wear() -> String {
+    let lines = AGEING.lines().filter(|line| !line.starts_with("\"drive.wear"));
+    let text: String = lines.map(|line| line.to_owned() + "\n").collect();
+    let (before, rest) = text.split_once("[drive.wear]").expect("there is the section");
+    format!("{before}{}", &rest[rest.find("[host]").expect("there is the next one")..])
+}
+
 #[test]
 fn the_wear_of_a_run_that_does_not_ask_for_it_is_not_in_its_results() {
-    let text: String =
-        AGEING.lines().filter(|line| !line.starts_with("\"drive.wear")).map(|line| line.to_owned() + "\n").collect();
-    let (before, rest) = text.split_once("[drive.wear]").expect("there is the section");
-    let after = &rest[rest.find("[host]").expect("there is the next one")..];
-    let scenario = resolve(&format!("{before}{after}"), "ageing", &[], &Nothing).expect("it is good").scenario;
+    let scenario = resolve(&without_wear(), "ageing", &[], &Nothing).expect("it is good").scenario;
     let run = run_design(&scenario, Design::Conv, &Nothing, &mut |_| true).expect("it runs");
     assert!(run.result.drives[0].wear.is_none());
     assert!(!serde_json::to_string(&run.result).expect("it is data").contains("\"wear\""));
@@ -82,4 +87,37 @@ fn wear_that_cannot_be_is_refused_in_words() {
     assert!(wrong(&["drive.wear.retire_above=0.001"]).contains("a fresh block"));
     let dead = wrong(&["drive.wear.retire_above=0.05", "drive.wear.erases=267"]);
     assert!(dead.contains("retired at 267"), "{dead}");
+}
+
+/// The box of the scenario, ready to serve.
+fn live(settings: &[&str]) -> LiveJbof {
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let scenario = resolve(AGEING, "ageing", &settings, &Nothing).expect("it is good").scenario;
+    scenario.live(None).expect("its box can serve")
+}
+
+#[test]
+fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
+    let mut world = live(&["drive.wear.retire_above=0.05"]);
+    let now = SimTime::ZERO;
+    let health = world.health(0, now);
+    assert_eq!((health.used(3000), health.spare(), health.endurance), (0.0, 1.0, Some(300)));
+    let new = world.wear_states(0).expect("wear decides");
+    assert_eq!((new.middle_aged, new.retries_max), (0, 0));
+    world.control(now, Control::Wear { drive: 0, level: 0.5 }).expect("it can be worn so far");
+    let worn = world.wear_states(0).expect("wear decides");
+    assert_eq!((worn.young, worn.middle_aged, worn.retries_max), (0, new.young, 4));
+    assert_eq!((world.health(0, now).used(3000), world.health(0, now).spare()), (0.5, 1.0));
+    let refused = world.control(now, Control::Wear { drive: 0, level: 0.9 }).expect_err("superblocks retire at 267");
+    assert_eq!(refused.to_string(), "0.9 is no level of wear for drive 0, give 0 to 0.887 of its nominal erases");
+    assert!(world.control(now, Control::Wear { drive: 0, level: f64::NAN }).is_err());
+    assert!(world.control(now, Control::Wear { drive: 7, level: 0.1 }).is_err());
+}
+
+#[test]
+fn a_drive_that_does_not_wear_is_not_worn() {
+    let scenario = resolve(&without_wear(), "ageing", &[], &Nothing).expect("it is good").scenario;
+    let mut world = scenario.live(None).expect("its box can serve");
+    let refused = world.control(SimTime::ZERO, Control::Wear { drive: 0, level: 0.5 }).expect_err("it does not wear");
+    assert!(refused.to_string().contains("[drive.wear]"), "{refused}");
 }
