@@ -1,7 +1,7 @@
 //! `flashyard age`.
 
 use crate::arguments::AgeOptions;
-use crate::files::DiskFiles;
+use crate::files::{DiskFiles, write_aged};
 use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result};
 use flashyard_report::{life_table, lives_table};
@@ -12,14 +12,19 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let origin = options.scenario.display().to_string();
     let text = std::fs::read_to_string(&options.scenario).with_context(|| format!("{origin}: cannot be read"))?;
     let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
-    let mut scenario = resolve(&text, &origin, &options.set, files)?.scenario;
+    let resolved = resolve(&text, &origin, &options.set, files)?;
+    let mut scenario = resolved.scenario;
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     let stop =
         LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;
     let mut lives =
         parallel::run_all(1, Some(1), "life", |_, observer| flashyard_scenario::age(&scenario, stop, files, observer));
-    let Some(life) = lives.pop().flatten().transpose()?.flatten() else { return Ok(Outcome::Interrupted) };
+    let Some(aged) = lives.pop().flatten().transpose()?.flatten() else { return Ok(Outcome::Interrupted) };
+    if let Some(path) = &options.save {
+        write_aged(path, &aged.save(&resolved.text))?;
+    }
+    let life = aged.record;
     if options.json {
         output::json(&serde_json::to_value(&life)?);
     } else {

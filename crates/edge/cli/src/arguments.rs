@@ -167,6 +167,28 @@ pub(crate) struct ReproduceOptions {
     pub(crate) threads: Option<usize>,
 }
 
+/// What a drive that serves is aged to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AgeLevel {
+    /// Share of its nominal erases.
+    Used(f64),
+    /// Raw bit error rate.
+    ErrorRate(f64),
+}
+
+impl std::str::FromStr for AgeLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let found = match text.strip_suffix('%') {
+            Some(percent) => number(percent).map(|percent| Self::Used(percent / 100.0)),
+            None => number(text).map(Self::ErrorRate),
+        };
+        found.ok_or_else(|| format!("{text:?} is no age; give a level of wear as in 50%, or an error rate as in 0.004"))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct AgeOptions {
     /// Scenario file (TOML); its drive, workload and [life] count
@@ -189,6 +211,9 @@ pub(crate) struct AgeOptions {
     /// Predict as far as write amplification is steady, so many periods at most
     #[arg(long, value_name = "PERIODS", conflicts_with = "fast_forward")]
     pub(crate) adaptive: Option<u32>,
+    /// Write the aged drive to a file, for drive.aged_state of any run on a drive of the same shape
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -362,12 +387,13 @@ pub(crate) enum Switch {
         /// Simulated milliseconds
         ms: f64,
     },
-    /// Set the raw bit error rate of a drive's flash
+    /// Age a drive: to a level of wear, or to a raw bit error rate
     Age {
         /// Number of the drive
         drive: u16,
-        /// From 0 to 0.5
-        raw_bit_error_rate: f64,
+        /// Share of the nominal erases that is used, as in 50% (of a drive with [drive.wear]); or a raw bit error rate
+        /// from 0 to 0.5
+        level: AgeLevel,
     },
     /// Let drives lend each other cores and memory, or not
     Harvest {

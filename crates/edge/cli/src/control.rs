@@ -8,7 +8,7 @@
 //!
 //! Who may write to the socket may control the box: it is made for its owner only.
 
-use crate::arguments::{CtlOptions, Switch};
+use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, bail};
 use flashyard_live::{Cabin, Handle};
@@ -122,6 +122,7 @@ fn parse(command: &Value) -> Result<Control> {
             }
             Control::Hang { drive: drive()?, span: SimSpan::from_ns_f64(ms * 1e6) }
         }
+        "age" if command.get("level").is_some() => Control::Wear { drive: drive()?, level: number("level")? },
         "age" => Control::Age { drive: drive()?, raw_bit_error_rate: number("raw_bit_error_rate")? },
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
@@ -136,6 +137,8 @@ fn parse(command: &Value) -> Result<Control> {
 /// Figures since they were asked for last.
 fn status(cabin: &mut Cabin<'_>) -> Value {
     let gauges = cabin.gauges();
+    let world = cabin.session().world();
+    let states: Vec<_> = (0..world.drives()).map(|drive| world.wear_states(drive)).collect();
     let late = &cabin.lateness().answers;
     let Gauges { at, span, drives, processor_lent, memory_lent, harvests } = &gauges;
     let seconds = span.as_secs_f64();
@@ -170,6 +173,12 @@ fn status(cabin: &mut Cabin<'_>) -> Value {
                 "redirected_share": drive.redirected,
                 "erases_mean": drive.health.erases_mean,
                 "raw_bit_error_rate": drive.health.raw_bit_error_rate,
+                "used_share": drive.health.endurance.map(|nominal| drive.health.used(nominal)),
+                "spare_share": drive.health.spare(),
+                "read_retries": drive.health.read_retries,
+                "superblocks": states[number].map(|wear| {
+                    json!({ "young": wear.young, "middle_aged": wear.middle_aged, "retired": wear.retired })
+                }),
             })
         })
         .collect();
@@ -199,8 +208,11 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         Switch::PowerRestore => json!({ "command": "power", "on": true }),
         Switch::Link { drive, state } => json!({ "command": "link", "drive": drive, "up": state.is_on() }),
         Switch::Hang { drive, ms } => json!({ "command": "hang", "drive": drive, "ms": ms }),
-        Switch::Age { drive, raw_bit_error_rate } => {
-            json!({ "command": "age", "drive": drive, "raw_bit_error_rate": raw_bit_error_rate })
+        Switch::Age { drive, level: AgeLevel::Used(level) } => {
+            json!({ "command": "age", "drive": drive, "level": level })
+        }
+        Switch::Age { drive, level: AgeLevel::ErrorRate(rate) } => {
+            json!({ "command": "age", "drive": drive, "raw_bit_error_rate": rate })
         }
         Switch::Harvest { state } => json!({ "command": "harvest", "on": state.is_on() }),
         Switch::Port { address, state } => {

@@ -1,5 +1,6 @@
 //! Profiles and traces from the file system.
 
+use anyhow::Context;
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
 use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
@@ -57,6 +58,23 @@ impl Files for DiskFiles {
         let path = if self.job_file.as_deref() == Some(direct) { direct.to_owned() } else { self.base.join(direct) };
         std::fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
     }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        let path = self.base.join(name);
+        let read = std::fs::File::open(&path).and_then(zstd::decode_all);
+        read.map_err(|error| format!("{}: cannot be read as the file of an aged drive: {error}", path.display()))
+    }
+}
+
+/// The compression of a file of an aged drive. [X] zstd's own default
+const COMPRESSION: i32 = 3;
+
+/// Writes the file of an aged drive.
+///
+/// Errors: a file that cannot be written.
+pub(crate) fn write_aged(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let packed = zstd::encode_all(bytes, COMPRESSION)?;
+    std::fs::write(path, packed).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// The records of a trace file, with how they are read.

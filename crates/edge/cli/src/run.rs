@@ -6,6 +6,7 @@ use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{
     ReportDocument, RunReport, explorer_text, html_page, lending_table, run_table, split_table, verdict_sentence,
+    wear_table,
 };
 use flashyard_scenario::{
     DesignRun, Overrides, ScenarioError, document, fio_report, resolve_with, run_design, summarize, tasks,
@@ -113,6 +114,10 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     }
     if let Some(table) = lending_table(report) {
         output::line("what lending did; others are busy drives that borrow nothing:");
+        output::line(&table);
+    }
+    if let Some(table) = wear_table(report) {
+        output::line("what wear has made of the busy drives and of reading them:");
         output::line(&table);
     }
     if let Some(explorer) = &report.explorer {

@@ -47,11 +47,13 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
     let resolved = resolved(options)?;
     let scenario = &resolved.scenario;
+    let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
     let shapes = scenario.shapes()?.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots });
     let exports = scenario.exported()?;
     let data = data_directory(options, scenario.serve.data.as_deref());
     let shapes: Vec<_> = shapes.collect();
-    let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| scenario.live(contents))?;
+    let SetUp { world, media, recovered } =
+        set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
     let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
         Pacing::Scaled(scale) => Tempo::Scaled(scale),
         Pacing::Off => Tempo::Off,
@@ -110,7 +112,7 @@ fn start_watch(
         scenario: scenario.name.clone(),
         nqns: (0..drives.count).map(|drive| format!("{}{drive}", scenario.serve.nqn)).collect(),
         tempo,
-        endurance_erases: f64::from(scenario.serve.endurance_erases),
+        endurance_erases: scenario.serve.endurance_erases,
         segment_bytes: drives.segment_bytes,
         noise_us: noise(Duration::from_millis(20)).percentile_us(0.99),
     };
@@ -185,10 +187,10 @@ pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
     let path = options.journal.display();
     let bytes = std::fs::read(&options.journal).with_context(|| format!("{path}: the journal cannot be read"))?;
     let (header, records) = read_journal(&bytes).with_context(|| path.to_string())?;
-    // The text has everything merged in: no file is needed.
+    // The text has everything merged in: no file is needed, but for the state of drives that began as aged ones.
     let files = DiskFiles::leak(Path::new("."));
     let resolved = resolve_with(&header.scenario, "the journal's scenario", &Overrides::default(), files)?;
-    let mut world = resolved.scenario.live(header.contents.as_deref())?;
+    let mut world = resolved.scenario.live_with(files, header.contents.as_deref())?;
     let found = replay(&mut world, records, |_| {}).with_context(|| path.to_string())?;
     output::line(&format!(
         "{} requests and controls, {} effects, {} events, {:.3} s simulated",

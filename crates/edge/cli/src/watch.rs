@@ -32,7 +32,7 @@ pub(crate) struct Subject {
     /// The clock that rules.
     pub(crate) tempo: Tempo,
     /// Erases that a block takes before the drive counts as used up.
-    pub(crate) endurance_erases: f64,
+    pub(crate) endurance_erases: u32,
     /// Bytes of a segment of lent memory.
     pub(crate) segment_bytes: u64,
     /// What the machine's clock does on an idle thread, at the 99th percentile.
@@ -296,9 +296,8 @@ fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subjec
         dram_utilization: last.memory,
         mapping_miss_ratio: last.misses,
         redirected_share: *redirected,
-        wear_percent: 100.0 * health.erases_mean / subject.endurance_erases.max(1.0),
-        // No block is retired in this model: all of the spare is left.
-        spare_percent: 100.0,
+        wear_percent: 100.0 * health.used(subject.endurance_erases),
+        spare_percent: 100.0 * health.spare(),
         queue_depth: last.depth,
         totals: DriveTotals {
             reads: health.reads,

@@ -38,6 +38,11 @@ impl Erased {
         }
     }
 
+    /// All of them, so that adding them one after the other makes the same order again.
+    pub(crate) fn in_order(&self) -> Vec<u32> {
+        self.queue.iter().copied().chain(self.by_erases.iter().map(|&(_, number)| number)).collect()
+    }
+
     /// Takes the next one for host data, or for moved data; `degraded` is the mode of the drive.
     pub(crate) fn pop(&mut self, moved: bool, degraded: bool) -> Option<u32> {
         match self.order {

@@ -25,6 +25,7 @@
 //! Everything is sparse: a drive that was only filled sequentially costs no memory for its map.
 
 mod age;
+mod aged;
 mod allocation;
 mod bits;
 mod blocks;
@@ -45,6 +46,7 @@ mod victim;
 mod wear;
 
 pub use age::WornOut;
+pub use aged::AgedState;
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
 pub use capacity::CapacityError;
 pub use config::{

@@ -57,6 +57,12 @@ pub enum RecoveryError {
         /// Logical slot.
         logical: u32,
     },
+    /// A superblock that there is not, or that is not what a list says of it.
+    #[error("superblock {superblock} is listed as one that it is not")]
+    Order {
+        /// Which.
+        superblock: u32,
+    },
     /// Two slots are current for one logical slot.
     #[error("logical slot {logical} is current twice, the second time in superblock {superblock}")]
     Twice {

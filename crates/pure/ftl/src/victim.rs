@@ -87,6 +87,21 @@ impl VictimIndex {
         }
     }
 
+    /// All superblocks, so that inserting them one after the other makes the same lists again.
+    pub(crate) fn in_order(&self) -> Vec<u32> {
+        let mut all = Vec::new();
+        for &head in &self.heads {
+            let begin = all.len();
+            let listed = |number: u32| (number != NIL).then_some(number);
+            all.extend(std::iter::successors(listed(head), |&at| listed(self.next[at as usize])));
+            // Where the newest is picked, the head came last.
+            if self.tails.is_empty() {
+                all[begin..].reverse();
+            }
+        }
+        all
+    }
+
     /// A superblock from the lowest bucket; it stays listed.
     #[inline]
     pub(crate) fn least(&mut self) -> Option<u32> {

@@ -157,6 +157,7 @@ pub(crate) mod tests {
             write_amplification: 0.0,
             energy_joules: 1.0,
             bom_dollars: 100.0,
+            wear: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod live;
 mod pareto;
 mod schema;
 mod table;
+mod wear;
 
 pub use bom::{Compute, Prices, Shares, bill_of_materials};
 pub use detail::{
@@ -35,3 +36,4 @@ pub use live::{
 };
 pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};
+pub use wear::{WearResult, wear_table};

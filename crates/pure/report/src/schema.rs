@@ -1,5 +1,6 @@
 //! The result schema of `run --json` and `--out`.
 
+use crate::wear::WearResult;
 use crate::{Explorer, SplitRow};
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
@@ -190,4 +191,7 @@ pub struct DriveResult {
     pub energy_joules: f64,
     /// Price.
     pub bom_dollars: f64,
+    /// Wear, where it decides how flash is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearResult>,
 }

@@ -52,7 +52,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
     }
     let logical_slots = FtlConfig::logical_slots_for(&geometry, section.over_provisioning);
     let page_transfer = section.translation_page_transfer.0.get();
-    Ok(DriveConfig {
+    let mut config = DriveConfig {
         nand: NandConfig {
             geometry,
             read: [section.read_lsb.0, section.read_csb.0, section.read_msb.0],
@@ -62,6 +62,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             starvation_bound: section.starvation_bound,
             raw_bit_error_rate: section.raw_bit_error_rate,
             correctable_bit_error_rate: section.correctable_bit_error_rate,
+            wear: None,
             currents: Currents {
                 volts: section.supply_volts,
                 active_ma: section.active_milliamperes,
@@ -100,7 +101,12 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         log_records: HarvestConfig::default().log_records,
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
-    })
+        erases: 0,
+    };
+    if let Some(wear) = &section.wear {
+        wear.apply(&mut config)?;
+    }
+    Ok(config)
 }
 
 /// The parameters of a world of `design`.

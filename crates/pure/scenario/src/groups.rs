@@ -20,6 +20,8 @@ pub(crate) struct OneDrive {
     /// Dollars.
     pub(crate) price: f64,
     pub(crate) model: DriveModel,
+    /// The file of the aged drive that it begins as.
+    pub(crate) aged_state: Option<String>,
 }
 
 impl OneDrive {
@@ -37,7 +39,8 @@ pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive
     if scenario.group.is_empty() {
         let model = model(&scenario.drive, kept)?;
         let price = price(scenario, &model, design, kept, None);
-        let one = |number| OneDrive { name: format!("drive-{number}"), price, model };
+        let aged_state = || scenario.drive.aged_state.clone();
+        let one = |number| OneDrive { name: format!("drive-{number}"), price, model, aged_state: aged_state() };
         return Ok((0..scenario.jbof.drives).map(one).collect());
     }
     let total = |count: fn(&GroupSection) -> u32| scenario.group.iter().map(count).sum::<u32>();
@@ -62,7 +65,8 @@ pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive
             let price = price(scenario, &model, design, kept, group.controller_dollars);
             for _ in 0..if is_busy { group.busy } else { idle } {
                 let name = format!("drive-{} {}", ordered.len(), group.name);
-                ordered.push(OneDrive { name, price, model });
+                let aged_state = group.drive.aged_state.clone();
+                ordered.push(OneDrive { name, price, model, aged_state });
             }
         }
     }

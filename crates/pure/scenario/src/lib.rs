@@ -3,6 +3,7 @@
 //! Text goes in, with a [`Files`] that fetches profiles and traces; this crate touches no file itself.
 //! `parse` → `Resolved` (profiles merged, overrides applied) → `run_design` for each design → `report`.
 
+mod aged;
 mod annotate;
 mod assemble;
 mod detail;
@@ -21,12 +22,13 @@ mod schema;
 mod steadiness;
 mod sweep;
 mod traces;
+mod wear;
 
 pub use assemble::prices;
 pub use explore::ExploreSection;
 pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
-pub use life::{LifeSection, LifeStop, age};
+pub use life::{AgedLife, LifeSection, LifeStop, age};
 pub use live::{Pacing, ServeSection};
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};
@@ -50,6 +52,26 @@ pub trait Files: Sync {
     ///
     /// Errors: why it cannot be read, with its name.
     fn text(&self, name: &str) -> Result<String, String> {
+        Err(format!("{name}: no files can be read here"))
+    }
+
+    /// The bytes of a file of an aged drive, decompressed.
+    ///
+    /// Errors: why it cannot be read, with its name.
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{name}: no files can be read here"))
+    }
+}
+
+/// No files at all, for scenarios that need none.
+pub(crate) struct NoFiles;
+
+impl Files for NoFiles {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<Records, String> {
         Err(format!("{name}: no files can be read here"))
     }
 }

@@ -1,10 +1,11 @@
 //! The box of a scenario as one that serves.
 
+use crate::aged;
 use crate::assemble::{self, value};
 use crate::groups;
 use crate::parse::ScenarioError;
 use crate::schema::Scenario;
-use crate::{quantity::Time, run};
+use crate::{Files, NoFiles, quantity::Time, run};
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
 use flashyard_ssd::DriveConfig;
@@ -96,10 +97,26 @@ impl Scenario {
     ///
     /// Errors: values outside their ranges; a design that cannot serve; contents of another box.
     pub fn live(&self, contents: Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, ScenarioError> {
+        self.live_with(&NoFiles, contents)
+    }
+
+    /// The same with drives that may begin as aged ones, from `files`; `contents` go before them.
+    ///
+    /// Errors: the same; a file of an aged drive that cannot be read, or is one of another shape.
+    pub fn live_with(
+        &self,
+        files: &dyn Files,
+        contents: Option<&[Vec<SuperblockContents>]>,
+    ) -> Result<LiveJbof, ScenarioError> {
         let design = run::designs(self)?[0];
         let config = assemble::jbof(self, design)?;
-        let models = groups::drives(self, design)?.into_iter().map(|drive| drive.model).collect();
-        Ok(LiveJbof::new(config, models, self.seed, contents)?)
+        let drives = groups::drives(self, design)?;
+        let models = drives.iter().map(|drive| drive.model).collect();
+        let mut world = LiveJbof::new(config, models, self.seed, contents)?;
+        if contents.is_none() {
+            aged::restore(&drives, files, |drive, aged| world.restore(drive, aged))?;
+        }
+        Ok(world)
     }
 
     /// How the flash of each drive is divided, and how many slots the drive exports.

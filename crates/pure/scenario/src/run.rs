@@ -1,5 +1,6 @@
 //! Runs one design of a scenario and turns its figures into the result schema.
 
+use crate::aged;
 use crate::assemble;
 use crate::detail::{detail, split_rows};
 use crate::explore::{equipment, explorer, load};
@@ -12,8 +13,9 @@ use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
     CAUSES, Compute, DesignResult, DriveResult, Equipment, HarvestResult, LatencySummary, Laws, Prices, ReportDocument,
-    RunReport, SearchResult, Shares, bill_of_materials,
+    RunReport, SearchResult, Shares, WearResult, bill_of_materials,
 };
+use flashyard_ssd::WearStates;
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
 use flashyard_units::SimSpan;
 
@@ -88,6 +90,7 @@ pub fn run_design(
     };
     let models = drives.iter().map(|drive| drive.model).collect();
     let mut jbof = Jbof::with_models(config, models, plan, streams)?;
+    aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
     if scenario.run.warm_mapping_requests > 0 {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
         jbof.warm_mapping(warming, scenario.run.warm_mapping_requests)?;
@@ -242,5 +245,21 @@ fn drive_result(one: &OneDrive, drive: &DriveFigures, redirected: &Steadiness, s
         write_amplification: drive.ftl.write_amplification(),
         energy_joules: drive.energy.total().as_joules(),
         bom_dollars: one.price,
+        wear: drive.wear.map(|states| wear_result(one, drive, states)),
+    }
+}
+
+fn wear_result(one: &OneDrive, drive: &DriveFigures, states: WearStates) -> WearResult {
+    let erases: u64 = drive.erase_counts.iter().copied().map(u64::from).sum();
+    let (reads, retries) = (drive.medium.page_reads.max(1) as f64, drive.medium.read_retries as f64);
+    let page_gib = f64::from(one.model.drive.nand.geometry.page_bytes) / f64::from(1 << 30);
+    WearResult {
+        erases_mean: erases as f64 / drive.erase_counts.len().max(1) as f64,
+        erases_max: drive.erase_counts.iter().copied().max().unwrap_or(0),
+        young: states.young,
+        middle_aged: states.middle_aged,
+        retired: states.retired,
+        retries_per_read: retries / reads,
+        retries_per_gib: retries / reads / page_gib,
     }
 }

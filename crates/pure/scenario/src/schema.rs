@@ -6,6 +6,7 @@ use crate::life::LifeSection;
 use crate::live::ServeSection;
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
+use crate::wear::WearSection;
 use flashyard_report::Shares;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -117,6 +118,9 @@ pub struct DriveSection {
     /// Random overwrites of the whole filled capacity before the run, without timing.
     #[serde(default)]
     pub overwritten: f64,
+    /// File of an aged drive (`flashyard age --save`) that the drive begins as, in place of being filled and
+    /// overwritten; from the directory of the scenario.
+    pub aged_state: Option<String>,
     /// Read time of LSB pages.
     pub read_lsb: Time,
     /// Read time of CSB pages.
@@ -137,6 +141,8 @@ pub struct DriveSection {
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate that the code corrects.
     pub correctable_bit_error_rate: f64,
+    /// What erases, reads and age do to the flash; without it only the rate above counts.
+    pub wear: Option<WearSection>,
     /// Supply voltage.
     pub supply_volts: f64,
     /// Array current of a busy die.

@@ -61,6 +61,8 @@ pub struct DriveConfig {
     pub reclaim_reads: u32,
     /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
     pub power_loss_protection: bool,
+    /// Erases that every superblock has had when the drive is made.
+    pub erases: u32,
 }
 
 /// Why a drive cannot be built.

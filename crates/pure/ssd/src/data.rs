@@ -12,7 +12,10 @@ use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
 use flashyard_flash::FlashCommand;
-use flashyard_ftl::{Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents};
+use flashyard_ftl::{
+    AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
+    VictimPolicy,
+};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_stats::TimeSplit;
@@ -56,6 +59,8 @@ pub struct DataEnd {
     pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
+    /// Whether reads of superblocks matter to anybody.
+    pub(crate) counts_reads: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
     /// Flash operations to do again once there is power.
@@ -95,7 +100,11 @@ impl DataEnd {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, seed: u64) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        Ok(Self::over(config, Ftl::new(&config.nand.geometry, config.ftl)?, seed))
+        let mut ftl = Ftl::new(&config.nand.geometry, config.ftl)?;
+        if config.erases > 0 {
+            ftl.project_erase_counts(&vec![config.erases; ftl.layout().superblocks as usize]);
+        }
+        Ok(Self::over(config, ftl, seed))
     }
 
     /// A data-end over flash with these contents, its protected buffer among them.
@@ -122,6 +131,7 @@ impl DataEnd {
             grace: Grace::default(),
             offsite: Offsite::default(),
             power: Power::Ready,
+            counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
             interrupted: Vec::new(),
             active: Vec::with_capacity(256),
@@ -168,7 +178,25 @@ impl DataEnd {
             }
             left -= count;
         }
-        // The last die rows are on flash too: the write buffer is empty when time begins.
+        self.pad_frontiers();
+    }
+
+    /// Begins as an aged drive did not end but could have: what was in its write buffer is on flash.
+    ///
+    /// Errors: a state that cannot be, or not of this drive; nothing has changed then.
+    pub fn restore(&mut self, state: &AgedState) -> Result<(), RecoveryError> {
+        self.ftl = Ftl::from_aged(&self.config.nand.geometry, self.config.ftl, state)?;
+        self.pad_frontiers();
+        Ok(())
+    }
+
+    /// The drive's parameters.
+    pub fn config(&self) -> &DriveConfig {
+        &self.config
+    }
+
+    /// The last die rows are on flash too: the write buffer is empty when time begins.
+    fn pad_frontiers(&mut self) {
         let unit = self.ftl.layout().slots_per_die_row;
         for stream in [Stream::Host, Stream::Moved] {
             if let Some(row) = self.ftl.pad(stream, unit) {

@@ -32,6 +32,7 @@ mod power;
 mod read;
 mod reclaim;
 mod translate;
+mod wear;
 mod write;
 
 pub use command::CommandSpec;
@@ -44,3 +45,4 @@ pub use movement::Movement;
 pub use offsite::{LoanId, OffsiteCounters, SegmentState};
 pub use read::ReadGroup;
 pub use translate::Translation;
+pub use wear::WearStates;

@@ -28,6 +28,7 @@ fn drive_result(name: &str) -> DriveResult {
         write_amplification: 1.5,
         energy_joules: 3.0,
         bom_dollars: 900.0,
+        wear: None,
     }
 }
 

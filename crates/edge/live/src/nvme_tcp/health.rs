@@ -11,17 +11,23 @@ const DATA_UNIT_BYTES: u64 = 512_000;
 /// 25 degrees Celsius: the model has no temperature. [A]
 const TEMPERATURE_KELVIN: u16 = 298;
 
+/// Spare below which a drive warns. [A] what drives of data centres come with
+const SPARE_THRESHOLD_PERCENT: u8 = 10;
+
 /// What the controller of a drive reports.
 pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powered: Duration) -> Figures {
-    let used = 100.0 * health.erases_mean / f64::from(endurance_erases.max(1));
     let units = |bytes: u64| SmartLog::counter(bytes.div_ceil(DATA_UNIT_BYTES));
     let mut figures = Figures { capacity_bytes: u64::from(slots) * u64::from(SLOT_BYTES), ..Figures::default() };
     let smart = &mut figures.smart;
     smart.temperature_k.set(TEMPERATURE_KELVIN);
-    // No block is retired in this model: all of the spare is left.
-    smart.spare_percent = 100;
-    smart.spare_threshold_percent = 10;
-    smart.used_percent = used.min(255.0) as u8;
+    // Rounded down: a drive that has lost any of its spare does not say that it has all.
+    smart.spare_percent = (100.0 * health.spare()) as u8;
+    smart.spare_threshold_percent = SPARE_THRESHOLD_PERCENT;
+    if smart.spare_percent < SPARE_THRESHOLD_PERCENT {
+        smart.critical_warning |= SmartLog::WARNING_SPARE;
+    }
+    smart.used_percent = (100.0 * health.used(endurance_erases)).min(255.0) as u8;
+    // No read of this model stays uncorrected, however often it is sensed: there are no media errors.
     smart.data_read = units(health.read_bytes);
     smart.data_written = units(health.write_bytes);
     smart.reads = SmartLog::counter(health.reads);
@@ -31,4 +37,44 @@ pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powere
     smart.power_on_hours = SmartLog::counter(powered.as_secs() / 3600);
     smart.unsafe_shutdowns = SmartLog::counter(u64::from(health.breaks));
     figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_units::SimSpan;
+
+    fn health(erases_mean: f64, endurance: Option<u32>, retired_superblocks: u32) -> Health {
+        Health {
+            reads: 1,
+            writes: 1,
+            read_bytes: 4096,
+            write_bytes: 4096,
+            busy: SimSpan::ZERO,
+            breaks: 0,
+            erases_mean,
+            erases_max: erases_mean as u32,
+            host_slots: 1,
+            programmed_slots: 1,
+            raw_bit_error_rate: 0.0,
+            read_retries: 0,
+            endurance,
+            spare_superblocks: 20,
+            retired_superblocks,
+        }
+    }
+
+    fn smart(health: &Health) -> (u8, u8, u8) {
+        let smart = figures(health, 100, 3000, Duration::ZERO).smart;
+        (smart.used_percent, smart.spare_percent, smart.critical_warning)
+    }
+
+    #[test]
+    fn used_life_and_spare_follow_from_erases_and_retired_superblocks() {
+        assert_eq!(smart(&health(0.0, Some(300), 0)), (0, 100, 0));
+        assert_eq!(smart(&health(150.0, Some(300), 1)), (50, 95, 0));
+        assert_eq!(smart(&health(150.0, None, 0)), (5, 100, 0));
+        assert_eq!(smart(&health(9000.0, Some(300), 19)), (255, 5, SmartLog::WARNING_SPARE));
+        assert_eq!(smart(&health(300.0, Some(300), 40)), (100, 0, SmartLog::WARNING_SPARE));
+    }
 }

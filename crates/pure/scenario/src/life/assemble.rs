@@ -11,7 +11,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::VictimTies;
 use flashyard_report::LifeRecord;
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction};
-use flashyard_systems::jbof::Source;
+use flashyard_systems::jbof::{AgedDrive, Source};
 use flashyard_systems::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, fast_forward};
 
 /// Defaults of the study. Source: [P] sheet wear-leveling §4, but for the last two, which are [A].
@@ -40,7 +40,9 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     let endurance = section.endurance.unwrap_or(ENDURANCE);
     let mut ftl = drive.ftl;
     ftl.endurance = Some(endurance);
-    ftl.retire_at = section.retire.unwrap_or(true).then_some(endurance);
+    let worn = section.retire.unwrap_or(true).then_some(endurance);
+    // Whichever comes first: nominal erases, or those after which the flash errs too often.
+    ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
     ftl.wear_leveling = names::leveling(section.wear_leveling.as_deref().unwrap_or("none"))?;
     ftl.allocation = names::allocation(section.allocation.as_deref().unwrap_or("fifo"))?;
     ftl.frontiers = names::frontiers(section.frontiers.as_deref().unwrap_or("shared"))?;
@@ -107,6 +109,16 @@ pub(crate) fn live(
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Option<LifeRecord>, ScenarioError> {
+    Ok(live_on(scenario, drive_writes, files, observer)?.map(|life| record(name, &life.figures())))
+}
+
+/// The same, of which the drive is left.
+fn live_on(
+    scenario: &Scenario,
+    drive_writes: Option<f64>,
+    files: &'static dyn Files,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<Life>, ScenarioError> {
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let mut life = Life::new(config, source)?;
@@ -118,7 +130,24 @@ pub(crate) fn live(
             return Ok(None);
         }
     }
-    Ok(Some(record(name, &life.figures())))
+    Ok(Some(life))
+}
+
+/// A life as far as it was lived.
+pub struct AgedLife {
+    /// What is kept of it.
+    pub record: LifeRecord,
+    life: Life,
+}
+
+impl AgedLife {
+    /// The drive as the file of an aged one, not compressed; `scenario` is the text of the scenario with its profiles.
+    pub fn save(&self, scenario: &str) -> Vec<u8> {
+        let ftl = self.life.ftl();
+        let drive_writes = self.life.host_slots() as f64 / f64::from(self.life.drive_slots());
+        let note = format!("{} after {drive_writes:.1} drive writes", self.record.name);
+        AgedDrive::new(self.life.geometry(), ftl.config().logical_slots, scenario, note, ftl.aged_state()).encode()
+    }
 }
 
 /// Ages the scenario's drive as a person asks for it.
@@ -129,9 +158,10 @@ pub fn age(
     stop: LifeStop,
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
-) -> Result<Option<LifeRecord>, ScenarioError> {
+) -> Result<Option<AgedLife>, ScenarioError> {
+    let aged = |life: Life| AgedLife { record: record(&scenario.name, &life.figures()), life };
     let Some(acceleration) = acceleration(stop)? else {
-        return live(&scenario.name, scenario, stop.drive_writes, files, observer);
+        return Ok(live_on(scenario, stop.drive_writes, files, observer)?.map(aged));
     };
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
@@ -150,7 +180,7 @@ pub fn age(
         stopped = !observer(progress(life, end));
         !stopped
     })?;
-    Ok((!stopped).then(|| record(&scenario.name, &life.figures())))
+    Ok((!stopped).then(|| aged(life)))
 }
 
 fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {

@@ -1,6 +1,14 @@
-//! Numbers of variable length, and what superblocks hold, as bytes of a journal.
+//! Numbers of variable length, and what superblocks hold, as bytes of a journal or of an aged drive.
 
+use flashyard_faults::Fingerprint;
 use flashyard_ftl::{Stream, SuperblockContents, UsedSuperblock};
+
+/// A hash of bytes.
+pub(super) fn hash_of_bytes(bytes: &[u8]) -> u64 {
+    let mut hash = Fingerprint::default();
+    bytes.iter().for_each(|&byte| hash.step(byte.into()));
+    hash.get()
+}
 
 /// Appends a number, seven bits a byte, the lowest first.
 pub(super) fn number(bytes: &mut Vec<u8>, mut value: u64) {

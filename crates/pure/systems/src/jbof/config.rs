@@ -1,5 +1,6 @@
 //! Parameters of a JBOF and the placement of each design.
 
+use super::aged::AgedDriveError;
 use crate::xbof::HarvestConfig;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
@@ -171,6 +172,9 @@ pub enum JbofError {
     /// The fabric cannot be.
     #[error("the fabric cannot be built")]
     Fabric(#[from] FabricError),
+    /// A drive cannot start from an aged state.
+    #[error(transparent)]
+    Aged(#[from] AgedDriveError),
     /// A number outside its range.
     #[error("{name} is {value}, give {least} to {most}")]
     Range {

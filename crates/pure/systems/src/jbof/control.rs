@@ -48,6 +48,13 @@ pub enum Control {
         /// From 0 (never a retry) to 0.5.
         raw_bit_error_rate: f64,
     },
+    /// Wears a drive: every superblock has had its share of the nominal erases from now on, and is read accordingly.
+    Wear {
+        /// Which.
+        drive: u16,
+        /// Share of its life that is used, from 0; 1 is the end of the nominal one.
+        level: f64,
+    },
     /// Gives a request up. It is answered when nothing can come of it any more: at once where it is kept for a drive
     /// that is away or has not come to the drive's data, and in its time where it has.
     Drop {
@@ -83,6 +90,22 @@ pub enum Refused {
         /// Which.
         drive: u16,
     },
+    /// The drive's flash is not modelled to wear.
+    #[error("drive {drive} does not wear: give its scenario a [drive.wear]")]
+    NoWear {
+        /// Which.
+        drive: u16,
+    },
+    /// More than a drive can be worn and still serve.
+    #[error("{level} is no level of wear for drive {drive}, give 0 to {most:.3} of its nominal erases")]
+    Level {
+        /// Which.
+        drive: u16,
+        /// Asked for.
+        level: f64,
+        /// The most possible.
+        most: f64,
+    },
     /// Not an error rate.
     #[error("{0} is no bit error rate, give 0 to 0.5")]
     Rate(f64),
@@ -92,7 +115,8 @@ impl LiveJbof {
     /// Does something to the box at `now`, which is no later than the next event and no earlier than the last one.
     /// What is so already stays so.
     ///
-    /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate.
+    /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate or level
+    /// of wear.
     pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused> {
         self.check_time(now);
         match control {
@@ -132,11 +156,31 @@ impl LiveJbof {
                 }
                 self.world.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
+            Control::Wear { drive, level } => self.wear(drive, level)?,
             Control::Drop { token } => self.world.drop_request(now, token),
         }
         self.world.settle(now);
         self.world.gather();
         self.world.tell_gone();
+        Ok(())
+    }
+
+    fn wear(&mut self, drive: u16, level: f64) -> Result<(), Refused> {
+        self.check_drive(drive)?;
+        let data = &mut self.world.drives[drive as usize].data;
+        let config = *data.config();
+        let (Some(endurance), true) = (config.ftl.endurance, config.nand.wear.is_some()) else {
+            return Err(Refused::NoWear { drive });
+        };
+        // A drive all of whose superblocks are retired at their next erase would take no write any more.
+        let last = config.ftl.retire_at.map_or(u32::from(u16::MAX), |last| last.saturating_sub(1));
+        let most = f64::from(last) / f64::from(endurance);
+        if !(0.0..=most).contains(&level) {
+            return Err(Refused::Level { drive, level, most });
+        }
+        let erases = (level * f64::from(endurance)).round() as u32;
+        let counts = vec![erases; data.ftl.layout().superblocks as usize];
+        data.ftl.project_erase_counts(&counts);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use super::result::Servers;
 use super::timeline::{DriveCounters, Reading};
 use crate::xbof::MemoryLoan;
 use flashyard_blk::Operation;
+use flashyard_ssd::WearStates;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
@@ -51,6 +52,29 @@ pub struct Health {
     pub raw_bit_error_rate: f64,
     /// Reads sensed again.
     pub read_retries: u64,
+    /// Erases that a superblock is made for, where the drive's flash wears.
+    pub endurance: Option<u32>,
+    /// Superblocks beyond those that its capacity needs: so many may be retired.
+    pub spare_superblocks: u32,
+    /// Superblocks that are retired.
+    pub retired_superblocks: u32,
+}
+
+impl Health {
+    /// Share of its life that a drive has used, by the erases of its superblocks; `nominal` ones where its flash is not
+    /// modelled to wear.
+    pub fn used(&self, nominal: u32) -> f64 {
+        self.erases_mean / f64::from(self.endurance.unwrap_or(nominal).max(1))
+    }
+
+    /// Share of its spare superblocks that is left.
+    pub fn spare(&self) -> f64 {
+        match self.spare_superblocks {
+            // There never was any.
+            0 => f64::from(u8::from(self.retired_superblocks == 0)),
+            spare => f64::from(spare.saturating_sub(self.retired_superblocks)) / f64::from(spare),
+        }
+    }
 }
 
 /// One drive over an interval. Shares go from 0 to 1.
@@ -236,6 +260,7 @@ impl LiveJbof {
             count += 1;
         }
         let ftl = data.ftl.counters();
+        let (layout, exported) = (data.ftl.layout(), data.ftl.config().logical_slots);
         Health {
             reads: asked.reads,
             writes: asked.writes,
@@ -249,7 +274,16 @@ impl LiveJbof {
             programmed_slots: ftl.programmed_slots(),
             raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
             read_retries: data.nand.counters().read_retries,
+            endurance: data.config().nand.wear.and(data.config().ftl.endurance),
+            spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
+            retired_superblocks: data.ftl.retired_superblocks(),
         }
+    }
+
+    /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked for
+    /// a hundred times a second. Panics beyond the drives.
+    pub fn wear_states(&self, drive: u16) -> Option<WearStates> {
+        self.world.drives[drive as usize].data.wear_states()
     }
 
     /// Cores, channels and dies of `drive`. Panics beyond the drives.

@@ -8,7 +8,7 @@
 //!
 //! What it does not hold: payload. It holds where payload goes.
 
-use super::codec::{number, put_contents, take, take_contents};
+use super::codec::{hash_of_bytes, number, put_contents, take, take_contents};
 use super::control::{Control, Refused};
 use super::live::{Answer, Ask, LiveEffect, LiveJbof};
 use flashyard_blk::Operation;
@@ -336,7 +336,7 @@ pub fn read_journal(bytes: &[u8]) -> Result<(JournalHeader, JournalRecords<'_>),
     let length = usize::try_from(length).map_err(|_| JournalError::Scenario)?;
     let (text, records) = rest.split_at_checked(length).ok_or(JournalError::Scenario)?;
     let scenario = String::from_utf8(text.to_vec()).map_err(|_| JournalError::Scenario)?;
-    if hash_of(&scenario) != hash {
+    if hash_of_bytes(scenario.as_bytes()) != hash {
         return Err(JournalError::Scenario);
     }
     let (flag, mut records) = records.split_at_checked(1).ok_or(JournalError::Scenario)?;
@@ -382,16 +382,10 @@ impl Iterator for JournalRecords<'_> {
     }
 }
 
-fn hash_of(text: &str) -> u64 {
-    let mut hash = Fingerprint::default();
-    text.bytes().for_each(|byte| hash.step(byte.into()));
-    hash.get()
-}
-
 fn encode_header(header: &JournalHeader) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     number(&mut bytes, header.seed);
-    number(&mut bytes, hash_of(&header.scenario));
+    number(&mut bytes, hash_of_bytes(header.scenario.as_bytes()));
     number(&mut bytes, header.scenario.len() as u64);
     bytes.extend_from_slice(header.scenario.as_bytes());
     bytes.push(u8::from(header.contents.is_some()));
@@ -424,6 +418,7 @@ fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
             Control::Hang { drive, span } => put(&[13, drive.into(), span.as_ps()]),
             Control::Harvest { on } => put(&[14, on.into()]),
             Control::Age { drive, raw_bit_error_rate } => put(&[15, drive.into(), raw_bit_error_rate.to_bits()]),
+            Control::Wear { drive, level } => put(&[17, drive.into(), level.to_bits()]),
             Control::Drop { token } => put(&[16, token.into()]),
         },
     }
@@ -452,6 +447,7 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
         13 => Entry::Control(Control::Hang { drive: drive(next()?)?, span: SimSpan::from_ps(next()?) }),
         14 => Entry::Control(Control::Harvest { on: next()? != 0 }),
         15 => Entry::Control(Control::Age { drive: drive(next()?)?, raw_bit_error_rate: f64::from_bits(next()?) }),
+        17 => Entry::Control(Control::Wear { drive: drive(next()?)?, level: f64::from_bits(next()?) }),
         16 => Entry::Control(Control::Drop { token: slot(next()?)? }),
         _ => return None,
     })

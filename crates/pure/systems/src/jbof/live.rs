@@ -6,6 +6,7 @@
 //! answer that makes it durable. Nothing here knows a clock: the same calls at the same times, with as many events
 //! between them, give the same effects ([`super::Journal`]).
 
+use super::aged::AgedDrive;
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::control::Refused;
 use super::failover::Attempt;
@@ -168,6 +169,13 @@ impl LiveJbof {
     /// The state that decides whether `drive` can go on, for messages about one that is stuck. Panics beyond the drives.
     pub fn describe(&self, drive: u16) -> String {
         self.world.drives[drive as usize].data.describe()
+    }
+
+    /// The same as [`Jbof::restore`], before anything is asked of the box.
+    ///
+    /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
+    pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
+        self.world.restore(drive, aged)
     }
 
     /// What is in the superblocks of `drive` now. Panics beyond the drives.

@@ -13,6 +13,7 @@
 //! whichever cores the design says (`route.rs`, a lender's: `remote.rs`) → the owner's data-end → completion (`complete.rs`).
 //! Source: [P] sheet xbof §5.
 
+mod aged;
 mod codec;
 mod complete;
 mod config;
@@ -36,6 +37,7 @@ mod timeline;
 mod verdict;
 mod world;
 
+pub use aged::{AgedDrive, AgedDriveError};
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use control::{Control, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};

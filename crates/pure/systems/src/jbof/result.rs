@@ -10,6 +10,7 @@ use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
+use flashyard_ssd::WearStates;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 use flashyard_workload::ScalingNote;
@@ -70,6 +71,8 @@ pub struct DriveFigures {
     pub servers: Servers,
     /// How often each superblock was erased since the drive was new.
     pub erase_counts: Vec<u32>,
+    /// What wear has made of its superblocks, at the end; `None` where it makes no difference.
+    pub wear: Option<WearStates>,
 }
 
 /// The servers of a drive.
@@ -292,6 +295,7 @@ impl Jbof {
             energy: self.energy(number, begun, ended, window),
             servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
             erase_counts: drive.data.ftl.erase_counts().collect(),
+            wear: drive.data.wear_states(),
         }
     }
 

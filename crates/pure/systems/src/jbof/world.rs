@@ -1,5 +1,6 @@
 //! The world: host, drives and streams under one clock.
 
+use super::aged::{AgedDrive, AgedDriveError};
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::failover::Attempt;
 use super::faults::Resilience;
@@ -272,6 +273,17 @@ impl Jbof {
         let models = config.models(models)?;
         let drives = Self::preconditioned(&config, &models, &plan)?;
         Self::build(config, models, plan, streams, drives)
+    }
+
+    /// Lets drive `drive` begin as an aged one of the same shape, whatever was done to it before. To be called before the
+    /// run, and before its mapping cache is warmed.
+    ///
+    /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
+    pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
+        let data = &mut self.drives[drive as usize].data;
+        aged.check(data.config())?;
+        data.restore(&aged.state).map_err(AgedDriveError::State)?;
+        Ok(())
     }
 
     /// Drives as they are before the run.

@@ -4,7 +4,7 @@ use super::config::{Capacity, LifeConfig, LifeError};
 use super::placement::Placement;
 use super::sample::{EndOfLife, LifeFigures, Sample};
 use flashyard_blk::Operation;
-use flashyard_flash::SLOT_BYTES;
+use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::{Ftl, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::Rng;
 use flashyard_nand::CountingMedium;
@@ -110,6 +110,11 @@ impl Life {
     /// Erase counts of all superblocks.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.ftl.erase_counts().collect()
+    }
+
+    /// How the drive's flash is divided.
+    pub fn geometry(&self) -> &Geometry {
+        &self.config.geometry
     }
 
     /// The drive's translation layer.
