@@ -49,7 +49,8 @@ prop_compose! {
             allocation,
             frontiers,
             wear_leveling,
-            slc_superblocks,
+            // A shared frontier has no single-level cache.
+            slc_superblocks: if frontiers == Frontiers::Shared { 0 } else { slc_superblocks },
             retire_at,
             remap_entries: 16,
             endurance: Some(50),
