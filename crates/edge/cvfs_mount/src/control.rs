@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// There is no file system of this kind at the path, or it refuses.
-    #[error("{attribute}: {source}")]
+    #[error("{attribute}")]
     Refused {
         /// Of which attribute.
         attribute: &'static str,

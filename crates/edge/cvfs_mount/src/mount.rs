@@ -30,7 +30,7 @@ const STEP_BLOCKS: u32 = 1024;
 
 /// Why there is no mount.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}")]
+#[error("no mount at {path}")]
 pub struct MountError {
     path: String,
     source: std::io::Error,
