@@ -52,7 +52,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let exports = scenario.exported()?;
     let data = data_directory(options, scenario.serve.data.as_deref());
     let shapes: Vec<_> = shapes.collect();
-    let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
+    let SetUp { world, media, recovered } =
+        set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
     let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
         Pacing::Scaled(scale) => Tempo::Scaled(scale),
         Pacing::Off => Tempo::Off,

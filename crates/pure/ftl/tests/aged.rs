@@ -88,10 +88,8 @@ proptest! {
         let mut rng = Rng::named(seed, "test");
         let mut first = Ftl::new(&GEOMETRY, config).expect("the small drive fits");
         work(&mut first, &mut rng, before);
-        if let Some(superblock) = retiring {
-            if !first.is_retired(superblock) {
-                first.retire_early(superblock);
-            }
+        if let Some(superblock) = retiring.filter(|&superblock| !first.is_retired(superblock)) {
+            first.retire_early(superblock);
         }
         let state = first.aged_state();
         let mut second = Ftl::from_aged(&GEOMETRY, config, &state).expect("it is the state of a layer");

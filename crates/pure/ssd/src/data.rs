@@ -13,7 +13,8 @@ use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
 use flashyard_flash::FlashCommand;
 use flashyard_ftl::{
-    AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
+    AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
+    VictimPolicy,
 };
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
