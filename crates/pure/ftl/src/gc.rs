@@ -204,16 +204,20 @@ impl Ftl {
         (programmed && self.pays(valid)).then_some(victim)
     }
 
-    /// Whether the data of a victim fits what is erased now. Retired superblocks may have left too little; and where
-    /// host data shares the frontier, no third victim may be on its way at once.
+    /// Whether reclaim may begin with a victim. Where superblocks retire, they may have left too little for its data;
+    /// and where host data shares the frontier, no third victim may be on its way at once. Otherwise room that
+    /// is lacking comes back with the victim before.
     fn can_finish(&self, victim: u32) -> bool {
+        let shared = self.config.frontiers == Frontiers::Shared;
+        if !shared && !self.may_retire() {
+            return true;
+        }
         let needed = match self.blocks.all[victim as usize].valid {
             // Nothing moves: it is erased even when no room is left at all.
             0 => 0,
             valid => u64::from(valid) + u64::from(self.layout.slots_per_die_row),
         };
-        let alone = self.config.frontiers == Frontiers::Separate || self.reclaim.erasing < 2;
-        alone && needed <= self.moved_room()
+        (!shared || self.reclaim.erasing < 2) && needed <= self.moved_room()
     }
 
     /// Whether emptying a superblock with `valid` slots frees more than it takes. Room is granted in whole die

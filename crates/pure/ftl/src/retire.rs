@@ -60,6 +60,11 @@ impl Ftl {
         superblock.retiring || self.config.retire_at.is_some_and(|last| superblock.erases >= last)
     }
 
+    /// Whether any superblock may ever be retired.
+    pub(crate) fn may_retire(&self) -> bool {
+        self.config.retire_at.is_some() || self.kept_erased > self.config.kept_erased()
+    }
+
     /// Takes an empty superblock, which is not in the list of erased ones, out of use.
     pub(crate) fn retire(&mut self, superblock: u32) {
         self.blocks.all[superblock as usize].state = State::Retired;
