@@ -44,7 +44,7 @@ impl Acceleration {
         if factor == 1.5 {
             return Some(Self::Fixed { simulate: 2, predict: 1 });
         }
-        let whole = factor >= 1.0 && factor <= 1000.0 && factor.fract() == 0.0;
+        let whole = (1.0..=1000.0).contains(&factor) && factor.fract() == 0.0;
         whole.then(|| Self::Fixed { simulate: 1, predict: factor as u32 - 1 })
     }
 }
