@@ -116,7 +116,7 @@ impl World {
                 let source = self.any_slot();
                 self.remap(logical, source);
             }
-            3 => self.ftl.set_degraded(stamp % 3 == 0),
+            3 => self.ftl.set_degraded(stamp.is_multiple_of(3)),
             4..=10 => {
                 let slot = self.ftl.lookup(logical);
                 if slot.is_some() {
