@@ -117,7 +117,7 @@ mod tests {
         let life = |run: &LifeRun| {
             let mut scenario = study.base.clone();
             scenario.drive.blocks_per_plane = 120;
-            scenario.life.endurance = Some(12);
+            scenario.life.endurance = Some(40);
             let life = run.carry_out(&scenario, study.files, &mut |_| true).expect("the run is valid");
             (run.name(), serde_json::to_value(life.expect("nobody stopped it")).expect("it is plain data"))
         };
