@@ -157,18 +157,20 @@ impl Predictor {
     }
 }
 
-/// A candidate: the counts of three periods to its slope and its bend at the third.
+/// Slope and bend through three counts one period apart, at the last of them.
 type Candidate = fn(f64, f64, f64) -> (f64, f64);
+
+/// The candidates of DEVS, the simplest first: the line through the last two, the least-squares line, the parabola.
+const CANDIDATES: [Candidate; 3] = [
+    |_, b, c| (c - b, 0.0),
+    |a, _, c| ((c - a) / 2.0, 0.0),
+    |a, b, c| ((3.0 * c - 4.0 * b + a) / 2.0, (c - 2.0 * b + a) / 2.0),
+];
 
 /// DEVS: fits every candidate to the first three points, and keeps the one that is nearest to the fourth over all
 /// blocks; ties go to the simpler one. The points are one period apart.
 fn chosen(points: &[Point]) -> Vec<Parabola> {
     let [first, second, third, fourth] = points else { unreachable!("DEVS chooses by four points") };
-    let candidates: [Candidate; 3] = [
-        |_, b, c| (c - b, 0.0),
-        |a, _, c| ((c - a) / 2.0, 0.0),
-        |a, b, c| ((3.0 * c - 4.0 * b + a) / 2.0, (c - 2.0 * b + a) / 2.0),
-    ];
     let fit = |candidate: Candidate| -> Vec<Parabola> {
         let counts = first.counts.iter().zip(&second.counts).zip(&third.counts);
         counts
@@ -185,7 +187,7 @@ fn chosen(points: &[Point]) -> Vec<Parabola> {
         };
         blocks.map(off).sum()
     };
-    let fitted = candidates.map(fit).map(|models| (error(&models), models));
+    let fitted = CANDIDATES.map(fit).map(|models| (error(&models), models));
     let best = fitted.into_iter().reduce(|best, other| if other.0 < best.0 { other } else { best });
     best.map(|(_, models)| models).unwrap_or_default()
 }

@@ -116,8 +116,8 @@ mod tests {
         let study = study(&["mean-var-nowl-over-fix-pwl"]);
         let life = |run: &LifeRun| {
             let mut scenario = study.base.clone();
-            scenario.drive.blocks_per_plane = 71;
-            scenario.life.endurance = Some(12);
+            scenario.drive.blocks_per_plane = 120;
+            scenario.life.endurance = Some(40);
             let life = run.carry_out(&scenario, study.files, &mut |_| true).expect("the run is valid");
             (run.name(), serde_json::to_value(life.expect("nobody stopped it")).expect("it is plain data"))
         };
