@@ -1,8 +1,14 @@
 //! Ageing without time: the same layer driven against a medium that completes at once.
 
+use crate::config::Frontiers;
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
 use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
+
+/// The drive can take no write: no superblock can be opened, and reclaim would free nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the drive is worn out: no superblock can be opened and none pays to reclaim")]
+pub struct WornOut;
 
 /// Superblocks beyond this many slots would push their own map entries out of the cache again.
 const TOUCHED_SLOTS_MAX: u32 = 4096;
@@ -10,29 +16,49 @@ const TOUCHED_SLOTS_MAX: u32 = 4096;
 impl Ftl {
     /// Writes one logical slot, reclaiming as needed, on a medium that completes every command at once.
     ///
-    /// Panics when the medium leaves a command pending or when nothing can be reclaimed.
+    /// Errors: when no superblock can be opened any more; then nothing has changed for the slot.
     #[inline]
-    pub fn age_write(&mut self, logical: u32, stamp: u64, medium: &mut impl Medium) {
+    pub fn age_write(&mut self, logical: u32, stamp: u64, medium: &mut impl Medium) -> Result<(), WornOut> {
         if self.needs_superblock(Stream::Host) {
-            while self.reclaim_needed() {
-                self.reclaim_one(medium);
-            }
+            self.make_room(medium)?;
         }
         if let Some(row) = self.append(Stream::Host, logical, stamp).row {
             self.program_at_once(row, medium);
         }
+        Ok(())
+    }
+
+    /// Reclaims until a superblock can be opened for the host.
+    #[cold]
+    fn make_room(&mut self, medium: &mut impl Medium) -> Result<(), WornOut> {
+        // A shared frontier is open after one victim: what it has left goes to the host, so that every superblock gets
+        // the same mixture. Filling several from victims alone would separate the data after all.
+        let mixes = self.config.frontiers == Frontiers::Shared;
+        let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host);
+        // Without time nobody is promised anything: the threshold is that of the parameters.
+        let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
+        while needed(self) && !enough(self) && self.reclaim_one(medium) {
+            // What an erase brought wear levelling to do is done before the next one.
+            while self.reclaiming() && self.reclaim_one(medium) {}
+        }
+        // Reclaim keeps one, or nothing could ever move again. A shared frontier may just have been opened by it.
+        let open = self.blocks.erased.len() > 1 || !self.needs_superblock(Stream::Host);
+        if open { Ok(()) } else { Err(WornOut) }
     }
 
     /// Writes several logical slots, one after the other, with stamp zero.
     ///
     /// What [`Ftl::age_write`] does for each, but the map entries of all are loaded first: on a drive whose map
     /// exceeds the caches their misses then overlap instead of following each other.
-    pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) {
+    ///
+    /// Errors: when no superblock can be opened any more; the slots before are written.
+    pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) -> Result<(), WornOut> {
         let touched = logicals.iter().fold(0, |sum: u32, &logical| sum.wrapping_add(self.map.get(logical).get()));
         std::hint::black_box(touched);
         for &logical in logicals {
-            self.age_write(logical, 0, medium);
+            self.age_write(logical, 0, medium)?;
         }
+        Ok(())
     }
 
     /// Loads the map entries of all valid slots of the victim, for the same reason.
@@ -50,8 +76,8 @@ impl Ftl {
         std::hint::black_box(touched);
     }
 
-    /// Empties and erases one victim.
-    fn reclaim_one(&mut self, medium: &mut impl Medium) {
+    /// Empties and erases one victim; returns whether there was one.
+    fn reclaim_one(&mut self, medium: &mut impl Medium) -> bool {
         if let Some(victim) = self.peek_victim().filter(|_| self.layout.slots_per_superblock <= TOUCHED_SLOTS_MAX) {
             self.touch_victim(victim);
         }
@@ -64,11 +90,15 @@ impl Ftl {
                 }
             });
         }
-        let emptied = self.reclaim_take_emptied().expect("spare space leaves something to reclaim");
+        let Some(emptied) = self.reclaim_take_emptied() else { return false };
+        if let Some(row) = emptied.row {
+            self.program_at_once(row, medium);
+        }
         for die in 0..self.layout.dies {
             medium.accept(self.erase_command(die as u16, 0));
         }
-        self.reclaim_erased(emptied);
+        self.reclaim_erased(emptied.superblock);
+        true
     }
 
     /// The erase of one die's share of a superblock; `tag` is the caller's.
@@ -129,6 +159,7 @@ mod tests {
             coalesce: true,
             slc_superblocks: slc,
             stamps: true,
+            ..FtlConfig::default()
         };
         (geometry, config)
     }
@@ -149,7 +180,7 @@ mod tests {
                     ftl.trim(logical);
                     oracle[logical as usize] = None;
                 } else {
-                    ftl.age_write(logical, step, &mut medium);
+                    ftl.age_write(logical, step, &mut medium).expect("nothing wears out");
                     oracle[logical as usize] = Some(step);
                 }
             }
@@ -172,8 +203,8 @@ mod tests {
         let new = || Ftl::new(&geometry, config).expect("the small drive fits");
         let (mut one, mut many) = (new(), new());
         let mut medium = Counting::default();
-        writes.iter().for_each(|&logical| one.age_write(logical, 0, &mut medium));
-        writes.chunks(64).for_each(|batch| many.age_writes(batch, &mut medium));
+        writes.iter().for_each(|&logical| one.age_write(logical, 0, &mut medium).expect("nothing wears out"));
+        writes.chunks(64).for_each(|batch| many.age_writes(batch, &mut medium).expect("nothing wears out"));
         assert_eq!(one.counters(), many.counters());
         assert!((0..config.logical_slots).all(|logical| one.lookup(logical) == many.lookup(logical)));
     }

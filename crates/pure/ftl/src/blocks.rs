@@ -1,10 +1,12 @@
 //! Superblocks: their state, what in them is current, and the reverse map.
 
+use crate::allocation::Erased;
 use crate::bits::SparseBits;
+use crate::config::FtlConfig;
 use crate::map::SparseTable;
 use crate::victim::VictimIndex;
 use flashyard_flash::{Layout, Slot};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 /// Where a superblock is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +19,16 @@ pub(crate) enum State {
     Closed,
     /// Being emptied or erased.
     Victim,
+    /// Empty, and never used again.
+    Retired,
 }
 
 pub(crate) struct Superblock {
     pub(crate) state: State,
     /// Written in single-level mode: a third of the rows, all of the fastest kind.
     pub(crate) single_level: bool,
+    /// To be retired when it is next emptied, whatever its erases.
+    pub(crate) retiring: bool,
     pub(crate) valid: u32,
     pub(crate) erases: u32,
     /// Slots appended by the layer when this superblock was closed: its birthday.
@@ -37,11 +43,28 @@ pub(crate) struct RowSet {
     pub(crate) missing: u32,
 }
 
+impl RowSet {
+    /// The set without the rows from `first` up; `None` when it is empty then.
+    pub(crate) fn cut(mut self: Box<Self>, first: u32) -> Option<Box<Self>> {
+        for (row, word) in (0..).step_by(64).zip(&mut self.words) {
+            if first < row + 64 {
+                *word &= (1_u64 << first.saturating_sub(row)) - 1;
+            }
+        }
+        self.missing = self.words.iter().map(|word| word.count_ones()).sum();
+        (self.missing > 0).then_some(self)
+    }
+}
+
 /// All superblocks of a drive.
 pub(crate) struct Blocks {
     pub(crate) layout: Layout,
     pub(crate) all: Vec<Superblock>,
-    pub(crate) erased: VecDeque<u32>,
+    pub(crate) erased: Erased,
+    /// Closed superblocks by erases, for wear levelling; `None` while there is none.
+    pub(crate) in_use: Option<BTreeSet<(u32, u32)>>,
+    /// Erases of all superblocks.
+    pub(crate) erases_total: u64,
     pub(crate) reverse: SparseTable,
     invalid: SparseBits,
     pub(crate) victims: VictimIndex,
@@ -49,15 +72,18 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Superblocks of which the first `filled` slots hold the logical slots of the same number.
-    pub(crate) fn new(layout: Layout, filled: u32) -> Self {
+    pub(crate) fn new(layout: Layout, config: &FtlConfig) -> Self {
+        let filled = config.filled_slots;
         let slots = layout.slots_per_superblock;
         let mut blocks = Self {
             layout,
             all: Vec::with_capacity(layout.superblocks as usize),
-            erased: VecDeque::with_capacity(layout.superblocks as usize),
+            erased: Erased::new(config.allocation, layout.superblocks),
+            in_use: None,
+            erases_total: 0,
             reverse: SparseTable::new(layout.superblocks * slots, filled),
             invalid: SparseBits::new(layout.superblocks * slots),
-            victims: VictimIndex::new(layout.superblocks, slots),
+            victims: VictimIndex::new(layout.superblocks, slots, config.ties),
         };
         for number in 0..layout.superblocks {
             let valid = filled.saturating_sub(number * slots).min(slots);
@@ -65,6 +91,7 @@ impl Blocks {
             blocks.all.push(Superblock {
                 state,
                 single_level: false,
+                retiring: false,
                 valid,
                 erases: 0,
                 closed_at: 0,
@@ -77,7 +104,7 @@ impl Blocks {
                     blocks.invalid.set(number * slots + index);
                 }
             } else {
-                blocks.erased.push_back(number);
+                blocks.erased.push(number, 0);
             }
         }
         blocks
@@ -126,40 +153,86 @@ impl Blocks {
         }
     }
 
-    /// Takes the superblock that has been erased longest and opens it.
-    pub(crate) fn open(&mut self, single_level: bool) -> Option<u32> {
-        let number = self.erased.pop_front()?;
+    /// Opens an erased superblock that was taken from the list of them.
+    pub(crate) fn open(&mut self, number: u32, single_level: bool) {
         let superblock = &mut self.all[number as usize];
         debug_assert_eq!((superblock.state, superblock.valid), (State::Erased, 0));
         superblock.state = State::Open;
         superblock.single_level = single_level;
-        Some(number)
     }
 
     pub(crate) fn close(&mut self, number: u32, at: u64) {
         let superblock = &mut self.all[number as usize];
         superblock.state = State::Closed;
         superblock.closed_at = at;
-        let valid = superblock.valid;
+        let (valid, erases) = (superblock.valid, superblock.erases);
         self.victims.insert(number, valid);
+        if let Some(in_use) = &mut self.in_use {
+            in_use.insert((erases, number));
+        }
     }
 
-    /// Takes a closed superblock out of the index to empty it.
+    /// Takes a closed superblock out of the indexes to empty it.
     pub(crate) fn condemn(&mut self, number: u32) {
         let superblock = &mut self.all[number as usize];
         debug_assert_eq!(superblock.state, State::Closed);
         superblock.state = State::Victim;
-        let valid = superblock.valid;
+        let (valid, erases) = (superblock.valid, superblock.erases);
         self.victims.remove(number, valid);
+        if let Some(in_use) = &mut self.in_use {
+            in_use.remove(&(erases, number));
+        }
     }
 
-    /// Returns an emptied superblock to the erased ones.
-    pub(crate) fn erased(&mut self, number: u32) {
+    /// Counts the erase of an emptied superblock.
+    pub(crate) fn count_erase(&mut self, number: u32) {
         let superblock = &mut self.all[number as usize];
         assert_eq!((superblock.state, superblock.valid), (State::Victim, 0), "only emptied victims are erased");
-        superblock.state = State::Erased;
         superblock.erases += 1;
-        self.erased.push_back(number);
+        self.erases_total += 1;
+    }
+
+    /// Returns an empty superblock to the erased ones.
+    pub(crate) fn make_ready(&mut self, number: u32) {
+        let superblock = &mut self.all[number as usize];
+        superblock.state = State::Erased;
+        self.erased.push(number, superblock.erases);
+    }
+
+    /// Takes a superblock out of the list of erased ones; returns whether it was there.
+    pub(crate) fn take_erased(&mut self, number: u32) -> bool {
+        let superblock = &self.all[number as usize];
+        superblock.state == State::Erased && self.erased.remove(number, superblock.erases)
+    }
+
+    /// Erases of a superblock.
+    pub(crate) fn erases(&self, number: u32) -> u32 {
+        self.all[number as usize].erases
+    }
+
+    /// Whether a superblock is full and all of it on flash, so that its data can move.
+    pub(crate) fn is_movable(&self, number: u32) -> bool {
+        let superblock = &self.all[number as usize];
+        superblock.state == State::Closed && superblock.unprogrammed.is_none()
+    }
+
+    /// The closed superblock of fewest erases, if its data can move.
+    pub(crate) fn least_erased_in_use(&self) -> Option<u32> {
+        let &(_, number) = self.in_use.as_ref()?.first()?;
+        self.is_movable(number).then_some(number)
+    }
+
+    /// The closed superblock of most erases, if its data can move.
+    pub(crate) fn most_erased_in_use(&self) -> Option<u32> {
+        let &(_, number) = self.in_use.as_ref()?.last()?;
+        self.is_movable(number).then_some(number)
+    }
+
+    /// Indexes closed superblocks by erases from now on, or no longer.
+    pub(crate) fn order_in_use(&mut self, wanted: bool) {
+        let closed = |entry: &(u32, &Superblock)| entry.1.state == State::Closed;
+        let by_erases = |(number, superblock): (u32, &Superblock)| (superblock.erases, number);
+        self.in_use = wanted.then(|| (0..).zip(&self.all).filter(closed).map(by_erases).collect());
     }
 
     pub(crate) fn resident_bytes(&self) -> u64 {

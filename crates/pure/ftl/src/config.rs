@@ -3,13 +3,106 @@
 use flashyard_flash::{Geometry, Layout};
 
 /// How reclaim chooses its victim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum VictimPolicy {
     /// Fewest valid slots.
     #[default]
     Greedy,
     /// Most free space times age for each slot moved: (1 - u) age / 2u.
     CostBenefit,
+    /// The greatest weighted sum of invalid share, erases and host reads; needs [`FtlConfig::endurance`].
+    /// Source: [P] cvss §3.6, equation 5.1. Ties go to the lowest number ([A]).
+    CapacityVariant(ScoreWeights),
+    /// Fewest valid slots, then most erases, then the lowest number. Source: [C] cvss §3.6.
+    FewestValidOldest,
+}
+
+/// Weights of the capacity-variant score. Each factor is a share from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreWeights {
+    /// Of the invalid share.
+    pub invalid: f64,
+    /// Of erases over nominal erases.
+    pub age: f64,
+    /// Of host reads over those of the superblock that is read most.
+    pub reads: f64,
+    /// Of the invalid share in degraded mode.
+    pub degraded_invalid: f64,
+    /// Of erases over nominal erases in degraded mode, where age counts against a victim.
+    pub degraded_age: f64,
+}
+
+impl Default for ScoreWeights {
+    /// Source: [P] cvss §3.6; the degraded ones are [A] there.
+    fn default() -> Self {
+        Self { invalid: 0.4, age: 0.3, reads: 0.3, degraded_invalid: 0.6, degraded_age: 0.4 }
+    }
+}
+
+/// Which of several superblocks with equally few valid slots the greedy victim is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VictimTies {
+    /// The one that came to this count last.
+    #[default]
+    NewestFirst,
+    /// The one that has had this count longest. Source: [C] wear-leveling §9.
+    OldestFirst,
+}
+
+/// Which erased superblock is opened next. Ties go to the lowest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocation {
+    /// The one that has been erased longest.
+    #[default]
+    Fifo,
+    /// Fewest erases.
+    YoungestFirst,
+    /// Most erases.
+    OldestFirst,
+    /// Most erases for host data and fewest for moved data; in degraded mode the other way round.
+    /// Source: [P] cvss §3.5.
+    WearFocusing,
+}
+
+/// Whether host data and moved data share superblocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Frontiers {
+    /// A write frontier each.
+    #[default]
+    Separate,
+    /// One write frontier for both. Source: [P] wear-leveling §2.
+    Shared,
+}
+
+/// How wear is spread over superblocks beside what reclaim does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WearLeveling {
+    /// Not at all.
+    #[default]
+    None,
+    /// The most and the least erased superblock in use exchange their data when they are further apart than this.
+    HotColdSwap {
+        /// Erases.
+        threshold: u32,
+    },
+    /// A superblock just erased takes the data of the least erased one, and is then left alone for a while.
+    OldBlockProtection {
+        /// Erases by which it must be ahead.
+        threshold: u32,
+        /// Erases of the whole drive for which it is left alone.
+        protection: u64,
+    },
+    /// Superblocks are in a hot or a cold pool; the ends of the pools exchange data.
+    DualPool {
+        /// Erases.
+        threshold: u32,
+    },
+    /// As a drive ages, superblocks ahead of a growing threshold take the data of the least erased one;
+    /// needs [`FtlConfig::endurance`].
+    Progressive {
+        /// Share of the endurance at which a new drive begins, in percent: 0 to 100.
+        percent: u32,
+    },
 }
 
 /// Parameters of one drive's translation layer.
@@ -21,6 +114,8 @@ pub struct FtlConfig {
     pub filled_slots: u32,
     /// Victim choice.
     pub victim: VictimPolicy,
+    /// Which of several equal victims is taken, for the greedy one.
+    pub ties: VictimTies,
     /// Reclaim runs while at most this many superblocks are erased. At least 2.
     pub reclaim_below: u32,
     /// Whether commands share flash pages. When false every command starts a flash page and pads its
@@ -30,6 +125,43 @@ pub struct FtlConfig {
     pub slc_superblocks: u32,
     /// Whether each slot carries a payload stamp.
     pub stamps: bool,
+    /// Which erased superblock is opened next.
+    pub allocation: Allocation,
+    /// Whether host data and moved data share superblocks.
+    pub frontiers: Frontiers,
+    /// How wear is spread.
+    pub wear_leveling: WearLeveling,
+    /// Erases that a superblock is made for: thresholds and scores refer to it. It retires nothing.
+    pub endurance: Option<u32>,
+    /// Erases at which a superblock is retired; `None` for never. At least 1.
+    pub retire_at: Option<u32>,
+    /// Entries of the protected log of remapped slots, 8 bytes each; zero for a drive that cannot remap.
+    pub remap_entries: u32,
+    /// Where the layer's own random choices start: the pools of [`WearLeveling::DualPool`].
+    pub seed: u64,
+}
+
+impl Default for FtlConfig {
+    /// No slots at all, which the owner must change; greedy reclaim below 2 erased superblocks, no wear levelling.
+    fn default() -> Self {
+        Self {
+            logical_slots: 0,
+            filled_slots: 0,
+            victim: VictimPolicy::Greedy,
+            ties: VictimTies::NewestFirst,
+            reclaim_below: 2,
+            coalesce: true,
+            slc_superblocks: 0,
+            stamps: false,
+            allocation: Allocation::Fifo,
+            frontiers: Frontiers::Separate,
+            wear_leveling: WearLeveling::None,
+            endurance: None,
+            retire_at: None,
+            remap_entries: 0,
+            seed: 0,
+        }
+    }
 }
 
 /// Why a translation layer cannot be built.
@@ -70,12 +202,35 @@ pub enum FtlConfigError {
         /// What is possible.
         range: &'static str,
     },
+    /// Something that host data and moved data in one frontier cannot have.
+    #[error("a shared frontier cannot have {what}, give separate ones")]
+    NotShared {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A policy that measures wear against an endurance that is not given.
+    #[error("{policy} needs the endurance of a superblock, give `endurance` at least 1 erase")]
+    NoEndurance {
+        /// Which policy.
+        policy: &'static str,
+    },
 }
 
 impl FtlConfig {
     /// Superblocks that can never hold exported data: two open frontiers, the reclaim threshold.
     const fn reserved(&self) -> u32 {
-        2 + self.reclaim_below + self.slc_superblocks
+        let kept = self.kept_erased();
+        let below = if self.reclaim_below > kept { self.reclaim_below } else { kept };
+        2 + below + self.slc_superblocks
+    }
+
+    /// Erased superblocks that the host is not promised. One is for moved data, or reclaim could not start. Others
+    /// are for what takes longer to give back the room it took: two victims on their way that fill a shared frontier,
+    /// superblocks that are retired instead, those that wear levelling fills before it empties another.
+    pub(crate) const fn kept_erased(&self) -> u32 {
+        let shared = matches!(self.frontiers, Frontiers::Shared) as u32;
+        let leveling = !matches!(self.wear_leveling, WearLeveling::None) as u32;
+        1 + shared + leveling + self.retire_at.is_some() as u32
     }
 
     /// Slots exported when `spare` (0..1) of the raw capacity is kept back.
@@ -99,12 +254,41 @@ impl FtlConfig {
         if self.filled_slots > self.logical_slots {
             return Err(FtlConfigError::Overfilled { filled: self.filled_slots, logical: self.logical_slots });
         }
+        self.validate_wear()?;
         let needed = self.logical_slots.div_ceil(layout.slots_per_superblock);
         let spare = layout.superblocks.saturating_sub(needed);
         if spare < self.reserved() {
             let most = layout.superblocks.saturating_sub(self.reserved()) * layout.slots_per_superblock;
             let (logical, total) = (self.logical_slots, layout.superblocks);
             return Err(FtlConfigError::TooLittleSpare { logical, spare, total, most, raw });
+        }
+        Ok(())
+    }
+
+    fn validate_wear(&self) -> Result<(), FtlConfigError> {
+        if self.retire_at == Some(0) {
+            return Err(FtlConfigError::Range { name: "retire_at", value: 0, range: "at least 1 erase" });
+        }
+        if self.frontiers == Frontiers::Shared {
+            if self.slc_superblocks > 0 {
+                return Err(FtlConfigError::NotShared { what: "a single-level cache" });
+            }
+            if !self.coalesce {
+                return Err(FtlConfigError::NotShared { what: "commands that begin a flash page each" });
+            }
+        }
+        if let WearLeveling::Progressive { percent } = self.wear_leveling
+            && percent > 100
+        {
+            return Err(FtlConfigError::Range { name: "percent", value: percent, range: "0 to 100" });
+        }
+        if self.endurance.unwrap_or(0) == 0 {
+            if matches!(self.wear_leveling, WearLeveling::Progressive { .. }) {
+                return Err(FtlConfigError::NoEndurance { policy: "progressive wear levelling" });
+            }
+            if matches!(self.victim, VictimPolicy::CapacityVariant(_)) {
+                return Err(FtlConfigError::NoEndurance { policy: "the capacity-variant victim" });
+            }
         }
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! The translation layer of one drive.
 
 use crate::blocks::{Blocks, RowSet, State};
-use crate::config::{FtlConfig, FtlConfigError};
+use crate::config::{Frontiers, FtlConfig, FtlConfigError};
 use crate::gc::Reclaim;
 use crate::map::SparseTable;
+use crate::remap::RemapLog;
+use crate::wear::{Leveling, Wear};
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, PageKind, Priority, Slot};
 use std::collections::BTreeSet;
 
@@ -14,6 +16,8 @@ pub enum Stream {
     Host,
     /// Valid data moved by reclaim.
     Moved,
+    /// Valid data moved by wear levelling, into the superblock that it chose.
+    Leveled,
 }
 
 /// A die row that has just become full and is to be programmed.
@@ -45,12 +49,18 @@ pub struct FtlCounters {
     pub host_slots: u64,
     /// Appended by reclaim.
     pub moved_slots: u64,
+    /// Appended by wear levelling.
+    pub leveled_slots: u64,
     /// Padding.
     pub padded_slots: u64,
     /// Slots deallocated by the host.
     pub trimmed_slots: u64,
     /// Superblocks erased.
     pub erased_superblocks: u64,
+    /// Superblocks that wear levelling has begun to empty.
+    pub leveled_superblocks: u64,
+    /// Superblocks retired.
+    pub retired_superblocks: u64,
 }
 
 impl FtlCounters {
@@ -59,7 +69,12 @@ impl FtlCounters {
         if self.host_slots == 0 {
             return 1.0;
         }
-        (self.host_slots + self.moved_slots + self.padded_slots) as f64 / self.host_slots as f64
+        self.programmed_slots() as f64 / self.host_slots as f64
+    }
+
+    /// Slots written to flash, padding among them.
+    pub fn programmed_slots(&self) -> u64 {
+        self.host_slots + self.moved_slots + self.leveled_slots + self.padded_slots
     }
 
     /// The same without padding: what reclaim alone adds.
@@ -72,9 +87,12 @@ impl FtlCounters {
         Self {
             host_slots: self.host_slots - before.host_slots,
             moved_slots: self.moved_slots - before.moved_slots,
+            leveled_slots: self.leveled_slots - before.leveled_slots,
             padded_slots: self.padded_slots - before.padded_slots,
             trimmed_slots: self.trimmed_slots - before.trimmed_slots,
             erased_superblocks: self.erased_superblocks - before.erased_superblocks,
+            leveled_superblocks: self.leveled_superblocks - before.leveled_superblocks,
+            retired_superblocks: self.retired_superblocks - before.retired_superblocks,
         }
     }
 }
@@ -95,8 +113,17 @@ pub struct Ftl {
     page_bytes: u32,
     pub(crate) map: SparseTable,
     pub(crate) blocks: Blocks,
-    pub(crate) frontiers: [Option<Frontier>; 2],
+    /// By [`Ftl::lane`].
+    pub(crate) frontiers: [Option<Frontier>; 3],
     pub(crate) reclaim: Reclaim,
+    pub(crate) leveling: Option<Leveling>,
+    pub(crate) wear: Option<Box<Wear>>,
+    /// Erased superblocks that the host is not promised: [`FtlConfig::kept_erased`], and one for early retirement.
+    pub(crate) kept_erased: u32,
+    pub(crate) degraded: bool,
+    /// Host reads of each superblock since it was erased; empty until the first is counted.
+    pub(crate) reads: Vec<u32>,
+    pub(crate) log: RemapLog,
     pub(crate) single_level_in_use: u32,
     stamps: Option<Vec<u64>>,
     /// Logical slots whose map entry points at a slot that is not theirs.
@@ -112,20 +139,28 @@ impl Ftl {
         config.validate(geometry)?;
         let layout = Layout::new(geometry);
         let raw = layout.superblocks * layout.slots_per_superblock;
-        Ok(Self {
+        let mut ftl = Self {
             config,
             layout,
             planes: geometry.planes_per_die as u8,
             page_bytes: geometry.page_bytes,
             map: SparseTable::new(config.logical_slots, config.filled_slots),
-            blocks: Blocks::new(layout, config.filled_slots),
-            frontiers: [None, None],
+            blocks: Blocks::new(layout, &config),
+            frontiers: [None; 3],
             reclaim: Reclaim::default(),
+            leveling: None,
+            wear: None,
+            kept_erased: config.kept_erased(),
+            degraded: false,
+            reads: Vec::new(),
+            log: RemapLog::new(config.remap_entries),
             single_level_in_use: 0,
             stamps: config.stamps.then(|| vec![0; raw as usize]),
             misled: BTreeSet::new(),
             counters: FtlCounters::default(),
-        })
+        };
+        ftl.set_wear_leveling(config.wear_leveling);
+        Ok(ftl)
     }
 
     /// The layer's parameters.
@@ -173,8 +208,11 @@ impl Ftl {
     #[inline]
     pub fn host_room(&self) -> u64 {
         let open = self.frontiers[Stream::Host as usize].map_or(0, |frontier| frontier.limit - frontier.next);
-        // One erased superblock is kept for moved data, or reclaim could not start.
-        let whole = (self.blocks.erased.len() as u64).saturating_sub(1);
+        let (erased, kept) = (self.blocks.erased.len(), self.kept_erased);
+        // What reclaim takes of a shared frontier, the host loses, too.
+        let lacking = if self.config.frontiers == Frontiers::Shared { kept.saturating_sub(erased) } else { 0 };
+        let open = open.saturating_sub(lacking * self.superblock_limit());
+        let whole = u64::from(erased.saturating_sub(kept));
         let size = if self.config.slc_superblocks > 0 { self.single_level_limit() } else { self.superblock_limit() };
         u64::from(open) + whole * u64::from(size)
     }
@@ -182,8 +220,15 @@ impl Ftl {
     /// Slots that reclaim can append with the superblocks erased now.
     #[inline]
     pub fn moved_room(&self) -> u64 {
-        let open = self.frontiers[Stream::Moved as usize].map_or(0, |frontier| frontier.limit - frontier.next);
-        u64::from(open) + self.blocks.erased.len() as u64 * u64::from(self.superblock_limit())
+        let open = self.frontiers[self.lane(Stream::Moved)].map_or(0, |frontier| frontier.limit - frontier.next);
+        u64::from(open) + u64::from(self.blocks.erased.len()) * u64::from(self.superblock_limit())
+    }
+
+    /// The place of the stream's frontier: a shared one is the host's.
+    #[inline]
+    pub(crate) fn lane(&self, stream: Stream) -> usize {
+        let shared = stream == Stream::Moved && self.config.frontiers == Frontiers::Shared;
+        if shared { Stream::Host as usize } else { stream as usize }
     }
 
     /// Appends one slot of `logical` with its payload stamp, and points the map at it.
@@ -217,11 +262,25 @@ impl Ftl {
         old
     }
 
+    /// Gives the data of `source` to `destination`, whose own is given up. `None` when `source` has none of its own.
+    pub(crate) fn hand_over(&mut self, destination: u32, source: u32) -> Option<Slot> {
+        let slot = self.map.get(source);
+        if !slot.is_some() || self.misled.contains(&source) {
+            return None;
+        }
+        if destination != source {
+            self.repoint(destination, slot);
+            self.map.replace(source, Slot::NONE);
+            self.blocks.reverse.replace(slot.get(), Slot::new(destination));
+        }
+        Some(slot)
+    }
+
     /// Pads the stream's frontier up to the next multiple of `unit` slots (a flash page, or a die row).
     /// Returns the die row that this filled.
     #[inline]
     pub fn pad(&mut self, stream: Stream, unit: u32) -> Option<DieRow> {
-        let mut frontier = self.frontiers[stream as usize]?;
+        let mut frontier = self.frontiers[self.lane(stream)]?;
         let mut filled = None;
         while frontier.next % unit != 0 {
             let slot = self.layout.slot(frontier.superblock, frontier.next);
@@ -235,7 +294,7 @@ impl Ftl {
     /// Slots the stream's frontier would pad to reach a multiple of `unit`.
     #[inline]
     pub fn padding_to(&self, stream: Stream, unit: u32) -> u32 {
-        self.frontiers[stream as usize].map_or(0, |frontier| frontier.next.next_multiple_of(unit) - frontier.next)
+        self.frontiers[self.lane(stream)].map_or(0, |frontier| frontier.next.next_multiple_of(unit) - frontier.next)
     }
 
     /// Deallocates a logical slot; returns where it was, unless nowhere.
@@ -317,13 +376,17 @@ impl Ftl {
         let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
         assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
         let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
-        assert_eq!(erased, self.blocks.erased.len(), "the erased list and the states differ");
+        assert_eq!(erased as u32, self.blocks.erased.len(), "the erased list and the states differ");
+        assert_eq!(self.erase_counts().map(u64::from).sum::<u64>(), self.blocks.erases_total, "erases do not add up");
+        let retired = self.blocks.all.iter().filter(|superblock| superblock.state == State::Retired).count();
+        assert_eq!(retired as u64, self.counters.retired_superblocks, "retired superblocks and states differ");
+        self.check_wear();
     }
 
     /// Whether the stream's next append must open a superblock.
     #[inline]
     pub(crate) fn needs_superblock(&self, stream: Stream) -> bool {
-        self.frontiers[stream as usize].is_none()
+        self.frontiers[self.lane(stream)].is_none()
     }
 
     /// Planes of each die.
@@ -334,7 +397,7 @@ impl Ftl {
     /// Takes the next slot of the stream for `logical` without touching the map.
     #[inline]
     pub(crate) fn place(&mut self, stream: Stream, logical: u32, stamp: u64) -> Appended {
-        let mut frontier = match self.frontiers[stream as usize] {
+        let mut frontier = match self.frontiers[self.lane(stream)] {
             Some(frontier) => frontier,
             None => self.open_frontier(stream),
         };
@@ -346,6 +409,7 @@ impl Ftl {
         match stream {
             Stream::Host => self.counters.host_slots += 1,
             Stream::Moved => self.counters.moved_slots += 1,
+            Stream::Leveled => self.counters.leveled_slots += 1,
         }
         let row = self.advance(stream, &mut frontier);
         Appended { slot, before: Slot::NONE, row }
@@ -362,20 +426,32 @@ impl Ftl {
             let number = frontier.superblock * self.layout.die_rows_per_superblock + index;
             DieRow { number, die, page: self.page_kind(frontier.superblock, row) }
         });
+        let lane = self.lane(stream);
         if frontier.next == frontier.limit {
-            let at = self.counters.host_slots + self.counters.moved_slots;
-            self.blocks.close(frontier.superblock, at);
-            self.frontiers[stream as usize] = None;
+            self.blocks.close(frontier.superblock, self.birthday());
+            self.frontiers[lane] = None;
         } else {
-            self.frontiers[stream as usize] = Some(*frontier);
+            self.frontiers[lane] = Some(*frontier);
         }
         row
+    }
+
+    /// Slots appended so far: the age of what is closed now counts from here.
+    pub(crate) fn birthday(&self) -> u64 {
+        self.counters.host_slots + self.counters.moved_slots + self.counters.leveled_slots
     }
 
     #[cold]
     fn open_frontier(&mut self, stream: Stream) -> Frontier {
         let single_level = stream == Stream::Host && self.single_level_in_use < self.config.slc_superblocks;
-        let superblock = self.blocks.open(single_level).expect("room was checked before appending");
+        let moved = self.lane(stream) == Stream::Moved as usize;
+        let superblock = self.blocks.erased.pop(moved, self.degraded).expect("room was checked before appending");
+        self.open_superblock(superblock, single_level)
+    }
+
+    /// A frontier at the start of an erased superblock that was taken from the list of them.
+    pub(crate) fn open_superblock(&mut self, superblock: u32, single_level: bool) -> Frontier {
+        self.blocks.open(superblock, single_level);
         self.single_level_in_use += u32::from(single_level);
         let limit = if single_level { self.single_level_limit() } else { self.superblock_limit() };
         let rows = limit / self.layout.slots_per_die_row;
@@ -393,8 +469,18 @@ impl Ftl {
         if std::mem::replace(&mut state.single_level, false) {
             self.single_level_in_use -= 1;
         }
-        self.blocks.erased(superblock);
+        self.blocks.count_erase(superblock);
         self.counters.erased_superblocks += 1;
+        self.log.forget(&self.layout, superblock);
+        if let Some(reads) = self.reads.get_mut(superblock as usize) {
+            *reads = 0;
+        }
+        if self.retires(superblock) {
+            self.retire(superblock);
+        } else {
+            self.blocks.make_ready(superblock);
+        }
+        self.level_after_erase(superblock);
     }
 
     /// Slots written in a superblock before it is closed.
@@ -416,7 +502,7 @@ impl Ftl {
         self.blocks.all[superblock as usize].single_level
     }
 
-    fn superblock_limit(&self) -> u32 {
+    pub(crate) fn superblock_limit(&self) -> u32 {
         self.layout.slots_per_superblock
     }
 

@@ -4,8 +4,8 @@
 //! erases when told. Nothing here waits.
 
 use crate::blocks::{State, Superblock};
-use crate::config::VictimPolicy;
-use crate::ftl::{Appended, Ftl, Stream};
+use crate::config::{Frontiers, VictimPolicy};
+use crate::ftl::{Appended, DieRow, Ftl, Stream};
 use flashyard_flash::Slot;
 
 /// A die row with data to move.
@@ -30,10 +30,21 @@ pub enum Want {
     Folding,
 }
 
+/// A superblock whose last valid slot has moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// Which one, to be erased.
+    pub superblock: u32,
+    /// The last die row of the superblock that wear levelling has filled from it, to be programmed.
+    pub row: Option<DieRow>,
+}
+
 /// Progress on the present victim.
 #[derive(Default)]
 pub(crate) struct Reclaim {
-    victim: Option<u32>,
+    pub(crate) victim: Option<u32>,
+    /// Whether it is emptied for wear levelling.
+    pub(crate) leveled: bool,
     next_row: u32,
     rows: u32,
     outstanding: u32,
@@ -41,16 +52,28 @@ pub(crate) struct Reclaim {
 }
 
 impl Ftl {
-    /// Whether erased superblocks have become scarce.
+    /// Whether erased superblocks have become scarce. The host must be left some beside those that it is not promised.
     #[inline]
     pub fn reclaim_needed(&self) -> bool {
-        self.blocks.erased.len() as u32 + self.reclaim.erasing <= self.config.reclaim_below
+        self.blocks.erased.len() + self.reclaim.erasing <= self.config.reclaim_below.max(self.kept_erased)
     }
 
-    /// Whether a victim is being emptied.
+    /// Whether a victim is being emptied, or wear levelling has chosen the next.
     #[inline]
     pub fn reclaiming(&self) -> bool {
-        self.reclaim.victim.is_some()
+        self.reclaim.victim.is_some() || self.leveling_planned()
+    }
+
+    /// Whether what reclaim moves fills die rows together with host data.
+    #[inline]
+    pub fn reclaim_shares_rows(&self) -> bool {
+        self.config.frontiers == Frontiers::Shared && !self.reclaim.leveled
+    }
+
+    /// The stream to which the present victim's data goes.
+    #[inline]
+    pub fn reclaim_stream(&self) -> Stream {
+        if self.reclaim.leveled { Stream::Leveled } else { Stream::Moved }
     }
 
     /// The next die row to read for reclaim, when there is work; `want` says whether to start on a new victim.
@@ -59,12 +82,15 @@ impl Ftl {
     /// room for another die row, or when every closed superblock is fully valid.
     pub fn reclaim_next_read(&mut self, want: Want) -> Option<RowRead> {
         if self.reclaim.victim.is_none() {
+            let leveled = self.start_leveling();
             let victim = match want {
+                _ if leveled.is_some() => leveled?,
                 Want::Nothing => return None,
-                Want::Space => self.choose_victim()?,
+                Want::Space => self.choose_victim().filter(|&victim| self.can_finish(victim))?,
                 Want::Folding => self.foldable()?,
             };
             self.condemn(victim);
+            self.reclaim.leveled = leveled.is_some();
         }
         let victim = self.reclaim.victim.expect("a victim was just chosen");
         let per_row = self.layout.slots_per_die_row;
@@ -72,7 +98,11 @@ impl Ftl {
             let index = self.reclaim.next_row;
             let base = victim * self.layout.slots_per_superblock + index * per_row;
             let mask = self.blocks.valid_mask(base, per_row);
-            if mask != 0 && self.moved_room() < u64::from(self.reclaim.outstanding + 1) * u64::from(per_row) {
+            // A levelled superblock fits the one that was opened for it.
+            if mask != 0
+                && !self.reclaim.leveled
+                && self.moved_room() < u64::from(self.reclaim.outstanding + 1) * u64::from(per_row)
+            {
                 return None;
             }
             self.reclaim.next_row += 1;
@@ -105,7 +135,7 @@ impl Ftl {
             mask &= mask - 1;
             let logical = self.blocks.reverse.get(slot.get()).get();
             let stamp = self.stamp(slot);
-            let appended = self.append(Stream::Moved, logical, stamp);
+            let appended = self.append(self.reclaim_stream(), logical, stamp);
             moved(self, logical, appended);
         }
         self.reclaim.outstanding -= 1;
@@ -113,15 +143,16 @@ impl Ftl {
 
     /// The superblock to erase, once its last valid slot has moved. The caller erases it on every die and
     /// then calls [`Ftl::reclaim_erased`].
-    pub fn reclaim_take_emptied(&mut self) -> Option<u32> {
-        let victim = self.reclaim.victim?;
+    pub fn reclaim_take_emptied(&mut self) -> Option<Emptied> {
+        let superblock = self.reclaim.victim?;
         let reclaim = &mut self.reclaim;
         if reclaim.next_row < reclaim.rows || reclaim.outstanding > 0 {
             return None;
         }
         reclaim.victim = None;
         reclaim.erasing += 1;
-        Some(victim)
+        let row = if reclaim.leveled { self.close_leveled() } else { None };
+        Some(Emptied { superblock, row })
     }
 
     /// Records that `superblock` has been erased on all dies.
@@ -159,23 +190,33 @@ impl Ftl {
         let victim = match self.config.victim {
             VictimPolicy::Greedy => self.blocks.victims.least(),
             VictimPolicy::CostBenefit => self.cost_benefit_victim(),
+            VictimPolicy::CapacityVariant(weights) => self.capacity_variant_victim(&weights),
+            VictimPolicy::FewestValidOldest => self.fewest_valid_oldest(),
         }?;
         let valid = self.blocks.all[victim as usize].valid;
         let programmed = self.blocks.all[victim as usize].unprogrammed.is_none();
         (programmed && self.pays(valid)).then_some(victim)
     }
 
+    /// Whether the data of a victim fits what is erased now. Retired superblocks may have left too little; and where
+    /// host data shares the frontier, no third victim may be on its way at once.
+    fn can_finish(&self, victim: u32) -> bool {
+        let needed = u64::from(self.blocks.all[victim as usize].valid) + u64::from(self.layout.slots_per_die_row);
+        let alone = self.config.frontiers == Frontiers::Separate || self.reclaim.erasing < 2;
+        alone && needed <= self.moved_room()
+    }
+
     /// Whether emptying a superblock with `valid` slots frees more than it takes. Room is granted in whole die
     /// rows, so the gain must be one at least. A full single-level superblock pays too: its data fits a
     /// third of an ordinary one.
-    fn pays(&self, valid: u32) -> bool {
+    pub(crate) fn pays(&self, valid: u32) -> bool {
         valid + self.layout.slots_per_die_row <= self.layout.slots_per_superblock
     }
 
     /// The greatest (1 - u) age / 2u over closed superblocks; ties go to the lowest number.
     /// Source: [X] Rosenblum and Ousterhout, log-structured file systems.
     fn cost_benefit_victim(&self) -> Option<u32> {
-        let now = self.counters.host_slots + self.counters.moved_slots;
+        let now = self.birthday();
         let mut best: Option<(u32, f64)> = None;
         for (number, superblock) in self.blocks.all.iter().enumerate() {
             if superblock.state != State::Closed || superblock.unprogrammed.is_some() {

@@ -20,9 +20,11 @@
 //! Everything is sparse: a drive that was only filled sequentially costs no memory for its map.
 
 mod age;
+mod allocation;
 mod bits;
 mod blocks;
 mod cache;
+mod capacity;
 mod config;
 mod frames;
 mod ftl;
@@ -30,15 +32,24 @@ mod gc;
 mod map;
 mod recency;
 mod recovered;
+mod remap;
+mod retire;
 mod scattered;
+mod score;
 mod victim;
+mod wear;
 
+pub use age::WornOut;
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
-pub use config::{FtlConfig, FtlConfigError, VictimPolicy};
+pub use capacity::CapacityError;
+pub use config::{
+    Allocation, Frontiers, FtlConfig, FtlConfigError, ScoreWeights, VictimPolicy, VictimTies, WearLeveling,
+};
 pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
-pub use gc::{RowRead, Want};
+pub use gc::{Emptied, RowRead, Want};
 pub use map::SparseTable;
 pub use recovered::{RecoveryError, SuperblockContents, UsedSuperblock};
+pub use remap::RemapError;
 
 /// Logical slots covered by one translation page: 4 KiB of 4-byte entries. Source: [A] xbof §3.6.
 pub const SLOTS_PER_TRANSLATION_PAGE: u32 = 1024;

@@ -5,7 +5,7 @@
 //! its victim is an ordinary superblock with less to move.
 
 use crate::blocks::{Blocks, RowSet, State};
-use crate::config::{FtlConfig, FtlConfigError};
+use crate::config::{Frontiers, FtlConfig, FtlConfigError};
 use crate::ftl::{Frontier, Ftl, Stream};
 use flashyard_flash::{Geometry, Layout};
 
@@ -87,11 +87,13 @@ impl Ftl {
             ftl.blocks.all[superblock as usize].erases = contents.erases;
             match &contents.used {
                 Some(used) => ftl.fill_recovered(&layout, superblock, used)?,
-                None => ftl.blocks.erased.push_back(superblock),
+                None => ftl.blocks.make_ready(superblock),
             }
         }
-        for stream in [Stream::Host, Stream::Moved] {
-            let of_stream = |entry: &(u32, &UsedSuperblock)| entry.1.stream == stream;
+        ftl.blocks.erases_total = ftl.erase_counts().map(u64::from).sum();
+        for stream in ftl.resumable() {
+            let lane = ftl.lane(stream);
+            let of_stream = |entry: &(u32, &UsedSuperblock)| ftl.lane(entry.1.stream) == lane;
             let used = (0..).zip(contents).filter_map(|(number, contents)| Some((number, contents.used.as_ref()?)));
             if let Some((superblock, used)) = used.filter(of_stream).max_by_key(|(_, used)| used.opened) {
                 ftl.resume(stream, superblock, used.written);
@@ -101,7 +103,15 @@ impl Ftl {
         for (number, superblock) in (0..).zip(all.iter()).filter(|(_, superblock)| superblock.state == State::Closed) {
             victims.insert(number, superblock.valid);
         }
+        ftl.retire_erased();
+        ftl.set_wear_leveling(config.wear_leveling);
         Ok(ftl)
+    }
+
+    /// Streams whose frontiers go on. What wear levelling was filling is left as it is: its source is there still.
+    fn resumable(&self) -> impl Iterator<Item = Stream> + use<> {
+        let shared = self.config.frontiers == Frontiers::Shared;
+        [Stream::Host, Stream::Moved].into_iter().take(if shared { 1 } else { 2 })
     }
 
     fn fill_recovered(&mut self, layout: &Layout, number: u32, used: &UsedSuperblock) -> Result<(), RecoveryError> {
@@ -141,12 +151,13 @@ impl Ftl {
         let state = &mut self.blocks.all[superblock as usize];
         state.state = State::Open;
         state.unprogrammed = Some(Box::new(RowSet { words, missing: rows - full }));
-        self.frontiers[stream as usize] = Some(Frontier { superblock, next, limit });
+        let lane = self.lane(stream);
+        self.frontiers[lane] = Some(Frontier { superblock, next, limit });
     }
 
     /// Slots of the stream's frontier that are in the write buffer: those of a die row that is not full.
     pub fn buffered(&self, stream: Stream) -> u32 {
-        self.frontiers[stream as usize].map_or(0, |frontier| frontier.next % self.layout.slots_per_die_row)
+        self.frontiers[self.lane(stream)].map_or(0, |frontier| frontier.next % self.layout.slots_per_die_row)
     }
 
     /// What is in each superblock, as [`Ftl::recovered`] takes it.
@@ -157,10 +168,10 @@ impl Ftl {
     fn contents_of(&self, number: u32) -> SuperblockContents {
         let superblock = &self.blocks.all[number as usize];
         let erases = superblock.erases;
-        if superblock.state == State::Erased {
+        if matches!(superblock.state, State::Erased | State::Retired) {
             return SuperblockContents { erases, used: None };
         }
-        let open = [Stream::Host, Stream::Moved].into_iter().find_map(|stream| {
+        let open = [Stream::Host, Stream::Moved, Stream::Leveled].into_iter().find_map(|stream| {
             self.frontiers[stream as usize].filter(|frontier| frontier.superblock == number).map(|at| (stream, at.next))
         });
         let (stream, written) = open.unwrap_or((Stream::Host, self.written_slots(number)));
@@ -212,6 +223,7 @@ mod tests {
             coalesce,
             slc_superblocks: slc,
             stamps: false,
+            ..FtlConfig::default()
         };
         (geometry, config)
     }
@@ -229,7 +241,7 @@ mod tests {
             for _ in 0..restarts {
                 for _ in 0..steps {
                     let logical = rng.below(u64::from(config.logical_slots)) as u32;
-                    if rng.below(20) == 0 { ftl.trim(logical); } else { ftl.age_write(logical, 0, &mut medium); }
+                    if rng.below(20) == 0 { ftl.trim(logical); } else { ftl.age_write(logical, 0, &mut medium).expect("nothing wears out"); }
                 }
                 let again = Ftl::recovered(&geometry, config, &ftl.contents()).expect("these are contents of a layer");
                 again.check();

@@ -1,21 +1,11 @@
 //! Greedy reclaim of uniform random writes against what theory and another simulator say.
 
-use flashyard_flash::{FlashCommand, Geometry, Medium, MediumCounters};
+mod counting;
+
+use counting::Counting;
+use flashyard_flash::Geometry;
 use flashyard_ftl::{Ftl, FtlConfig, VictimPolicy};
 use flashyard_kernel::Rng;
-
-#[derive(Default)]
-struct Counting(MediumCounters);
-
-impl Medium for Counting {
-    fn accept(&mut self, command: FlashCommand) {
-        self.0.count(&command);
-    }
-
-    fn counters(&self) -> &MediumCounters {
-        &self.0
-    }
-}
 
 /// Write amplification of an 8 GiB drive of 256-page blocks in steady state.
 fn amplification(spare: f64, victim: VictimPolicy) -> f64 {
@@ -36,12 +26,13 @@ fn amplification(spare: f64, victim: VictimPolicy) -> f64 {
         coalesce: true,
         slc_superblocks: 0,
         stamps: false,
+        ..FtlConfig::default()
     };
     let mut ftl = Ftl::new(&geometry, config).expect("the drive is possible");
     let (mut medium, mut rng) = (Counting::default(), Rng::named(1, "writes"));
     let mut write = |ftl: &mut Ftl, count: u32| {
         for _ in 0..count {
-            ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium);
+            ftl.age_write(rng.below(u64::from(logical_slots)) as u32, 0, &mut medium).expect("nothing wears out");
         }
     };
     write(&mut ftl, 2 * logical_slots);

@@ -80,6 +80,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             coalesce: section.coalesce_writes,
             slc_superblocks: section.slc_superblocks,
             stamps: false,
+            ..FtlConfig::default()
         },
         cores: section.cores,
         core_clock: Hertz::new(section.core_clock_mhz * 1_000_000),

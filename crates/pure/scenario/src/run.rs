@@ -152,6 +152,7 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
     for drive in &figures.drives {
         ftl.host_slots += drive.ftl.host_slots;
         ftl.moved_slots += drive.ftl.moved_slots;
+        ftl.leveled_slots += drive.ftl.leveled_slots;
         ftl.padded_slots += drive.ftl.padded_slots;
     }
     let segments: u64 = figures.loans.iter().map(|loan| u64::from(loan.segments)).sum();

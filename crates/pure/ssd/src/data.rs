@@ -162,7 +162,10 @@ impl DataEnd {
             let count = left.min(OVERWRITE_BATCH as u64);
             batch.clear();
             batch.extend((0..count).map(|_| rng.below(filled) as u32));
-            self.ftl.age_writes(&batch, &mut medium);
+            // A drive that wears out on the way stays as it is then: it takes no write in time either.
+            if self.ftl.age_writes(&batch, &mut medium).is_err() {
+                break;
+            }
             left -= count;
         }
         // The last die rows are on flash too: the write buffer is empty when time begins.
@@ -226,11 +229,11 @@ impl DataEnd {
     #[inline]
     pub(crate) fn check_range(&self, spec: &CommandSpec) {
         assert!(
-            u64::from(spec.first) + u64::from(spec.count) <= u64::from(self.config.ftl.logical_slots),
+            u64::from(spec.first) + u64::from(spec.count) <= u64::from(self.ftl.config().logical_slots),
             "command for slots {} + {} of {}",
             spec.first,
             spec.count,
-            self.config.ftl.logical_slots
+            self.ftl.config().logical_slots
         );
     }
 

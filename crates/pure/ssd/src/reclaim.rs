@@ -84,8 +84,12 @@ impl DataEnd {
             let command = self.ftl.read_command(read.first, read.span, Priority::Background, tag);
             self.issue(now, command, out);
         }
-        if let Some(superblock) = self.ftl.reclaim_take_emptied() {
-            self.grace.hold(superblock);
+        let stream = self.ftl.reclaim_stream();
+        if let Some(emptied) = self.ftl.reclaim_take_emptied() {
+            if let Some(row) = emptied.row {
+                self.program(now, row, stream, out);
+            }
+            self.grace.hold(emptied.superblock);
             self.erase_released(now, out);
         }
     }
@@ -116,16 +120,22 @@ impl DataEnd {
             return;
         }
         self.pump.reads -= 1;
+        let stream = self.ftl.reclaim_stream();
+        let shares_rows = self.ftl.reclaim_shares_rows();
         let mut moved = std::mem::take(&mut self.moved);
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
+        if shares_rows {
+            // A row gives back a buffer slot for each of its slots, whoever filled them.
+            self.buffer_used += moved.len() as u32;
+        }
         for (logical, appended) in moved.drain(..) {
             self.changed(now, logical, appended.before, appended.slot, out);
             if self.movements.is_on() {
                 let Appended { slot, before, .. } = appended;
-                self.note_appended(Stream::Moved, Movement::Moved { logical, from: before, to: slot }, slot);
+                self.note_appended(stream, Movement::Moved { logical, from: before, to: slot }, slot);
             }
             if let Some(row) = appended.row {
-                self.program(now, row, Stream::Moved, out);
+                self.program(now, row, if shares_rows { Stream::Host } else { stream }, out);
             }
         }
         self.moved = moved;

@@ -77,7 +77,7 @@ impl DataEnd {
     pub(crate) fn program_command(&mut self, row: DieRow, stream: Stream) -> FlashCommand {
         let (tag, priority) = match stream {
             Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
-            Stream::Moved => (Tag::MovedRow(row.number), Priority::Background),
+            Stream::Moved | Stream::Leveled => (Tag::MovedRow(row.number), Priority::Background),
         };
         self.programs_outstanding += 1;
         self.ftl.program_command(row, priority, tag.pack())

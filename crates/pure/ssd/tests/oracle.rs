@@ -3,6 +3,7 @@
 
 mod small;
 
+use flashyard_ftl::{Allocation, Frontiers, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
@@ -109,7 +110,13 @@ fn conflicts(world: &World, spec: &CommandSpec) -> bool {
     })
 }
 
-fn exercise(seed: u64, config: DriveConfig) -> u64 {
+/// What an exercise came to.
+struct Exercised {
+    reads_checked: u64,
+    counters: FtlCounters,
+}
+
+fn exercise(seed: u64, config: DriveConfig) -> Exercised {
     println!("seed {seed}");
     let mut rng = Rng::named(seed, "oracle");
     let mut world = World {
@@ -153,13 +160,13 @@ fn exercise(seed: u64, config: DriveConfig) -> u64 {
         let found = if place.is_some() { world.drive.data.ftl.stamp(place) } else { 0 };
         assert_eq!(found, stamp, "slot {slot} at the end (seed {seed})");
     }
-    world.reads_checked
+    Exercised { reads_checked: world.reads_checked, counters: *world.drive.data.ftl.counters() }
 }
 
 #[test]
 fn every_read_sees_current_data_whatever_reclaim_does() {
     for seed in 0..6 {
-        assert!(exercise(seed, config(true, 0, u32::MAX, true)) > 5_000);
+        assert!(exercise(seed, config(true, 0, u32::MAX, true)).reads_checked > 5_000);
     }
 }
 
@@ -169,5 +176,27 @@ fn padding_a_small_mapping_cache_and_a_single_level_cache_change_nothing_of_it()
         exercise(seed, config(false, 0, u32::MAX, true));
         exercise(seed, config(true, 0, 1, true));
         exercise(seed, config(true, 2, 1, false));
+    }
+}
+
+#[test]
+fn wear_levelling_moves_data_in_time_and_loses_none() {
+    let policies = [
+        WearLeveling::OldBlockProtection { threshold: 1, protection: 4 },
+        WearLeveling::Progressive { percent: 0 },
+        WearLeveling::DualPool { threshold: 0 },
+        WearLeveling::HotColdSwap { threshold: 2 },
+    ];
+    for (wear_leveling, seed) in policies.into_iter().zip(20..) {
+        for frontiers in [Frontiers::Separate, Frontiers::Shared] {
+            for allocation in [Allocation::Fifo, Allocation::WearFocusing] {
+                let separate = frontiers == Frontiers::Separate;
+                let slc = if separate && allocation == Allocation::Fifo { 2 } else { 0 };
+                let mut config = config(!separate || slc > 0, slc, 1, true);
+                config.ftl = FtlConfig { wear_leveling, frontiers, allocation, endurance: Some(50), ..config.ftl };
+                let Exercised { counters, .. } = exercise(seed, config);
+                assert!(counters.leveled_slots > 0, "{wear_leveling:?}, {frontiers:?}: {counters:?}");
+            }
+        }
     }
 }

@@ -154,7 +154,11 @@ impl Band {
         opened.copy_from_slice(&bytes[8..16]);
         Header {
             used: bytes[0] != 0,
-            stream: if bytes[1] == Stream::Moved as u8 { Stream::Moved } else { Stream::Host },
+            stream: match bytes[1] {
+                stream if stream == Stream::Moved as u8 => Stream::Moved,
+                stream if stream == Stream::Leveled as u8 => Stream::Leveled,
+                _ => Stream::Host,
+            },
             single_level: bytes[2] != 0,
             erases: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             opened: u64::from_le_bytes(opened),

@@ -36,6 +36,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
             coalesce,
             slc_superblocks: slc,
             stamps: true,
+            ..FtlConfig::default()
         },
         cores: 2,
         core_clock: Hertz::new(1_000_000_000),

@@ -41,7 +41,7 @@ pub(super) fn put_contents(bytes: &mut Vec<u8>, drives: &[Vec<SuperblockContents
         for SuperblockContents { erases, used } in superblocks {
             number(bytes, u64::from(*erases) << 1 | u64::from(used.is_some()));
             let Some(used) = used else { continue };
-            number(bytes, u64::from(used.stream == Stream::Moved) << 1 | u64::from(used.single_level));
+            number(bytes, (used.stream as u64) << 1 | u64::from(used.single_level));
             number(bytes, used.opened);
             number(bytes, used.written.into());
             number(bytes, used.valid.len() as u64);
@@ -75,7 +75,7 @@ fn take_superblock(bytes: &mut &[u8]) -> Option<SuperblockContents> {
         Some((next, take_u32(bytes)?))
     });
     let valid = valid.collect::<Option<_>>()?;
-    let stream = if flags & 2 == 0 { Stream::Host } else { Stream::Moved };
+    let stream = [Stream::Host, Stream::Moved, Stream::Leveled].get((flags >> 1) as usize).copied()?;
     Some(SuperblockContents {
         erases,
         used: Some(UsedSuperblock { stream, single_level: flags & 1 == 1, opened, written, valid }),
@@ -99,15 +99,15 @@ mod tests {
         #[test]
         fn contents_come_back(
             drives in prop::collection::vec(prop::collection::vec(
-                (any::<u32>(), any::<Option<(bool, bool, u64, u32)>>(), prop::collection::btree_map(0_u32..5000, any::<u32>(), 0..20)),
+                (any::<u32>(), any::<Option<(u8, bool, u64, u32)>>(), prop::collection::btree_map(0_u32..5000, any::<u32>(), 0..20)),
                 0..5,
             ), 0..4),
         ) {
             let contents: Vec<Vec<_>> = drives.into_iter().map(|superblocks| {
                 superblocks.into_iter().map(|(erases, used, valid)| SuperblockContents {
                     erases: erases >> 1,
-                    used: used.map(|(moved, single_level, opened, written)| UsedSuperblock {
-                        stream: if moved { Stream::Moved } else { Stream::Host },
+                    used: used.map(|(stream, single_level, opened, written)| UsedSuperblock {
+                        stream: [Stream::Host, Stream::Moved, Stream::Leveled][usize::from(stream % 3)],
                         single_level,
                         opened,
                         written,

@@ -246,7 +246,7 @@ impl LiveJbof {
             erases_mean: sum as f64 / count.max(1) as f64,
             erases_max: most,
             host_slots: ftl.host_slots,
-            programmed_slots: ftl.host_slots + ftl.moved_slots + ftl.padded_slots,
+            programmed_slots: ftl.programmed_slots(),
             raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
             read_retries: data.nand.counters().read_retries,
         }

@@ -220,7 +220,7 @@ impl Jbof {
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
             misses: cache.misses,
             host_slots: ftl.host_slots,
-            programmed_slots: ftl.host_slots + ftl.moved_slots + ftl.padded_slots,
+            programmed_slots: ftl.programmed_slots(),
             redirected: self.lending.redirected[number],
         }
     }

@@ -1,0 +1,119 @@
+//! Remapping: a logical slot takes over the data of another without a copy.
+//!
+//! The copy on flash still names the old owner. Until it is erased the new one stands in a protected log: 8 bytes an
+//! entry, physical slot and logical slot. What moved by reclaim names its owner again. A full log refuses: the
+//! caller moves the data instead, or reclaims. Source: [P] cvss §3.2.
+
+use crate::config::FtlConfig;
+use crate::ftl::Ftl;
+use crate::recovered::{RecoveryError, SuperblockContents};
+use flashyard_flash::{Geometry, Layout, Slot};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Why a slot cannot be remapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemapError {
+    /// A logical slot that the drive does not export.
+    #[error("logical slot {logical} of {slots}")]
+    Range {
+        /// Which one.
+        logical: u32,
+        /// Slots exported.
+        slots: u32,
+    },
+    /// The source holds no data.
+    #[error("logical slot {source_slot} holds nothing to remap")]
+    Unmapped {
+        /// Which one.
+        source_slot: u32,
+    },
+    /// The protected log has no free entry.
+    #[error("the protected log is full: {entries} entries")]
+    Full {
+        /// Its capacity.
+        entries: u32,
+    },
+}
+
+/// Owners of slots whose copy on flash names another, by physical slot.
+pub(crate) struct RemapLog {
+    entries: BTreeMap<u32, u32>,
+    capacity: u32,
+}
+
+impl RemapLog {
+    pub(crate) fn new(capacity: u32) -> Self {
+        Self { entries: BTreeMap::new(), capacity }
+    }
+
+    fn has_room_for(&self, slot: Slot) -> bool {
+        (self.entries.len() as u64) < u64::from(self.capacity) || self.entries.contains_key(&slot.get())
+    }
+
+    /// Drops the entries of a superblock that has been erased.
+    pub(crate) fn forget(&mut self, layout: &Layout, superblock: u32) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let first = layout.slot(superblock, 0).get();
+        while let Some((&slot, _)) = self.entries.range(first..first + layout.slots_per_superblock).next() {
+            self.entries.remove(&slot);
+        }
+    }
+}
+
+impl Ftl {
+    /// Gives the data of logical slot `source` to `destination`, whose own data is given up; `source` holds nothing
+    /// afterwards. Takes an entry of the protected log unless the data was remapped before.
+    ///
+    /// Errors: slots that are not exported, a source without data, a full log; nothing has changed then.
+    pub fn remap(&mut self, destination: u32, source: u32) -> Result<(), RemapError> {
+        let slots = self.config.logical_slots;
+        if let Some(logical) = [destination, source].into_iter().find(|logical| *logical >= slots) {
+            return Err(RemapError::Range { logical, slots });
+        }
+        let slot = self.lookup(source);
+        if slot.is_some() && !self.log.has_room_for(slot) {
+            return Err(RemapError::Full { entries: self.log.capacity });
+        }
+        let unmapped = RemapError::Unmapped { source_slot: source };
+        let slot = self.hand_over(destination, source).ok_or(unmapped)?;
+        if destination != source {
+            self.log.entries.insert(slot.get(), destination);
+        }
+        Ok(())
+    }
+
+    /// The protected log: physical slots and the logical slots that their data belongs to, in order of the first.
+    /// Entries of data that was overwritten since stay until their superblock is erased.
+    pub fn remap_log(&self) -> impl ExactSizeIterator<Item = (Slot, u32)> + '_ {
+        self.log.entries.iter().map(|(&slot, &logical)| (Slot::new(slot), logical))
+    }
+
+    /// [`Ftl::recovered`] from contents that name the logical slots of the copies on flash, and from the protected
+    /// log that says which of them have another owner.
+    ///
+    /// Errors: those of [`Ftl::recovered`].
+    pub fn recovered_with_log(
+        geometry: &Geometry,
+        config: FtlConfig,
+        contents: &[SuperblockContents],
+        log: impl IntoIterator<Item = (Slot, u32)>,
+    ) -> Result<Self, RecoveryError> {
+        let entries: BTreeMap<u32, u32> = log.into_iter().map(|(slot, logical)| (slot.get(), logical)).collect();
+        let mut contents = Cow::Borrowed(contents);
+        if !entries.is_empty() {
+            let layout = Layout::new(geometry);
+            for (superblock, contents) in (0..layout.superblocks).zip(contents.to_mut()) {
+                for (index, logical) in contents.used.iter_mut().flat_map(|used| &mut used.valid) {
+                    let slot = superblock * layout.slots_per_superblock + *index;
+                    *logical = entries.get(&slot).copied().unwrap_or(*logical);
+                }
+            }
+        }
+        let mut ftl = Self::recovered(geometry, config, &contents)?;
+        ftl.log.entries = entries;
+        Ok(ftl)
+    }
+}

@@ -1,0 +1,199 @@
+//! Wear levelling: which superblock's data goes where, and the sequence of the moves.
+//!
+//! A policy looks at the drive after an erase and may ask for a move: the data of a closed superblock goes to an
+//! erased one, and then, for a swap, the data of a second superblock to the first. Moves are carried out by reclaim
+//! like any victim, only that their data goes to the superblock named. It is opened when the move is planned, so
+//! that nobody else takes it; and it leaves the list of erased ones in the moment in which another has entered
+//! it, so that no room is taken that was promised to the host.
+
+mod dual_pool;
+mod hot_cold_swap;
+mod old_block_protection;
+mod progressive;
+
+use crate::blocks::State;
+use crate::config::WearLeveling;
+use crate::ftl::{DieRow, Ftl, Stream};
+use dual_pool::DualPool;
+use hot_cold_swap::HotColdSwap;
+use old_block_protection::OldBlockProtection;
+use progressive::Progressive;
+
+/// A policy and what it remembers.
+pub(crate) enum Wear {
+    HotColdSwap(HotColdSwap),
+    OldBlockProtection(OldBlockProtection),
+    DualPool(DualPool),
+    Progressive(Progressive),
+}
+
+/// What a policy asks for.
+pub(crate) struct Exchange {
+    /// Whose data moves first.
+    source: u32,
+    /// Where to: an erased superblock; `None` for the one that is next for moved data.
+    destination: Option<u32>,
+    /// Whose data then moves to the source.
+    then: Option<u32>,
+}
+
+/// A move that is planned or under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leveling {
+    /// Whose data goes to the frontier of [`Stream::Leveled`].
+    source: u32,
+    /// Whose data then goes to `source`.
+    then: Option<u32>,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Planned,
+    Emptying,
+    Erasing,
+}
+
+impl Ftl {
+    /// Changes the wear levelling, which begins with the erases there are; a move under way is finished.
+    /// Without an endurance, [`WearLeveling::Progressive`] does nothing.
+    pub fn set_wear_leveling(&mut self, policy: WearLeveling) {
+        let for_early = self.kept_erased - self.config.kept_erased();
+        self.config.wear_leveling = policy;
+        self.kept_erased = self.config.kept_erased() + for_early;
+        self.blocks.order_in_use(policy != WearLeveling::None);
+        let blocks = &self.blocks;
+        let wear = match policy {
+            WearLeveling::None => None,
+            WearLeveling::HotColdSwap { threshold } => Some(Wear::HotColdSwap(HotColdSwap::new(threshold))),
+            WearLeveling::OldBlockProtection { threshold, protection } => {
+                Some(Wear::OldBlockProtection(OldBlockProtection::new(threshold, protection, blocks)))
+            }
+            WearLeveling::DualPool { threshold } => {
+                let (seed, host_slots) = (self.config.seed, self.counters.host_slots);
+                Some(Wear::DualPool(DualPool::new(threshold, seed, blocks, host_slots)))
+            }
+            WearLeveling::Progressive { percent } => {
+                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance));
+                self.config.endurance.map(of)
+            }
+        };
+        self.wear = wear.map(Box::new);
+    }
+
+    /// Whether a move waits for reclaim to begin with it.
+    #[inline]
+    pub(crate) fn leveling_planned(&self) -> bool {
+        self.leveling.is_some_and(|leveling| leveling.step == Step::Planned)
+    }
+
+    /// Plans to move the data of `source` to `destination`, which is erased and was taken from the list of erased
+    /// superblocks, and then that of `then` to `source`.
+    fn plan(&mut self, source: u32, destination: u32, then: Option<u32>) {
+        let frontier = self.open_superblock(destination, false);
+        self.frontiers[Stream::Leveled as usize] = Some(frontier);
+        self.leveling = Some(Leveling { source, then, step: Step::Planned });
+    }
+
+    /// The superblock that is to be emptied for a planned move. A move whose source has meanwhile become a victim, or
+    /// is not on flash, is given up.
+    pub(crate) fn start_leveling(&mut self) -> Option<u32> {
+        let leveling = self.leveling.as_mut().filter(|leveling| leveling.step == Step::Planned)?;
+        let source = &self.blocks.all[leveling.source as usize];
+        if source.state == State::Closed && source.unprogrammed.is_none() {
+            leveling.step = Step::Emptying;
+            self.counters.leveled_superblocks += 1;
+            return Some(leveling.source);
+        }
+        self.leveling = None;
+        self.close_leveled();
+        None
+    }
+
+    /// Ends the frontier of a move: pads its last die row, which is returned, and leaves the rest unwritten.
+    pub(crate) fn close_leveled(&mut self) -> Option<DieRow> {
+        if let Some(leveling) = &mut self.leveling {
+            leveling.step = Step::Erasing;
+        }
+        let lane = Stream::Leveled as usize;
+        let opened = self.frontiers[lane]?;
+        if opened.next == 0 {
+            self.frontiers[lane] = None;
+            self.blocks.all[opened.superblock as usize].unprogrammed = None;
+            self.blocks.make_ready(opened.superblock);
+            return None;
+        }
+        let row = self.pad(Stream::Leveled, self.layout.slots_per_die_row);
+        // The last row may have filled the superblock.
+        let Some(frontier) = self.frontiers[lane].take() else { return row };
+        for index in frontier.next..frontier.limit {
+            self.blocks.pad(self.layout.slot(frontier.superblock, index));
+        }
+        let written = frontier.next / self.layout.slots_per_die_row;
+        let superblock = &mut self.blocks.all[frontier.superblock as usize];
+        superblock.unprogrammed = superblock.unprogrammed.take().and_then(|rows| rows.cut(written));
+        self.blocks.close(frontier.superblock, self.birthday());
+        row
+    }
+
+    /// Called after every erase, when the superblock is ready again or retired.
+    #[inline]
+    pub(crate) fn level_after_erase(&mut self, superblock: u32) {
+        if self.wear.is_some() || self.leveling.is_some() {
+            self.go_on_leveling(superblock);
+        }
+    }
+
+    fn go_on_leveling(&mut self, superblock: u32) {
+        if let Some(Wear::DualPool(pools)) = self.wear.as_deref_mut() {
+            pools.note_erase(superblock, &self.blocks);
+        }
+        let mut by_reclaim = true;
+        if let Some(leveling) = self.leveling {
+            if leveling.step != Step::Erasing || leveling.source != superblock {
+                return;
+            }
+            self.leveling = None;
+            by_reclaim = false;
+            // A retired superblock takes nothing.
+            if let Some(next) = leveling.then
+                && self.blocks.take_erased(superblock)
+            {
+                return self.plan(next, superblock, None);
+            }
+        }
+        let ready = self.blocks.all[superblock as usize].state == State::Erased;
+        let Some(exchange) = self.choose_exchange(superblock, by_reclaim, ready) else { return };
+        let destination = match exchange.destination {
+            Some(destination) => self.blocks.take_erased(destination).then_some(destination),
+            // One has just come in.
+            None => self.blocks.erased.pop(true, self.degraded),
+        };
+        if let Some(destination) = destination {
+            self.plan(exchange.source, destination, exchange.then);
+        }
+    }
+
+    /// What the policy asks for after the erase of `superblock` by reclaim, or by a move; `ready` unless it is retired.
+    fn choose_exchange(&mut self, superblock: u32, by_reclaim: bool, ready: bool) -> Option<Exchange> {
+        let blocks = &self.blocks;
+        match self.wear.as_deref_mut()? {
+            _ if !ready => None,
+            Wear::DualPool(pools) => pools.choose(blocks, self.counters.host_slots),
+            _ if !by_reclaim => None,
+            Wear::HotColdSwap(policy) => policy.choose(blocks),
+            Wear::OldBlockProtection(policy) => policy.choose(superblock, blocks),
+            Wear::Progressive(policy) => policy.choose(superblock, blocks),
+        }
+    }
+
+    /// Checks the invariants of wear levelling. For tests.
+    pub(crate) fn check_wear(&self) {
+        if let Some(in_use) = &self.blocks.in_use {
+            let closed = self.blocks.all.iter().filter(|superblock| superblock.state == State::Closed).count();
+            assert_eq!(in_use.len(), closed, "the index by erases and the states differ");
+            let current = |&(erases, number): &(u32, u32)| self.blocks.all[number as usize].erases == erases;
+            assert!(in_use.iter().all(current), "the index by erases is out of date");
+        }
+    }
+}

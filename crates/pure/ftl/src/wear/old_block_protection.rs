@@ -1,0 +1,37 @@
+//! Old block protection.
+//!
+//! After reclaim has erased superblock b:
+//! 1. c is the least erased superblock in use.
+//! 2. If b is more than `threshold` erases ahead of c, and was not levelled during the last `protection` erases of
+//!    the drive, the data of c goes to b and c is erased: b rests under data that seldom changes.
+//!
+//! Source: [P] wear-leveling §3.3, with the trigger of [C].
+
+use super::Exchange;
+use crate::blocks::Blocks;
+
+pub(crate) struct OldBlockProtection {
+    threshold: u32,
+    protection: u64,
+    /// Erases of the drive when each superblock was levelled last.
+    leveled_at: Vec<u64>,
+}
+
+impl OldBlockProtection {
+    pub(crate) fn new(threshold: u32, protection: u64, blocks: &Blocks) -> Self {
+        Self { threshold, protection, leveled_at: vec![0; blocks.all.len()] }
+    }
+
+    pub(crate) fn choose(&mut self, erased: u32, blocks: &Blocks) -> Option<Exchange> {
+        let coldest = blocks.least_erased_in_use()?;
+        let ahead = blocks.erases(erased).saturating_sub(blocks.erases(coldest));
+        let leveled_at = &mut self.leveled_at[erased as usize];
+        let rested = blocks.erases_total.saturating_sub(*leveled_at);
+        if ahead <= self.threshold || rested <= self.protection {
+            return None;
+        }
+        // The erase of the coldest one counts already.
+        *leveled_at = blocks.erases_total + 1;
+        Some(Exchange { source: coldest, destination: Some(erased), then: None })
+    }
+}
