@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Run what a published system's results need and put ours beside theirs
     Reproduce(ReproduceOptions),
+    /// Age a drive without timing: to its death, or by so many writes of the whole drive
+    Age(AgeOptions),
     /// Look for lost data: run a world under faults at every point, and shrink what fails
     Faults(FaultsOptions),
     /// Serve the drives of a scenario under the wall clock, with real bytes
@@ -72,11 +74,11 @@ pub(crate) struct RunOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
-    /// Published system: xbof
+    /// Published system: xbof, wear-leveling or ff-ssd
     pub(crate) system: String,
     /// Numbers to reproduce, by id; all without it
     pub(crate) ids: Vec<String>,
-    /// Write comparison.json to this directory
+    /// Write comparison.json to this directory; runs of whole lives are kept there, and not repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON instead of a table
@@ -85,6 +87,33 @@ pub(crate) struct ReproduceOptions {
     /// Runs at once; all cores without it. Results do not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgeOptions {
+    /// Scenario file (TOML); its drive, workload and [life] count
+    pub(crate) scenario: PathBuf,
+    /// Override a key, for example --set life.wear_leveling=pwl(50)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of all random streams, in place of the scenario's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write the whole drive so many times, or until it is dead
+    #[arg(long, value_name = "N", value_parser = drive_writes, required_unless_present = "to_death")]
+    pub(crate) drive_writes: Option<f64>,
+    /// Go on until the drive is dead
+    #[arg(long, conflicts_with = "drive_writes")]
+    pub(crate) to_death: bool,
+    /// Simulate only one part in so many of the time and predict the wear of the others: 1.5, or a whole number
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) fast_forward: Option<f64>,
+    /// Predict as far as write amplification is steady, so many periods at most
+    #[arg(long, value_name = "PERIODS", conflicts_with = "fast_forward")]
+    pub(crate) adaptive: Option<u32>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -192,6 +221,14 @@ pub(crate) struct LoadOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of drive writes: above zero, at most a million.
+fn drive_writes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 && number <= 1e6 => Ok(number),
+        _ => Err("give a number above 0, at most 1000000".to_owned()),
+    }
 }
 
 /// A length of time on the wall.

@@ -3,11 +3,13 @@
 //! Exit status: 0 done, 1 a reproduced number is outside its tolerance, a fault lost data or a replay differs, 2 bad input,
 //! 130 interrupted.
 
+mod age;
 mod arguments;
 mod control;
 mod faults;
 mod files;
 mod fronts;
+mod kept;
 mod load;
 mod out;
 mod output;
@@ -55,6 +57,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
     match arguments.command {
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
+        Command::Age(options) => age::age(&options),
         Command::Faults(options) => faults::faults(&options),
         Command::Serve(options) => serve::serve(&options),
         Command::Replay(options) => serve::replay_journal(&options),

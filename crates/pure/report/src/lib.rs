@@ -8,8 +8,10 @@ mod detail;
 mod expectation;
 mod explorer;
 mod fio_json;
+mod forward;
 mod html;
 mod lending;
+mod lifetime;
 mod live;
 mod pareto;
 mod schema;
@@ -23,8 +25,10 @@ pub use detail::{
 pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict, agreement};
 pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
+pub use forward::{ForwardRecord, ForwardTry, WearFit, forward_table};
 pub use html::{HtmlError, html_page};
 pub use lending::lending_table;
+pub use lifetime::{LifeRecord, LifeSample, life_table, lives_table};
 pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
     RAW_BIT_ERROR_RATE_MAX, Snapshot,

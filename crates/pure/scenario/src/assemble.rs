@@ -17,7 +17,7 @@ use flashyard_systems::xbof::{
     BalanceRule, DELAY_MAX, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights,
 };
 use flashyard_units::{Hertz, SimSpan, Watts};
-use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, table2};
+use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
 
 /// Makes the seed of warming another one than that of the run.
 const WARMING_SEED: u64 = 0x5741_524D;
@@ -361,11 +361,15 @@ pub(crate) fn describe(scenario: &Scenario, capacity_bytes: u64) -> String {
     }
     match &workload.table2 {
         Some(name) => format!("synthetic, with the published means of {name}; {looping}"),
-        None => format!("synthetic pattern; {looping}"),
+        None => match &workload.surrogate {
+            Some(name) => format!("synthetic, with the published characteristics of {name}; {looping}"),
+            None => format!("synthetic pattern; {looping}"),
+        },
     }
 }
 
-fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
+/// What a generator is to make on a drive of `capacity_bytes`.
+pub(crate) fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
     let span_bytes = workload.span.map_or(capacity_bytes, |size| size.0.get());
     if span_bytes > capacity_bytes || span_bytes == 0 {
         return Err(value(
@@ -373,16 +377,23 @@ fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec
             format!("{span_bytes} bytes of a drive of {capacity_bytes}, give 1 to that"),
         ));
     }
-    let mut spec = match (&workload.table2, workload.pattern) {
-        (Some(name), _) => table2::workload(name, span_bytes).ok_or_else(|| {
+    let mut spec = match (&workload.table2, &workload.surrogate, workload.pattern) {
+        (Some(name), ..) => table2::workload(name, span_bytes).ok_or_else(|| {
             let names: Vec<&str> = table2::names().collect();
             value("workload.table2", format!("there is no workload {name:?}, give one of {}", names.join(", ")))
         })?,
-        (None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
-        (None, None) => {
+        (None, Some(name), _) => {
+            let characteristics = surrogates::characteristics(name).ok_or_else(|| {
+                let names: Vec<&str> = surrogates::TRACES.iter().map(|row| row.name).collect();
+                value("workload.surrogate", format!("there is no trace {name:?}, give one of {}", names.join(", ")))
+            })?;
+            characteristics.workload(span_bytes)
+        }
+        (None, None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
+        (None, None, None) => {
             return Err(value(
                 "workload",
-                "give fio, trace, traces, table2 or pattern (sequential, uniform, zipf, hot-cold)".into(),
+                "give fio, trace, traces, table2, surrogate or pattern (sequential, uniform, zipf, hot-cold)".into(),
             ));
         }
     };

@@ -53,6 +53,9 @@ pub enum ScenarioError {
     /// The world could not be built or run.
     #[error(transparent)]
     World(#[from] flashyard_systems::jbof::JbofError),
+    /// The life of a drive could not be lived.
+    #[error(transparent)]
+    Life(#[from] flashyard_systems::lifetime::LifeError),
 }
 
 /// Sections that may name a profile, and the directory it is in.

@@ -2,6 +2,7 @@
 //! JSON Schema and the resolved copy in every result.
 
 use crate::explore::ExploreSection;
+use crate::life::LifeSection;
 use crate::live::ServeSection;
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
@@ -48,6 +49,9 @@ pub struct Scenario {
     /// How long to run.
     #[serde(default)]
     pub run: RunSection,
+    /// How a drive ages.
+    #[serde(default)]
+    pub life: LifeSection,
     /// How the box serves.
     #[serde(default)]
     pub serve: ServeSection,
@@ -361,6 +365,8 @@ pub struct WorkloadSection {
     pub speed: Option<f64>,
     /// Name of a workload of the published Table 2, generated.
     pub table2: Option<String>,
+    /// Name of a trace of the wear-levelling study, generated from its characteristics.
+    pub surrogate: Option<String>,
     /// Pattern: sequential, uniform, zipf or hot-cold.
     pub pattern: Option<PatternName>,
     /// Pattern: request size.

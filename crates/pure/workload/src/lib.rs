@@ -1,7 +1,8 @@
 //! Where requests come from: synthetic generators and the replay of trace records.
 //!
 //! What it models: mixes of reads and writes, sizes, addresses and arrivals; job files of fio ([`fio`]); the fourteen workloads of a
-//! published table by their means ([`table2`], labelled synthetic); replay with folding, speed, repetition
+//! published table by their means ([`table2`], labelled synthetic), the eleven traces of a lifetime study by their
+//! characteristics ([`surrogates`], likewise); replay with folding, speed, repetition
 //! and a choice of volumes.
 //! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
 //! size, place and arrival, in this order; [`Replay`] takes the next record of its trace and fits it to the
@@ -23,6 +24,7 @@ mod scaling;
 mod shuffle;
 mod sizes;
 mod source;
+pub mod surrogates;
 mod synthetic;
 pub mod table2;
 mod zipf;

@@ -2,19 +2,26 @@
 //!
 //! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
 //! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
-//! Numbers by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
+//! The studies of whole lives, `wear` and `forward`, are made the same way; their runs have names, so that what is finished
+//! can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
 //! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
 
 mod closed;
 mod evidence;
+mod forward;
 mod loads;
 mod micro;
 mod number;
 mod replay;
 mod runs;
+mod resumable;
 mod sharing;
+mod wear;
 
+pub use forward::ForwardStudy;
+pub use resumable::{Reproduction, ReproductionError, reproduction};
 pub use runs::{LenderLoad, Run};
+pub use wear::WearStudy;
 
 use crate::parse::{ScenarioError, resolve};
 use crate::schema::Scenario;
@@ -22,6 +29,7 @@ use crate::{Files, assemble};
 use flashyard_report::{Comparison, Expectations};
 use flashyard_systems::jbof::JbofFigures;
 use number::Number;
+use resumable::{check_ids, chosen, read_record, runs_of};
 
 /// Figures of one finished run.
 pub type Finished = (Run, JbofFigures);
@@ -56,12 +64,7 @@ impl Study {
         let text = include_str!("../../../../../scenarios/xbof/scenario.toml");
         let base = resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario;
         let expectations = Expectations::parse(include_str!("../../../../../scenarios/xbof/expected.toml"))?;
-        for id in ids {
-            if !expectations.expectation.iter().any(|expectation| expectation.id == *id) {
-                let known: Vec<&str> = expectations.expectation.iter().map(|entry| entry.id.as_str()).collect();
-                return Err(StudyError::Unknown(id.clone(), known.join(", ")));
-            }
-        }
+        check_ids(&expectations, ids)?;
         let prices = assemble::prices(&base.prices);
         let mut numbers = closed::numbers(prices, base.jbof.kept());
         numbers.extend(micro::numbers());
@@ -70,21 +73,9 @@ impl Study {
         Ok(Self { base, expectations, numbers, wanted: ids.to_vec() })
     }
 
-    fn wants(&self, id: &str) -> bool {
-        self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == id)
-    }
-
     /// The runs that the wanted numbers need, each once.
     pub fn runs(&self) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
-        for number in self.numbers.iter().filter(|number| self.wants(&number.id)) {
-            for run in &number.runs {
-                if !runs.contains(run) {
-                    runs.push(*run);
-                }
-            }
-        }
-        runs
+        runs_of(&self.numbers, &self.wanted)
     }
 
     /// Carries out one run.
@@ -106,14 +97,9 @@ impl Study {
 
     /// Puts every wanted number beside ours.
     pub fn compare(&self, finished: &[Finished]) -> Vec<Comparison> {
-        let wanted = self.expectations.expectation.iter().filter(|expectation| self.wants(&expectation.id));
-        wanted
-            .map(|expectation| {
-                let number = self.numbers.iter().find(|number| number.id == expectation.id);
-                let measured = number.and_then(|number| number.value_of(finished));
-                Comparison::new(expectation, measured, "")
-            })
-            .collect()
+        chosen(&self.expectations, &self.wanted, |id| {
+            self.numbers.iter().find(|number| number.id == id)?.value_of(finished)
+        })
     }
 }
 

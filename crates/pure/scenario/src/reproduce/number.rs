@@ -1,39 +1,50 @@
 //! One published number: the runs it needs, and what it is made of.
 
-use super::{Finished, Run};
+use super::Run;
 use flashyard_systems::jbof::JbofFigures;
 
 /// Makes the number of the figures of its runs, in their order.
-type Value = Box<dyn Fn(&[&JbofFigures]) -> f64 + Send + Sync>;
+type Value<F> = Box<dyn Fn(&[&F]) -> f64 + Send + Sync>;
 
-/// A number that can be measured.
-pub(super) struct Number {
+/// A number that can be measured from figures `F` of runs `R`.
+pub(super) struct Number<R = Run, F = JbofFigures> {
     /// Its name among the expectations.
     pub(super) id: String,
     /// Runs that it is made of; none for closed forms.
-    pub(super) runs: Vec<Run>,
-    value: Value,
+    pub(super) runs: Vec<R>,
+    value: Value<F>,
 }
 
 impl Number {
-    /// The number `id`, made by `value` of the figures of `runs`.
+    /// The number `id` of the XBOF study, made by `value` of the figures of `runs`.
     pub(super) fn new(
         id: impl Into<String>,
         runs: impl Into<Vec<Run>>,
         value: impl Fn(&[&JbofFigures]) -> f64 + Send + Sync + 'static,
     ) -> Self {
-        Self { id: id.into(), runs: runs.into(), value: Box::new(value) }
+        Self::of(id, runs, value)
     }
 
     /// A number that is arithmetic.
     pub(super) fn closed(id: &str, value: f64) -> Self {
-        Self::new(id, [], move |_| value)
+        Self::of(id, [], move |_| value)
+    }
+}
+
+impl<R: PartialEq, F> Number<R, F> {
+    /// The number `id`, made by `value` of the figures of `runs`, in any study.
+    pub(super) fn of(
+        id: impl Into<String>,
+        runs: impl Into<Vec<R>>,
+        value: impl Fn(&[&F]) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        Self { id: id.into(), runs: runs.into(), value: Box::new(value) }
     }
 
     /// The number; `None` while a run is missing.
-    pub(super) fn value_of(&self, finished: &[Finished]) -> Option<f64> {
-        let find = |run: &Run| finished.iter().find(|entry| entry.0 == *run).map(|entry| &entry.1);
-        let figures: Option<Vec<&JbofFigures>> = self.runs.iter().map(find).collect();
+    pub(super) fn value_of(&self, finished: &[(R, F)]) -> Option<f64> {
+        let find = |run: &R| finished.iter().find(|entry| entry.0 == *run).map(|entry| &entry.1);
+        let figures: Option<Vec<&F>> = self.runs.iter().map(find).collect();
         figures.map(|figures| (self.value)(&figures))
     }
 }

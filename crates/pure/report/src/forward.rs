@@ -1,0 +1,74 @@
+//! Fast-forward ageing beside full simulation.
+
+use crate::table::{right, table};
+use comfy_table::Cell;
+use serde::{Deserialize, Serialize};
+
+/// One life in full, and in fast-forward in several ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForwardRecord {
+    /// Which life.
+    pub name: String,
+    /// Periods of the full simulation.
+    pub periods: u32,
+    /// The ways.
+    pub tries: Vec<ForwardTry>,
+    /// Skew-normal fits to the erase counts of the full simulation, from time to time.
+    pub fits: Vec<WearFit>,
+}
+
+/// One way to age fast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForwardTry {
+    /// Model.
+    pub prediction: String,
+    /// Acceleration factor.
+    pub factor: f64,
+    /// Periods that passed.
+    pub periods: u32,
+    /// Periods that were simulated.
+    pub simulated: u32,
+    /// One minus the mean relative error of the blocks' erase counts, a share.
+    pub accuracy: f64,
+    /// Mean erase count by that of the full simulation.
+    pub mean_ratio: f64,
+}
+
+/// A skew-normal distribution fitted to erase counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WearFit {
+    /// Mean erase count.
+    pub mean: f64,
+    /// Standard deviation.
+    pub deviation: f64,
+    /// Shape.
+    pub shape: f64,
+    /// Probability of a distance as great as found (Kolmogorov-Smirnov).
+    pub p_value: f64,
+}
+
+impl ForwardRecord {
+    /// What a model gave at a factor.
+    pub fn of(&self, prediction: &str, factor: f64) -> Option<&ForwardTry> {
+        self.tries.iter().find(|one| one.prediction == prediction && one.factor == factor)
+    }
+}
+
+/// One row a way of ageing.
+pub fn forward_table(records: &[ForwardRecord]) -> String {
+    let mut table = table(&["life", "model", "factor", "periods", "simulated", "accuracy\n%", "mean by\nthat of full"]);
+    for record in records {
+        for one in &record.tries {
+            table.add_row(vec![
+                Cell::new(&record.name),
+                Cell::new(&one.prediction),
+                right(format!("{}", one.factor)),
+                right(format!("{} of {}", one.periods, record.periods)),
+                right(one.simulated.to_string()),
+                right(format!("{:.1}", 100.0 * one.accuracy)),
+                right(format!("{:.3}", one.mean_ratio)),
+            ]);
+        }
+    }
+    table.to_string()
+}

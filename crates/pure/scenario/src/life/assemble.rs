@@ -1,0 +1,187 @@
+//! Builds a life and lives it.
+
+use super::names;
+use super::record::record;
+use crate::Files;
+use crate::assemble::{self, value};
+use crate::parse::ScenarioError;
+use crate::schema::Scenario;
+use crate::traces;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_ftl::VictimTies;
+use flashyard_report::LifeRecord;
+use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction};
+use flashyard_systems::jbof::Source;
+use flashyard_systems::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, fast_forward};
+
+/// Defaults of the study. Source: [P] sheet wear-leveling §4, but for the last two, which are [A].
+const ENDURANCE: u32 = 500;
+const RANDOM_FILLS: u32 = 3;
+const SAMPLE_DRIVE_WRITES: f64 = 5.0;
+const PERIOD_DRIVE_WRITES: f64 = 0.5;
+
+/// How far a drive is to be aged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LifeStop {
+    /// Drive writes at most; to its death without.
+    pub drive_writes: Option<f64>,
+    /// Factor of fast-forward ageing; full simulation without.
+    pub acceleration: Option<f64>,
+    /// Longest jump in periods of fast-forward ageing that follows write amplification.
+    pub adaptive: Option<u32>,
+}
+
+/// The parameters of the scenario's drive and its life.
+///
+/// Errors: a key outside its range, named.
+pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
+    let section = &scenario.life;
+    let drive = assemble::drive(&scenario.drive)?;
+    let endurance = section.endurance.unwrap_or(ENDURANCE);
+    let mut ftl = drive.ftl;
+    ftl.endurance = Some(endurance);
+    ftl.retire_at = section.retire.unwrap_or(true).then_some(endurance);
+    ftl.wear_leveling = names::leveling(section.wear_leveling.as_deref().unwrap_or("none"))?;
+    ftl.allocation = names::allocation(section.allocation.as_deref().unwrap_or("fifo"))?;
+    ftl.frontiers = names::frontiers(section.frontiers.as_deref().unwrap_or("shared"))?;
+    // Source: [C] sheet wear-leveling §9.
+    ftl.ties = VictimTies::OldestFirst;
+    ftl.seed = scenario.seed;
+    let slots_of = |key, size: Option<crate::quantity::Size>| -> Result<Option<u64>, ScenarioError> {
+        match size.map(|size| size.0.get() / u64::from(SLOT_BYTES)) {
+            Some(0) => Err(value(key, format!("less than a slot of {SLOT_BYTES} bytes, give more"))),
+            slots => Ok(slots),
+        }
+    };
+    let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
+    let capacity = match (section.capacity.as_deref().unwrap_or("fixed"), bound) {
+        ("fixed", None) => Capacity::Fixed,
+        ("variable", None) => Capacity::Variable,
+        ("variable", Some(slots)) => Capacity::Bounded { slots },
+        ("fixed", Some(_)) => {
+            let message = "a fixed capacity relocates nothing, give capacity = \"variable\" or leave the bound out";
+            return Err(value("life.relocation_bound", message.to_owned()));
+        }
+        (other, _) => return Err(value("life.capacity", format!("there is no {other:?}, give fixed or variable"))),
+    };
+    let extent_slots = slots_of("life.extent", section.extent)?.map(|slots| slots.min(u64::from(u32::MAX)) as u32);
+    let capacity_bytes = u64::from(ftl.logical_slots) * u64::from(SLOT_BYTES);
+    let footprint_slots = if traces::are_given(&scenario.workload) {
+        ftl.logical_slots
+    } else {
+        let span = assemble::spec(&scenario.workload, capacity_bytes)?.span_bytes;
+        // At most the drive, whose slots are a u32.
+        (span / u64::from(SLOT_BYTES)) as u32
+    };
+    let sample = positive("life.sample_drive_writes", section.sample_drive_writes, SAMPLE_DRIVE_WRITES)?;
+    Ok(LifeConfig {
+        geometry: drive.nand.geometry,
+        ftl,
+        capacity,
+        random_fills: section.random_fills.unwrap_or(RANDOM_FILLS),
+        extent_slots,
+        footprint_slots,
+        sample_slots: (sample * f64::from(ftl.logical_slots)) as u64,
+        seed: scenario.seed,
+    })
+}
+
+/// What the drive is asked for.
+pub(crate) fn source(scenario: &Scenario, config: &LifeConfig, files: &'static dyn Files) -> Result<Source, ScenarioError> {
+    let mut alone = scenario.clone();
+    alone.jbof.busy_drives = 1;
+    let capacity_bytes = u64::from(config.ftl.logical_slots) * u64::from(SLOT_BYTES);
+    let mut sources = assemble::sources(&alone, capacity_bytes, files)?;
+    sources.pop().ok_or_else(|| value("workload", "a life needs a workload".to_owned()))
+}
+
+/// Lives the scenario's life to `drive_writes` or to death; `None` when the observer stopped it.
+pub(crate) fn live(
+    name: &str,
+    scenario: &Scenario,
+    drive_writes: Option<f64>,
+    files: &'static dyn Files,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<LifeRecord>, ScenarioError> {
+    let config = config(scenario)?;
+    let source = source(scenario, &config, files)?;
+    let mut life = Life::new(config, source)?;
+    let step = u64::from(life.drive_slots()).div_ceil(4);
+    let end = drive_writes.map_or(u64::MAX, |writes| (writes * f64::from(life.drive_slots())) as u64);
+    while life.death().is_none() && life.host_slots() < end {
+        life.live_until((life.host_slots() + step).min(end))?;
+        if !observer(progress(&life, end)) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(record(name, &life.figures())))
+}
+
+/// Ages the scenario's drive as a person asks for it.
+///
+/// Errors: a wrong key, a workload that ends; `None` when the observer stopped it.
+pub fn age(
+    scenario: &Scenario,
+    stop: LifeStop,
+    files: &'static dyn Files,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<LifeRecord>, ScenarioError> {
+    let Some(acceleration) = acceleration(stop)? else {
+        return live(&scenario.name, scenario, stop.drive_writes, files, observer);
+    };
+    let config = config(scenario)?;
+    let source = source(scenario, &config, files)?;
+    let endurance = config.ftl.retire_at;
+    let mut life = Life::new(config, source)?;
+    let drive = f64::from(life.drive_slots());
+    let period = positive("life.period_drive_writes", scenario.life.period_drive_writes, PERIOD_DRIVE_WRITES)?;
+    let end = stop.drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
+    let plan = ForwardPlan {
+        config: ForwardConfig { prediction: prediction(scenario)?, acceleration, endurance },
+        period_slots: ((period * drive) as u64).max(1),
+        periods: stop.drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32),
+    };
+    let mut stopped = false;
+    fast_forward(&mut life, plan, &[], &mut |life, _| {
+        stopped = !observer(progress(life, end));
+        !stopped
+    })?;
+    Ok((!stopped).then(|| record(&scenario.name, &life.figures())))
+}
+
+fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {
+    match (stop.acceleration, stop.adaptive) {
+        (None, None) => Ok(None),
+        (None, Some(0)) => Err(value("adaptive", "a jump of 0 periods is none, give at least 1".to_owned())),
+        (None, Some(ahead_max)) => Ok(Some(Acceleration::Adaptive { ahead_max })),
+        (Some(factor), _) => Acceleration::by_factor(factor).map(Some).ok_or_else(|| {
+            value("acceleration", format!("there is no factor {factor}, give 1.5 or a whole number from 1 to 1000"))
+        }),
+    }
+}
+
+fn prediction(scenario: &Scenario) -> Result<Prediction, ScenarioError> {
+    let name = scenario.life.prediction.as_deref().unwrap_or("two-point");
+    Prediction::by_name(name).ok_or_else(|| {
+        let known = Prediction::ALL.map(Prediction::name).join(", ");
+        value("life.prediction", format!("there is no {name:?}, give one of {known}"))
+    })
+}
+
+fn positive(key: &'static str, given: Option<f64>, default: f64) -> Result<f64, ScenarioError> {
+    match given.unwrap_or(default) {
+        number if number > 0.0 && number <= 1e6 => Ok(number),
+        number => Err(value(key, format!("{number} is out of range, give above 0 to 1000000"))),
+    }
+}
+
+/// How much of the way is gone: of the writes asked for, or of the erases that the drive is made for.
+fn progress(life: &Life, end: u64) -> f64 {
+    let written = life.host_slots() as f64 / end as f64;
+    let worn = life.ftl().config().retire_at.map_or(0.0, |limit| {
+        let superblocks = f64::from(life.ftl().layout().superblocks);
+        let erases: f64 = life.ftl().erase_counts().map(f64::from).sum();
+        erases / (superblocks * f64::from(limit))
+    });
+    written.max(worn).min(1.0)
+}

@@ -1,0 +1,11 @@
+//! From a scenario to the life of its drive and back to a record.
+
+mod assemble;
+mod names;
+mod record;
+mod section;
+
+pub(crate) use assemble::{config, live, source};
+pub(crate) use names::leveling_name;
+pub use assemble::{LifeStop, age};
+pub use section::LifeSection;

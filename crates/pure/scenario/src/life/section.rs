@@ -1,0 +1,35 @@
+//! The `[life]` section of a scenario.
+
+use crate::quantity::Size;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How the drive ages. Absent keys keep the defaults of the wear-levelling study.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LifeSection {
+    /// Erases that a superblock is made for; 500 without it.
+    pub endurance: Option<u32>,
+    /// Whether superblocks are retired at that many erases; they are without it.
+    pub retire: Option<bool>,
+    /// Wear leveling: none, hot-cold-swap(TH), obp(TH,PT), dp(TH) or pwl(PERCENT).
+    pub wear_leveling: Option<String>,
+    /// Which erased superblock is opened next: fifo, youngest-first, oldest-first or wear-focusing.
+    pub allocation: Option<String>,
+    /// Whether host data and moved data share superblocks: shared or separate.
+    pub frontiers: Option<String>,
+    /// End of life: fixed or variable.
+    pub capacity: Option<String>,
+    /// The capacity shrinks with every superblock retired, and the file system relocates at most so much.
+    pub relocation_bound: Option<Size>,
+    /// The file system keeps the data in extents of this size all over the drive.
+    pub extent: Option<Size>,
+    /// Random writes of the whole drive before the workload; 3 without it.
+    pub random_fills: Option<u32>,
+    /// Drive writes between two rows of the table; 5 without it.
+    pub sample_drive_writes: Option<f64>,
+    /// Drive writes of an observation period of fast-forward ageing; 0.5 without it.
+    pub period_drive_writes: Option<f64>,
+    /// Model of fast-forward ageing: two-point, grouped, devs or cml.
+    pub prediction: Option<String>,
+}

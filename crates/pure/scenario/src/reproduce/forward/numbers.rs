@@ -1,0 +1,90 @@
+//! Accuracies, in percent.
+
+use super::ForwardNumber;
+use super::runs::{ForwardRun, Platform};
+use crate::reproduce::number::Number;
+use flashyard_report::ForwardRecord;
+use flashyard_workload::surrogates::TRACES;
+
+use Platform::{Hundred, NoLeveling, Threshold, UntilFailure};
+
+pub(super) fn numbers() -> Vec<ForwardNumber> {
+    let mut numbers = vec![
+        number("best-accuracy", all(UntilFailure), |records| most(&of(records, "two-point", 1.5))),
+        number("speed-up", all(UntilFailure), |records| {
+            let tries = records.iter().filter_map(|record| record.of("two-point", 2.0));
+            let (periods, simulated) = tries.fold((0, 0), |sum, one| (sum.0 + one.periods, sum.1 + one.simulated));
+            f64::from(periods) / f64::from(simulated)
+        }),
+        number("ff-1.5-mean", all(UntilFailure), |records| mean(&of(records, "two-point", 1.5))),
+        number("ff-1.5-least", all(UntilFailure), |records| least(&of(records, "two-point", 1.5))),
+        number("ff-2-least", all(UntilFailure), |records| least(&of(records, "two-point", 2.0))),
+        number("grouped-1.5-mean", all(UntilFailure), |records| mean(&of(records, "grouped", 1.5))),
+        number("devs-least", all(UntilFailure), |records| least(&of(records, "devs", 1.5))),
+        number("devs-most", all(UntilFailure), |records| most(&of(records, "devs", 1.5))),
+        number("cml-least", all(UntilFailure), |records| least(&of(records, "cml", 1.5))),
+        number("cml-most", all(UntilFailure), |records| most(&of(records, "cml", 1.5))),
+    ];
+    for prediction in ["two-point", "devs", "cml"] {
+        let id = format!("ycsb-{prediction}");
+        numbers.push(number(&id, [run(UntilFailure, "YCSB-A")], move |records| of(records, prediction, 1.5)[0]));
+        let id = format!("threshold-{prediction}-mean");
+        numbers.push(number(&id, all(Threshold), move |records| mean(&of(records, prediction, 2.0))));
+    }
+    numbers.push(number("threshold-two-point-least", all(Threshold), |records| least(&of(records, "two-point", 2.0))));
+    for name in ["DTRS", "WBS"] {
+        let id = format!("no-leveling-{}", name.to_lowercase());
+        numbers.push(number(&id, [run(NoLeveling, name)], |records| {
+            of(records, "two-point", 2.0)[0] - of(records, "devs", 2.0)[0]
+        }));
+    }
+    for name in ["LM-TBE", "MSN-BEFS"] {
+        for factor in [1.5, 2.0, 3.0, 4.0] {
+            let id = format!("sweep-{}-{factor}", name.to_lowercase());
+            numbers.push(number(&id, [run(Hundred, name)], move |records| of(records, "two-point", factor)[0]));
+        }
+    }
+    numbers.push(number("factor-2-holds", ["LM-TBE", "MSN-BEFS"].map(|name| run(Hundred, name)), |records| {
+        let loss = |from, to| mean(&of(records, "two-point", from)) - mean(&of(records, "two-point", to));
+        f64::from(u8::from(least(&of(records, "two-point", 2.0)) >= 90.0 && loss(2.0, 4.0) > loss(1.5, 2.0)))
+    }));
+    numbers.push(number("skew-normal-p", [run(NoLeveling, "WBS")], |records| {
+        records[0].fits.iter().map(|fit| fit.p_value).fold(0.0, f64::max)
+    }));
+    numbers
+}
+
+fn number(
+    id: &str,
+    runs: impl Into<Vec<ForwardRun>>,
+    value: impl Fn(&[&ForwardRecord]) -> f64 + Send + Sync + 'static,
+) -> ForwardNumber {
+    Number::of(id, runs, value)
+}
+
+fn run(platform: Platform, name: &str) -> ForwardRun {
+    let trace = TRACES.iter().position(|row| row.name == name).expect("the study knows its traces");
+    ForwardRun { platform, trace }
+}
+
+fn all(platform: Platform) -> Vec<ForwardRun> {
+    (0..TRACES.len()).map(|trace| ForwardRun { platform, trace }).collect()
+}
+
+/// Accuracies of one way under every trace, in percent.
+fn of(records: &[&ForwardRecord], prediction: &str, factor: f64) -> Vec<f64> {
+    let accuracy = |record: &&ForwardRecord| record.of(prediction, factor).map_or(f64::NAN, |one| 100.0 * one.accuracy);
+    records.iter().map(accuracy).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}

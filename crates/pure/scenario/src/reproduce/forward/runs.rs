@@ -1,0 +1,178 @@
+//! The comparisons of the study and how each is set up.
+
+use crate::Files;
+use crate::life::{config, source};
+use crate::parse::ScenarioError;
+use crate::schema::{Scenario, WorkloadSection};
+use flashyard_report::{ForwardRecord, ForwardTry, WearFit};
+use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy};
+use flashyard_systems::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
+use flashyard_workload::surrogates::TRACES;
+
+/// What the drive is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Platform {
+    /// PWL(50), 500 erases, until failure. Source: [P] sheet ff-ssd §4.
+    UntilFailure,
+    /// The same for 100 periods, the length of the factor sweep. Source: [P] sheet §7, rows 7 and 8.
+    Hundred,
+    /// No wear leveling, no retirement, 600 periods. Source: [P] sheet §7, row 5.
+    NoLeveling,
+    /// Wear leveling by a threshold, 100,000 erases, 600 periods. Source: [P] sheet §4, row 4.
+    Threshold,
+}
+
+/// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
+const LONG: u32 = 600;
+
+/// Drive writes of a period there. [A] the source has a pass of the trace, which for a trace with a footprint of some
+/// GiB in 256 is a small part of a drive write.
+const SHORT_PERIOD: f64 = 0.1;
+
+/// Threshold of the wear leveling of the second platform, in erases. [A] the source says "threshold on uneven factor".
+const THRESHOLD: u32 = 10;
+
+/// One comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ForwardRun {
+    /// Drive.
+    pub(super) platform: Platform,
+    /// Trace, by its place in the table.
+    pub(super) trace: usize,
+}
+
+/// A way to age fast: a model, and ten times its factor.
+pub(super) type Way = (Prediction, u32);
+
+impl ForwardRun {
+    /// The comparison in words.
+    pub(super) fn name(&self) -> String {
+        let platform = match self.platform {
+            Platform::UntilFailure => "until failure",
+            Platform::Hundred => "100 periods",
+            Platform::NoLeveling => "600 periods without leveling",
+            Platform::Threshold => "600 periods threshold",
+        };
+        format!("{} {platform}", TRACES[self.trace].name)
+    }
+
+    /// The ways to age fast that are compared.
+    fn ways(&self) -> Vec<Way> {
+        use Prediction::{Cml, Devs, Grouped, TwoPoint};
+        match self.platform {
+            Platform::UntilFailure => {
+                vec![(TwoPoint, 15), (TwoPoint, 20), (Grouped, 15), (Devs, 15), (Cml, 15)]
+            }
+            Platform::Hundred => [15, 20, 30, 40].map(|factor| (TwoPoint, factor)).to_vec(),
+            Platform::NoLeveling | Platform::Threshold => vec![(TwoPoint, 20), (Devs, 20), (Cml, 20)],
+        }
+    }
+
+    fn scenario(&self, base: &Scenario) -> Scenario {
+        let mut scenario = base.clone();
+        let trace = Some(TRACES[self.trace].name.to_owned());
+        scenario.workload = WorkloadSection { depth: Some(1), surrogate: trace, ..WorkloadSection::default() };
+        let life = &mut scenario.life;
+        match self.platform {
+            Platform::UntilFailure | Platform::Hundred => {}
+            Platform::NoLeveling => {
+                life.wear_leveling = None;
+                life.retire = Some(false);
+                life.period_drive_writes = Some(SHORT_PERIOD);
+            }
+            Platform::Threshold => {
+                life.wear_leveling = Some(format!("hot-cold-swap({THRESHOLD})"));
+                life.retire = Some(false);
+                life.period_drive_writes = Some(SHORT_PERIOD);
+            }
+        }
+        scenario
+    }
+
+    /// Lives every life of the comparison; `None` when the observer stopped it.
+    pub(super) fn carry_out(
+        &self,
+        base: &Scenario,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<ForwardRecord>, ScenarioError> {
+        let scenario = self.scenario(base);
+        let ways = self.ways();
+        let total = 1.0 + ways.iter().map(|&(_, factor)| 10.0 / f64::from(factor)).sum::<f64>();
+        let mut done = 0.0;
+        let periods = match self.platform {
+            Platform::UntilFailure => u32::MAX,
+            Platform::Hundred => 100,
+            Platform::NoLeveling | Platform::Threshold => LONG,
+        };
+        let mut fits = Vec::new();
+        let mut age = |prediction, factor: u32, periods: u32, expected: u32| -> Result<Option<Forwarded>, ScenarioError> {
+            let part = 10.0 / f64::from(factor);
+            let mut go_on = true;
+            let full = factor == 10;
+            let forwarded = forward(&scenario, files, prediction, factor, periods, &mut |life, period| {
+                if full {
+                    note_fit(&mut fits, life);
+                }
+                let share = f64::from(period) / f64::from(expected.max(1));
+                go_on = observer((done + part * share.min(1.0)) / total);
+                go_on
+            })?;
+            done += part;
+            Ok(go_on.then_some(forwarded))
+        };
+        // A drive of 500 erases lasts some 200 periods; only the progress bar hangs on it.
+        let Some(real) = age(Prediction::TwoPoint, 10, periods, periods.min(200))? else { return Ok(None) };
+        let mut tries = Vec::new();
+        for (prediction, factor) in ways {
+            let Some(forwarded) = age(prediction, factor, real.periods, real.periods)? else { return Ok(None) };
+            let mean = |counts: &[u32]| counts.iter().copied().map(f64::from).sum::<f64>() / counts.len() as f64;
+            tries.push(ForwardTry {
+                prediction: prediction.name().to_owned(),
+                factor: f64::from(factor) / 10.0,
+                periods: forwarded.periods,
+                simulated: forwarded.simulated,
+                accuracy: accuracy(&forwarded.erase_counts, &real.erase_counts).unwrap_or(f64::NAN),
+                mean_ratio: mean(&forwarded.erase_counts) / mean(&real.erase_counts),
+            });
+        }
+        Ok(Some(ForwardRecord { name: self.name(), periods: real.periods, tries, fits }))
+    }
+}
+
+fn forward(
+    scenario: &Scenario,
+    files: &'static dyn Files,
+    prediction: Prediction,
+    factor: u32,
+    periods: u32,
+    observer: &mut dyn FnMut(&Life, u32) -> bool,
+) -> Result<Forwarded, ScenarioError> {
+    let config = config(scenario)?;
+    let source = source(scenario, &config, files)?;
+    let endurance = config.ftl.retire_at;
+    let mut life = Life::new(config, source)?;
+    let drive_writes = scenario.life.period_drive_writes.unwrap_or(0.5);
+    let acceleration = Acceleration::by_factor(f64::from(factor) / 10.0).expect("the study has factors of the source");
+    let plan = ForwardPlan {
+        config: ForwardConfig { prediction, acceleration, endurance },
+        period_slots: (drive_writes * f64::from(life.drive_slots())) as u64,
+        periods,
+    };
+    Ok(fast_forward(&mut life, plan, &[], observer)?)
+}
+
+/// Fits the distribution of wear each time its mean has grown by ten erases.
+fn note_fit(fits: &mut Vec<WearFit>, life: &Life) {
+    let counts = life.erase_counts();
+    if let Some(fit) = SkewNormal::fit(&counts)
+        && fits.last().is_none_or(|last| fit.mean >= last.mean + 10.0)
+    {
+        fits.push(WearFit {
+            mean: fit.mean,
+            deviation: fit.deviation,
+            shape: fit.distribution.shape,
+            p_value: fit.p_value,
+        });
+    }
+}

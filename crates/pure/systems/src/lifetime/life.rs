@@ -1,0 +1,288 @@
+//! One drive and its workload.
+
+use super::config::{Capacity, LifeConfig, LifeError};
+use super::placement::Placement;
+use super::sample::{EndOfLife, LifeFigures, Sample};
+use flashyard_blk::Operation;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_ftl::{Ftl, FtlConfig, FtlCounters, WearLeveling};
+use flashyard_kernel::Rng;
+use flashyard_nand::CountingMedium;
+use flashyard_workload::RequestSource;
+
+/// Requests without a write among them after which a workload counts as one that does not write. [A] above the reads
+/// between two writes of any recorded trace
+const IDLE_MAX: u32 = 1 << 26;
+
+/// A drive at work.
+pub struct Life {
+    config: LifeConfig,
+    ftl: Ftl,
+    medium: CountingMedium,
+    source: Box<dyn RequestSource>,
+    placement: Placement,
+    /// Logical slots that the workload wrote, a bit each, while the capacity may become variable.
+    written: Vec<u64>,
+    /// Superblocks that may be retired before the first is missing.
+    spare: u32,
+    /// Retired superblocks that the capacity has been reduced for.
+    reduced: u32,
+    logical_slots: u32,
+    relocated_slots: u64,
+    /// Slots passed over in jumps.
+    skipped_slots: u64,
+    /// Counters after preconditioning.
+    born: FtlCounters,
+    samples: Vec<Sample>,
+    death: Option<EndOfLife>,
+    batch: Vec<u32>,
+}
+
+impl Life {
+    /// A drive that is preconditioned and ready for `source`.
+    ///
+    /// Errors: a configuration that does not fit together, a drive that does not survive preconditioning.
+    pub fn new(config: LifeConfig, source: Box<dyn RequestSource>) -> Result<Self, LifeError> {
+        let logical = config.ftl.logical_slots;
+        let footprint = config.footprint_slots;
+        if footprint == 0 || footprint > logical {
+            return Err(LifeError::Footprint { footprint, logical });
+        }
+        let filling = FtlConfig { filled_slots: logical, wear_leveling: WearLeveling::None, ..config.ftl };
+        let mut ftl = Ftl::new(&config.geometry, filling)?;
+        let mut medium = CountingMedium::default();
+        precondition(&mut ftl, &mut medium, &config)?;
+        ftl.set_wear_leveling(config.ftl.wear_leveling);
+        let mut placement = match config.extent_slots {
+            Some(extent) => {
+                Placement::extents(footprint, logical, extent, &mut Rng::named(config.seed, "life.placement"))
+            }
+            None => Placement::contiguous(),
+        };
+        if matches!(config.capacity, Capacity::Bounded { .. }) {
+            placement.track(footprint, logical);
+        }
+        let written = match config.capacity {
+            Capacity::Variable => vec![0; (logical as usize).div_ceil(64)],
+            _ => Vec::new(),
+        };
+        let layout = ftl.layout();
+        let spare = layout.superblocks - logical.div_ceil(layout.slots_per_superblock);
+        Ok(Self {
+            born: *ftl.counters(),
+            ftl,
+            medium,
+            source,
+            placement,
+            written,
+            spare,
+            reduced: 0,
+            logical_slots: logical,
+            relocated_slots: 0,
+            skipped_slots: 0,
+            samples: Vec::new(),
+            death: None,
+            batch: Vec::new(),
+            config,
+        })
+    }
+
+    /// Host slots written since preconditioning, those passed over included.
+    pub fn host_slots(&self) -> u64 {
+        self.ftl.counters().host_slots - self.born.host_slots + self.skipped_slots
+    }
+
+    /// Slots of one drive write: what was exported when new.
+    pub fn drive_slots(&self) -> u32 {
+        self.config.ftl.logical_slots
+    }
+
+    /// Why the drive is dead; `None` while it is not.
+    pub fn death(&self) -> Option<EndOfLife> {
+        self.death
+    }
+
+    /// What the layer did since preconditioning.
+    pub fn counters(&self) -> FtlCounters {
+        self.ftl.counters().since(&self.born)
+    }
+
+    /// Erase counts of all superblocks.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.ftl.erase_counts().collect()
+    }
+
+    /// The drive's translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// Lives on until the host has written `host_slots`, or until death.
+    ///
+    /// Errors: a workload that ends, or that leaves its footprint.
+    pub fn live_until(&mut self, host_slots: u64) -> Result<(), LifeError> {
+        let mut idle = 0;
+        while self.death.is_none() && self.host_slots() < host_slots {
+            let Some(record) = self.source.next_request()? else { return Err(LifeError::Ended) };
+            let request = record.request;
+            if request.operation != Operation::Write || request.len_bytes == 0 {
+                idle += 1;
+                if idle == IDLE_MAX {
+                    return Err(LifeError::Ended);
+                }
+                continue;
+            }
+            idle = 0;
+            let first = request.offset_bytes / u64::from(SLOT_BYTES);
+            let end = (request.offset_bytes + u64::from(request.len_bytes)).div_ceil(u64::from(SLOT_BYTES));
+            if end > u64::from(self.config.footprint_slots) {
+                return Err(LifeError::Beyond { slot: end - 1, footprint: self.config.footprint_slots });
+            }
+            // Below the footprint, which is a u32.
+            self.write(first as u32, end as u32);
+            self.wear_out();
+            self.take_sample();
+        }
+        Ok(())
+    }
+
+    /// Jumps over `host_slots`: every superblock gets its erase count, the data stays where it is.
+    pub fn project(&mut self, counts: &[u32], host_slots: u64) {
+        self.ftl.project_erase_counts(counts);
+        self.skipped_slots += host_slots;
+        self.wear_out();
+        self.take_sample();
+    }
+
+    /// What is known of the life so far.
+    pub fn figures(&self) -> LifeFigures {
+        LifeFigures {
+            logical_slots: self.config.ftl.logical_slots,
+            death: self.death,
+            samples: self.samples.clone(),
+            last: self.sample(),
+            erase_counts: self.erase_counts(),
+        }
+    }
+
+    /// Writes the workload's slots `first..end`.
+    fn write(&mut self, first: u32, end: u32) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        batch.extend((first..end).map(|slot| self.placement.of(slot)));
+        if !self.written.is_empty() {
+            batch.iter().for_each(|&slot| self.written[slot as usize / 64] |= 1 << (slot % 64));
+        }
+        while self.ftl.age_writes(&batch, &mut self.medium).is_err() {
+            if !self.make_room() {
+                self.death.get_or_insert(EndOfLife::NoRoom);
+                break;
+            }
+            // Relocation may have moved them.
+            batch.clear();
+            batch.extend((first..end).map(|slot| self.placement.of(slot)));
+        }
+        self.batch = batch;
+    }
+
+    /// Takes the consequences of retired superblocks.
+    #[inline]
+    fn wear_out(&mut self) {
+        let retired = self.ftl.retired_superblocks();
+        match self.config.capacity {
+            Capacity::Fixed if retired >= self.spare => {
+                self.death.get_or_insert(EndOfLife::SpareExhausted);
+            }
+            Capacity::Variable if retired >= self.spare && !self.written.is_empty() => self.give_back(),
+            Capacity::Bounded { .. } if retired > self.reduced && self.death.is_none() => self.reduce(retired),
+            _ => {}
+        }
+    }
+
+    /// The last resort when a write finds no room. Returns whether anything changed.
+    fn make_room(&mut self) -> bool {
+        match self.config.capacity {
+            Capacity::Variable if !self.written.is_empty() => {
+                self.give_back();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Variable capacity: everything that the workload never wrote is given back.
+    fn give_back(&mut self) {
+        let written = std::mem::take(&mut self.written);
+        let mut kept = 0;
+        for logical in 0..self.logical_slots {
+            if written[logical as usize / 64] >> (logical % 64) & 1 == 1 {
+                kept += 1;
+            } else {
+                self.ftl.trim(logical);
+            }
+        }
+        self.logical_slots = kept;
+    }
+
+    /// Bounded relocation: one superblock less is exported for each one retired.
+    fn reduce(&mut self, retired: u32) {
+        let Capacity::Bounded { slots: bound } = self.config.capacity else { return };
+        let step = (retired - self.reduced) * self.ftl.layout().slots_per_superblock;
+        self.reduced = retired;
+        let limit = self.logical_slots.saturating_sub(step);
+        let mut moves = Vec::new();
+        let fits = self.placement.vacate(limit, |from, to| moves.push((from, to)));
+        self.relocated_slots += moves.len() as u64;
+        if !fits || self.relocated_slots > bound {
+            self.death = Some(EndOfLife::RelocationBound);
+            return;
+        }
+        // The new places hold data that nobody needs; what is relocated overwrites it.
+        let to: Vec<u32> = moves.iter().map(|&(_, to)| to).collect();
+        for logical in limit..self.logical_slots {
+            self.ftl.trim(logical);
+        }
+        self.logical_slots = limit;
+        if self.ftl.age_writes(&to, &mut self.medium).is_err() {
+            self.death = Some(EndOfLife::NoRoom);
+        }
+    }
+
+    #[inline]
+    fn take_sample(&mut self) {
+        let every = self.config.sample_slots;
+        if every > 0 && self.host_slots() >= (self.samples.len() as u64 + 1) * every {
+            let sample = self.sample();
+            // A jump may pass several moments.
+            while (self.samples.len() as u64 + 1) * every <= sample.host_slots {
+                self.samples.push(sample);
+            }
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        Sample {
+            host_slots: self.host_slots(),
+            retired: self.ftl.retired_superblocks(),
+            logical_slots: self.logical_slots,
+            relocated_slots: self.relocated_slots,
+            ..Sample::new(&self.counters(), self.erase_counts().into_iter())
+        }
+    }
+}
+
+/// Writes random slots all over the drive, which is filled already.
+fn precondition(ftl: &mut Ftl, medium: &mut CountingMedium, config: &LifeConfig) -> Result<(), LifeError> {
+    const BATCH: usize = 64;
+    let mut rng = Rng::named(config.seed, "life.preconditioning");
+    let logical = u64::from(config.ftl.logical_slots);
+    let mut left = logical * u64::from(config.random_fills);
+    let mut batch = [0; BATCH];
+    while left > 0 {
+        let count = left.min(BATCH as u64) as usize;
+        batch[..count].iter_mut().for_each(|slot| *slot = rng.below(logical) as u32);
+        ftl.age_writes(&batch[..count], medium).map_err(|_| LifeError::StillBorn)?;
+        left -= count as u64;
+    }
+    Ok(())
+}

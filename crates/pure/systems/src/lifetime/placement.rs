@@ -1,0 +1,101 @@
+//! Where the file system keeps the workload's data, and what it must relocate when the capacity shrinks.
+
+use flashyard_kernel::Rng;
+
+/// A slot that holds none of the workload's data.
+const FREE: u32 = u32::MAX;
+
+/// The workload's slots and the drive's. Nothing is stored while the two are the same.
+pub(super) struct Placement {
+    /// The drive's slot of each slot of the workload.
+    place: Vec<u32>,
+    /// The workload's slot in each slot of the drive, or `FREE`; kept while the capacity may shrink.
+    owner: Vec<u32>,
+    /// Below this every slot is taken: where the search for room goes on.
+    full_below: usize,
+}
+
+impl Placement {
+    /// Data in one piece from slot 0.
+    pub(super) fn contiguous() -> Self {
+        Self { place: Vec::new(), owner: Vec::new(), full_below: 0 }
+    }
+
+    /// Data in extents of `extent` slots at random multiples of that. \[A\] sheet wear-leveling §9
+    pub(super) fn extents(footprint: u32, logical: u32, extent: u32, rng: &mut Rng) -> Self {
+        let extent = extent.clamp(1, logical);
+        let mut starts: Vec<u32> = (0..logical / extent).collect();
+        for index in (1..starts.len()).rev() {
+            starts.swap(index, rng.below(index as u64 + 1) as usize);
+        }
+        let mut place: Vec<u32> = starts.iter().flat_map(|&start| start * extent..(start + 1) * extent).collect();
+        // What is left of the drive behind its last whole extent.
+        place.extend(logical / extent * extent..logical);
+        place.truncate(footprint as usize);
+        Self { place, owner: Vec::new(), full_below: 0 }
+    }
+
+    /// The drive's slot of the workload's slot.
+    #[inline]
+    pub(super) fn of(&self, slot: u32) -> u32 {
+        if self.place.is_empty() { slot } else { self.place[slot as usize] }
+    }
+
+    /// Prepares for relocation on a drive of `logical` slots.
+    pub(super) fn track(&mut self, footprint: u32, logical: u32) {
+        if self.place.is_empty() {
+            self.place = (0..footprint).collect();
+        }
+        self.owner = vec![FREE; logical as usize];
+        for (slot, &place) in self.place.iter().enumerate() {
+            self.owner[place as usize] = slot as u32;
+        }
+    }
+
+    /// Empties the drive from `limit` up: `moved` hears of every slot of the workload's data there, and of its new
+    /// place, the lowest free one. Returns `false` when there is none: the data does not fit.
+    pub(super) fn vacate(&mut self, limit: u32, mut moved: impl FnMut(u32, u32)) -> bool {
+        for from in limit as usize..self.owner.len() {
+            let slot = self.owner[from];
+            if slot == FREE {
+                continue;
+            }
+            let free = (self.full_below..limit as usize).find(|&place| self.owner[place] == FREE);
+            let Some(to) = free else { return false };
+            self.full_below = to + 1;
+            self.owner[to] = slot;
+            self.owner[from] = FREE;
+            self.place[slot as usize] = to as u32;
+            moved(from as u32, to as u32);
+        }
+        self.owner.truncate(limit as usize);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn extents_are_a_permutation_of_whole_pieces() {
+        let placement = Placement::extents(90, 100, 8, &mut Rng::named(1, "test"));
+        let places: BTreeSet<u32> = (0..90).map(|slot| placement.of(slot)).collect();
+        assert_eq!(places.len(), 90);
+        assert!(places.iter().all(|&place| place < 100));
+        assert!((0..80).all(|slot| placement.of(slot) % 8 == slot % 8));
+    }
+
+    #[test]
+    fn what_lies_above_the_limit_moves_to_the_lowest_free_slots() {
+        let mut placement = Placement::extents(10, 40, 10, &mut Rng::named(3, "test"));
+        placement.track(10, 40);
+        let start = placement.of(0);
+        let mut moves = Vec::new();
+        assert!(placement.vacate(start + 4, |from, to| moves.push((from, to))));
+        assert_eq!(moves.len(), 6, "from {start}");
+        assert!((0..10).all(|slot| placement.of(slot) < start + 4));
+        assert!(!placement.vacate(9, |_, _| {}), "ten slots do not fit nine");
+    }
+}
