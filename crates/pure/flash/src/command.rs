@@ -56,8 +56,15 @@ pub struct FlashCommand {
     pub page: PageKind,
     /// Whom the die serves first.
     pub priority: Priority,
+    /// Erases of the superblock so far, 65,535 for more; zero where wear does not matter.
+    pub erases: u16,
+    /// Host page reads of the superblock since its last erase, as far as they are counted.
+    pub reads: u32,
     /// Bytes over the channel bus.
     pub bus_bytes: u32,
     /// The issuer's own number, handed back on completion.
     pub tag: u64,
 }
+
+// A command is copied into every queue that it waits in.
+const _: () = assert!(size_of::<FlashCommand>() == 24);

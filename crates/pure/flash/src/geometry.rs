@@ -112,6 +112,11 @@ impl Geometry {
         self.channels * self.dies_per_channel
     }
 
+    /// Blocks of a superblock: one of every plane.
+    pub const fn blocks_per_superblock(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+
     /// Physical pages of the drive.
     pub const fn pages(&self) -> u64 {
         self.dies() as u64 * self.planes_per_die as u64 * self.blocks_per_plane as u64 * self.pages_per_block as u64

@@ -109,6 +109,8 @@ impl Ftl {
             planes: self.planes(),
             page: PageKind::Lsb,
             priority: Priority::Background,
+            erases: 0,
+            reads: 0,
             bus_bytes: 0,
             tag,
         }

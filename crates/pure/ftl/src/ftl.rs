@@ -329,6 +329,8 @@ impl Ftl {
             planes: self.planes,
             page: row.page,
             priority,
+            erases: 0,
+            reads: 0,
             bus_bytes: self.page_bytes * u32::from(self.planes),
             tag,
         }
@@ -347,6 +349,8 @@ impl Ftl {
             planes: pages as u8,
             page,
             priority,
+            erases: u16::try_from(self.blocks.erases(superblock)).unwrap_or(u16::MAX),
+            reads: self.reads_of(superblock),
             bus_bytes: pages * self.page_bytes,
             tag,
         }

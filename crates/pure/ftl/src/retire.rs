@@ -80,12 +80,18 @@ impl Ftl {
     /// Counts a host read of the data at `slot`, for scores and disturbance.
     #[inline]
     pub fn count_read(&mut self, slot: Slot) {
+        self.count_reads(slot, 1);
+    }
+
+    /// Counts host reads of so many pages of the superblock of `slot`.
+    #[inline]
+    pub fn count_reads(&mut self, slot: Slot, pages: u32) {
         if self.reads.is_empty() {
             self.reads = vec![0; self.layout.superblocks as usize];
         }
         let (superblock, _) = self.layout.split(slot);
         let reads = &mut self.reads[superblock as usize];
-        *reads = reads.saturating_add(1);
+        *reads = reads.saturating_add(pages);
     }
 
     /// Host reads of a superblock that were counted since it was erased.

@@ -1,5 +1,6 @@
 //! Times, rates and currents of the flash.
 
+use crate::wear::{WearModel, WearModelError};
 use flashyard_flash::{Geometry, GeometryError, PageKind};
 use flashyard_units::{ByteRate, Picojoules, SimSpan, Watts};
 
@@ -63,6 +64,8 @@ pub struct NandConfig {
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate up to which the code corrects a page.
     pub correctable_bit_error_rate: f64,
+    /// What erases, reads and retention do to a block; `None` where only the rate above counts.
+    pub wear: Option<WearModel>,
     /// Currents for energy.
     pub currents: Currents,
 }
@@ -73,6 +76,9 @@ pub enum NandConfigError {
     /// The geometry is impossible.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
+    /// The wear of blocks cannot be.
+    #[error(transparent)]
+    Wear(#[from] WearModelError),
     /// An error rate is not a rate.
     #[error("{name} is {value}, give a rate from 0 to 0.5")]
     Rate {
@@ -95,6 +101,9 @@ impl NandConfig {
             if !(0.0..=0.5).contains(&value) {
                 return Err(NandConfigError::Rate { name, value });
             }
+        }
+        if let Some(wear) = &self.wear {
+            wear.validate()?;
         }
         Ok(())
     }

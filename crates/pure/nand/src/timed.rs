@@ -1,6 +1,7 @@
 //! The timed medium: dies and channel buses as servers with queues.
 
 use crate::intrusive::{Fifo, NIL};
+use crate::retries::RetryTable;
 use crate::{ErrorModel, NandConfig};
 use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
@@ -98,6 +99,7 @@ pub struct TimedNand {
     pub(crate) slab: Vec<Queued>,
     pub(crate) free: Vec<u32>,
     errors: ErrorModel,
+    wear: Option<RetryTable>,
     counters: MediumCounters,
     pub(crate) array_busy: SimSpan,
     pub(crate) pending: u32,
@@ -131,6 +133,7 @@ impl TimedNand {
             channels: vec![channel; config.geometry.channels as usize],
             slab: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
+            wear: config.wear.map(|model| RetryTable::new(model, config.geometry.blocks_per_superblock())),
             errors: ErrorModel::new(&config, Rng::named(seed, "nand.errors")),
             counters: MediumCounters::default(),
             array_busy: SimSpan::ZERO,
@@ -290,7 +293,10 @@ impl TimedNand {
         let command = queued.command;
         match command.kind {
             CommandKind::Read => {
-                let retries = self.errors.retries();
+                let mut retries = self.errors.retries();
+                if let Some(wear) = &mut self.wear {
+                    retries = retries.max(wear.retries(command.erases, command.reads));
+                }
                 self.counters.read_retries += u64::from(retries) * u64::from(command.planes);
                 let once = self.config.read[command.page as usize];
                 let sense = once * u64::from(1 + retries);

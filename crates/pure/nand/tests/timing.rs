@@ -22,13 +22,14 @@ fn config() -> NandConfig {
         starvation_bound: 3,
         raw_bit_error_rate: 0.0,
         correctable_bit_error_rate: 4e-3,
+        wear: None,
         currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
     }
 }
 
 fn command(kind: CommandKind, die: u16, planes: u8, page: PageKind, tag: u64) -> FlashCommand {
     let bus_bytes = if kind == CommandKind::Erase { 0 } else { 16_384 * u32::from(planes) };
-    FlashCommand { kind, die, planes, page, priority: Priority::Foreground, bus_bytes, tag }
+    FlashCommand { kind, die, planes, page, priority: Priority::Foreground, erases: 0, reads: 0, bus_bytes, tag }
 }
 
 /// Submits all commands at once and returns (tag, completion) in order of completion.

@@ -12,7 +12,9 @@ use crate::read::ReadPlan;
 use crate::reclaim::ReclaimPump;
 use flashyard_blk::Operation;
 use flashyard_flash::FlashCommand;
-use flashyard_ftl::{Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents};
+use flashyard_ftl::{
+    Appended, Ftl, MappingCache, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
+};
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
 use flashyard_stats::TimeSplit;
@@ -56,6 +58,8 @@ pub struct DataEnd {
     pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
+    /// Whether reads of superblocks matter to anybody.
+    pub(crate) counts_reads: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
     /// Flash operations to do again once there is power.
@@ -122,6 +126,7 @@ impl DataEnd {
             grace: Grace::default(),
             offsite: Offsite::default(),
             power: Power::Ready,
+            counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
             interrupted: Vec::new(),
             active: Vec::with_capacity(256),

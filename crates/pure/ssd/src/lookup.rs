@@ -86,6 +86,9 @@ impl DataEnd {
             planes: 1,
             page: PageKind::Lsb,
             priority: Priority::Foreground,
+            // Where translation pages lie is not modelled, nor is their wear.
+            erases: 0,
+            reads: 0,
             bus_bytes: self.config.translation_page_bytes,
             tag: Tag::Load(page).pack(),
         };
@@ -107,6 +110,8 @@ impl DataEnd {
             planes: 1,
             page: PageKind::Lsb,
             priority: Priority::Background,
+            erases: 0,
+            reads: 0,
             bus_bytes: self.config.nand.geometry.page_bytes,
             tag: Tag::Store.pack(),
         };

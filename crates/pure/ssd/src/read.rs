@@ -90,6 +90,9 @@ impl DataEnd {
             let ReadGroup { first, last, slots } = self.plan.groups[group];
             let tag = Tag::Read(index, slots).pack();
             let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
+            if self.counts_reads {
+                self.ftl.count_reads(first, u32::from(command.planes));
+            }
             self.issue(now, command, out);
         }
         if self.plan.at_hand > 0 {

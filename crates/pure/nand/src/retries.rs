@@ -1,0 +1,105 @@
+//! Retries of reads by the wear of their block, without a power for each read.
+//!
+//! At a given number of erases the error rate grows with reads only, so that every number of retries begins at some
+//! number of reads. These limits are reckoned once for each number of erases, when it is first met.
+
+use crate::wear::{EccStrength, ErrorRates, RetryRule, WearModel};
+
+/// No code needs more: its one bit out of 16,384 wrong ones takes 14 halvings.
+const RETRIES_MAX: usize = 14;
+
+/// Reads that are never reached.
+const NEVER: u32 = u32::MAX;
+
+/// Retries by erases and reads of a superblock.
+#[derive(Clone, Debug)]
+pub(crate) struct RetryTable {
+    model: WearModel,
+    /// Reads of a superblock are spread over so many blocks.
+    blocks: u32,
+    /// By erases: reads of the superblock from which on one, two, three retries are needed.
+    rows: Vec<[u32; RETRIES_MAX]>,
+}
+
+impl RetryTable {
+    /// An empty table for superblocks of `blocks`. The model has been validated.
+    pub(crate) fn new(model: WearModel, blocks: u32) -> Self {
+        Self { model, blocks, rows: Vec::new() }
+    }
+
+    /// Retries of a read in a superblock that has had so many erases, and so many reads since the last one.
+    #[inline]
+    pub(crate) fn retries(&mut self, erases: u16, reads: u32) -> u32 {
+        if usize::from(erases) >= self.rows.len() {
+            self.extend(erases);
+        }
+        let reads = reads.min(NEVER - 1);
+        self.rows[usize::from(erases)].iter().take_while(|&&limit| reads >= limit).count() as u32
+    }
+
+    #[cold]
+    fn extend(&mut self, erases: u16) {
+        for erases in self.rows.len() as u32..=u32::from(erases) {
+            let mut row = [NEVER; RETRIES_MAX];
+            for (retries, limit) in (1..).zip(&mut row) {
+                *limit = self.limit(erases, retries);
+            }
+            self.rows.push(row);
+        }
+    }
+
+    /// Fewest reads of the superblock that make a read need `retries`.
+    fn limit(&self, erases: u32, retries: u32) -> u32 {
+        let WearModel { rates, ecc, rule, retention_days } = self.model;
+        if self.model.retries(erases, 0) >= retries {
+            return 0;
+        }
+        if rule == RetryRule::ByErases {
+            return NEVER;
+        }
+        let (undisturbed, factor) = rates.parts(erases, retention_days);
+        // More bits than the code takes are left after one retry less.
+        let beyond = ecc.correctable_rate() * f64::from(1 << (retries - 1));
+        if factor == 0.0 || beyond >= EccStrength::RATE_MAX || rates.q == 0.0 {
+            return NEVER;
+        }
+        let ErrorRates { q, .. } = rates;
+        let of_block = libm::pow((beyond - undisturbed) / factor, 1.0 / q);
+        let reads = (of_block * f64::from(self.blocks)).floor() + 1.0;
+        if reads < f64::from(NEVER) { reads as u32 } else { NEVER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn model(rule: RetryRule, retention_days: f64, bits_per_4_kib: u32) -> WearModel {
+        let rates = ErrorRates::TLC_2018_AT_300.with_retention(300);
+        WearModel { rates, ecc: EccStrength { bits_per_4_kib }, rule, retention_days }
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_says_what_the_power_law_says(
+            erases in 0_u16..1000, reads in 0_u32..200_000, days in 0.0_f64..400.0, bits in 1_u32..200, by_erases: bool,
+        ) {
+            let rule = if by_erases { RetryRule::ByErases } else { RetryRule::Halving };
+            let model = model(rule, days, bits);
+            let mut table = RetryTable::new(model, 1);
+            let expected = model.retries(u32::from(erases), reads).min(RETRIES_MAX as u32);
+            prop_assert_eq!(table.retries(erases, reads), expected);
+        }
+    }
+
+    #[test]
+    fn reads_of_a_superblock_are_shared_by_its_blocks() {
+        let model = model(RetryRule::Halving, 0.0, 50);
+        let (mut one, mut many) = (RetryTable::new(model, 1), RetryTable::new(model, 64));
+        for reads in [0, 100, 500, 2_000, 10_000] {
+            assert_eq!(one.retries(150, reads), many.retries(150, reads * 64), "{reads} reads");
+        }
+        assert!(one.retries(150, 10_000) > one.retries(150, 0));
+    }
+}
