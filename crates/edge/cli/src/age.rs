@@ -14,15 +14,11 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
     let mut scenario = resolve(&text, &origin, &options.set, files)?.scenario;
     scenario.seed = options.seed.unwrap_or(scenario.seed);
-    let stop = LifeStop {
-        drive_writes: options.drive_writes,
-        acceleration: options.fast_forward,
-        adaptive: options.adaptive,
-    };
+    let stop =
+        LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;
-    let mut lives = parallel::run_all(1, Some(1), "life", |_, observer| {
-        flashyard_scenario::age(&scenario, stop, files, observer)
-    });
+    let mut lives =
+        parallel::run_all(1, Some(1), "life", |_, observer| flashyard_scenario::age(&scenario, stop, files, observer));
     let Some(life) = lives.pop().flatten().transpose()?.flatten() else { return Ok(Outcome::Interrupted) };
     if options.json {
         output::json(&serde_json::to_value(&life)?);

@@ -87,7 +87,11 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
 }
 
 /// What the drive is asked for.
-pub(crate) fn source(scenario: &Scenario, config: &LifeConfig, files: &'static dyn Files) -> Result<Source, ScenarioError> {
+pub(crate) fn source(
+    scenario: &Scenario,
+    config: &LifeConfig,
+    files: &'static dyn Files,
+) -> Result<Source, ScenarioError> {
     let mut alone = scenario.clone();
     alone.jbof.busy_drives = 1;
     let capacity_bytes = u64::from(config.ftl.logical_slots) * u64::from(SLOT_BYTES);

@@ -5,7 +5,7 @@ mod names;
 mod record;
 mod section;
 
+pub use assemble::{LifeStop, age};
 pub(crate) use assemble::{config, live, source};
 pub(crate) use names::leveling_name;
-pub use assemble::{LifeStop, age};
 pub use section::LifeSection;

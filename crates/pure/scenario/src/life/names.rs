@@ -14,7 +14,9 @@ pub(super) fn leveling(text: &str) -> Result<WearLeveling, ScenarioError> {
     let wrong = || value("life.wear_leveling", format!("there is no {text:?}, give {LEVELING_FORMS}"));
     let (name, rest) = text.split_once('(').unwrap_or((text, ""));
     let numbers: Vec<u32> = match rest.strip_suffix(')') {
-        Some(inside) => inside.split(',').map(|part| part.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?,
+        Some(inside) => {
+            inside.split(',').map(|part| part.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?
+        }
         None if rest.is_empty() => Vec::new(),
         None => return Err(wrong()),
     };

@@ -161,8 +161,11 @@ impl Predictor {
 /// blocks; ties go to the simpler one. The points are one period apart.
 fn chosen(points: &[Point]) -> Vec<Parabola> {
     let [first, second, third, fourth] = points else { unreachable!("DEVS chooses by four points") };
-    let candidates: [fn(f64, f64, f64) -> (f64, f64); 3] =
-        [|_, b, c| (c - b, 0.0), |a, _, c| ((c - a) / 2.0, 0.0), |a, b, c| ((3.0 * c - 4.0 * b + a) / 2.0, (c - 2.0 * b + a) / 2.0)];
+    let candidates: [fn(f64, f64, f64) -> (f64, f64); 3] = [
+        |_, b, c| (c - b, 0.0),
+        |a, _, c| ((c - a) / 2.0, 0.0),
+        |a, b, c| ((3.0 * c - 4.0 * b + a) / 2.0, (c - 2.0 * b + a) / 2.0),
+    ];
     let fit = |candidate: fn(f64, f64, f64) -> (f64, f64)| -> Vec<Parabola> {
         let counts = first.counts.iter().zip(&second.counts).zip(&third.counts);
         counts

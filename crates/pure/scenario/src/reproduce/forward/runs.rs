@@ -106,21 +106,22 @@ impl ForwardRun {
             Platform::NoLeveling | Platform::Threshold => LONG,
         };
         let mut fits = Vec::new();
-        let mut age = |prediction, factor: u32, periods: u32, expected: u32| -> Result<Option<Forwarded>, ScenarioError> {
-            let part = 10.0 / f64::from(factor);
-            let mut go_on = true;
-            let full = factor == 10;
-            let forwarded = forward(&scenario, files, prediction, factor, periods, &mut |life, period| {
-                if full {
-                    note_fit(&mut fits, life);
-                }
-                let share = f64::from(period) / f64::from(expected.max(1));
-                go_on = observer((done + part * share.min(1.0)) / total);
-                go_on
-            })?;
-            done += part;
-            Ok(go_on.then_some(forwarded))
-        };
+        let mut age =
+            |prediction, factor: u32, periods: u32, expected: u32| -> Result<Option<Forwarded>, ScenarioError> {
+                let part = 10.0 / f64::from(factor);
+                let mut go_on = true;
+                let full = factor == 10;
+                let forwarded = forward(&scenario, files, prediction, factor, periods, &mut |life, period| {
+                    if full {
+                        note_fit(&mut fits, life);
+                    }
+                    let share = f64::from(period) / f64::from(expected.max(1));
+                    go_on = observer((done + part * share.min(1.0)) / total);
+                    go_on
+                })?;
+                done += part;
+                Ok(go_on.then_some(forwarded))
+            };
         // A drive of 500 erases lasts some 200 periods; only the progress bar hangs on it.
         let Some(real) = age(Prediction::TwoPoint, 10, periods, periods.min(200))? else { return Ok(None) };
         let mut tries = Vec::new();

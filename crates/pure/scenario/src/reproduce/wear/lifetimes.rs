@@ -34,9 +34,8 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
     ];
     for (id, name) in [("vdi-worse", "VDI"), ("dtrs-worse", "DTRS")] {
         let runs = [of(name, Fixed, OBP), of(name, Fixed, DP), of(name, Fixed, NO)];
-        numbers.push(claim(id, runs, |lives| {
-            lives[..2].iter().all(|life| life.drive_writes() < lives[2].drive_writes())
-        }));
+        numbers
+            .push(claim(id, runs, |lives| lives[..2].iter().all(|life| life.drive_writes() < lives[2].drive_writes())));
     }
     let leveled = [OBP, DP, PWL];
     let pairs = |leveling| [traces(Variable, leveling), traces(Fixed, leveling)].concat();

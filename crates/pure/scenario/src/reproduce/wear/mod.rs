@@ -37,7 +37,8 @@ impl WearStudy {
     pub fn new(ids: &[String], files: &'static dyn Files) -> Result<Self, StudyError> {
         let text = include_str!("../../../../../../scenarios/wear-leveling/scenario.toml");
         let base = resolve(text, "scenarios/wear-leveling/scenario.toml", &[], files)?.scenario;
-        let expectations = Expectations::parse(include_str!("../../../../../../scenarios/wear-leveling/expected.toml"))?;
+        let expectations =
+            Expectations::parse(include_str!("../../../../../../scenarios/wear-leveling/expected.toml"))?;
         super::check_ids(&expectations, ids)?;
         let mut numbers = synthetic::numbers();
         numbers.extend(lifetimes::numbers());
@@ -52,11 +53,7 @@ impl Reproduction for WearStudy {
         self.runs.iter().map(LifeRun::name).collect()
     }
 
-    fn carry_out(
-        &self,
-        index: usize,
-        observer: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<Option<Value>, ScenarioError> {
+    fn carry_out(&self, index: usize, observer: &mut dyn FnMut(f64) -> bool) -> Result<Option<Value>, ScenarioError> {
         let life = self.runs[index].carry_out(&self.base, self.files, observer)?;
         Ok(life.map(|life| serde_json::to_value(life).expect("a record is plain data")))
     }

@@ -17,7 +17,9 @@ const ONSET: f64 = 0.5;
 pub(super) fn numbers() -> Vec<LifeNumber> {
     let skewed = |leveling| hot(90, 10, 100, leveling);
     let mut numbers = vec![
-        number("pwl-amplification-max", [skewed(PWL)], |lives| windows(lives[0], 10.0).map(|at| at.1).fold(0.0, f64::max)),
+        number("pwl-amplification-max", [skewed(PWL)], |lives| {
+            windows(lives[0], 10.0).map(|at| at.1).fold(0.0, f64::max)
+        }),
         number("pwl-onset", [skewed(PWL)], |lives| {
             windows(lives[0], 5.0).find(|at| at.1 > ONSET).map_or(f64::INFINITY, |at| at.0)
         }),
@@ -87,9 +89,7 @@ fn small() -> Vec<LifeNumber> {
 
 /// Row 10, the four-way matrix.
 fn matrix() -> Vec<LifeNumber> {
-    let all = |traffic, space, footprint| {
-        [OBP, DP, PWL, NO].map(|leveling| hot(traffic, space, footprint, leveling))
-    };
+    let all = |traffic, space, footprint| [OBP, DP, PWL, NO].map(|leveling| hot(traffic, space, footprint, leveling));
     vec![
         claim("matrix-small-uniform", all(50, 50, 5), |lives| {
             lives[..3].iter().all(|life| spread(life) < 0.1 * spread(lives[3]))
