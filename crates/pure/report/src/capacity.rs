@@ -59,6 +59,8 @@ pub struct CapacitySample {
     pub logical_pages: u32,
     /// Whether the drive is degraded.
     pub degraded: bool,
+    /// Share of the superblocks in the state of wear that most are in.
+    pub in_one_state: f64,
     /// Share of the file system's space that is dead and kept.
     pub misjudged: f64,
 }

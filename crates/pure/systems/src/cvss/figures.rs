@@ -29,6 +29,8 @@ pub struct CvssSample {
     pub logical_pages: u32,
     /// Whether the drive is degraded.
     pub degraded: bool,
+    /// Share of the superblocks in the state of wear that most are in: those whose reads are retried as often.
+    pub in_one_state: f64,
     /// Share of the file system's space that the drive keeps although it is dead.
     pub misjudged: f64,
 }

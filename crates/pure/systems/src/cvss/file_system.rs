@@ -346,7 +346,8 @@ impl FileSystem {
         let sections = self.live_in.len();
         let look = sections.min(SEARCH);
         let candidates = (0..look).map(|step| (self.next_dirty + step) % sections);
-        let closed = candidates.filter(|&section| !self.open[section]);
+        // Free ones are the reserve.
+        let closed = candidates.filter(|&section| !self.open[section] && self.live_in[section] > 0);
         let least = closed.min_by_key(|&section| self.live_in[section])?;
         self.next_dirty = (self.next_dirty + look) % sections;
         (self.live_in[least] < self.config.section_pages).then_some(least as u32)
@@ -449,6 +450,25 @@ mod tests {
             if discards == 0 {
                 prop_assert_eq!(drive.len() as u32, fs.live());
             }
+        }
+    }
+
+    #[test]
+    fn cleaning_of_a_nearly_full_file_system_ends() {
+        for cleaning in [Cleaning::Copying, Cleaning::Threaded] {
+            let config = FileSystemConfig {
+                placement: Placement::Log,
+                discards: Discards::Immediate,
+                cleaning,
+                section_pages: 8,
+            };
+            let mut rng = Rng::named(4, "test");
+            let mut fs = FileSystem::new(config, 340, 400);
+            for _ in 0..5_000 {
+                fs.write(rng.below(340) as u32).expect("there is room");
+                fs.take_commands(&mut Vec::new());
+            }
+            fs.check();
         }
     }
 

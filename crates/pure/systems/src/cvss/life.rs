@@ -22,8 +22,9 @@ const PAGES_PER_READ: u64 = 4;
 /// model. Source: [D] sheet cvss §4.
 const READS_OF_BLOCK: u32 = PAGES_PER_READ as u32 * 256 / 64;
 
-/// A drive that moves more than this for each page of the host counts as dead. [A] no write ends any more then
-const AMPLIFICATION_MAX: f64 = 60.0;
+/// Drive and file system that together program more than this for each page of the load count as dead. [A] what is
+/// left of the capacity is of no use then
+const AMPLIFICATION_MAX: u64 = 20;
 
 /// A life under way.
 pub struct CvssLife {
@@ -283,6 +284,10 @@ impl CvssLife {
             let now = self.capacities();
             self.ftl.set_degraded(self.manager.degrades(now));
         }
+        let programmed = self.ftl.counters().since(&self.counted).programmed_slots();
+        if programmed > AMPLIFICATION_MAX * self.config.sample_pages {
+            self.death = Some("thrashing");
+        }
     }
 
     fn capacities(&self) -> Capacities {
@@ -322,7 +327,10 @@ impl CvssLife {
         let end = self.file_system.end();
         let kept = (0..end).filter(|&place| self.ftl.lookup(place).is_some()).count() as f64;
         let amplification = since.write_amplification();
+        let in_state = |state: usize| self.retries.iter().filter(|&&retries| usize::from(retries) == state).count();
+        let in_one_state = (0..=RETRIES_MAX).map(in_state).max().unwrap_or(0);
         self.figures.samples.push(CvssSample {
+            in_one_state: in_one_state as f64 / f64::from(SUPERBLOCKS),
             load_pages: self.load_pages,
             retries_mean: retries as f64 / total,
             retried: 1.0 - reads[0] as f64 / total,
@@ -335,9 +343,6 @@ impl CvssLife {
         });
         for (sum, count) in self.figures.reads.iter_mut().zip(reads) {
             *sum += count;
-        }
-        if amplification > AMPLIFICATION_MAX {
-            self.death = Some("thrashing");
         }
     }
 }

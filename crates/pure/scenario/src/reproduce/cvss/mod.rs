@@ -1,12 +1,13 @@
 //! The capacity-variant storage study: lives of drives with the file system above them, under sets of causes.
 //!
-//! Numbers by subject: `closed` (arithmetic), `numbers` (lives). The scenario is one of its own, `section`: sets of
+//! Numbers by subject: `closed` (arithmetic), `numbers` (overwrites), `trees` (YCSB and traces). The scenario is one of its own, `section`: sets of
 //! causes and loads by name.
 
 mod closed;
 mod numbers;
 mod runs;
 mod section;
+mod trees;
 
 use super::number::Number;
 use super::{Reproduction, ReproductionError, StudyError, chosen};
@@ -38,6 +39,7 @@ impl CvssStudy {
         super::check_ids(&expectations, ids)?;
         let mut numbers = closed::numbers();
         numbers.extend(numbers::numbers());
+        numbers.extend(trees::numbers());
         let runs = super::runs_of(&numbers, ids);
         Ok(Self { base, expectations, numbers, wanted: ids.to_vec(), runs })
     }

@@ -147,6 +147,7 @@ fn sample(sample: &CvssSample) -> CapacitySample {
         retired: sample.retired,
         logical_pages: sample.logical_pages,
         degraded: sample.degraded,
+        in_one_state: sample.in_one_state,
         misjudged: sample.misjudged,
     }
 }
