@@ -21,6 +21,9 @@ pub struct CvssConfig {
     pub sample_pages: u64,
     /// Physical pages below which the user wants the drive degraded. Source: [P] sheet cvss §3.7; none by default there.
     pub watermark_pages: Option<u32>,
+    /// The user gives unused capacity back at once: a variable drive's file system shrinks to this many times what it
+    /// uses as soon as the load is stored. [A] above 1
+    pub give_back_to: Option<f64>,
     /// Seed of the load.
     pub seed: u64,
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: [P] sheet cvss §2 and §3.3; [X] F2FS for sections and threaded logging.
 
+use flashyard_kernel::Rng;
 use std::collections::VecDeque;
 
 /// Nobody, and nowhere.
@@ -50,6 +51,15 @@ pub enum Cleaning {
     Threaded,
 }
 
+/// Which free section a log takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// The next one by address.
+    NextByAddress,
+    /// Any: the free space of an aged file system lies scattered. [A]
+    Scattered,
+}
+
 /// Parameters of a file system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileSystemConfig {
@@ -59,6 +69,8 @@ pub struct FileSystemConfig {
     pub discards: Discards,
     /// How a log finds room.
     pub cleaning: Cleaning,
+    /// Which free section a log takes.
+    pub reuse: Reuse,
     /// Pages of a section, at least 1. [A] 32: several overwrites fall into one, and several into a superblock, as the
     /// published 2 MiB of blocks of 4 KiB do
     pub section_pages: u32,
@@ -97,6 +109,7 @@ pub(super) struct FileSystem {
     logs: [Option<(u32, u32)>; 2],
     next_free: u32,
     next_dirty: usize,
+    rng: Rng,
     late: VecDeque<u32>,
     queued: Vec<bool>,
     credit: f64,
@@ -120,6 +133,7 @@ impl FileSystem {
             logs: [None; 2],
             next_free: 0,
             next_dirty: 0,
+            rng: Rng::named(u64::from(pages), "cvss.reuse"),
             late: VecDeque::new(),
             queued: vec![false; end as usize],
             credit: 0.0,
@@ -331,11 +345,14 @@ impl FileSystem {
         }
     }
 
-    /// The next free section by address, round the whole space.
+    /// The next free section by address from the last one or from anywhere, round the whole space.
     fn next_free_section(&mut self) -> Option<u32> {
         let sections = self.live_in.len() as u32;
         let ready = |section: &u32| self.live_in[*section as usize] == 0 && !self.open[*section as usize];
-        let start = self.next_free.min(sections);
+        let start = match self.config.reuse {
+            Reuse::NextByAddress => self.next_free.min(sections),
+            Reuse::Scattered => self.rng.below(u64::from(sections)) as u32,
+        };
         let found = (start..sections).chain(0..start).find(ready)?;
         self.next_free = found + 1;
         Some(found)
@@ -388,6 +405,7 @@ impl FileSystem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    // Named, because proptest's prelude has an `Rng` of its own.
     use flashyard_kernel::Rng;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -420,7 +438,9 @@ mod tests {
                 placement: if in_place { Placement::InPlace } else { Placement::Log },
                 discards: [Discards::Immediate, Discards::Limited(0.3), Discards::Idle][discards as usize],
                 cleaning: if threaded { Cleaning::Threaded } else { Cleaning::Copying },
-                section_pages: 8,
+                reuse: Reuse::NextByAddress,
+                reuse: Reuse::NextByAddress,
+            section_pages: 8,
             };
             let mut rng = Rng::named(seed, "test");
             let mut fs = FileSystem::new(config, 150, 400);
@@ -460,6 +480,8 @@ mod tests {
                 placement: Placement::Log,
                 discards: Discards::Immediate,
                 cleaning,
+                reuse: Reuse::NextByAddress,
+                reuse: Reuse::NextByAddress,
                 section_pages: 8,
             };
             let mut rng = Rng::named(4, "test");
@@ -478,6 +500,7 @@ mod tests {
             placement: Placement::Log,
             discards: Discards::Immediate,
             cleaning: Cleaning::Copying,
+            reuse: Reuse::NextByAddress,
             section_pages: 8,
         };
         let mut fs = FileSystem::new(config, 200, 400);

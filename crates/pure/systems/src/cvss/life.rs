@@ -41,6 +41,8 @@ pub struct CvssLife {
     next_look: u64,
     next_read: u64,
     retired: u32,
+    /// Whether the user's wish is still to come.
+    gives_back: bool,
     spare: u32,
     death: Option<&'static str>,
     load_pages: u64,
@@ -106,6 +108,7 @@ impl CvssLife {
             next_look: 0,
             next_read: 0,
             retired: 0,
+            gives_back: config.device.design.is_variable() && config.give_back_to.is_some(),
             spare,
             death: None,
             load_pages: 0,
@@ -198,6 +201,11 @@ impl CvssLife {
         if self.load_pages >= self.next_read {
             self.next_read += PAGES_PER_READ;
             self.read();
+        }
+        // Everything has been written once by then.
+        if self.gives_back && self.load_pages >= 2 * u64::from(self.config.load.pages()) {
+            self.gives_back = false;
+            self.give_back(self.config.give_back_to.unwrap_or(f64::INFINITY))?;
         }
         if self.ftl.retired_superblocks() > self.retired {
             self.retired = self.ftl.retired_superblocks();
@@ -302,18 +310,35 @@ impl CvssLife {
     fn shrink(&mut self) -> Result<(), CvssError> {
         let now = self.capacities();
         if let Some(pages) = self.manager.report(now) {
-            let shrunk = self.file_system.shrink(pages).is_ok();
-            self.manager.answer(if shrunk { Answer::Shrunk } else { Answer::Refused });
-            if shrunk {
-                self.obey()?;
-                let end = self.file_system.end();
-                for place in end..now.logical {
-                    self.ftl.trim(place);
-                }
-            }
+            self.shrink_to(pages)?;
         }
         let now = self.capacities();
         self.ftl.set_degraded(self.manager.degrades(now));
+        Ok(())
+    }
+
+    /// The user's wish, once the load is stored.
+    fn give_back(&mut self, ratio: f64) -> Result<(), CvssError> {
+        let now = self.capacities();
+        let wanted = (f64::from(now.used) * ratio) as u32;
+        if wanted < now.logical {
+            let pages = self.manager.request(wanted);
+            self.shrink_to(pages)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 4 to 8: the file system tries, and the manager hears of it.
+    fn shrink_to(&mut self, pages: u32) -> Result<(), CvssError> {
+        let before = self.file_system.end();
+        let shrunk = self.file_system.shrink(pages).is_ok();
+        self.manager.answer(if shrunk { Answer::Shrunk } else { Answer::Refused });
+        if shrunk {
+            self.obey()?;
+            for place in self.file_system.end()..before {
+                self.ftl.trim(place);
+            }
+        }
         Ok(())
     }
 

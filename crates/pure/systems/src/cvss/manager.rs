@@ -76,6 +76,14 @@ impl Manager {
         Some(recommended)
     }
 
+    /// A size in pages that the user wants, in place of a report; returns what to ask the file system for.
+    /// Panics while an answer is outstanding.
+    pub fn request(&mut self, pages: u32) -> u32 {
+        assert_eq!(self.step, Step::Watching, "the file system has not answered yet");
+        self.step = Step::Asked(pages);
+        pages
+    }
+
     /// Steps 6 to 8: the file system has answered. Panics unless it was asked.
     pub fn answer(&mut self, answer: Answer) {
         assert_ne!(self.step, Step::Watching, "the file system was not asked");

@@ -34,7 +34,7 @@ pub use closed::{ShrinkCosts, ideal_focusing_bytes, other_time_us, retries_allow
 pub use config::{CvssConfig, CvssError};
 pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SENSE_US, SUPERBLOCKS};
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
-pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement};
+pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse};
 pub use life::CvssLife;
 pub use load::{Load, PageLoad, Separation};
 pub use manager::{Answer, Capacities, Manager, Step};

@@ -102,10 +102,11 @@ mod tests {
         let text = include_str!("../../../../../../scenarios/cvss/scenario.toml");
         let refused = |from: &str, to: &str| {
             let scenario = CvssScenario::parse(&text.replacen(from, to, 1));
-            let error = scenario.and_then(|scenario| scenario.file_system("log-limited")).expect_err("it is wrong");
+            let error =
+                scenario.and_then(|scenario| scenario.file_system("scattered-limited")).expect_err("it is wrong");
             error.to_string()
         };
         assert!(refused("seed = 1", "sede = 1").contains("line 3"), "{}", refused("seed = 1", "sede = 1"));
-        assert!(refused("discards_per_page = 0.03 ", "").contains("discards_per_page"));
+        assert!(refused("discards_per_page = 0.3 ", "").contains("discards_per_page"));
     }
 }

@@ -64,9 +64,7 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
 
 /// Rows 14 to 18: what can be written while the drive is fast enough.
 fn while_fast() -> Vec<CapacityNumber> {
-    let at = |id: &str, design| {
-        number(id, [device(design, "zipf-30")], |lives| lives[0].written_bytes_at_80 / TB)
-    };
+    let at = |id: &str, design| number(id, [device(design, "zipf-30")], |lives| lives[0].written_bytes_at_80 / TB);
     let mut numbers = vec![
         at("zipf-30-tb-trss", Traditional),
         at("zipf-30-tb-autostream", AutoStream),
@@ -107,7 +105,8 @@ fn errors() -> Vec<CapacityNumber> {
     let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..device(design, "zipf-30") };
     let ratio = |lives: &[&CapacityRecord]| {
         let shared = lives[0].samples.len().min(lives[1].samples.len());
-        let retries = |life: &CapacityRecord| life.samples[..shared].iter().map(|sample| sample.retries_mean).sum::<f64>();
+        let retries =
+            |life: &CapacityRecord| life.samples[..shared].iter().map(|sample| sample.retries_mean).sum::<f64>();
         retries(lives[0]) / retries(lives[1])
     };
     vec![

@@ -28,6 +28,8 @@ pub(super) struct CvssRun {
     pub(super) heavy: Option<Heavy>,
     /// Whether the tuned drive gets data that is read much apart.
     pub(super) separated: bool,
+    /// Whether the user gives unused capacity back at once.
+    pub(super) gives_back: bool,
     /// Causes, by their name in the scenario.
     pub(super) causes: &'static str,
     /// Work, by its name in the scenario.
@@ -38,7 +40,7 @@ pub(super) struct CvssRun {
 pub(super) const fn run(design: Design, causes: &'static str, load: &'static str) -> CvssRun {
     // [P] sheet §3.4: 5 % by default. The artifact goes by erases.
     let rate_percent = if matches!(design, Design::Literal) { Some(5) } else { None };
-    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, separated: true, causes, load }
+    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, separated: true, gives_back: false, causes, load }
 }
 
 impl CvssRun {
@@ -59,6 +61,9 @@ impl CvssRun {
         }
         if self.design == Design::Tuned && !self.separated {
             name += " mixed";
+        }
+        if self.gives_back {
+            name += " given back";
         }
         name
     }
@@ -96,6 +101,7 @@ impl CvssRun {
             load: base.load(self.load)?,
             sample_pages: base.sample_pages(),
             watermark_pages: None,
+            give_back_to: self.gives_back.then_some(base.device.give_back_to),
             seed: base.seed,
         })
     }

@@ -3,7 +3,9 @@
 use crate::parse::ScenarioError;
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
-use flashyard_systems::cvss::{Cleaning, Discards, FileSystemConfig, Load, PAGE_BYTES, PageLoad, Placement, TreeLoad};
+use flashyard_systems::cvss::{
+    Cleaning, Discards, FileSystemConfig, Load, PAGE_BYTES, PageLoad, Placement, Reuse, TreeLoad,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -32,6 +34,8 @@ pub(super) struct DeviceSection {
     retry_rule: RuleName,
     /// Share of the first performance that the tuned drive must keep.
     pub(super) requirement: f64,
+    /// Space by what is used of it, when the user gives the rest back.
+    pub(super) give_back_to: f64,
     /// Of invalid share, age and reads in equation 5.1.
     weights: [f64; 3],
 }
@@ -74,6 +78,9 @@ struct FileSystemSection {
     /// For limited discards.
     discards_per_page: Option<f64>,
     cleaning: CleaningName,
+    /// Free sections are taken wherever they are.
+    #[serde(default)]
+    scattered: bool,
     section_pages: u32,
 }
 
@@ -153,6 +160,7 @@ impl CvssScenario {
                 CleaningName::Copying => Cleaning::Copying,
                 CleaningName::Threaded => Cleaning::Threaded,
             },
+            reuse: if section.scattered { Reuse::Scattered } else { Reuse::NextByAddress },
             section_pages: section.section_pages,
         })
     }

@@ -8,17 +8,16 @@ use crate::reproduce::number::percent_above;
 use flashyard_report::{CapacityRecord, CapacitySample};
 use flashyard_systems::cvss::Design::{Artifact, Traditional};
 
-/// All causes at once: a log that fills holes, and discards that never come. Source: [D] sheet cvss §8.4: the traditional
+/// All causes at once: free space lies scattered, and discards never come. Source: [D] sheet cvss §8.4, the traditional
 /// drive must waste its writes.
-const ALL: &str = "threaded-idle";
+const ALL: &str = "scattered-idle";
 
 /// Sets of causes, each of one step more, and what they are called in ids.
-const CAUSES: [&str; 5] = ["in-place", "log", "log-limited", "log-idle", ALL];
+const CAUSES: [&str; 5] = ["in-place", "log", "log-idle", "scattered-limited", ALL];
 
 /// The eight traces.
-const TRACES: [&str; 8] = [
-    "twitter-1", "twitter-2", "twitter-3", "twitter-4", "twitter-5", "twitter-6", "twitter-7", "trace38",
-];
+const TRACES: [&str; 8] =
+    ["twitter-1", "twitter-2", "twitter-3", "twitter-4", "twitter-5", "twitter-6", "twitter-7", "trace38"];
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = traces();
@@ -29,7 +28,8 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
 
 /// Rows 12 and 13, and what row 1 and 2 make of them.
 fn traces() -> Vec<CapacityNumber> {
-    let of = |design| TRACES.map(|load| run(design, ALL, load)).to_vec();
+    // A variable drive gives unused capacity back; the fixed one cannot.
+    let of = |design| TRACES.map(|load| CvssRun { gives_back: design == Artifact, ..run(design, ALL, load) }).to_vec();
     let both = || [of(Artifact), of(Traditional)].concat();
     let mut numbers = Vec::new();
     for id in ["performance-least", "twitter-least"] {
@@ -39,7 +39,7 @@ fn traces() -> Vec<CapacityNumber> {
         numbers.push(number(id, both(), |lives| gains(lives).fold(f64::NEG_INFINITY, f64::max)));
     }
     numbers.push(number("twitter-mean", both(), |lives| mean(gains(lives))));
-    let one = [run(Artifact, ALL, "trace38"), run(Traditional, ALL, "trace38")];
+    let one = [CvssRun { gives_back: true, ..run(Artifact, ALL, "trace38") }, run(Traditional, ALL, "trace38")];
     numbers.push(number("twitter-trace38", one, |lives| mean(gains(lives))));
     numbers.push(number("twitter-amplification-trss", of(Traditional), |lives| {
         lives.iter().map(|life| life.amplification).fold(0.0, f64::max)
@@ -95,6 +95,10 @@ fn lifetimes() -> Vec<CapacityNumber> {
     for causes in CAUSES {
         let id = format!("until-death-6-{causes}");
         numbers.push(number(&id, runs(6, causes), ratio));
+        let given_back = [CvssRun { gives_back: true, ..at(6, causes, "ycsb-a") }, run(Traditional, causes, "ycsb-a")];
+        if [ALL, "scattered-limited"].contains(&causes) {
+            numbers.push(number(&format!("until-death-6-{causes}-given-back"), given_back, ratio));
+        }
         let id = format!("amplification-trss-{causes}");
         numbers.push(number(&id, [run(Traditional, causes, "ycsb-a")], |lives| lives[0].amplification));
     }
