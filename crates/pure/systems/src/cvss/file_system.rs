@@ -439,7 +439,6 @@ mod tests {
                 discards: [Discards::Immediate, Discards::Limited(0.3), Discards::Idle][discards as usize],
                 cleaning: if threaded { Cleaning::Threaded } else { Cleaning::Copying },
                 reuse: Reuse::NextByAddress,
-                reuse: Reuse::NextByAddress,
             section_pages: 8,
             };
             let mut rng = Rng::named(seed, "test");
@@ -480,7 +479,6 @@ mod tests {
                 placement: Placement::Log,
                 discards: Discards::Immediate,
                 cleaning,
-                reuse: Reuse::NextByAddress,
                 reuse: Reuse::NextByAddress,
                 section_pages: 8,
             };
