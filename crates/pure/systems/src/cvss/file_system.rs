@@ -170,14 +170,15 @@ impl FileSystem {
 
     /// Writes a page of the load.
     pub(super) fn write(&mut self, page: u32) -> Result<(), Full> {
-        let before = self.places[page as usize];
         if self.config.placement == Placement::InPlace {
-            if before == NONE {
+            if self.places[page as usize] == NONE {
                 self.settle(page, page);
             }
             self.commands.push(Command::Write { to: page, page });
         } else {
             let to = self.next_place(0)?;
+            // Cleaning may have moved it.
+            let before = self.places[page as usize];
             if before != NONE {
                 self.release(before);
             }
