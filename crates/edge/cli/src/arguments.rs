@@ -152,7 +152,7 @@ pub(crate) struct RunOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
-    /// Published system: xbof, wear-leveling or ff-ssd
+    /// Published system: xbof, wear-leveling, ff-ssd or cvss
     pub(crate) system: String,
     /// Numbers to reproduce, by id; all without it
     pub(crate) ids: Vec<String>,

@@ -2,6 +2,9 @@
 
 use flashyard_flash::{Geometry, Layout};
 
+/// Frontiers that a host can have. Source: \[P\] sheet cvss §5, the streams of AutoStream.
+pub const HOST_STREAMS_MAX: u32 = 8;
+
 /// How reclaim chooses its victim.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum VictimPolicy {
@@ -59,7 +62,8 @@ pub enum Allocation {
     YoungestFirst,
     /// Most erases.
     OldestFirst,
-    /// Most erases for host data and fewest for moved data; in degraded mode the other way round.
+    /// Most erases for host data and fewest for moved data; in degraded mode the other way round. Streams of the
+    /// host after the first are placed like moved data.
     /// Source: [P] cvss §3.5.
     WearFocusing,
 }
@@ -129,6 +133,9 @@ pub struct FtlConfig {
     pub allocation: Allocation,
     /// Whether host data and moved data share superblocks.
     pub frontiers: Frontiers,
+    /// Frontiers of the host, each with an open superblock of its own: 1 to [`HOST_STREAMS_MAX`].
+    /// See [`crate::Ftl::set_host_stream`].
+    pub host_streams: u32,
     /// How wear is spread.
     pub wear_leveling: WearLeveling,
     /// Erases that a superblock is made for: thresholds and scores refer to it. It retires nothing.
@@ -155,6 +162,7 @@ impl Default for FtlConfig {
             stamps: false,
             allocation: Allocation::Fifo,
             frontiers: Frontiers::Separate,
+            host_streams: 1,
             wear_leveling: WearLeveling::None,
             endurance: None,
             retire_at: None,
@@ -217,11 +225,11 @@ pub enum FtlConfigError {
 }
 
 impl FtlConfig {
-    /// Superblocks that can never hold exported data: two open frontiers, the reclaim threshold.
+    /// Superblocks that can never hold exported data: the open frontiers, the reclaim threshold.
     const fn reserved(&self) -> u32 {
         let kept = self.kept_erased();
         let below = if self.reclaim_below > kept { self.reclaim_below } else { kept };
-        2 + below + self.slc_superblocks
+        1 + self.host_streams + below + self.slc_superblocks
     }
 
     /// Erased superblocks that the host is not promised. One is for moved data, or reclaim could not start. Others
@@ -253,6 +261,10 @@ impl FtlConfig {
         }
         if self.filled_slots > self.logical_slots {
             return Err(FtlConfigError::Overfilled { filled: self.filled_slots, logical: self.logical_slots });
+        }
+        if self.host_streams == 0 || self.host_streams > HOST_STREAMS_MAX {
+            let (name, value) = ("host_streams", self.host_streams);
+            return Err(FtlConfigError::Range { name, value, range: "1 to 8 streams" });
         }
         self.validate_wear()?;
         let needed = self.logical_slots.div_ceil(layout.slots_per_superblock);

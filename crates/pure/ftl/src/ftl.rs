@@ -1,13 +1,16 @@
 //! The translation layer of one drive.
 
 use crate::blocks::{Blocks, RowSet, State};
-use crate::config::{Frontiers, FtlConfig, FtlConfigError};
+use crate::config::{Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX};
 use crate::gc::Reclaim;
 use crate::map::SparseTable;
 use crate::remap::RemapLog;
 use crate::wear::{Leveling, Wear};
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, PageKind, Priority, Slot};
 use std::collections::BTreeSet;
+
+/// Frontiers at most: one for each stream, and for each further one of the host.
+const LANES: usize = 2 + HOST_STREAMS_MAX as usize;
 
 /// Who appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +117,9 @@ pub struct Ftl {
     pub(crate) map: SparseTable,
     pub(crate) blocks: Blocks,
     /// By [`Ftl::lane`].
-    pub(crate) frontiers: [Option<Frontier>; 3],
+    pub(crate) frontiers: [Option<Frontier>; LANES],
+    /// Which of its frontiers the host writes to.
+    host_stream: u32,
     pub(crate) reclaim: Reclaim,
     pub(crate) leveling: Option<Leveling>,
     pub(crate) wear: Option<Box<Wear>>,
@@ -146,7 +151,8 @@ impl Ftl {
             page_bytes: geometry.page_bytes,
             map: SparseTable::new(config.logical_slots, config.filled_slots),
             blocks: Blocks::new(layout, &config),
-            frontiers: [None; 3],
+            frontiers: [None; LANES],
+            host_stream: 0,
             reclaim: Reclaim::default(),
             leveling: None,
             wear: None,
@@ -207,7 +213,7 @@ impl Ftl {
     /// Host slots that can be appended before the host must wait for reclaim.
     #[inline]
     pub fn host_room(&self) -> u64 {
-        let open = self.frontiers[Stream::Host as usize].map_or(0, |frontier| frontier.limit - frontier.next);
+        let open = self.frontiers[self.lane(Stream::Host)].map_or(0, |frontier| frontier.limit - frontier.next);
         let (erased, kept) = (self.blocks.erased.len(), self.kept_erased);
         // What reclaim takes of a shared frontier, the host loses, too.
         let lacking = if self.config.frontiers == Frontiers::Shared { kept.saturating_sub(erased) } else { 0 };
@@ -224,9 +230,21 @@ impl Ftl {
         u64::from(open) + u64::from(self.blocks.erased.len()) * u64::from(self.superblock_limit())
     }
 
-    /// The place of the stream's frontier: a shared one is the host's.
+    /// Chooses which of its frontiers the host writes to from now on, 0 to [`FtlConfig::host_streams`] - 1, without
+    /// time: room is promised to timed hosts, and superblocks are recovered, for the first one only.
+    /// Panics beyond the configured ones.
+    #[inline]
+    pub fn set_host_stream(&mut self, stream: u32) {
+        assert!(stream < self.config.host_streams, "stream {stream} of {}", self.config.host_streams);
+        self.host_stream = stream;
+    }
+
+    /// The place of the stream's frontier: a shared one is the host's first.
     #[inline]
     pub(crate) fn lane(&self, stream: Stream) -> usize {
+        if stream == Stream::Host && self.host_stream > 0 {
+            return Stream::Leveled as usize + self.host_stream as usize;
+        }
         let shared = stream == Stream::Moved && self.config.frontiers == Frontiers::Shared;
         if shared { Stream::Host as usize } else { stream as usize }
     }
@@ -448,8 +466,8 @@ impl Ftl {
     #[cold]
     fn open_frontier(&mut self, stream: Stream) -> Frontier {
         let single_level = stream == Stream::Host && self.single_level_in_use < self.config.slc_superblocks;
-        let moved = self.lane(stream) == Stream::Moved as usize;
-        let superblock = self.blocks.erased.pop(moved, self.degraded).expect("room was checked before appending");
+        let like_moved = self.lane(stream) != Stream::Host as usize;
+        let superblock = self.blocks.erased.pop(like_moved, self.degraded).expect("room was checked before appending");
         self.open_superblock(superblock, single_level)
     }
 

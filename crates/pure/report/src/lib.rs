@@ -4,6 +4,7 @@
 //! The JSON shapes are a contract: fields are added, never renamed. Source: ARCHITECTURE.md, command line.
 
 mod bom;
+mod capacity;
 mod detail;
 mod expectation;
 mod explorer;
@@ -19,6 +20,7 @@ mod table;
 mod wear;
 
 pub use bom::{Compute, Prices, Shares, bill_of_materials};
+pub use capacity::{CapacityRecord, CapacitySample, capacity_table};
 pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,

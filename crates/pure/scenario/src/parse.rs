@@ -56,6 +56,9 @@ pub enum ScenarioError {
     /// The life of a drive could not be lived.
     #[error(transparent)]
     Life(#[from] flashyard_systems::lifetime::LifeError),
+    /// The life of a drive with its file system could not be lived.
+    #[error(transparent)]
+    Cvss(#[from] flashyard_systems::cvss::CvssError),
 }
 
 /// Sections that may name a profile, and the directory it is in.

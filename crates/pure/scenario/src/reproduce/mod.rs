@@ -2,11 +2,12 @@
 //!
 //! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
 //! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
-//! The studies of whole lives, `wear` and `forward`, are made the same way; their runs have names, so that what is finished
+//! The studies of whole lives, `wear`, `forward` and `cvss`, are made the same way; their runs have names, so that what is finished
 //! can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
 //! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
 
 mod closed;
+mod cvss;
 mod evidence;
 mod forward;
 mod loads;
@@ -18,6 +19,7 @@ mod runs;
 mod sharing;
 mod wear;
 
+pub use cvss::CvssStudy;
 pub use forward::ForwardStudy;
 pub use resumable::{Reproduction, ReproductionError, reproduction};
 pub use runs::{LenderLoad, Run};

@@ -2,6 +2,7 @@
 //! and what all studies do alike.
 
 use super::StudyError;
+use super::cvss::CvssStudy;
 use super::forward::ForwardStudy;
 use super::number::Number;
 use super::wear::WearStudy;
@@ -50,6 +51,7 @@ pub fn reproduction(
     match system {
         "wear-leveling" => Some(WearStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         "ff-ssd" => Some(ForwardStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "cvss" => Some(CvssStudy::new(ids).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         _ => None,
     }
 }

@@ -1,0 +1,97 @@
+//! What follows from the published rules without a simulation.
+
+use super::design::SENSE_US;
+
+/// Time of a mixed operation beside sensing, in microseconds: one retry of every read leaves 0.8 of the performance.
+/// Source: [D] sheet cvss §8.3.
+pub fn other_time_us() -> f64 {
+    // (t + 50) / (t + 100) = 0.8.
+    (0.8 * 2.0 * SENSE_US - SENSE_US) / (1.0 - 0.8)
+}
+
+/// Mean retries of a read at which the share `requirement` of the first performance is left.
+/// Source: [A] sheet §9.
+pub fn retries_allowed(requirement: f64) -> f64 {
+    (other_time_us() + SENSE_US) * (1.0 / requirement - 1.0) / SENSE_US
+}
+
+/// Bytes that a host can write while wear is focused ideally, until spare space falls to its first share
+/// `over_provisioning`: superblocks outside of the data wear one after the other and are retired at `erases`, nothing is
+/// moved. Zero for data that never fitted. Source: [D] sheet §8.2.
+pub fn ideal_focusing_bytes(raw_bytes: f64, data_bytes: f64, over_provisioning: f64, erases: u32) -> f64 {
+    f64::from(erases) * (raw_bytes - (1.0 + over_provisioning) * data_bytes).max(0.0)
+}
+
+/// What a file system's shrinking costs. Source: [A] where not said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShrinkCosts {
+    /// Pages of 4 KiB that are in the way. Source: [P] sheet §3.1, 0.5 GiB.
+    pub pages: u64,
+    /// Pages of one run, which one command remaps.
+    pub run_pages: u64,
+    /// A command of the file system, submitted and waited for, in microseconds.
+    pub command_us: f64,
+    /// Pointers of one page, written anew in the file system's nodes, in microseconds.
+    pub pointer_us: f64,
+    /// Reading a page by itself, in microseconds. Source: [P] sheet §4.
+    pub read_us: f64,
+    /// Writing a page by itself, in microseconds. Source: [P] sheet §4.
+    pub program_us: f64,
+    /// Pages of a copy that are under way at once: a copying file system waits for each run.
+    pub copies_at_once: f64,
+}
+
+impl Default for ShrinkCosts {
+    fn default() -> Self {
+        Self {
+            pages: (1 << 29) / 4096,
+            run_pages: 16,
+            command_us: 20.0,
+            pointer_us: 1.0,
+            read_us: 50.0,
+            program_us: 500.0,
+            copies_at_once: 16.0,
+        }
+    }
+}
+
+impl ShrinkCosts {
+    /// Seconds by remapping: a command a run, and the pointers.
+    pub fn remap_s(&self) -> f64 {
+        let commands = self.pages.div_ceil(self.run_pages) as f64;
+        1e-6 * (commands * self.command_us + self.pages as f64 * self.pointer_us)
+    }
+
+    /// Seconds by relocation: two commands a run, the pointers, and the flash.
+    pub fn relocate_s(&self) -> f64 {
+        let commands = 2.0 * self.pages.div_ceil(self.run_pages) as f64;
+        let flash = self.pages as f64 * (self.read_us + self.program_us) / self.copies_at_once;
+        1e-6 * (commands * self.command_us + self.pages as f64 * self.pointer_us + flash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_retry_of_every_read_leaves_four_fifths() {
+        assert!((other_time_us() - 150.0).abs() < 1e-9);
+        assert!((retries_allowed(0.8) - 1.0).abs() < 1e-12 && retries_allowed(1.0) == 0.0);
+    }
+
+    #[test]
+    fn the_published_28_terabytes_are_ideal_focusing() {
+        let raw = 137.438_953_472e9;
+        let bound = |data, erases| ideal_focusing_bytes(raw, data, 0.0737, erases) / 1e12;
+        assert!((bound(38e9, 290) - 28.03).abs() < 0.01, "{}", bound(38e9, 290));
+        assert!((bound(38e9, 267) - 25.8).abs() < 0.05 && (bound(90e9, 290) - 11.8).abs() < 0.05);
+        assert_eq!(bound(130e9, 290), 0.0);
+    }
+
+    #[test]
+    fn remapping_is_ten_times_as_fast_as_relocation() {
+        let costs = ShrinkCosts::default();
+        assert!(costs.relocate_s() > 10.0 * costs.remap_s(), "{costs:?}");
+    }
+}

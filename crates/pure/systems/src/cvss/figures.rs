@@ -1,0 +1,122 @@
+//! What is known of a life.
+
+use super::closed::other_time_us;
+use super::design::{PAGE_BYTES, SENSE_US};
+
+/// Retries that are told apart; more count as these.
+pub const RETRIES_MAX: usize = 14;
+
+/// Time in microseconds that a moved 16 KiB takes from mixed operations: four pages of 500 µs to program and 50 µs to read
+/// on 64 dies. Source: [A] with the times and dies of sheet cvss §4.
+const MOVED_US: f64 = 4.0 * (500.0 + SENSE_US) / 64.0;
+
+/// The drive between two moments. Pages are of the model, 1 MiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CvssSample {
+    /// Pages that the load wrote up to now.
+    pub load_pages: u64,
+    /// Mean retries of the reads since the last sample.
+    pub retries_mean: f64,
+    /// Share of those reads that were retried.
+    pub retried: f64,
+    /// Retries that 99 of 100 of those reads did not exceed.
+    pub retries_p99: u32,
+    /// Pages programmed for each that the drive was asked to write, since the last sample.
+    pub amplification: f64,
+    /// Superblocks retired.
+    pub retired: u32,
+    /// Pages that the file system may use.
+    pub logical_pages: u32,
+    /// Whether the drive is degraded.
+    pub degraded: bool,
+    /// Share of the superblocks in the state of wear that most are in: those whose reads are retried as often.
+    pub in_one_state: f64,
+    /// Share of the file system's space that the drive keeps although it is dead.
+    pub misjudged: f64,
+}
+
+impl CvssSample {
+    /// Performance as a share of that of a read without retries, by the published rule. Source: [D] sheet cvss §8.3.
+    pub fn performance(&self) -> f64 {
+        let first = other_time_us() + SENSE_US;
+        first / (first + SENSE_US * self.retries_mean)
+    }
+
+    /// The same where what reclaim moves takes its time from the host, too. [A] the source does not say how it does.
+    pub fn performance_with_reclaim(&self) -> f64 {
+        let first = other_time_us() + SENSE_US;
+        first / (first + SENSE_US * self.retries_mean + MOVED_US * (self.amplification - 1.0))
+    }
+
+    /// Performance of writes alone: they wait for reclaim, and for no retries.
+    pub fn performance_of_writes(&self) -> f64 {
+        let first = other_time_us() + SENSE_US;
+        first / (first + MOVED_US * (self.amplification - 1.0))
+    }
+}
+
+/// A life.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CvssFigures {
+    /// Why it ended; `None` when it was stopped.
+    pub death: Option<&'static str>,
+    /// From time to time.
+    pub samples: Vec<CvssSample>,
+    /// Pages that the load wrote.
+    pub load_pages: u64,
+    /// Pages that the drive was asked to write: what the file system cleans among them.
+    pub host_pages: u64,
+    /// Pages programmed.
+    pub programmed_pages: u64,
+    /// Reads by retries.
+    pub reads: [u64; RETRIES_MAX + 1],
+    /// Reductions of capacity that were made, and those that were refused.
+    pub reductions: (u32, u32),
+    /// Pages remapped, and pages written again because the protected log was full.
+    pub remapped_pages: (u64, u64),
+    /// Mean erases at the end.
+    pub erases_mean: f64,
+}
+
+impl CvssFigures {
+    /// Bytes of the published drive that the load wrote.
+    pub fn written_bytes(&self) -> f64 {
+        (self.load_pages * PAGE_BYTES) as f64
+    }
+
+    /// Bytes that the load wrote while performance was never below `share`.
+    pub fn written_bytes_at(&self, share: f64) -> f64 {
+        let fast = self.samples.iter().take_while(|sample| sample.performance() >= share - 1e-9);
+        fast.last().map_or(0.0, |sample| (sample.load_pages * PAGE_BYTES) as f64)
+    }
+
+    /// Pages programmed for each that the drive was asked to write.
+    pub fn amplification(&self) -> f64 {
+        self.programmed_pages as f64 / self.host_pages.max(1) as f64
+    }
+
+    /// Pages that the drive was asked to write for each of the load.
+    pub fn file_system_amplification(&self) -> f64 {
+        self.host_pages as f64 / self.load_pages.max(1) as f64
+    }
+
+    /// Retries of a mean read of the whole life.
+    pub fn retries_mean(&self) -> f64 {
+        let reads: u64 = self.reads.iter().sum();
+        let retries: u64 = (0..).zip(&self.reads).map(|(retries, &reads)| retries * reads).sum();
+        retries as f64 / reads.max(1) as f64
+    }
+}
+
+/// Retries that 99 of 100 reads do not exceed.
+pub(super) fn percentile_99(reads: &[u64; RETRIES_MAX + 1]) -> u32 {
+    let total: u64 = reads.iter().sum();
+    let mut below = 0;
+    for (retries, &count) in (0..).zip(reads) {
+        below += count;
+        if below * 100 >= total * 99 {
+            return retries;
+        }
+    }
+    RETRIES_MAX as u32
+}

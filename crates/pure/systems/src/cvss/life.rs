@@ -1,0 +1,405 @@
+//! One drive, its file system, its manager and its work.
+
+use super::autostream::AutoStream;
+use super::config::{CvssConfig, CvssError};
+use super::design::{Design, LOGICAL_PAGES, RAW_PAGES, SUPERBLOCKS};
+use super::figures::{CvssFigures, CvssSample, RETRIES_MAX, percentile_99};
+use super::file_system::{Command, FileSystem};
+use super::load::{Operation, Separation, Work};
+use super::manager::{Answer, Capacities, Manager};
+use flashyard_ftl::{Ftl, FtlCounters, RemapError, WornOut};
+use flashyard_nand::CountingMedium;
+
+/// Pages written between two looks at the wear of all superblocks, which decides about retries: a superblock is
+/// written in 256. [A]
+const LOOK_PAGES: u64 = 1024;
+
+/// Pages written for each read that is simulated; it stands for as many pages of 1 MiB. Source: [P] sheet cvss §6,
+/// as many reads as writes.
+const PAGES_PER_READ: u64 = 4;
+
+/// Reads of each of a superblock's 64 blocks that a simulated read stands for: 256 pages of 4 KiB for each page of the
+/// model. Source: [D] sheet cvss §4.
+const READS_OF_BLOCK: u32 = PAGES_PER_READ as u32 * 256 / 64;
+
+/// Drive and file system that together program more than this for each page of the load count as dead. [A] what is
+/// left of the capacity is of no use then
+const AMPLIFICATION_MAX: u64 = 20;
+
+/// A life under way.
+pub struct CvssLife {
+    config: CvssConfig,
+    ftl: Ftl,
+    medium: CountingMedium,
+    file_system: FileSystem,
+    manager: Manager,
+    work: Work,
+    streams: Option<AutoStream>,
+    reads_of_pages: ReadHeat,
+    /// Retries of a read in each superblock, as of the last look.
+    retries: Vec<u8>,
+    next_look: u64,
+    next_read: u64,
+    retired: u32,
+    /// Whether the user's wish is still to come.
+    gives_back: bool,
+    spare: u32,
+    death: Option<&'static str>,
+    load_pages: u64,
+    window: [u64; RETRIES_MAX + 1],
+    figures: CvssFigures,
+    counted: FtlCounters,
+    commands: Vec<Command>,
+}
+
+/// How often pages of the load were read between their writes.
+struct ReadHeat {
+    counts: Vec<u16>,
+    sum: u64,
+}
+
+impl ReadHeat {
+    /// Whether a page that is now written was read more than the mean page; its reads count half from now on.
+    fn is_hot(&mut self, page: u32) -> bool {
+        let mean = self.sum as f64 / self.counts.len() as f64;
+        let count = &mut self.counts[page as usize];
+        let hot = f64::from(*count) > mean;
+        self.sum -= u64::from(count.div_ceil(2));
+        *count /= 2;
+        hot
+    }
+
+    fn read(&mut self, page: u32) {
+        let count = &mut self.counts[page as usize];
+        if *count < u16::MAX {
+            *count += 1;
+            self.sum += 1;
+        }
+    }
+}
+
+impl CvssLife {
+    /// A new drive, empty.
+    ///
+    /// Errors: numbers outside their ranges, a load that does not fit.
+    pub fn new(config: CvssConfig) -> Result<Self, CvssError> {
+        validate(&config)?;
+        let device = &config.device;
+        let ftl = Ftl::new(&device.geometry(), device.ftl())?;
+        let pages = config.load.pages();
+        let layout = ftl.layout();
+        let spare = layout.superblocks - device.logical_pages().div_ceil(layout.slots_per_superblock);
+        let over_provisioning = f64::from(RAW_PAGES) / f64::from(LOGICAL_PAGES) - 1.0;
+        let streams = match config.separation {
+            Separation::Streams(rule) if device.design == Design::AutoStream => {
+                Some(AutoStream::new(rule, device.logical_pages()))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            ftl,
+            medium: CountingMedium::default(),
+            file_system: FileSystem::new(config.file_system, pages, device.logical_pages()),
+            manager: Manager::new(over_provisioning, config.watermark_pages),
+            work: Work::new(config.load, config.seed),
+            streams,
+            reads_of_pages: ReadHeat { counts: vec![0; pages as usize], sum: 0 },
+            retries: vec![0; SUPERBLOCKS as usize],
+            next_look: 0,
+            next_read: 0,
+            retired: 0,
+            gives_back: config.device.design.is_variable() && config.give_back_to.is_some(),
+            spare,
+            death: None,
+            load_pages: 0,
+            window: [0; RETRIES_MAX + 1],
+            figures: CvssFigures {
+                death: None,
+                samples: Vec::new(),
+                load_pages: 0,
+                host_pages: 0,
+                programmed_pages: 0,
+                reads: [0; RETRIES_MAX + 1],
+                reductions: (0, 0),
+                remapped_pages: (0, 0),
+                erases_mean: 0.0,
+            },
+            counted: FtlCounters::default(),
+            commands: Vec::new(),
+            config,
+        })
+    }
+
+    /// Lives on to death, or until `observer`, which hears of the pages written by the load, says no.
+    ///
+    /// Errors: a drive that refuses what it must not.
+    pub fn live(&mut self, observer: &mut dyn FnMut(u64) -> bool) -> Result<CvssFigures, CvssError> {
+        let mut operations = Vec::new();
+        let mut next_sample = self.config.sample_pages;
+        while self.death.is_none() {
+            self.work.next(&mut operations);
+            for operation in &operations {
+                self.carry_out(*operation)?;
+                if self.death.is_some() {
+                    break;
+                }
+            }
+            if self.load_pages >= next_sample {
+                next_sample += self.config.sample_pages;
+                self.sample();
+                if !observer(self.load_pages) {
+                    break;
+                }
+            }
+        }
+        Ok(self.figures())
+    }
+
+    fn figures(&self) -> CvssFigures {
+        let counters = self.ftl.counters();
+        CvssFigures {
+            death: self.death,
+            load_pages: self.load_pages,
+            host_pages: counters.host_slots,
+            programmed_pages: counters.programmed_slots(),
+            reductions: self.manager.reductions(),
+            erases_mean: self.ftl.erase_counts().map(f64::from).sum::<f64>() / f64::from(SUPERBLOCKS),
+            ..self.figures.clone()
+        }
+    }
+
+    fn carry_out(&mut self, operation: Operation) -> Result<(), CvssError> {
+        match operation {
+            Operation::Delete { first, pages } => {
+                (first..first + pages).for_each(|page| self.file_system.delete(page));
+                self.obey()?;
+            }
+            Operation::Write { first, pages } => {
+                for page in first..first + pages {
+                    if self.file_system.write(page).is_err() {
+                        self.death = Some("file system full");
+                    }
+                    self.obey()?;
+                    if self.death.is_some() {
+                        return Ok(());
+                    }
+                    self.load_pages += 1;
+                    self.after_write()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What happens beside every page written.
+    #[inline]
+    fn after_write(&mut self) -> Result<(), CvssError> {
+        if self.load_pages >= self.next_look {
+            self.next_look += LOOK_PAGES;
+            self.look();
+        }
+        if self.load_pages >= self.next_read {
+            self.next_read += PAGES_PER_READ;
+            self.read();
+        }
+        // Everything has been written once by then.
+        if self.gives_back && self.load_pages >= 2 * u64::from(self.config.load.pages()) {
+            self.gives_back = false;
+            self.give_back(self.config.give_back_to.unwrap_or(f64::INFINITY))?;
+        }
+        if self.ftl.retired_superblocks() > self.retired {
+            self.retired = self.ftl.retired_superblocks();
+            if self.config.device.design.is_variable() {
+                self.shrink()?;
+            } else if self.retired >= self.spare {
+                self.death = Some("spare exhausted");
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out what the file system asked for.
+    fn obey(&mut self) -> Result<(), CvssError> {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.file_system.take_commands(&mut commands);
+        for &command in &commands {
+            let result = match command {
+                Command::Write { to, page } => self.write(to, Some(page)),
+                Command::Clean { to } => self.write(to, None),
+                Command::Discard(place) => {
+                    self.ftl.trim(place);
+                    Ok(())
+                }
+                Command::Remap { to, from } => self.remap(to, from)?,
+            };
+            if result.is_err() {
+                self.death = Some("no room");
+                break;
+            }
+        }
+        self.commands = commands;
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, to: u32, page: Option<u32>) -> Result<(), WornOut> {
+        if let Some(streams) = &mut self.streams {
+            self.ftl.set_host_stream(streams.stream(to));
+        } else if self.config.separation == Separation::ReadHot && self.config.device.design == Design::Tuned {
+            let hot = page.is_some_and(|page| self.reads_of_pages.is_hot(page));
+            self.ftl.set_host_stream(u32::from(hot));
+        }
+        self.ftl.age_write(to, 0, &mut self.medium)
+    }
+
+    /// A full log means relocation. Source: [P] sheet cvss §3.2.
+    fn remap(&mut self, to: u32, from: u32) -> Result<Result<(), WornOut>, CvssError> {
+        match self.ftl.remap(to, from) {
+            Ok(()) => {
+                self.figures.remapped_pages.0 += 1;
+                Ok(Ok(()))
+            }
+            Err(RemapError::Full { .. }) => {
+                self.figures.remapped_pages.1 += 1;
+                self.ftl.trim(from);
+                Ok(self.ftl.age_write(to, 0, &mut self.medium))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn read(&mut self) {
+        let page = self.work.read();
+        let Some(place) = self.file_system.place(page) else { return };
+        let slot = self.ftl.lookup(place);
+        if !slot.is_some() {
+            return;
+        }
+        self.reads_of_pages.read(page);
+        self.ftl.count_reads(slot, READS_OF_BLOCK);
+        let (superblock, _) = self.ftl.layout().split(slot);
+        self.window[usize::from(self.retries[superblock as usize])] += 1;
+    }
+
+    /// Reckons the retries of every superblock, and the mode of the drive.
+    fn look(&mut self) {
+        let wear = self.config.device.wear;
+        for (number, erases) in (0..).zip(self.ftl.erase_counts()) {
+            let retries = wear.retries(erases, self.ftl.reads_of(number));
+            self.retries[number as usize] = retries.min(RETRIES_MAX as u32) as u8;
+        }
+        if self.config.device.design.is_variable() {
+            let now = self.capacities();
+            self.ftl.set_degraded(self.manager.degrades(now));
+        }
+        let programmed = self.ftl.counters().since(&self.counted).programmed_slots();
+        if programmed > AMPLIFICATION_MAX * self.config.sample_pages {
+            self.death = Some("thrashing");
+        }
+    }
+
+    fn capacities(&self) -> Capacities {
+        Capacities {
+            physical: (SUPERBLOCKS - self.retired) * self.ftl.layout().slots_per_superblock,
+            used: self.file_system.live(),
+            logical: self.file_system.end(),
+        }
+    }
+
+    /// A superblock was retired: the manager's turn.
+    fn shrink(&mut self) -> Result<(), CvssError> {
+        let now = self.capacities();
+        if let Some(pages) = self.manager.report(now) {
+            self.shrink_to(pages)?;
+        }
+        let now = self.capacities();
+        self.ftl.set_degraded(self.manager.degrades(now));
+        Ok(())
+    }
+
+    /// The user's wish, once the load is stored.
+    fn give_back(&mut self, ratio: f64) -> Result<(), CvssError> {
+        let now = self.capacities();
+        let wanted = (f64::from(now.used) * ratio) as u32;
+        if wanted < now.logical {
+            let pages = self.manager.request(wanted);
+            self.shrink_to(pages)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 4 to 8: the file system tries, and the manager hears of it.
+    fn shrink_to(&mut self, pages: u32) -> Result<(), CvssError> {
+        let before = self.file_system.end();
+        let shrunk = self.file_system.shrink(pages).is_ok();
+        self.manager.answer(if shrunk { Answer::Shrunk } else { Answer::Refused });
+        if shrunk {
+            self.obey()?;
+            for place in self.file_system.end()..before {
+                self.ftl.trim(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) {
+        let counters = *self.ftl.counters();
+        let since = counters.since(&self.counted);
+        self.counted = counters;
+        let reads = std::mem::replace(&mut self.window, [0; RETRIES_MAX + 1]);
+        let total = reads.iter().sum::<u64>().max(1) as f64;
+        let retries: u64 = (0..).zip(&reads).map(|(retries, &reads)| retries * reads).sum();
+        let end = self.file_system.end();
+        let kept = (0..end).filter(|&place| self.ftl.lookup(place).is_some()).count() as f64;
+        let amplification = since.write_amplification();
+        let in_state = |state: usize| self.retries.iter().filter(|&&retries| usize::from(retries) == state).count();
+        let in_one_state = (0..=RETRIES_MAX).map(in_state).max().unwrap_or(0);
+        self.figures.samples.push(CvssSample {
+            in_one_state: in_one_state as f64 / f64::from(SUPERBLOCKS),
+            load_pages: self.load_pages,
+            retries_mean: retries as f64 / total,
+            retried: 1.0 - reads[0] as f64 / total,
+            retries_p99: percentile_99(&reads),
+            amplification,
+            retired: self.retired,
+            logical_pages: end,
+            degraded: self.ftl.degraded(),
+            misjudged: (kept - f64::from(self.file_system.live())) / f64::from(end),
+        });
+        for (sum, count) in self.figures.reads.iter_mut().zip(reads) {
+            *sum += count;
+        }
+    }
+}
+
+fn validate(config: &CvssConfig) -> Result<(), CvssError> {
+    config.device.wear.validate()?;
+    let range = |name, value, range| Err(CvssError::Range { name, value, range });
+    let requirement = config.device.requirement;
+    if !(requirement > 0.0 && requirement <= 1.0) {
+        return range("requirement", requirement, "a share above 0, up to 1");
+    }
+    if config.sample_pages == 0 {
+        return range("sample_pages", 0.0, "at least 1");
+    }
+    let section = config.file_system.section_pages;
+    if section == 0 || section > 1024 {
+        return range("section_pages", f64::from(section), "1 to 1024");
+    }
+    if let super::load::Load::Pages(load) = config.load
+        && (load.unit_pages == 0 || load.unit_pages > load.pages)
+    {
+        return range("unit_pages", f64::from(load.unit_pages), "1 to the pages of the load");
+    }
+    if let super::load::Load::Tree(load) = config.load
+        && (load.fan_out < 2 || load.file_pages == 0 || load.data_pages == 0)
+    {
+        return range("fan_out", f64::from(load.fan_out), "at least 2, and a file and a data set of at least a page");
+    }
+    let (load, drive) = (config.load.pages(), config.device.logical_pages());
+    let kept = FileSystem::kept(&config.file_system);
+    if u64::from(load) + u64::from(kept) > u64::from(drive) {
+        return Err(CvssError::Load { load, drive, kept });
+    }
+    Ok(())
+}
