@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live
+.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live test-lives
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -20,9 +20,14 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(CARGO) test --workspace
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
-	$(FLASHYARD) faults --world cvfs --points 20000
-	$(CARGO) xtask golden
+	$(FLASHYARD) faults --world cvfs --points 5000
+	$(CARGO) xtask golden xbof
 	$(CARGO) xtask real-traces
+
+test-lives: ## the reproductions that wear drives out, against their golden tables (a quarter of an hour)
+	$(CARGO) xtask golden wear-leveling
+	$(CARGO) xtask golden ff-ssd
+	$(CARGO) xtask golden cvss
 
 test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives (some minutes; root)
 	tests/live/run.sh
