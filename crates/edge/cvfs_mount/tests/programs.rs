@@ -140,7 +140,7 @@ fn a_database_keeps_its_transactions_while_the_volume_shrinks() {
         return;
     }
     let mut volume = Volume::new(192 * MIB);
-    volume.age(170);
+    volume.age(160);
     shell(&volume.at, "sqlite3 bank.db 'create table account(id integer primary key, money int, note text)'");
     shell(
         &volume.at,
