@@ -99,8 +99,9 @@ impl DataEnd {
         for index in std::mem::take(&mut self.offsite.waiting) {
             let Active { spec, changed, .. } = self.active[index as usize];
             if spec.operation == Operation::Write {
-                self.buffer_used -= self.footprint(spec.count);
+                // What was changed may be on flash already and not count any more: only the rest is sure to.
                 self.buffer_used += self.footprint(changed);
+                self.buffer_used -= self.footprint(spec.count);
                 self.end_torn();
             }
         }
