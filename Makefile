@@ -24,8 +24,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(CARGO) xtask golden xbof
 	$(CARGO) xtask real-traces
 
-test-lives: ## the reproductions that wear drives out, against their golden tables (a quarter of an hour)
-	$(CARGO) xtask golden wear-leveling
+test-lives: ## the reproductions that wear drives out, against their golden tables (five minutes)
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss
 
