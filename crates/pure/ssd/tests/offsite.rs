@@ -235,3 +235,20 @@ fn one_loan_of_a_lender_ends_and_the_other_goes_on() {
     finish(&mut world);
     assert_eq!(world.drive.data.offsite_counters().wrong_entries, 0);
 }
+
+#[test]
+fn memory_given_back_after_it_was_lost_is_recovered() {
+    let (mut world, mut rng) = busy_world(10);
+    // The lender's link is away for a moment; before anybody tells of it, the drive gives one of the loans back.
+    world.drive.data.lose_segments(LOANS[0].lender);
+    world.act(|drive, now, out| drive.data.return_segments(now, LOANS[0], out));
+    assert_eq!(world.returned, [LOANS[0]], "nothing has to be copied");
+    (0..30).for_each(|_| world.issue_random(&mut rng));
+    while world.recovered.is_empty() {
+        step(&mut world);
+    }
+    assert_eq!(world.recovered, [LOANS[0]]);
+    assert_eq!(LOANS.map(|loan| world.drive.data.segments_of(loan).count()), [0, 2, 2]);
+    finish(&mut world);
+    assert_eq!(world.drive.data.offsite_counters().wrong_entries, 0);
+}

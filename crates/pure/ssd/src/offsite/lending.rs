@@ -148,8 +148,8 @@ impl DataEnd {
     }
 
     /// Gives all segments of a loan back: their dirty pages are copied home, then the lender hears of it by
-    /// [`DriveEffect::SegmentsReturned`]. Until then look-ups that need one of their pages wait. Segments that are
-    /// lost stay so.
+    /// [`DriveEffect::SegmentsReturned`]. Until then look-ups that need one of their pages wait. Of segments that are
+    /// lost there is nothing to copy: they are recovered, which needs nothing of the lender.
     pub fn return_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let in_use = |state| matches!(state, SegmentState::Live | SegmentState::Flushing);
         for number in self.offsite.numbers(|segment| segment.loan == loan && in_use(segment.state)) {
@@ -161,7 +161,11 @@ impl DataEnd {
             self.offsite.segment_mut(number).begin_return();
             out.at(ends, DriveEvent::SegmentReturned { segment: number as u16, ticket });
         }
+        // The link may have been away for less than anybody notices. After this the loan is nobody's, and whoever hears
+        // of the failure later has nothing left to tell this drive about.
+        self.want_lost(loan);
         self.tell_returned(loan, out);
+        self.recover_next(now, out);
     }
 
     /// A segment's dirty pages have been copied home. What changed while they were is replayed over the copies.

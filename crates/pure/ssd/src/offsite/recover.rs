@@ -15,11 +15,16 @@ impl DataEnd {
     /// lost by this. [`DriveEffect::SegmentsRecovered`] tells when the last one is done; none is borrowed then.
     pub fn recover_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.lose_where(|segment| segment.loan == loan);
+        self.want_lost(loan);
+        self.tell_recovered(loan, out);
+        self.recover_next(now, out);
+    }
+
+    /// The lost segments of a loan are to be recovered.
+    pub(super) fn want_lost(&mut self, loan: LoanId) {
         for number in self.offsite.numbers(|segment| segment.loan == loan && segment.state == SegmentState::Lost) {
             self.offsite.segment_mut(number).wanted = true;
         }
-        self.tell_recovered(loan, out);
-        self.recover_next(now, out);
     }
 
     fn tell_recovered(&self, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
@@ -29,7 +34,7 @@ impl DataEnd {
     }
 
     /// Begins with the next segment, unless one is under way.
-    fn recover_next(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub(super) fn recover_next(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.offsite.recovering.is_some() {
             return;
         }
