@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real clients against `flashyard serve`: the Linux NVMe/TCP host in User-Mode Linux, over a network of its own.
-# usage: run.sh [CASE]...     cases: identify wire filesystems load reconnect auth multipath pull cuts crash; all but `soak` by default
+# usage: run.sh [CASE]...     cases: identify wire filesystems load reconnect auth multipath pull cuts databases crash; all but `soak` by default
 # environment: SOAK_SECONDS (of `soak`, 1800), KEEP (do not remove what a failed case leaves)
 #
 # Needs root (network namespace, tap) and the packages that `packages.sh` installs; says so and ends with 77 without them.
@@ -126,6 +126,15 @@ case_cuts() {
     kill "$breaker" 2>/dev/null
     return $result
 }
+# Databases on a drive that is pulled and put back meanwhile.
+case_databases() {
+    start || return 1
+    broken 'ctl pull 0' 'ctl insert 0'
+    MEMORY=1G LIMIT=600 boot databases
+    local result=$?
+    kill "$breaker" 2>/dev/null
+    return $result
+}
 # The server is killed with SIGKILL and started again over the same data.
 case_crash() {
     rm -rf "$work/data"
@@ -166,7 +175,7 @@ case_soak() {
 "$here/host/net.sh" up $netns || skip "no network namespace can be made here"
 trap 'stop; "$here/host/net.sh" down $netns' EXIT
 cases=("$@")
-[ ${#cases[@]} -gt 0 ] || cases=(identify wire filesystems load reconnect auth multipath pull cuts crash)
+[ ${#cases[@]} -gt 0 ] || cases=(identify wire filesystems load reconnect auth multipath pull cuts databases crash)
 failed=()
 for name in "${cases[@]}"; do
     echo "== $name"
