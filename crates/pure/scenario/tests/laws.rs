@@ -119,3 +119,12 @@ fn lending_serves_a_read_burst_and_costs_nothing_at_depth_one() {
     let (conv, xbof) = (latency(Design::Conv), latency(Design::Xbof));
     assert!((xbof / conv - 1.0).abs() < 0.05, "{conv} us against {xbof} us");
 }
+
+#[test]
+fn drives_whose_firmware_takes_no_time_do_not_wait_for_the_warm_up() {
+    let text = include_str!("../../../../scenarios/bench/r8.toml");
+    let list = settings(&["run.warmup=5 ms", "run.requests_per_drive=20000"]);
+    let scenario = resolve(text, "r8", &list, &NoFiles).expect("the scenario is good").scenario;
+    let figures = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs").figures;
+    assert!(figures.latency().max_us() < 2_000.0, "a read took {} us", figures.latency().max_us());
+}

@@ -420,6 +420,8 @@ impl Jbof {
         for drive in 0..self.config.busy_drives as u16 {
             self.start_stage(SimTime::ZERO, drive);
         }
+        // Drives whose firmware takes no time have answered already: that must not wait for the first event.
+        self.settle(SimTime::ZERO);
     }
 
     // Two loops run the world; the fast one wants all of this in one piece.
