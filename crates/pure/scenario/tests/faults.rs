@@ -57,6 +57,9 @@ fn cases_that_once_failed_pass() {
         "seed=105735;size=11;link1@e127+100us",
         "seed=55802;size=13;link0@e4+900us;withdraw2@r43;link2@r48+100us",
         "seed=122705;size=129;power@e1135+100us;withdraw2@r524;link2@r52+100us",
+        // What a read had found before power was cut was taken for another's, which had got its number.
+        "seed=37577;size=105;stall2@e851+7ms;power@r678+900us;power@r23+100us",
+        "seed=363536;size=65;stall3@e204+900us;lose3@r208+7ms;lose0@r35+7ms",
     ] {
         let case: Case = text.parse().expect("a case");
         assert_eq!(world.run(&case).violation, None, "{text}");

@@ -148,6 +148,8 @@ impl DataEnd {
 
     fn forget_commands(&mut self) {
         self.counters.vanished = self.counters.executed - self.counters.completed;
+        // What reads have found that nobody will be told of: their tags may be given to others.
+        self.stamps_read.clear();
         self.active.clear();
         self.free.clear();
         self.write_waiters.clear();

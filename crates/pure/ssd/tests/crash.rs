@@ -89,3 +89,18 @@ fn a_translation_from_before_a_power_cut_is_void() {
     world.execute_translated(Operation::Read, 40, 8, used);
     world.check_all();
 }
+
+#[test]
+fn what_a_read_has_found_when_power_is_cut_is_told_to_nobody() {
+    let mut world = World::new(config(true, 0, u32::MAX, true), 1);
+    world.issue(Operation::Write, 0, 4);
+    world.drain();
+    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 0, count: 4, stamp: 0 };
+    world.act(|drive, now, out| {
+        drive.execute(now, read(100), out);
+        assert_eq!(drive.data.take_stamps_read().len(), 4);
+        drive.execute(now, read(101), out);
+        drive.power_cut(now);
+        assert_eq!(drive.data.take_stamps_read(), []);
+    });
+}
