@@ -193,9 +193,14 @@ impl Client {
         count: u32,
         payload: Payload,
     ) -> Result<Vec<u8>, ClientError> {
+        self.carry_out(Request { tag: 0, drive, operation, first, count, source: 0 }, payload)
+    }
+
+    /// The same, of a request whose tag is not looked at.
+    fn carry_out(&mut self, request: Request, payload: Payload) -> Result<Vec<u8>, ClientError> {
         self.tags += 1;
         let tag = self.tags;
-        self.submit(Request { tag, drive, operation, first, count }, payload)?;
+        self.submit(Request { tag, ..request }, payload)?;
         loop {
             let reply = self.next(PATIENCE)?;
             // Answers to calls that came too late for their caller.
@@ -213,6 +218,14 @@ impl Client {
     /// Errors: as [`Client::call`].
     pub fn read(&mut self, drive: u16, first: u32, count: u32) -> Result<Vec<u8>, ClientError> {
         self.call(drive, Operation::Read, first, count, Payload::None)
+    }
+
+    /// Lets `count` slots from `first` on take over the data of those from `source` on.
+    ///
+    /// Errors: as [`Client::call`].
+    pub fn remap(&mut self, drive: u16, first: u32, source: u32, count: u32) -> Result<(), ClientError> {
+        let request = Request { tag: 0, drive, operation: Operation::Remap, first, count, source };
+        self.carry_out(request, Payload::None).map(drop)
     }
 
     /// Writes whole slots of 4 KiB.

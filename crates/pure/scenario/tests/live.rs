@@ -98,7 +98,7 @@ impl Clients {
     fn ask(&mut self, now: SimTime, operation: Operation, drive: u16, first: u32, count: u32) {
         let token = self.tokens;
         self.tokens += 1;
-        let ask = Ask { token, drive, operation, first, count };
+        let ask = Ask { token, drive, operation, first, count, source: 0 };
         let stamp = if operation == Operation::Write { u64::from(token) + 1 } else { 0 };
         let mut allowed = Vec::new();
         match operation {
@@ -419,7 +419,7 @@ fn a_command_longer_than_the_time_out_is_carried_out_in_the_end() {
 fn what_cannot_be_asked_is_refused_in_words() {
     let mut clients = Clients::new(false);
     let mut ask = |drive, first, count| {
-        let ask = Ask { token: 0, drive, operation: Operation::Read, first, count };
+        let ask = Ask { token: 0, drive, operation: Operation::Read, first, count, source: 0 };
         clients.session.ask(SimTime::ZERO, ask).expect_err("it is impossible").to_string()
     };
     assert_eq!(ask(4, 0, 1), "there is no drive 4, give 0 to 3");
@@ -452,7 +452,7 @@ proptest! {
         // One request more, and it is another session.
         let (_, records) = read_journal(&bytes).expect("it was just written");
         let mut other = scenario().live(None).expect("its box can serve");
-        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1 })
+        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1, source: 0 })
             .expect("a read of one slot");
         let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);
         prop_assert!(differs);

@@ -263,6 +263,9 @@ impl DataEnd {
             spec.count,
             self.ftl.config().logical_slots
         );
+        if spec.operation == Operation::Remap {
+            self.check_remap(spec);
+        }
     }
 
     /// Takes a command in; returns its number here.

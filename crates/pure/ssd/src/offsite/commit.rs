@@ -73,7 +73,7 @@ impl DataEnd {
         may
     }
 
-    /// Changes the map for a write whose data is in the buffer, or for a trim; in line behind those that wait for
+    /// Changes the map for a write whose data is in the buffer, for a trim or for a remap; in line behind those that wait for
     /// their log.
     #[inline]
     pub(crate) fn change_map(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
@@ -83,11 +83,20 @@ impl DataEnd {
         }
     }
 
-    /// Goes on with a write or trim where it stopped; returns whether it has completed.
+    /// Goes on with a write, trim or remap where it stopped; returns whether it has completed.
     #[inline]
     fn change_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> bool {
         let Active { spec, changed, .. } = self.active[index as usize];
         let write = spec.operation == Operation::Write;
+        if spec.operation == Operation::Remap {
+            if let Some(changed) = self.remap_rest(now, index, out) {
+                self.active[index as usize].changed = changed;
+                return false;
+            }
+            self.active[index as usize].account(now, Cause::InterDrive);
+            self.complete(now, index, out);
+            return true;
+        }
         if write {
             self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
         }

@@ -262,7 +262,9 @@ impl DataEnd {
     /// Changes of the map by host and reclaim since the drive began.
     fn map_changes(&self) -> u64 {
         let counters = self.ftl.counters();
-        counters.host_slots + counters.moved_slots + counters.trimmed_slots
+        let appended = counters.host_slots + counters.moved_slots;
+        // A remap changes two entries.
+        appended + counters.trimmed_slots + 2 * self.ftl.remapped_slots()
     }
 
     fn frames_of(&self, number: u32) -> Range<u32> {

@@ -16,7 +16,7 @@ impl Jbof {
         if self.resilience.is_some() {
             self.collect_stamps(self.requests[id as usize].drive);
             let request = &mut self.requests[id as usize];
-            request.applied = matches!(request.operation, Operation::Write | Operation::Trim);
+            request.applied = matches!(request.operation, Operation::Write | Operation::Trim | Operation::Remap);
             if !self.is_heard(now, id) {
                 return;
             }
@@ -27,7 +27,7 @@ impl Jbof {
         match request.operation {
             Operation::Read => self.fabric.stream(request.drive, Direction::Out, bytes),
             Operation::Write => self.fabric.stream(request.drive, Direction::In, bytes),
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
         let latency = self.config.host.complete_latency;
         let (owner, lender) = (request.drive, request.compute);
@@ -101,7 +101,7 @@ impl Jbof {
             match request.operation {
                 Operation::Read => stream.read_bytes += bytes,
                 Operation::Write => stream.write_bytes += bytes,
-                Operation::Trim | Operation::Flush => {}
+                Operation::Trim | Operation::Remap | Operation::Flush => {}
             }
             let len_bytes = u64::from(request.len_bytes);
             stream.count(now, begun.at, request.operation, len_bytes, now.since(request.issued));

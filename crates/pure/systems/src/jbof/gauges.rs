@@ -145,7 +145,7 @@ impl Requests {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
     }
 

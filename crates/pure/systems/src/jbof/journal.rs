@@ -130,6 +130,9 @@ impl EffectDigest {
                 Movement::Trimmed { logical, before } => {
                     step(7, [drive.into(), logical.into(), before.get().into(), 0])
                 }
+                Movement::Remapped { logical, source, slot, before } => {
+                    step(10, [drive.into(), pair(logical, source), slot.get().into(), before.get().into()]);
+                }
                 Movement::Erased { superblock } => step(8, [drive.into(), superblock.into(), 0, 0]),
                 Movement::Read { tag, place, slot } => {
                     step(9, [drive.into(), tag.into(), place.into(), slot.get().into()])
@@ -398,14 +401,18 @@ fn encode_header(header: &JournalHeader) -> Vec<u8> {
 fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
     let mut put = |numbers: &[u64]| numbers.iter().for_each(|&value| number(bytes, value));
     match *entry {
-        Entry::Ask(Ask { token, drive, operation, first, count }) => {
+        Entry::Ask(Ask { token, drive, operation, first, source, count }) => {
             let kind = match operation {
                 Operation::Read => 0,
                 Operation::Write => 1,
                 Operation::Trim => 2,
                 Operation::Flush => 3,
+                Operation::Remap => 6,
             };
             put(&[kind, token.into(), drive.into(), first.into(), count.into()]);
+            if operation == Operation::Remap {
+                put(&[source.into()]);
+            }
         }
         Entry::Digest(digest) => put(&[4, digest]),
         Entry::End(digest) => put(&[5, digest]),
@@ -436,6 +443,15 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
             drive: drive(next()?)?,
             first: slot(next()?)?,
             count: slot(next()?)?,
+            source: 0,
+        }),
+        6 => Entry::Ask(Ask {
+            operation: Operation::Remap,
+            token: slot(next()?)?,
+            drive: drive(next()?)?,
+            first: slot(next()?)?,
+            count: slot(next()?)?,
+            source: slot(next()?)?,
         }),
         4 => Entry::Digest(next()?),
         5 => Entry::End(next()?),
