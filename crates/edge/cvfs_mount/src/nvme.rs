@@ -16,7 +16,7 @@ const DATA_BYTES_MAX: u32 = 256 * 1024;
 
 /// Blocks of a remap at most: each is work for the drive's cores, and no command should keep the others waiting for long.
 /// [A]
-const REMAP_BLOCKS_MAX: u32 = 1024;
+const REMAP_BLOCKS_MAX: u32 = 256;
 
 /// Why a drive is no device.
 #[derive(Debug, thiserror::Error)]
