@@ -36,12 +36,12 @@ fn scenario() -> Scenario {
 }
 
 /// Serves drive 0 from `directory` while `client` works.
-fn serve<R: Send>(directory: &Path, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> (Report, R) {
+fn serve<R: Send>(directory: &Path, tempo: Tempo, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> (Report, R) {
     let scenario = scenario();
     let shapes = scenario.shapes().expect("the scenario is whole").into_iter();
     let shapes: Vec<_> = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let set_up = set_up(Some(directory), &shapes, |contents| scenario.live(contents)).expect("the directory is free");
-    let mut engine = Engine::new(Session::new(set_up.world, None), set_up.media, &[0], Tempo::Off).expect("a poll");
+    let mut engine = Engine::new(Session::new(set_up.world, None), set_up.media, &[0], tempo).expect("a poll");
     let export = engine.exports()[0].clone();
     let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, export.slots.into(), 12)]);
     subsystem.has_remap = export.remaps;
@@ -123,7 +123,7 @@ fn check(fs: &mut FileSystem<NvmeDevice>) {
 #[test]
 fn a_volume_shrinks_by_remap_on_a_served_drive_and_is_whole_after_a_restart() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (report, shrunk) = serve(directory.path(), |address, _| {
+    let (report, shrunk) = serve(directory.path(), Tempo::Off, |address, _| {
         let mut fs = aged_volume(address);
         let before = fs.usage().blocks;
         let shrunk: Shrunk = fs.shrink(before / 3, Method::Remap).expect("there is room");
@@ -131,9 +131,9 @@ fn a_volume_shrinks_by_remap_on_a_served_drive_and_is_whole_after_a_restart() {
         shrunk
     });
     println!("{shrunk:?}\n{report}");
-    assert!(shrunk.blocks <= shrunk.blocks_before / 3 && shrunk.blocks_moved > 1000, "{shrunk:?}");
+    assert!(shrunk.blocks <= shrunk.blocks_before / 3 && shrunk.blocks_moved > 300, "{shrunk:?}");
     assert!(report.requests[4] > 0, "nothing was remapped");
-    serve(directory.path(), |address, _| {
+    serve(directory.path(), Tempo::Off, |address, _| {
         let mut fs = FileSystem::mount(device(address), Config::default()).expect("the volume is there");
         assert_eq!(fs.usage().blocks, shrunk.blocks);
         check(&mut fs);
@@ -143,20 +143,18 @@ fn a_volume_shrinks_by_remap_on_a_served_drive_and_is_whole_after_a_restart() {
 #[test]
 fn a_power_cut_while_a_volume_shrinks_by_remap_loses_nothing() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (life, after_us) in [300, 1500, 4000, 9000].into_iter().enumerate() {
-        serve(directory.path(), |address, handle| {
-            let mut fs = match life {
-                0 => aged_volume(address),
-                _ => FileSystem::mount(device(address), Config::default()).expect("the volume is there"),
-            };
-            check(&mut fs);
+    serve(directory.path(), Tempo::Off, |address, _| drop(aged_volume(address)));
+    for (life, after_us) in [500, 2000, 5000, 15_000, 40_000].into_iter().enumerate() {
+        // A drive whose power is back needs time that passes though nobody waits for an answer.
+        serve(directory.path(), Tempo::Scaled(2.0), |address, handle| {
+            let mut fs = FileSystem::mount(device(address), Config::default()).expect("the volume is there");
             let before = fs.usage().blocks;
             let cut = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_micros(after_us));
                 handle.call(|cabin| cabin.control(Control::PowerOff)).expect("it serves").expect("it is protected");
                 handle.call(|cabin| cabin.control(Control::PowerOn)).expect("it serves").expect("it was off");
             });
-            let shrunk = fs.shrink(before - before / 8, Method::Remap);
+            let shrunk = fs.shrink(before - before / 6, Method::Remap);
             println!("life {life}: {shrunk:?}");
             cut.join().expect("the box is protected");
             drop(fs);
