@@ -42,6 +42,9 @@ pub enum ClientError {
     /// The request was given up.
     #[error("the request was given up")]
     Dropped,
+    /// A write to a drive that is worn out.
+    #[error("the drive is worn out and takes no more writes")]
+    WornOut,
 }
 
 /// The front end of clients inside the program.
@@ -208,6 +211,7 @@ impl Client {
                 return match reply.answer? {
                     Answer::Done => Ok(reply.data),
                     Answer::Dropped => Err(ClientError::Dropped),
+                    Answer::Failed => Err(ClientError::WornOut),
                 };
             }
         }

@@ -130,7 +130,7 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
             reply => reply?,
         };
         let Some(asked) = known.under_way.remove(&reply.tag) else { continue };
-        if reply.answer? == Answer::Dropped {
+        if reply.answer? != Answer::Done {
             report.dropped += 1;
             continue;
         }

@@ -34,6 +34,7 @@ mod reclaim;
 mod remap;
 mod translate;
 mod wear;
+mod worn_out;
 mod write;
 
 pub use command::CommandSpec;

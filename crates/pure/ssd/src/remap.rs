@@ -81,6 +81,7 @@ impl DataEnd {
         }
         match remapped {
             Ok(()) => {
+                self.worn_out = false;
                 self.changed(now, destination, before, slot, out);
                 self.changed(now, source, slot, Slot::NONE, out);
                 self.movements.push(Movement::Remapped { logical: destination, source, slot, before });

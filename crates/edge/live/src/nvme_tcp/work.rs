@@ -170,6 +170,7 @@ impl Works {
         work.parts -= 1;
         match answered.answer {
             Answer::Done => work.take(&answered.data),
+            Answer::Failed => work.status = Status::WRITE_FAULT,
             // The host wanted it back, or its connection is closed.
             Answer::Dropped => work.status = Status::ABORT_REQUESTED,
         }

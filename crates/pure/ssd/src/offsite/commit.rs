@@ -117,6 +117,7 @@ impl DataEnd {
                     self.program(now, row, Stream::Host, out);
                 }
             } else if let Some(before) = self.ftl.trim(logical) {
+                self.worn_out = false;
                 self.changed(now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }
@@ -128,6 +129,7 @@ impl DataEnd {
         self.complete(now, index, out);
         if write {
             self.pump_reclaim(now, out);
+            self.end_hopeless(now, out);
         }
         true
     }
@@ -149,6 +151,7 @@ impl DataEnd {
             self.offsite.waiting.pop_front();
         }
         self.admit_waiting(now, out);
+        self.end_hopeless(now, out);
     }
 
     /// A page has left the cache. A dirty one is copied home if it was offsite, and goes to flash.

@@ -56,6 +56,11 @@ impl Offsite {
         self.borrowed == 0
     }
 
+    /// Whether no change of the map waits for room in a log.
+    pub(crate) fn is_still(&self) -> bool {
+        self.waiting.is_empty() && self.waiting_rows.is_empty()
+    }
+
     #[inline]
     pub(super) fn segment(&self, number: u32) -> &Segment {
         self.segments[number as usize].as_ref().expect("pages are in segments that are borrowed")

@@ -113,7 +113,12 @@ impl EffectDigest {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         match *effect {
             LiveEffect::Answered { token, at, answer } => {
-                step(1, [token.into(), at.as_ps(), u64::from(answer == Answer::Done), 0]);
+                let code = match answer {
+                    Answer::Dropped => 0,
+                    Answer::Done => 1,
+                    Answer::Failed => 2,
+                };
+                step(1, [token.into(), at.as_ps(), code, 0]);
             }
             LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
             LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),

@@ -45,6 +45,8 @@ pub struct Ask {
 pub enum Answer {
     /// Carried out; what it wrote is durable.
     Done,
+    /// A write to a drive that is worn out: nothing was written.
+    Failed,
     /// Given up at its owner's wish, before it came to the data or before its drive was back: an earlier attempt may
     /// have taken effect, and may yet until the drive is back ([`LiveJbof::keeps`]).
     Dropped,
@@ -337,6 +339,7 @@ impl Jbof {
             offer: 0,
             generation: 0,
             applied: false,
+            failed: false,
             // See `CommandSpec::stamp`.
             stamp: if operation == Operation::Remap { u64::from(source) } else { self.last_stamp },
             phase: Phase::Firmware,
@@ -372,7 +375,8 @@ impl Jbof {
             book.in_flight -= 1;
             book.asked[request.home as usize].fall(now);
             book.latency[request.home as usize].record(latency);
-            book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Done });
+            let answer = if request.failed { Answer::Failed } else { Answer::Done };
+            book.effects.push(LiveEffect::Answered { token, at: now, answer });
         }
     }
 
