@@ -37,6 +37,7 @@ pub(crate) fn add_nvme(
             Subsystem::new(&format!("{nqn}{}", export.drive), &format!("FY{:06}", export.drive), vec![namespace]);
         subsystem.hosts = hosts.clone();
         subsystem.has_write_cache = !export.protected;
+        subsystem.has_remap = export.remaps;
         subsystem
     });
     let limits = Limits { queue_entries: QUEUE_ENTRIES, ..Limits::default() };

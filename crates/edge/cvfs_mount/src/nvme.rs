@@ -14,6 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Data of a command at most, whatever the drive allows.
 const DATA_BYTES_MAX: u32 = 256 * 1024;
 
+/// Blocks of a remap at most: each is work for the drive's cores, and no command should keep the others waiting for long.
+/// [A]
+const REMAP_BLOCKS_MAX: u32 = 256;
+
 /// Why a drive is no device.
 #[derive(Debug, thiserror::Error)]
 pub enum NvmeError {
@@ -39,6 +43,7 @@ pub struct NvmeDevice {
     ratio: u32,
     /// Blocks of a command at most.
     command_blocks: u32,
+    can_remap: bool,
 }
 
 impl NvmeDevice {
@@ -62,7 +67,8 @@ impl NvmeDevice {
         let blocks = blocks.map_err(|_| NvmeError::Namespace { nsid, problem: "larger than 16 TiB" })?;
         let data_bytes = controller.data_bytes_max.unwrap_or(DATA_BYTES_MAX).min(DATA_BYTES_MAX);
         let command_blocks = (data_bytes / BLOCK_BYTES as u32).max(1);
-        Ok(Self { host, nsid: namespace.nsid, blocks, ratio, command_blocks })
+        let can_remap = controller.remaps;
+        Ok(Self { host, nsid: namespace.nsid, blocks, ratio, command_blocks, can_remap })
     }
 
     fn range(&self, first: u32, blocks: usize) -> BlockRange {
@@ -126,5 +132,24 @@ impl BlockDevice for NvmeDevice {
         let command =
             NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
         self.command(command, range.as_bytes().to_vec(), 0).map(drop)
+    }
+
+    fn can_remap(&self) -> bool {
+        self.can_remap
+    }
+
+    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
+        if !self.can_remap {
+            return Err(DeviceError::Unsupported("remap"));
+        }
+        check_range(destination, count.into(), self.blocks)?;
+        check_range(source, count.into(), self.blocks)?;
+        for done in (0..count).step_by(REMAP_BLOCKS_MAX as usize) {
+            let blocks = (count - done).min(REMAP_BLOCKS_MAX);
+            let range = self.range(destination + done, blocks as usize);
+            let source = self.range(source + done, 1).lba;
+            self.command(NvmCommand::Remap { range, source }, Vec::new(), 0)?;
+        }
+        Ok(())
     }
 }

@@ -42,6 +42,9 @@ pub enum ClientError {
     /// The request was given up.
     #[error("the request was given up")]
     Dropped,
+    /// A write to a drive that is worn out.
+    #[error("the drive is worn out and takes no more writes")]
+    WornOut,
 }
 
 /// The front end of clients inside the program.
@@ -193,9 +196,14 @@ impl Client {
         count: u32,
         payload: Payload,
     ) -> Result<Vec<u8>, ClientError> {
+        self.carry_out(Request { tag: 0, drive, operation, first, count, source: 0 }, payload)
+    }
+
+    /// The same, of a request whose tag is not looked at.
+    fn carry_out(&mut self, request: Request, payload: Payload) -> Result<Vec<u8>, ClientError> {
         self.tags += 1;
         let tag = self.tags;
-        self.submit(Request { tag, drive, operation, first, count }, payload)?;
+        self.submit(Request { tag, ..request }, payload)?;
         loop {
             let reply = self.next(PATIENCE)?;
             // Answers to calls that came too late for their caller.
@@ -203,6 +211,7 @@ impl Client {
                 return match reply.answer? {
                     Answer::Done => Ok(reply.data),
                     Answer::Dropped => Err(ClientError::Dropped),
+                    Answer::Failed => Err(ClientError::WornOut),
                 };
             }
         }
@@ -213,6 +222,14 @@ impl Client {
     /// Errors: as [`Client::call`].
     pub fn read(&mut self, drive: u16, first: u32, count: u32) -> Result<Vec<u8>, ClientError> {
         self.call(drive, Operation::Read, first, count, Payload::None)
+    }
+
+    /// Lets `count` slots from `first` on take over the data of those from `source` on.
+    ///
+    /// Errors: as [`Client::call`].
+    pub fn remap(&mut self, drive: u16, first: u32, source: u32, count: u32) -> Result<(), ClientError> {
+        let request = Request { tag: 0, drive, operation: Operation::Remap, first, count, source };
+        self.carry_out(request, Payload::None).map(drop)
     }
 
     /// Writes whole slots of 4 KiB.

@@ -173,7 +173,7 @@ pub struct Engine {
     lateness: Lateness,
     /// As clients had it: from the request to its answer, in virtual time.
     latency: LatencyHistogram,
-    requests: [u64; 4],
+    requests: [u64; 5],
     bytes: [u64; 2],
 }
 
@@ -185,7 +185,12 @@ impl Engine {
         let world = session.world();
         let export = |&drive: &u16| {
             let config = world.config(drive);
-            Export { drive, slots: config.ftl.logical_slots, protected: config.power_loss_protection }
+            Export {
+                drive,
+                slots: config.ftl.logical_slots,
+                protected: config.power_loss_protection,
+                remaps: world.remaps(drive),
+            }
         };
         let exports = exports.iter().map(export).collect();
         let poll = mio::Poll::new()?;
@@ -210,7 +215,7 @@ impl Engine {
             spare: Vec::new(),
             lateness: Lateness::default(),
             latency: LatencyHistogram::new(),
-            requests: [0; 4],
+            requests: [0; 5],
             bytes: [0; 2],
         })
     }
@@ -370,7 +375,7 @@ impl Engine {
     }
 
     fn ask(&mut self, now: SimTime, front: usize, request: Request, payload: Payload) {
-        let Request { drive, operation, first, count, .. } = request;
+        let Request { drive, operation, first, count, source, .. } = request;
         let token = self.free.pop().unwrap_or_else(|| {
             self.pending.push(Pending {
                 front,
@@ -391,7 +396,7 @@ impl Engine {
         if operation == Operation::Read {
             pending.found.resize(count as usize, Slot::NONE);
         }
-        let asked = self.session.ask(now, Ask { token, drive, operation, first, count });
+        let asked = self.session.ask(now, Ask { token, drive, operation, first, count, source });
         asked.expect("the desk takes only what the box takes");
     }
 
@@ -523,6 +528,7 @@ impl Engine {
             Operation::Write => 1,
             Operation::Trim => 2,
             Operation::Flush => 3,
+            Operation::Remap => 4,
         };
         self.requests[kind] += 1;
         if let Some(moved) = self.bytes.get_mut(kind) {

@@ -45,6 +45,8 @@ pub struct Request {
     pub first: u32,
     /// Slots; means nothing for a flush.
     pub count: u32,
+    /// First slot whose data a remap takes over; means nothing for other operations.
+    pub source: u32,
 }
 
 /// Payload of a write.
@@ -77,6 +79,8 @@ pub struct Export {
     pub slots: u32,
     /// Whether acknowledged writes survive without a flush.
     pub protected: bool,
+    /// Whether it takes remaps.
+    pub remaps: bool,
 }
 
 /// Where front ends hand in requests.
@@ -104,22 +108,31 @@ impl Desk<'_> {
     /// Takes a request in, at the end of this part of the turn. The answer comes as [`FrontEnd::answered`], never
     /// during this call.
     ///
-    /// Errors: a drive that is not exported, slots that it does not have, payload of another length.
+    /// Errors: a drive that is not exported, slots that it does not have, payload of another length, a remap that the
+    /// drive cannot do.
     pub fn ask(&mut self, request: Request, payload: Payload) -> Result<(), Refused> {
         let drives = self.exports.len() as u16;
         let export = self.exports.iter().find(|export| export.drive == request.drive);
-        let slots = export.ok_or(Refused::NoDrive { drive: request.drive, drives })?.slots;
-        let Request { operation, first, count, .. } = request;
+        let &Export { slots, remaps, .. } = export.ok_or(Refused::NoDrive { drive: request.drive, drives })?;
+        let Request { drive, operation, first, count, source, .. } = request;
         let beyond = u64::from(first) + u64::from(count) > u64::from(slots);
         let expected = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
         let fits = match (&payload, operation) {
             (Payload::Bytes(bytes), Operation::Write) => bytes.len() as u64 == expected,
             (Payload::Zeros, Operation::Write) => true,
-            (Payload::None, Operation::Read | Operation::Trim | Operation::Flush) => true,
+            (Payload::None, Operation::Read | Operation::Trim | Operation::Remap | Operation::Flush) => true,
             _ => false,
         };
         if !fits || (operation != Operation::Flush && (count == 0 || beyond)) {
             return Err(Refused::Slots { first, count, slots });
+        }
+        if operation == Operation::Remap {
+            if u64::from(source) + u64::from(count) > u64::from(slots) {
+                return Err(Refused::Slots { first: source, count, slots });
+            }
+            if !remaps || source.abs_diff(first) < count {
+                return Err(Refused::Remap { drive, first, source_slot: source, count });
+            }
         }
         self.inbox.push(Inbound::Ask { front: self.front, request, payload });
         Ok(())

@@ -116,7 +116,7 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
                 Payload::None
             };
             known.under_way.insert(issued, UnderWay { operation, drive, first, count, version });
-            match client.submit(Request { tag: issued, drive, operation, first, count }, payload) {
+            match client.submit(Request { tag: issued, drive, operation, first, count, source: 0 }, payload) {
                 // What was answered before counts.
                 Err(ClientError::Ended) => return Ok(report),
                 submitted => submitted?,
@@ -130,7 +130,7 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
             reply => reply?,
         };
         let Some(asked) = known.under_way.remove(&reply.tag) else { continue };
-        if reply.answer? == Answer::Dropped {
+        if reply.answer? != Answer::Done {
             report.dropped += 1;
             continue;
         }

@@ -13,8 +13,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// Virtual time.
     pub simulated: SimSpan,
-    /// Reads, writes, trims and flushes answered.
-    pub requests: [u64; 4],
+    /// Reads, writes, trims, flushes and remaps answered.
+    pub requests: [u64; 5],
     /// Bytes read and written.
     pub bytes: [u64; 2],
     /// Requests still under way at the end.
@@ -38,7 +38,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [reads, writes, trims, flushes] = self.requests;
+        let [reads, writes, trims, flushes, remaps] = self.requests;
         let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
         writeln!(
             f,
@@ -53,6 +53,9 @@ impl fmt::Display for Report {
             mib(self.bytes[0]),
             mib(self.bytes[1])
         )?;
+        if remaps > 0 {
+            writeln!(f, "answered {remaps} remaps")?;
+        }
         if self.unanswered > 0 {
             writeln!(f, "{} requests were not answered any more", self.unanswered)?;
         }

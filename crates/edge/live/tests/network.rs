@@ -27,7 +27,9 @@ fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> 
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     let subsystem = |drive: u16| {
         let namespace = Namespace::new(1, u64::from(slots[drive as usize]), 12);
-        Subsystem::new(&nqn(drive), &format!("FY{drive:04}"), vec![namespace])
+        let mut subsystem = Subsystem::new(&nqn(drive), &format!("FY{drive:04}"), vec![namespace]);
+        subsystem.has_remap = drive != 3;
+        subsystem
     };
     let config =
         TargetConfig { subsystems: exported().into_iter().map(subsystem).collect(), ..TargetConfig::default() };
@@ -61,6 +63,33 @@ fn host(address: SocketAddr, drive: u16, queues: u16) -> Host {
 
 fn range(lba: u64, blocks: u32) -> BlockRange {
     BlockRange { lba, blocks }
+}
+
+#[test]
+fn a_host_moves_blocks_without_copying_them_where_the_drive_announces_that() {
+    serve(Tempo::Off, |address, _| {
+        let mut host = host(address, 1, 1);
+        assert!(host.controller().remaps);
+        let blocks = host.controller().namespaces[0].blocks;
+        let pattern: Vec<u8> = (0..8 * 4096u32).map(|byte| (byte / 4096 + byte) as u8 | 1).collect();
+        let mut status = |command, data| host.command(1, command, data, 0).expect("an answer").status.code();
+        assert_eq!(status(NvmCommand::Write { range: range(64, 8), fua: false }, pattern.clone()), Status::SUCCESS);
+        let remap = |first, blocks, source| NvmCommand::Remap { range: range(first, blocks), source };
+        assert_eq!(status(remap(72, 8, 64), Vec::new()), Status::SUCCESS);
+        // What holds nothing any more leaves its counterpart as it is.
+        assert_eq!(status(remap(72, 8, 64), Vec::new()), Status::SUCCESS);
+        assert_eq!(status(remap(blocks - 4, 8, 64), Vec::new()), Status::LBA_OUT_OF_RANGE);
+        assert_eq!(status(remap(64, 8, blocks - 4), Vec::new()), Status::LBA_OUT_OF_RANGE);
+        assert_eq!(status(remap(64, 8, u64::MAX), Vec::new()), Status::LBA_OUT_OF_RANGE);
+        assert_eq!(status(remap(64, 8, 71), Vec::new()), Status::INVALID_FIELD);
+        let read = NvmCommand::Read { range: range(64, 16), fua: false };
+        let found = host.command(1, read, Vec::new(), 65_536).expect("an answer").data;
+        assert!(found[..32_768].iter().all(|&byte| byte == 0) && found[32_768..] == pattern);
+        let mut other = self::host(address, 3, 1);
+        assert!(!other.controller().remaps);
+        let refused = other.command(1, remap(72, 8, 64), Vec::new(), 0).expect("an answer").status;
+        assert_eq!(refused.code(), Status::INVALID_OPCODE);
+    });
 }
 
 #[test]

@@ -138,7 +138,9 @@ fn work(mut client: Client, first: u64) {
                 say(&format!("@{} {number} {drive} {first} {count}", if trims { "trim" } else { "write" }));
             }
             under_way.insert(number, (drive, first, count));
-            client.submit(Request { tag: number, drive, operation, first, count }, payload).expect("it serves");
+            client
+                .submit(Request { tag: number, drive, operation, first, count, source: 0 }, payload)
+                .expect("it serves");
         }
         let reply = client.next(Duration::from_secs(30)).expect("it serves");
         assert_eq!(reply.answer, Ok(Answer::Done));

@@ -16,6 +16,10 @@ pub enum Operation {
     Trim,
     /// Everything acknowledged before must survive power loss.
     Flush,
+    /// The range takes over the data of another one of the same length, which is named beside the request and holds
+    /// nothing afterwards; no data moves. Slots of the other one that hold nothing leave their counterparts as they are.
+    /// No trace has it. Source: \[P\] sheet cvss §3.2.
+    Remap,
 }
 
 /// A request for one byte range of one volume.

@@ -2,7 +2,7 @@
 //!
 //! The copy on flash still names the old owner. Until it is erased the new one stands in a protected log: 8 bytes an
 //! entry, physical slot and logical slot. What moved by reclaim names its owner again. A full log refuses: the
-//! caller moves the data instead, or reclaims. Source: [P] cvss §3.2.
+//! caller moves the data instead, reclaims, or writes entries to flash. Source: [P] cvss §3.2.
 
 use crate::config::FtlConfig;
 use crate::ftl::Ftl;
@@ -40,15 +40,24 @@ pub enum RemapError {
 pub(crate) struct RemapLog {
     entries: BTreeMap<u32, u32>,
     capacity: u32,
+    /// Entries that are on flash and take no protected memory; which ones is not modelled.
+    spilled: u32,
+    /// Slots that got another owner so far.
+    remapped: u64,
 }
 
 impl RemapLog {
     pub(crate) fn new(capacity: u32) -> Self {
-        Self { entries: BTreeMap::new(), capacity }
+        Self { entries: BTreeMap::new(), capacity, spilled: 0, remapped: 0 }
     }
 
     fn has_room_for(&self, slot: Slot) -> bool {
-        (self.entries.len() as u64) < u64::from(self.capacity) || self.entries.contains_key(&slot.get())
+        self.in_memory() < u64::from(self.capacity) || self.entries.contains_key(&slot.get())
+    }
+
+    /// Entries in protected memory.
+    fn in_memory(&self) -> u64 {
+        self.entries.len() as u64 - u64::from(self.spilled)
     }
 
     /// Drops the entries of a superblock that has been erased.
@@ -60,6 +69,7 @@ impl RemapLog {
         while let Some((&slot, _)) = self.entries.range(first..first + layout.slots_per_superblock).next() {
             self.entries.remove(&slot);
         }
+        self.spilled = self.spilled.min(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
     }
 }
 
@@ -81,8 +91,22 @@ impl Ftl {
         let slot = self.hand_over(destination, source).ok_or(unmapped)?;
         if destination != source {
             self.log.entries.insert(slot.get(), destination);
+            self.log.remapped += 1;
         }
         Ok(())
+    }
+
+    /// Slots that were remapped so far.
+    pub fn remapped_slots(&self) -> u64 {
+        self.log.remapped
+    }
+
+    /// Frees up to `entries` entries of the protected log: the caller writes them to flash, 8 bytes each. Returns how
+    /// many there were. Source: [P] cvss §3.2, the overflow.
+    pub fn spill_remap_log(&mut self, entries: u32) -> u32 {
+        let there = u32::try_from(self.log.in_memory()).unwrap_or(u32::MAX).min(entries);
+        self.log.spilled += there;
+        there
     }
 
     /// The protected log: physical slots and the logical slots that their data belongs to, in order of the first.

@@ -71,10 +71,10 @@ impl Ftl {
         self.counters.retired_superblocks += 1;
     }
 
-    /// Whether the host can write nothing more: it is promised no room, and reclaim has nothing under way and finds
-    /// nothing that pays. For a drive in time, whose writes would wait for ever.
-    pub fn is_worn_out(&mut self) -> bool {
-        self.host_room() == 0 && self.reclaim_is_stuck()
+    /// Whether the host can never write `slots` slots: superblocks retire, it is not promised the room, and reclaim has
+    /// nothing under way and finds nothing that pays. For a drive in time, whose writes would wait for ever.
+    pub fn is_worn_out(&mut self, slots: u64) -> bool {
+        self.may_retire() && self.host_room() < slots && self.reclaim_is_stuck()
     }
 
     /// Whether the drive is degraded: [`crate::Allocation::WearFocusing`] and the capacity-variant victim then

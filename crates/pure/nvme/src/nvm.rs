@@ -23,6 +23,8 @@ pub mod opcode {
     pub const DATASET_MANAGEMENT: u8 = 0x09;
     /// Whether blocks can be read, without sending them.
     pub const VERIFY: u8 = 0x0C;
+    /// Blocks take over the data of others. Vendor specific; the lowest two bits say that it has no data.
+    pub const REMAP: u8 = 0xC0;
 }
 
 /// A range of logical blocks of one namespace.
@@ -91,6 +93,33 @@ pub enum NvmCommand {
         range: BlockRange,
         /// Force Unit Access: read from the medium.
         fua: bool,
+    },
+    /// Blocks of `range` take over the data of as many others, which are deallocated; no data moves. Deallocated ones
+    /// among the others leave their counterparts as they are, so that repeating the command changes nothing. The two
+    /// ranges do not overlap.
+    ///
+    /// Vendor specific: only for controllers that announce it
+    /// ([`IdentifyController::announces_remap`](crate::identify::IdentifyController::announces_remap)).
+    ///
+    /// | dwords | bits | meaning |
+    /// |---|---|---|
+    /// | 0 | 7:0 | operation code C0h |
+    /// | 1 | | namespace of both ranges |
+    /// | 2 to 9 | | zero: no data, no metadata |
+    /// | 10, 11 | | first block that takes over data |
+    /// | 12 | 15:0 | number of blocks, less one |
+    /// | 12 | 31:16 | zero |
+    /// | 13 | | zero |
+    /// | 14, 15 | | first block whose data is taken over |
+    ///
+    /// Status: LBA Out of Range for either range, Invalid Field for ranges that overlap, Namespace is Write Protected,
+    /// Invalid Command Opcode from a controller that does not announce it.
+    /// Source: \[P\] sheet cvss §3.2; operation code and layout are \[A\].
+    Remap {
+        /// The blocks that take over data.
+        range: BlockRange,
+        /// First block whose data it is.
+        source: u64,
     },
 }
 
@@ -197,6 +226,7 @@ impl NvmCommand {
                 deallocate: sqe.cdw(11) & 4 != 0,
             },
             opcode::VERIFY => Self::Verify { range, fua },
+            opcode::REMAP => Self::Remap { range, source: u64::from(sqe.cdw(14)) | u64::from(sqe.cdw(15)) << 32 },
             opcode => return Err(UnknownOpcode { opcode }),
         })
     }
@@ -220,6 +250,11 @@ impl NvmCommand {
                 sqe.set_cdw(11, u32::from(integral_read) | u32::from(integral_write) << 1 | u32::from(deallocate) << 2);
                 0
             }
+            Self::Remap { source, .. } => {
+                sqe.set_cdw(14, source as u32);
+                sqe.set_cdw(15, (source >> 32) as u32);
+                0
+            }
             Self::Flush | Self::WriteUncorrectable { .. } => 0,
         };
         sqe.set_cdw(12, sqe.cdw(12) | flags);
@@ -237,6 +272,7 @@ impl NvmCommand {
             Self::WriteZeroes { .. } => opcode::WRITE_ZEROES,
             Self::DatasetManagement { .. } => opcode::DATASET_MANAGEMENT,
             Self::Verify { .. } => opcode::VERIFY,
+            Self::Remap { .. } => opcode::REMAP,
         }
     }
 
@@ -248,8 +284,17 @@ impl NvmCommand {
             | Self::WriteUncorrectable { range }
             | Self::Compare { range, .. }
             | Self::WriteZeroes { range, .. }
-            | Self::Verify { range, .. } => Some(range),
+            | Self::Verify { range, .. }
+            | Self::Remap { range, .. } => Some(range),
             Self::Flush | Self::DatasetManagement { .. } => None,
+        }
+    }
+
+    /// The blocks that the command takes data from other than by reading; `None` for all but remaps.
+    pub const fn source(&self) -> Option<BlockRange> {
+        match *self {
+            Self::Remap { range, source } => Some(BlockRange { lba: source, blocks: range.blocks }),
+            _ => None,
         }
     }
 
@@ -258,9 +303,11 @@ impl NvmCommand {
         match self {
             Self::Write { .. } | Self::Compare { .. } | Self::DatasetManagement { .. } => Direction::ToController,
             Self::Read { .. } => Direction::ToHost,
-            Self::Flush | Self::WriteUncorrectable { .. } | Self::WriteZeroes { .. } | Self::Verify { .. } => {
-                Direction::None
-            }
+            Self::Flush
+            | Self::WriteUncorrectable { .. }
+            | Self::WriteZeroes { .. }
+            | Self::Verify { .. }
+            | Self::Remap { .. } => Direction::None,
         }
     }
 
@@ -282,6 +329,7 @@ impl NvmCommand {
             Self::Write { .. }
                 | Self::WriteUncorrectable { .. }
                 | Self::WriteZeroes { .. }
+                | Self::Remap { .. }
                 | Self::DatasetManagement { deallocate: true, .. }
         )
     }
@@ -294,7 +342,7 @@ mod tests {
 
     fn any_command() -> impl Strategy<Value = NvmCommand> {
         let range = (any::<u64>(), 1u32..=65_536).prop_map(|(lba, blocks)| BlockRange { lba, blocks });
-        (0..8, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
+        (0..9, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
             match kind {
                 0 => NvmCommand::Flush,
                 1 => NvmCommand::Write { range, fua },
@@ -303,6 +351,7 @@ mod tests {
                 4 => NvmCommand::Compare { range, fua },
                 5 => NvmCommand::WriteZeroes { range, deallocate, fua },
                 6 => NvmCommand::Verify { range, fua },
+                7 => NvmCommand::Remap { range, source: range.lba.rotate_left(7) },
                 _ => NvmCommand::DatasetManagement { ranges, deallocate, integral_read: fua, integral_write: third },
             }
         })
@@ -336,6 +385,9 @@ mod tests {
         let trim =
             NvmCommand::DatasetManagement { ranges: 2, deallocate: true, integral_read: false, integral_write: false };
         assert_eq!((trim.encode(0, 1).cdw(10), trim.encode(0, 1).cdw(11)), (1, 4));
+        let remap = NvmCommand::Remap { range, source: 0x1_0000_0002 }.encode(0, 1);
+        assert_eq!((remap.opcode, remap.opcode & 3), (0xC0, 0));
+        assert_eq!([10, 11, 12, 13, 14, 15].map(|dword| remap.cdw(dword)), [1, 0, 7, 0, 2, 1]);
     }
 
     #[test]

@@ -3,11 +3,12 @@
 mod world;
 
 use flashyard_nvme::Status;
-use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvme::log::page;
+use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand, opcode};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvmf::target::Limits;
 use proptest::prelude::*;
-use world::World;
+use world::{World, target_config};
 use zerocopy::IntoBytes;
 
 fn range(lba: u64, blocks: u32) -> BlockRange {
@@ -120,5 +121,29 @@ proptest! {
             expected[lba as usize * 4096..][..len].copy_from_slice(&bytes);
         }
         prop_assert_eq!(world.read(0, 250), &expected[..250 * 4096]);
+    }
+}
+
+#[test]
+fn remaps_are_announced_in_both_places_or_refused() {
+    for has_remap in [false, true] {
+        let mut config = target_config(Limits::default());
+        config.subsystems[0].has_remap = has_remap;
+        let mut world = World::with(config, |_| ());
+        world.connect();
+        assert_eq!(world.admin().controller().remaps, has_remap);
+        let effects = world.log(page::EFFECTS, 4096);
+        let expected = if has_remap { 0b11 } else { 0 };
+        assert_eq!(effects[1024 + 4 * usize::from(opcode::REMAP)], expected);
+        assert_eq!(effects[1024 + 4 * usize::from(opcode::VERIFY)], 1);
+        let mut status = |first, source| {
+            let remap = NvmCommand::Remap { range: range(first, 4), source };
+            world.run(1, remap, Vec::new(), 0).0.code()
+        };
+        let expected = |status| if has_remap { status } else { Status::INVALID_OPCODE };
+        assert_eq!(status(0, 4), expected(Status::SUCCESS));
+        assert_eq!(status(4, 1), expected(Status::INVALID_FIELD));
+        assert_eq!(status(1021, 4), expected(Status::LBA_OUT_OF_RANGE));
+        assert_eq!(status(4, u64::MAX), expected(Status::LBA_OUT_OF_RANGE));
     }
 }

@@ -81,6 +81,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             coalesce: section.coalesce_writes,
             slc_superblocks: section.slc_superblocks,
             stamps: false,
+            remap_entries: remap_entries(&geometry),
             ..FtlConfig::default()
         },
         cores: section.cores,
@@ -107,6 +108,14 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         wear.apply(&mut config)?;
     }
     Ok(config)
+}
+
+/// Entries of a drive's protected log of remaps: 1 MiB of 8-byte entries for each TiB of flash, and a page of 4 KiB at
+/// least. Source: \[P\] sheet cvss §3.2; the page is \[A\].
+fn remap_entries(geometry: &Geometry) -> u32 {
+    const BYTES_PER_ENTRY: u64 = 1 << 23;
+    let entries = geometry.raw_bytes().get() / BYTES_PER_ENTRY;
+    u32::try_from(entries).unwrap_or(u32::MAX).max(SLOT_BYTES / 8)
 }
 
 /// The parameters of a world of `design`.

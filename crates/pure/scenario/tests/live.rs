@@ -50,6 +50,8 @@ struct Asked {
     ask: Ask,
     /// What each slot of a write becomes.
     stamp: u64,
+    /// What each slot becomes that it changes.
+    changes: Vec<(u32, u64)>,
     /// What a read has found so far, and where.
     found: Vec<(Slot, u64)>,
     /// What each slot of a read may be.
@@ -69,6 +71,7 @@ struct Clients {
     tokens: u32,
     answered: u64,
     erased: u64,
+    remapped: u64,
     effects: u64,
 }
 
@@ -91,6 +94,7 @@ impl Clients {
             tokens: 0,
             answered: 0,
             erased: 0,
+            remapped: 0,
             effects: 0,
         }
     }
@@ -98,29 +102,45 @@ impl Clients {
     fn ask(&mut self, now: SimTime, operation: Operation, drive: u16, first: u32, count: u32) {
         let token = self.tokens;
         self.tokens += 1;
-        let ask = Ask { token, drive, operation, first, count };
+        let ask = Ask { token, drive, operation, first, count, source: 0 };
         let stamp = if operation == Operation::Write { u64::from(token) + 1 } else { 0 };
+        let changed = if matches!(operation, Operation::Write | Operation::Trim) { first..first + count } else { 0..0 };
+        self.hand_in(now, ask, stamp, changed.map(|slot| (slot, stamp)).collect());
+    }
+
+    /// A remap, of slots whose contents are known and do not change until it is carried out.
+    fn remap(&mut self, now: SimTime, drive: u16, first: u32, source: u32, count: u32) {
+        let token = self.tokens;
+        self.tokens += 1;
+        let pairs = (first..first + count).zip(source..);
+        let mapped = pairs.filter(|&(_, source)| self.session.world().place(drive, source).is_some());
+        let changes = mapped.flat_map(|(slot, source)| {
+            let stamps = self.allowed(drive, source);
+            assert_eq!(stamps.len(), 1, "slot {source} is known");
+            [(slot, stamps[0]), (source, 0)]
+        });
+        let changes = changes.collect();
+        self.hand_in(now, Ask { token, drive, operation: Operation::Remap, first, count, source }, 0, changes);
+    }
+
+    fn hand_in(&mut self, now: SimTime, ask: Ask, stamp: u64, changes: Vec<(u32, u64)>) {
+        let Ask { token, drive, operation, first, count, .. } = ask;
         let mut allowed = Vec::new();
-        match operation {
-            Operation::Read => {
-                allowed.extend((first..first + count).map(|slot| self.allowed(drive, slot)));
-            }
-            Operation::Write | Operation::Trim => {
-                for slot in first..first + count {
-                    self.current.entry((drive, slot)).or_insert_with(|| vec![0]).push(stamp);
-                    for asked in self.under_way.values_mut().filter(|asked| asked.ask.drive == drive) {
-                        if let Some(place) = slot.checked_sub(asked.ask.first)
-                            && let Some(stamps) = asked.allowed.get_mut(place as usize)
-                        {
-                            stamps.push(stamp);
-                        }
-                    }
+        if operation == Operation::Read {
+            allowed.extend((first..first + count).map(|slot| self.allowed(drive, slot)));
+        }
+        for &(slot, stamp) in &changes {
+            self.current.entry((drive, slot)).or_insert_with(|| vec![0]).push(stamp);
+            for asked in self.under_way.values_mut().filter(|asked| asked.ask.drive == drive) {
+                if let Some(place) = slot.checked_sub(asked.ask.first)
+                    && let Some(stamps) = asked.allowed.get_mut(place as usize)
+                {
+                    stamps.push(stamp);
                 }
             }
-            Operation::Flush => {}
         }
         let found = vec![(Slot::NONE, u64::MAX); if operation == Operation::Read { count as usize } else { 0 }];
-        self.under_way.insert(token, Asked { ask, stamp, found, allowed });
+        self.under_way.insert(token, Asked { ask, stamp, changes, found, allowed });
         self.session.ask(now, ask).expect("the request is possible");
         self.follow();
     }
@@ -130,9 +150,11 @@ impl Clients {
     }
 
     fn conflicts(&self, drive: u16, first: u32, count: u32) -> bool {
+        let meets = |start: u32, ask: &Ask| first < start + ask.count && start < first + count;
         self.under_way.values().any(|Asked { ask, .. }| {
-            let changes = matches!(ask.operation, Operation::Write | Operation::Trim);
-            changes && ask.drive == drive && first < ask.first + ask.count && ask.first < first + count
+            let remaps = ask.operation == Operation::Remap;
+            let changes = remaps || matches!(ask.operation, Operation::Write | Operation::Trim);
+            changes && ask.drive == drive && (meets(ask.first, ask) || remaps && meets(ask.source, ask))
         })
     }
 
@@ -169,6 +191,7 @@ impl Clients {
                 let payload = media.get(&from.get()).copied().unwrap_or(0);
                 assert_eq!(media.insert(to.get(), payload), None, "a slot is written once between erases");
             }
+            Movement::Remapped { .. } => self.remapped += 1,
             Movement::Trimmed { .. } => {}
             Movement::Erased { superblock } => {
                 self.erased += 1;
@@ -199,19 +222,12 @@ impl Clients {
             self.dropped.insert(token, asked);
             return;
         }
-        let Asked { ask, stamp, found, allowed } = asked;
-        match ask.operation {
-            Operation::Write | Operation::Trim => {
-                for slot in ask.first..ask.first + ask.count {
-                    self.current.insert((ask.drive, slot), vec![stamp]);
-                }
-            }
-            Operation::Read => {
-                for ((slot, payload), allowed) in found.into_iter().zip(allowed) {
-                    assert!(allowed.contains(&payload), "{ask:?} found {payload} at {slot:?}, may find {allowed:?}");
-                }
-            }
-            Operation::Flush => {}
+        let Asked { ask, changes, found, allowed, .. } = asked;
+        for (slot, stamp) in changes {
+            self.current.insert((ask.drive, slot), vec![stamp]);
+        }
+        for ((slot, payload), allowed) in found.into_iter().zip(allowed) {
+            assert!(allowed.contains(&payload), "{ask:?} found {payload} at {slot:?}, may find {allowed:?}");
         }
     }
 
@@ -229,12 +245,20 @@ impl Clients {
         let operation = match rng.below(100) {
             0..50 => Operation::Write,
             50..92 => Operation::Read,
-            92..97 => Operation::Trim,
+            92..95 => Operation::Trim,
+            95..97 => Operation::Remap,
             _ => Operation::Flush,
         };
         let count = 1 + rng.below(8) as u32;
         let first = if rng.below(2) == 0 { rng.below(64) } else { rng.below(slots - 8) } as u32;
-        if !matches!(operation, Operation::Write | Operation::Trim) || !self.conflicts(drive, first, count) {
+        if operation == Operation::Remap {
+            let source = if rng.below(2) == 0 { rng.below(64) } else { rng.below(slots - 8) } as u32;
+            // What was given up may yet be carried out.
+            let known = self.dropped.is_empty() && !self.conflicts(drive, source, count);
+            if known && source.abs_diff(first) >= count && !self.conflicts(drive, first, count) {
+                self.remap(now, drive, first, source, count);
+            }
+        } else if !matches!(operation, Operation::Write | Operation::Trim) || !self.conflicts(drive, first, count) {
             self.ask(now, operation, drive, first, count);
         }
     }
@@ -277,6 +301,7 @@ fn what_is_read_is_what_was_written_while_reclaim_runs_and_drives_lend() {
     for seed in 1..4 {
         let clients = session(seed, 40_000, SimSpan::from_us(30), false, |_, _, _, _| {});
         assert!(clients.erased > 20, "reclaim was hardly exercised: {}", clients.erased);
+        assert!(clients.remapped > 500, "remaps were hardly exercised: {}", clients.remapped);
         assert_eq!(u64::from(clients.tokens), clients.answered);
     }
 }
@@ -419,7 +444,7 @@ fn a_command_longer_than_the_time_out_is_carried_out_in_the_end() {
 fn what_cannot_be_asked_is_refused_in_words() {
     let mut clients = Clients::new(false);
     let mut ask = |drive, first, count| {
-        let ask = Ask { token: 0, drive, operation: Operation::Read, first, count };
+        let ask = Ask { token: 0, drive, operation: Operation::Read, first, count, source: 0 };
         clients.session.ask(SimTime::ZERO, ask).expect_err("it is impossible").to_string()
     };
     assert_eq!(ask(4, 0, 1), "there is no drive 4, give 0 to 3");
@@ -452,7 +477,7 @@ proptest! {
         // One request more, and it is another session.
         let (_, records) = read_journal(&bytes).expect("it was just written");
         let mut other = scenario().live(None).expect("its box can serve");
-        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1 })
+        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1, source: 0 })
             .expect("a read of one slot");
         let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);
         prop_assert!(differs);

@@ -19,14 +19,27 @@ pub struct CommandSpec {
     pub first: u32,
     /// Number of slots; zero only for a flush.
     pub count: u32,
-    /// Payload stamp of every slot written.
+    /// Payload stamp of every slot written. Of a remap, which writes none, the first slot whose data is taken over:
+    /// see [`CommandSpec::remap`].
     pub stamp: u64,
+}
+
+impl CommandSpec {
+    /// Slots `first..first + count` take over the data of `source..source + count`, which does not overlap them.
+    pub fn remap(tag: u32, first: u32, source: u32, count: u32) -> Self {
+        Self { tag, operation: Operation::Remap, first, count, stamp: u64::from(source) }
+    }
+
+    /// The first slot whose data a remap takes over; means nothing for other commands.
+    pub fn source(&self) -> u32 {
+        self.stamp as u32
+    }
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Active {
     pub(crate) spec: CommandSpec,
-    /// Flash commands that have not reported yet.
+    /// Flash commands that have not reported yet. Of a remap, ranges whose look-up is done.
     pub(crate) remaining: u32,
     /// When the last DMA reserved so far ends.
     pub(crate) dma_end: SimTime,
@@ -34,7 +47,7 @@ pub(crate) struct Active {
     pub(crate) page: u32,
     /// Time of accesses to peers' memory that the look-up has yet to take.
     pub(crate) remote: SimSpan,
-    /// Slots whose map entries a write or trim has changed.
+    /// Slots whose map entries a write, trim or remap has changed.
     pub(crate) changed: u32,
     /// Up to when `time` accounts for the command.
     pub(crate) accounted: SimTime,

@@ -83,6 +83,8 @@ pub struct DataEnd {
     /// Flushes that wait for spare space to pad.
     pub(crate) held_flushes: VecDeque<u32>,
     pub(crate) programs_outstanding: u32,
+    /// Whether writes have failed, and nothing was deallocated since.
+    pub(crate) worn_out: bool,
     pub(crate) read_dma_free: SimTime,
     pub(crate) write_dma_free: SimTime,
     pub(crate) nand_effects: Vec<NandDone>,
@@ -149,6 +151,7 @@ impl DataEnd {
             flush_waiters: VecDeque::new(),
             held_flushes: VecDeque::new(),
             programs_outstanding: 0,
+            worn_out: false,
             read_dma_free: SimTime::ZERO,
             write_dma_free: SimTime::ZERO,
             nand_effects: Vec::with_capacity(16),
@@ -263,6 +266,9 @@ impl DataEnd {
             spec.count,
             self.ftl.config().logical_slots
         );
+        if spec.operation == Operation::Remap {
+            self.check_remap(spec);
+        }
     }
 
     /// Takes a command in; returns its number here.
@@ -337,6 +343,7 @@ impl DataEnd {
             }
         }
         self.pump_reclaim(now, out);
+        self.end_hopeless(now, out);
     }
 
     #[inline]

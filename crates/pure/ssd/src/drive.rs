@@ -72,6 +72,11 @@ pub enum DriveEffect {
         /// Where the time went since the command was handed to the data-end.
         time: TimeSplit,
     },
+    /// A write has no room and never will have: the drive is worn out. It has written nothing, and completes next.
+    WriteFailed {
+        /// The command's tag.
+        tag: u32,
+    },
     /// All segments of a loan that was being given back are the lender's own again.
     SegmentsReturned {
         /// Which.

@@ -7,7 +7,7 @@
 //! The path of a read: `ComputeEnd::enqueue` → a core (`CoreDone`) → `DriveEffect::FirmwareDone` → the owner
 //! calls `DataEnd::execute` → mapping lookup (a miss reads a translation page) → multi-plane flash reads → DMA to
 //! the host → `DriveEffect::Completed`. A write waits for room in the write buffer, takes the DMA in, is
-//! appended and acknowledged; its die row is programmed once full.
+//! appended and acknowledged; its die row is programmed once full. A remap looks up two ranges and changes the map.
 //!
 //! Part of the mapping cache may be in memory borrowed from peers (`offsite`), which may vanish at any moment; the
 //! drive's own memory survives power cuts (`power`).
@@ -31,8 +31,10 @@ mod offsite;
 mod power;
 mod read;
 mod reclaim;
+mod remap;
 mod translate;
 mod wear;
+mod worn_out;
 mod write;
 
 pub use command::CommandSpec;

@@ -143,6 +143,7 @@ impl DataEnd {
             Operation::Read => self.start_read(now, index, out),
             Operation::Write => self.start_write(now, index, out),
             Operation::Trim => self.change_map(now, index, out),
+            Operation::Remap => self.start_remap(now, index, out),
             Operation::Flush => unreachable!("a flush touches no data"),
         }
     }

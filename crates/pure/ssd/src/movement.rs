@@ -50,6 +50,17 @@ pub enum Movement {
         /// Where it was.
         before: Slot,
     },
+    /// The data of a logical slot became that of another one, where it is.
+    Remapped {
+        /// The new owner.
+        logical: u32,
+        /// The old one, which holds nothing any more.
+        source: u32,
+        /// Where the data is.
+        slot: Slot,
+        /// Where the new owner's data was before; `Slot::NONE` for nowhere.
+        before: Slot,
+    },
     /// A superblock has been erased on all dies.
     Erased {
         /// Which.

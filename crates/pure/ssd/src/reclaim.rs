@@ -27,6 +27,11 @@ impl ReclaimPump {
         self.reads
     }
 
+    /// Whether it has no command at the flash.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.reads == 0 && self.erasing.is_empty()
+    }
+
     /// Time for which reclaim was under way.
     #[inline]
     pub(crate) fn clock(&self, now: SimTime) -> SimSpan {
@@ -140,6 +145,7 @@ impl DataEnd {
         }
         self.moved = moved;
         self.pump_reclaim(now, out);
+        self.end_hopeless(now, out);
     }
 
     /// One die has erased its share of a superblock.
@@ -153,6 +159,7 @@ impl DataEnd {
             self.movements.push(Movement::Erased { superblock });
             self.admit_waiting(now, out);
             self.pump_reclaim(now, out);
+            self.end_hopeless(now, out);
         }
     }
 }

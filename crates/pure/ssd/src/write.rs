@@ -19,6 +19,7 @@ impl DataEnd {
             self.mark_wait(now, index);
             self.write_waiters.push_back(index);
             self.pump_reclaim(now, out);
+            self.end_hopeless(now, out);
         }
     }
 

@@ -7,16 +7,45 @@ use flashyard_ftl::{Allocation, Frontiers, FtlConfig, FtlCounters, WearLeveling}
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
-use small::config;
-use std::collections::BTreeMap;
+use small::{config, conflict};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The oracle: for each slot the stamps that a read may see.
 #[derive(Default)]
 struct Oracle {
     /// Last stamp whose write has completed, and the order of that completion.
     settled: BTreeMap<u32, u64>,
-    /// Stamps of writes and trims under way; a trim writes 0.
+    /// Stamps of what is under way; a trim writes 0.
     under_way: BTreeMap<u32, Vec<u64>>,
+    /// Slots that hold nothing: a remap from there changes nothing.
+    empty: BTreeSet<u32>,
+}
+
+impl Oracle {
+    /// What each slot holds after the command.
+    fn outcome(&self, spec: &CommandSpec) -> Vec<(u32, u64)> {
+        let slots = spec.first..spec.first + spec.count;
+        match spec.operation {
+            Operation::Write | Operation::Trim => slots.map(|slot| (slot, spec.stamp)).collect(),
+            Operation::Remap => {
+                let pairs = slots.zip(spec.source()..).filter(|(_, source)| !self.empty.contains(source));
+                let stamp = |slot: u32| self.settled.get(&slot).copied().unwrap_or(0);
+                pairs.flat_map(|(slot, source)| [(slot, stamp(source)), (source, 0)]).collect()
+            }
+            Operation::Read | Operation::Flush => Vec::new(),
+        }
+    }
+
+    fn note_empty(&mut self, spec: &CommandSpec, changes: &[(u32, u64)]) {
+        for (place, &(slot, _)) in changes.iter().enumerate() {
+            let empties = spec.operation == Operation::Trim || spec.operation == Operation::Remap && place % 2 == 1;
+            if empties {
+                self.empty.insert(slot);
+            } else {
+                self.empty.remove(&slot);
+            }
+        }
+    }
 }
 
 struct World {
@@ -24,6 +53,8 @@ struct World {
     queue: EventQueue<DriveEvent>,
     oracle: Oracle,
     commands: BTreeMap<u32, CommandSpec>,
+    /// What each command under way changes.
+    changes: BTreeMap<u32, Vec<(u32, u64)>>,
     /// What each read under way may see, gathered from its issue on.
     allowed: BTreeMap<u32, BTreeMap<u32, Vec<u64>>>,
     reads_checked: u64,
@@ -32,29 +63,26 @@ struct World {
 impl World {
     fn issue(&mut self, now: SimTime, spec: CommandSpec) {
         let slots = spec.first..spec.first + spec.count;
-        match spec.operation {
-            Operation::Read => {
-                let allowed = slots.map(|slot| {
-                    let mut stamps = vec![self.oracle.settled.get(&slot).copied().unwrap_or(0)];
-                    stamps.extend(self.oracle.under_way.get(&slot).into_iter().flatten());
-                    (slot, stamps)
-                });
-                let allowed = allowed.collect();
-                self.allowed.insert(spec.tag, allowed);
-            }
-            Operation::Write | Operation::Trim => {
-                for slot in slots {
-                    self.oracle.under_way.entry(slot).or_default().push(spec.stamp);
-                    // Reads under way may see it from now on.
-                    for reads in self.allowed.values_mut() {
-                        if let Some(stamps) = reads.get_mut(&slot) {
-                            stamps.push(spec.stamp);
-                        }
-                    }
+        if spec.operation == Operation::Read {
+            let allowed = slots.map(|slot| {
+                let mut stamps = vec![self.oracle.settled.get(&slot).copied().unwrap_or(0)];
+                stamps.extend(self.oracle.under_way.get(&slot).into_iter().flatten());
+                (slot, stamps)
+            });
+            let allowed = allowed.collect();
+            self.allowed.insert(spec.tag, allowed);
+        }
+        let changes = self.oracle.outcome(&spec);
+        for &(slot, stamp) in &changes {
+            self.oracle.under_way.entry(slot).or_default().push(stamp);
+            // Reads under way may see it from now on.
+            for reads in self.allowed.values_mut() {
+                if let Some(stamps) = reads.get_mut(&slot) {
+                    stamps.push(stamp);
                 }
             }
-            Operation::Flush => {}
         }
+        self.changes.insert(spec.tag, changes);
         self.commands.insert(spec.tag, spec);
         self.step(now, |drive, now, out| drive.execute(now, spec, out));
     }
@@ -89,25 +117,15 @@ impl World {
     fn complete(&mut self, tag: u32) {
         let spec = self.commands.remove(&tag).expect("every command completes once");
         self.allowed.remove(&tag);
-        if matches!(spec.operation, Operation::Write | Operation::Trim) {
-            for slot in spec.first..spec.first + spec.count {
-                let pending = self.oracle.under_way.get_mut(&slot).expect("it was under way");
-                let place = pending.iter().position(|stamp| *stamp == spec.stamp).expect("it was under way");
-                pending.remove(place);
-                self.oracle.settled.insert(slot, spec.stamp);
-            }
+        let changes = self.changes.remove(&tag).expect("it was issued");
+        self.oracle.note_empty(&spec, &changes);
+        for (slot, stamp) in changes {
+            let pending = self.oracle.under_way.get_mut(&slot).expect("it was under way");
+            let place = pending.iter().position(|pending| *pending == stamp).expect("it was under way");
+            pending.remove(place);
+            self.oracle.settled.insert(slot, stamp);
         }
     }
-}
-
-fn conflicts(world: &World, spec: &CommandSpec) -> bool {
-    // Hosts order overlapping writes themselves; what overlapping ones leave behind is not defined.
-    world.commands.values().any(|other| {
-        other.operation != Operation::Read
-            && other.operation != Operation::Flush
-            && spec.first < other.first + other.count
-            && other.first < spec.first + spec.count
-    })
 }
 
 /// What an exercise came to.
@@ -122,8 +140,9 @@ fn exercise(seed: u64, config: DriveConfig) -> Exercised {
     let mut world = World {
         drive: Drive::new(config, &[1], seed).expect("the drive is possible"),
         queue: EventQueue::default(),
-        oracle: Oracle::default(),
+        oracle: Oracle { empty: (2000..2600).collect(), ..Oracle::default() },
         commands: BTreeMap::new(),
+        changes: BTreeMap::new(),
         allowed: BTreeMap::new(),
         reads_checked: 0,
     };
@@ -137,14 +156,20 @@ fn exercise(seed: u64, config: DriveConfig) -> Exercised {
         let operation = match rng.below(20) {
             0 => Operation::Trim,
             1 => Operation::Flush,
-            2..=9 => Operation::Read,
+            2 => Operation::Remap,
+            3..=9 => Operation::Read,
             _ => Operation::Write,
         };
         let count = if operation == Operation::Flush { 0 } else { 1 + rng.below(12) as u32 };
         let first = rng.below(u64::from(2600 - count)) as u32;
-        let stamp = if operation == Operation::Trim { 0 } else { u64::from(number) };
+        let stamp = match operation {
+            Operation::Trim => 0,
+            Operation::Remap => rng.below(u64::from(2600 - count)),
+            _ => u64::from(number),
+        };
         let spec = CommandSpec { tag: number, operation, first, count, stamp };
-        if operation == Operation::Read || operation == Operation::Flush || !conflicts(&world, &spec) {
+        let overlaps = operation == Operation::Remap && first.abs_diff(spec.source()) < count;
+        if !overlaps && !world.commands.values().any(|other| conflict(&spec, other)) {
             world.issue(now, spec);
         }
     }
@@ -155,6 +180,11 @@ fn exercise(seed: u64, config: DriveConfig) -> Exercised {
     assert_eq!(world.drive.data.ftl.foldable(), None, "an idle drive folds its single-level data");
     assert!(world.drive.data.ftl.counters().erased_superblocks > 10, "reclaim was hardly exercised");
     world.drive.data.ftl.check();
+    assert!(world.drive.data.ftl.remapped_slots() > 500, "remaps were hardly exercised");
+    for slot in 0..2600 {
+        let is_empty = !world.drive.data.ftl.lookup(slot).is_some();
+        assert_eq!(is_empty, world.oracle.empty.contains(&slot), "slot {slot} at the end (seed {seed})");
+    }
     for (&slot, &stamp) in &world.oracle.settled {
         let place = world.drive.data.ftl.lookup(slot);
         let found = if place.is_some() { world.drive.data.ftl.stamp(place) } else { 0 };

@@ -1,21 +1,26 @@
 //! The out-of-band area of one drive: a record for each physical slot, and a header for each superblock.
 //!
 //! ```text
-//! 0        identity, one page (directory.rs)
+//! 0        a change of owner under way, in the first 32 bytes of one page
 //! 4096     a header of 32 bytes for each superblock, to the end of a page
 //!          a record of 24 bytes for each slot
 //! ```
 //!
 //! All numbers are little endian. A record ends with a checksum over itself and its slot number: one that was written
 //! in part, or strayed, is seen. A record that was ever written says that its slot is used, whether or not it is whole.
+//! A slot that gets another owner has no other copy: its new record is noted in the first page before it is written, so
+//! that a process that ends in between leaves one of both whole.
 
 use super::mapping::Mapping;
 use flashyard_flash::Layout;
 use flashyard_ftl::Stream;
 use std::io;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Bytes before the headers.
-pub(crate) const IDENTITY_BYTES: usize = 4096;
+const NOTE_PAGE_BYTES: usize = 4096;
+/// A note: slot, record, checksum over both.
+const NOTE_BYTES: usize = 4 + RECORD_BYTES + 4;
 const HEADER_BYTES: usize = 32;
 const RECORD_BYTES: usize = 24;
 
@@ -83,7 +88,7 @@ impl Band {
     }
 
     fn first_record(layout: &Layout) -> usize {
-        IDENTITY_BYTES + (layout.superblocks as usize * HEADER_BYTES).next_multiple_of(4096)
+        NOTE_PAGE_BYTES + (layout.superblocks as usize * HEADER_BYTES).next_multiple_of(4096)
     }
 
     /// The area in `mapping`, which has at least [`Band::bytes`].
@@ -93,20 +98,41 @@ impl Band {
 
     #[inline]
     pub(crate) fn set(&mut self, slot: u32, record: &Record) {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[0..8].copy_from_slice(&record.sequence.to_le_bytes());
-        bytes[8..12].copy_from_slice(&record.logical.to_le_bytes());
-        let state: u32 = match record.state {
-            State::Data => 1,
-            State::Zeros => 2,
-            State::Dead => 3,
-        };
-        bytes[12..16].copy_from_slice(&state.to_le_bytes());
-        bytes[16..20].copy_from_slice(&record.checksum.to_le_bytes());
-        let check = check(slot, &bytes);
-        bytes[20..24].copy_from_slice(&check.to_le_bytes());
+        let bytes = encode(slot, record);
         let at = self.at(slot);
         self.mapping.bytes_mut()[at..at + RECORD_BYTES].copy_from_slice(&bytes);
+    }
+
+    /// Sets the record of a slot whose present one must not be lost.
+    pub(crate) fn replace(&mut self, slot: u32, record: &Record) {
+        let bytes = self.mapping.bytes_mut();
+        bytes[..4].copy_from_slice(&slot.to_le_bytes());
+        bytes[4..NOTE_BYTES - 4].copy_from_slice(&encode(slot, record));
+        let whole = crc32c::crc32c(&bytes[..NOTE_BYTES - 4]);
+        bytes[NOTE_BYTES - 4..NOTE_BYTES].copy_from_slice(&whole.to_le_bytes());
+        // The process may end between any two stores; the compiler must not swap or drop them.
+        compiler_fence(Ordering::SeqCst);
+        self.set(slot, record);
+        compiler_fence(Ordering::SeqCst);
+        self.void_note(whole);
+    }
+
+    /// Ends a change of owner that was under way when the process ended.
+    pub(crate) fn finish_replacing(&mut self) {
+        let bytes = self.mapping.bytes();
+        let whole = crc32c::crc32c(&bytes[..NOTE_BYTES - 4]);
+        let slot = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let at = self.at(slot);
+        if bytes[NOTE_BYTES - 4..NOTE_BYTES] == whole.to_le_bytes() && at + RECORD_BYTES <= bytes.len() {
+            self.mapping.bytes_mut().copy_within(4..NOTE_BYTES - 4, at);
+            compiler_fence(Ordering::SeqCst);
+            self.void_note(whole);
+        }
+    }
+
+    /// A note with this checksum is over.
+    fn void_note(&mut self, whole: u32) {
+        self.mapping.bytes_mut()[NOTE_BYTES - 4..NOTE_BYTES].copy_from_slice(&(!whole).to_le_bytes());
     }
 
     #[inline]
@@ -143,12 +169,12 @@ impl Band {
         bytes[2] = u8::from(header.single_level);
         bytes[4..8].copy_from_slice(&header.erases.to_le_bytes());
         bytes[8..16].copy_from_slice(&header.opened.to_le_bytes());
-        let at = IDENTITY_BYTES + superblock as usize * HEADER_BYTES;
+        let at = NOTE_PAGE_BYTES + superblock as usize * HEADER_BYTES;
         self.mapping.bytes_mut()[at..at + HEADER_BYTES].copy_from_slice(&bytes);
     }
 
     pub(crate) fn header(&self, superblock: u32) -> Header {
-        let at = IDENTITY_BYTES + superblock as usize * HEADER_BYTES;
+        let at = NOTE_PAGE_BYTES + superblock as usize * HEADER_BYTES;
         let bytes = &self.mapping.bytes()[at..at + HEADER_BYTES];
         let mut opened = [0; 8];
         opened.copy_from_slice(&bytes[8..16]);
@@ -169,6 +195,24 @@ impl Band {
     fn at(&self, slot: u32) -> usize {
         self.records + slot as usize * RECORD_BYTES
     }
+}
+
+/// A record as it is stored.
+#[inline]
+fn encode(slot: u32, record: &Record) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[0..8].copy_from_slice(&record.sequence.to_le_bytes());
+    bytes[8..12].copy_from_slice(&record.logical.to_le_bytes());
+    let state: u32 = match record.state {
+        State::Data => 1,
+        State::Zeros => 2,
+        State::Dead => 3,
+    };
+    bytes[12..16].copy_from_slice(&state.to_le_bytes());
+    bytes[16..20].copy_from_slice(&record.checksum.to_le_bytes());
+    let check = check(slot, &bytes);
+    bytes[20..24].copy_from_slice(&check.to_le_bytes());
+    bytes
 }
 
 /// Checksum of a record: everything before the checksum, and where it belongs.

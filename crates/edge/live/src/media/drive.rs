@@ -144,6 +144,17 @@ impl DriveMedia {
         self.kill(logical, before);
     }
 
+    /// The data of `source` in `slot` became that of `logical`, which was in `before`.
+    pub(super) fn remapped(&mut self, logical: u32, source: u32, slot: Slot, before: Slot) {
+        if let Found::Whole(record) = self.band.get(slot.get())
+            && record.logical == source
+        {
+            self.sequence += 1;
+            self.band.replace(slot.get(), &Record { sequence: self.sequence, logical, ..record });
+            self.kill(logical, before);
+        }
+    }
+
     /// The data of `logical` in `slot` is no longer current. Readers that were promised it still find it.
     fn kill(&mut self, logical: u32, slot: Slot) {
         if slot.is_some()

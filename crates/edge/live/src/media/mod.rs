@@ -63,6 +63,7 @@ impl Media {
             Movement::Written { logical, slot, before, .. } => media.write(logical, slot, before, payload()),
             Movement::Moved { logical, from, to } => media.moved(logical, from, to),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
+            Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before),
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }

@@ -1,7 +1,7 @@
 //! What a drive holds after a restart, from its out-of-band area.
 //!
 //! Of several slots that say they hold a logical slot the one written last does: the process ended between writing a
-//! new copy and giving up the old one. Slots that were deallocated, overwritten or moved say so themselves.
+//! new copy and giving up the old one. Slots that were deallocated, overwritten, moved or remapped say so themselves.
 
 use super::band::{Found, Record, State};
 use super::drive::DriveMedia;
@@ -30,6 +30,7 @@ impl DriveMedia {
     /// Reads what the drive holds, and gives up what is not current. The report grows.
     pub(super) fn recover(&mut self, logical_slots: u32, report: &mut RecoveryReport) -> Vec<SuperblockContents> {
         let layout = *self.layout();
+        self.band.finish_replacing();
         let mut newest = vec![NOWHERE; logical_slots as usize];
         let mut written = vec![0; layout.superblocks as usize];
         for superblock in 0..layout.superblocks {
@@ -141,6 +142,33 @@ mod tests {
         assert_eq!((report.superseded, report.torn, report.damaged), (1, 0, 0));
         assert_eq!(recovered(&mut media).2.superseded, 0, "the old copy was given up");
         assert_eq!(media.slot(Slot::new(10))[0], 3);
+    }
+
+    #[test]
+    fn a_remapped_slot_belongs_to_its_new_owner_whatever_moment_the_process_ends_at() {
+        let mut media = media();
+        media.write(3, Slot::new(8), Slot::NONE, Some(&[1; 4096]));
+        media.write(4, Slot::new(9), Slot::NONE, Some(&[2; 4096]));
+        let before = media.band.mapping.bytes().to_vec();
+        media.remapped(4, 3, Slot::new(8), Slot::new(9));
+        let after = media.band.mapping.bytes().to_vec();
+        let (valid, _, report) = recovered(&mut media);
+        assert_eq!((valid, report.torn, report.superseded), (vec![(0, 4)], 0, 0));
+        // The note is whole and the record half written: the old copy of slot 4 is older.
+        let mut torn = before.clone();
+        torn[..28].copy_from_slice(&after[..28]);
+        let whole = crc32c::crc32c(&torn[..28]);
+        torn[28..32].copy_from_slice(&whole.to_le_bytes());
+        let record = torn.len() - 32 * 24 + 8 * 24;
+        torn[record..record + 9].copy_from_slice(&after[record..record + 9]);
+        media.band.mapping.bytes_mut().copy_from_slice(&torn);
+        let (valid, _, report) = recovered(&mut media);
+        assert_eq!((valid, report.torn, report.superseded), (vec![(0, 4)], 0, 1));
+        // The note is not whole: nothing has happened yet.
+        torn = before;
+        torn[..20].copy_from_slice(&after[..20]);
+        media.band.mapping.bytes_mut().copy_from_slice(&torn);
+        assert_eq!(recovered(&mut media).0, vec![(0, 3), (1, 4)]);
     }
 
     #[test]

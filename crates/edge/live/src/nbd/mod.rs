@@ -148,7 +148,7 @@ impl Nbd {
         };
         let first = (offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let count = len_bytes / SLOT_BYTES;
-        let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count }, payload);
+        let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count, source: 0 }, payload);
         let Some(peer) = self.peers[place].as_mut() else { return };
         match asked {
             Ok(()) => peer.under_way += 1,
@@ -225,7 +225,8 @@ impl FrontEnd for Nbd {
             if let Some(work) = self.works[number].as_mut() {
                 work.flush = false;
                 let drive = work.drive;
-                let flush = Ask { tag: number as u64, drive, operation: Operation::Flush, first: 0, count: 0 };
+                let flush =
+                    Ask { tag: number as u64, drive, operation: Operation::Flush, first: 0, count: 0, source: 0 };
                 if let Err(refused) = desk.ask(flush, Payload::None) {
                     tracing::error!(%refused, "a flush was refused");
                 }

@@ -26,6 +26,9 @@ pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powere
     if smart.spare_percent < SPARE_THRESHOLD_PERCENT {
         smart.critical_warning |= SmartLog::WARNING_SPARE;
     }
+    if health.worn_out {
+        smart.critical_warning |= SmartLog::WARNING_READ_ONLY;
+    }
     smart.used_percent = (100.0 * health.used(endurance_erases)).min(255.0) as u8;
     // No read of this model stays uncorrected, however often it is sensed: there are no media errors.
     smart.data_read = units(health.read_bytes);
@@ -61,6 +64,7 @@ mod tests {
             endurance,
             spare_superblocks: 20,
             retired_superblocks,
+            worn_out: retired_superblocks == 40,
         }
     }
 
@@ -75,6 +79,7 @@ mod tests {
         assert_eq!(smart(&health(150.0, Some(300), 1)), (50, 95, 0));
         assert_eq!(smart(&health(150.0, None, 0)), (5, 100, 0));
         assert_eq!(smart(&health(9000.0, Some(300), 19)), (255, 5, SmartLog::WARNING_SPARE));
-        assert_eq!(smart(&health(300.0, Some(300), 40)), (100, 0, SmartLog::WARNING_SPARE));
+        let both = SmartLog::WARNING_SPARE | SmartLog::WARNING_READ_ONLY;
+        assert_eq!(smart(&health(300.0, Some(300), 40)), (100, 0, both));
     }
 }

@@ -116,6 +116,11 @@ impl Works {
                     }
                 }
             }
+            NvmCommand::Remap { range, source } => {
+                let (first, count, source) = (range.lba as u32, range.blocks, source as u32);
+                let remap = Request { tag: 0, drive: 0, operation: Operation::Remap, first, count, source };
+                self.hand_in(number, remap, Payload::None, desk);
+            }
             NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE),
         }
     }
@@ -133,9 +138,14 @@ impl Works {
         payload: Payload,
         desk: &mut Desk<'_>,
     ) {
+        self.hand_in(number, Request { tag: 0, drive: 0, operation, first, count, source: 0 }, payload, desk);
+    }
+
+    /// Asks the command's drive for a part of it; tag and drive of `request` are not looked at.
+    fn hand_in(&mut self, number: usize, request: Request, payload: Payload, desk: &mut Desk<'_>) {
         let Some(work) = self.works[number].as_mut() else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
-        match desk.ask(Request { tag, drive: work.drive, operation, first, count }, payload) {
+        match desk.ask(Request { tag, drive: work.drive, ..request }, payload) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;
@@ -160,6 +170,7 @@ impl Works {
         work.parts -= 1;
         match answered.answer {
             Answer::Done => work.take(&answered.data),
+            Answer::Failed => work.status = Status::WRITE_FAULT,
             // The host wanted it back, or its connection is closed.
             Answer::Dropped => work.status = Status::ABORT_REQUESTED,
         }

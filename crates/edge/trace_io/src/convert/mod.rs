@@ -95,5 +95,6 @@ fn name(operation: Operation) -> &'static str {
         Operation::Write => "write",
         Operation::Trim => "trim",
         Operation::Flush => "flush",
+        Operation::Remap => "remap",
     }
 }

@@ -227,6 +227,20 @@ impl IdentifyController {
     /// A changed discovery log is announced.
     pub const EVENT_DISCOVERY: u32 = 1 << 31;
 
+    /// What [`Self::vendor_specific`] begins with when the controller takes [`crate::nvm::NvmCommand::Remap`]: operation
+    /// codes of vendors mean something else elsewhere.
+    const REMAP_WORD: [u8; 16] = *b"flashyard REMAP1";
+
+    /// Whether the controller announces remaps.
+    pub fn announces_remap(&self) -> bool {
+        self.vendor_specific.starts_with(&Self::REMAP_WORD)
+    }
+
+    /// Announces remaps.
+    pub fn announce_remap(&mut self) {
+        self.vendor_specific[..Self::REMAP_WORD.len()].copy_from_slice(&Self::REMAP_WORD);
+    }
+
     /// A structure of zeros.
     pub fn zeroed() -> Box<Self> {
         // Zero is a value of every field, so this cannot fail but for want of memory.

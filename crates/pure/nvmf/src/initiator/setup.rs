@@ -47,6 +47,8 @@ pub struct ControllerInfo {
     pub data_bytes_max: Option<u32>,
     /// Most data that the capsule of an I/O command may carry.
     pub capsule_data_bytes: u32,
+    /// Whether the controller announces [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap).
+    pub remaps: bool,
     /// Namespaces in ascending order.
     pub namespaces: Vec<NamespaceInfo>,
 }
@@ -223,6 +225,7 @@ impl Connection {
         };
         self.info.serial = unpadded(&it.serial);
         self.info.model = unpadded(&it.model);
+        self.info.remaps = it.announces_remap();
         let pages = u32::from(it.data_pages_max_log2);
         self.info.data_bytes_max = (pages > 0).then(|| 4096_u32.checked_shl(pages).unwrap_or(u32::MAX));
         let capsule_bytes = it.command_capsule_units.get().saturating_mul(16);

@@ -53,6 +53,8 @@ pub struct Subsystem {
     pub static_controllers: bool,
     /// Whether writes stay in a cache until Flush, so that hosts send Flush.
     pub has_write_cache: bool,
+    /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced.
+    pub has_remap: bool,
 }
 
 /// A namespace of the NVM command set.
@@ -255,6 +257,7 @@ impl Subsystem {
             ports: Vec::new(),
             static_controllers: false,
             has_write_cache: true,
+            has_remap: false,
         }
     }
 

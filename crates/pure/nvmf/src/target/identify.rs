@@ -133,6 +133,9 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     );
     // Flush of all namespaces at once is not there.
     it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
+    if subsystem.has_remap {
+        it.announce_remap();
+    }
     it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
     it.atomic_write_power_fail.set(ATOMIC_BLOCKS_LESS_ONE);
     let groups = subsystem.namespaces.iter().map(|namespace| namespace.ana_group);

@@ -30,7 +30,7 @@ const fn io(opcode: u8, changes_data: bool) -> Effect {
 }
 
 /// Commands that there are.
-const EFFECTS: [Effect; 14] = [
+const EFFECTS: [Effect; 15] = [
     admin(opcode::GET_LOG_PAGE),
     admin(opcode::IDENTIFY),
     admin(opcode::ABORT),
@@ -45,6 +45,8 @@ const EFFECTS: [Effect; 14] = [
     io(nvm::opcode::WRITE_ZEROES, true),
     io(nvm::opcode::DATASET_MANAGEMENT, true),
     io(nvm::opcode::VERIFY, false),
+    // The last one is not everywhere.
+    io(nvm::opcode::REMAP, true),
 ];
 
 impl Session {
@@ -73,7 +75,10 @@ impl Session {
                 let changed = controller.changed(!get.retain_event);
                 changed_namespaces(reply, &changed);
             }
-            (page::EFFECTS, _) => effects(reply, &EFFECTS),
+            (page::EFFECTS, place) => {
+                let has_remap = place.is_some_and(|place| target.config.subsystems[place].has_remap);
+                effects(reply, if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] });
+            }
             (page::SMART, Some(place)) => {
                 let errors = controller.error_count;
                 let mut smart = target.figures[place].smart;

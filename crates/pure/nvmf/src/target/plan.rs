@@ -54,6 +54,9 @@ impl Session {
         controller.is_at_work = true;
         let (subsystem, port) = (controller.subsystem, controller.port);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
+        if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].has_remap {
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        }
         let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());
         let namespace = found.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
         match target.ana(subsystem, port, namespace.ana_group).0 {
@@ -63,8 +66,13 @@ impl Session {
             AnaState::Change => return Err(Status::ANA_TRANSITION),
         }
         let is_outside = |range: BlockRange| range.end().is_none_or(|end| end > namespace.blocks);
-        if operation.range().is_some_and(is_outside) {
+        if [operation.range(), operation.source()].into_iter().flatten().any(is_outside) {
             return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
+        }
+        if let NvmCommand::Remap { range, source } = operation
+            && range.lba.abs_diff(source) < u64::from(range.blocks)
+        {
+            return Err(Status::INVALID_FIELD.do_not_retry());
         }
         if namespace.is_read_only && operation.is_write() {
             return Err(Status::NAMESPACE_WRITE_PROTECTED.do_not_retry());

@@ -73,7 +73,7 @@ impl DataEnd {
         may
     }
 
-    /// Changes the map for a write whose data is in the buffer, or for a trim; in line behind those that wait for
+    /// Changes the map for a write whose data is in the buffer, for a trim or for a remap; in line behind those that wait for
     /// their log.
     #[inline]
     pub(crate) fn change_map(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
@@ -83,11 +83,20 @@ impl DataEnd {
         }
     }
 
-    /// Goes on with a write or trim where it stopped; returns whether it has completed.
+    /// Goes on with a write, trim or remap where it stopped; returns whether it has completed.
     #[inline]
     fn change_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> bool {
         let Active { spec, changed, .. } = self.active[index as usize];
         let write = spec.operation == Operation::Write;
+        if spec.operation == Operation::Remap {
+            if let Some(changed) = self.remap_rest(now, index, out) {
+                self.active[index as usize].changed = changed;
+                return false;
+            }
+            self.active[index as usize].account(now, Cause::InterDrive);
+            self.complete(now, index, out);
+            return true;
+        }
         if write {
             self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
         }
@@ -108,6 +117,7 @@ impl DataEnd {
                     self.program(now, row, Stream::Host, out);
                 }
             } else if let Some(before) = self.ftl.trim(logical) {
+                self.worn_out = false;
                 self.changed(now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }
@@ -119,6 +129,7 @@ impl DataEnd {
         self.complete(now, index, out);
         if write {
             self.pump_reclaim(now, out);
+            self.end_hopeless(now, out);
         }
         true
     }
@@ -140,6 +151,7 @@ impl DataEnd {
             self.offsite.waiting.pop_front();
         }
         self.admit_waiting(now, out);
+        self.end_hopeless(now, out);
     }
 
     /// A page has left the cache. A dirty one is copied home if it was offsite, and goes to flash.

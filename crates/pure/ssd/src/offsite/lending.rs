@@ -56,6 +56,11 @@ impl Offsite {
         self.borrowed == 0
     }
 
+    /// Whether no change of the map waits for room in a log.
+    pub(crate) fn is_still(&self) -> bool {
+        self.waiting.is_empty() && self.waiting_rows.is_empty()
+    }
+
     #[inline]
     pub(super) fn segment(&self, number: u32) -> &Segment {
         self.segments[number as usize].as_ref().expect("pages are in segments that are borrowed")
@@ -262,7 +267,9 @@ impl DataEnd {
     /// Changes of the map by host and reclaim since the drive began.
     fn map_changes(&self) -> u64 {
         let counters = self.ftl.counters();
-        counters.host_slots + counters.moved_slots + counters.trimmed_slots
+        let appended = counters.host_slots + counters.moved_slots;
+        // A remap changes two entries.
+        appended + counters.trimmed_slots + 2 * self.ftl.remapped_slots()
     }
 
     fn frames_of(&self, number: u32) -> Range<u32> {

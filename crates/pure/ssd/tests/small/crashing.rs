@@ -1,5 +1,6 @@
 //! A drive, its events, and an oracle that knows what each slot may hold after a power cut.
 
+use crate::small::{changed_ranges, conflict};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, LoanId, Operation, Translation};
 use flashyard_units::SimTime;
@@ -12,13 +13,15 @@ pub(crate) struct World {
     pub(crate) queue: Queue,
     pub(crate) now: SimTime,
     pub(crate) commands: BTreeMap<u32, CommandSpec>,
+    /// What each command under way leaves in which slots.
+    changes: BTreeMap<u32, Vec<(u32, u64)>>,
     /// What each slot may hold when nothing is under way; zero where it says nothing.
     possible: BTreeMap<u32, Vec<u64>>,
     under_way: BTreeMap<u32, Vec<u64>>,
     /// What each read under way may see.
     allowed: BTreeMap<u32, BTreeMap<u32, Vec<u64>>>,
-    /// Writes that a power cut hit.
-    hit: Vec<CommandSpec>,
+    /// Commands that a power cut hit, with what they change.
+    hit: Vec<(CommandSpec, Vec<(u32, u64)>)>,
     /// Lenders whose segments came home, or were restored.
     pub(crate) returned: Vec<LoanId>,
     pub(crate) recovered: Vec<LoanId>,
@@ -34,6 +37,7 @@ impl World {
             queue: EventQueue::default(),
             now: SimTime::ZERO,
             commands: BTreeMap::new(),
+            changes: BTreeMap::new(),
             possible: BTreeMap::new(),
             under_way: BTreeMap::new(),
             allowed: BTreeMap::new(),
@@ -60,6 +64,7 @@ impl World {
             match effect {
                 DriveEffect::Completed { tag, .. } => self.complete(tag),
                 DriveEffect::FirmwareDone { .. } => panic!("no firmware was asked for"),
+                DriveEffect::WriteFailed { .. } => panic!("it does not wear"),
                 DriveEffect::Ready => self.check_tearing(),
                 DriveEffect::SegmentsReturned { loan } => self.returned.push(loan),
                 DriveEffect::SegmentsRecovered { loan } => self.recovered.push(loan),
@@ -87,12 +92,25 @@ impl World {
         let operation = match rng.below(20) {
             0 => Operation::Trim,
             1 => Operation::Flush,
-            2..=8 => Operation::Read,
+            2 => return self.remap_random(rng),
+            3..=8 => Operation::Read,
             _ => Operation::Write,
         };
         let count = if operation == Operation::Flush { 0 } else { 1 + rng.below(12) as u32 };
         let first = rng.below(slots - u64::from(count)) as u32;
         self.issue(operation, first, count);
+    }
+
+    fn remap_random(&mut self, rng: &mut Rng) {
+        let count = 1 + rng.below(12) as u32;
+        let most = u64::from(self.slots() - count);
+        let (first, source) = (rng.below(most) as u32, rng.below(most) as u32);
+        let spec = CommandSpec::remap(self.next_tag, first, source, count);
+        if first.abs_diff(source) >= count
+            && let Some(spec) = self.note(spec)
+        {
+            self.act(|drive, now, out| drive.execute(now, spec, out));
+        }
     }
 
     pub(crate) fn issue(&mut self, operation: Operation, first: u32, count: u32) {
@@ -118,21 +136,25 @@ impl World {
     fn prepare(&mut self, operation: Operation, first: u32, count: u32) -> Option<CommandSpec> {
         let tag = self.next_tag;
         let stamp = if operation == Operation::Trim { 0 } else { u64::from(tag) };
-        let spec = CommandSpec { tag, operation, first, count, stamp };
-        if changes(&spec) && self.commands.values().any(|other| changes(other) && overlap(other, &spec)) {
+        self.note(CommandSpec { tag, operation, first, count, stamp })
+    }
+
+    fn note(&mut self, spec: CommandSpec) -> Option<CommandSpec> {
+        let CommandSpec { tag, operation, first, count, .. } = spec;
+        if self.commands.values().any(|other| conflict(other, &spec)) {
             return None;
         }
         self.next_tag += 1;
-        for slot in first..first + count {
-            if changes(&spec) {
-                self.under_way.entry(slot).or_default().push(stamp);
-                for reads in self.allowed.values_mut() {
-                    if let Some(stamps) = reads.get_mut(&slot) {
-                        stamps.push(stamp);
-                    }
+        let changes = self.outcome(&spec);
+        for &(slot, stamp) in &changes {
+            self.under_way.entry(slot).or_default().push(stamp);
+            for reads in self.allowed.values_mut() {
+                if let Some(stamps) = reads.get_mut(&slot) {
+                    stamps.push(stamp);
                 }
             }
         }
+        self.changes.insert(tag, changes);
         if operation == Operation::Read {
             let allowed = (first..first + count).map(|slot| (slot, self.may_hold(slot))).collect();
             self.allowed.insert(tag, allowed);
@@ -141,15 +163,28 @@ impl World {
         Some(spec)
     }
 
+    /// What each slot holds after the command. Nothing else changes the slots of a remap, so that they hold now what
+    /// they will when it begins.
+    fn outcome(&self, spec: &CommandSpec) -> Vec<(u32, u64)> {
+        let slots = spec.first..spec.first + spec.count;
+        if spec.operation != Operation::Remap {
+            return changed_ranges(spec).into_iter().flatten().map(|slot| (slot, spec.stamp)).collect();
+        }
+        let holds = |source: &u32| self.drive.data.ftl.lookup(*source).is_some();
+        let pairs = slots.zip(spec.source()..).filter(|(_, source)| holds(source));
+        pairs.flat_map(|(slot, source)| [(slot, self.stamp(source)), (source, 0)]).collect()
+    }
+
     /// Cuts the power: what was under way may have happened or not.
     pub(crate) fn cut(&mut self) {
         let now = self.now;
         self.drive.power_cut(now);
-        for spec in std::mem::take(&mut self.commands).into_values().filter(changes) {
-            for slot in spec.first..spec.first + spec.count {
-                self.possible.entry(slot).or_insert_with(|| vec![0]).push(spec.stamp);
+        for (tag, spec) in std::mem::take(&mut self.commands) {
+            let changes = self.changes.remove(&tag).expect("it was noted");
+            for &(slot, stamp) in &changes {
+                self.possible.entry(slot).or_insert_with(|| vec![0]).push(stamp);
             }
-            self.hit.push(spec);
+            self.hit.push((spec, changes));
         }
         self.under_way.clear();
         self.allowed.clear();
@@ -204,7 +239,10 @@ impl World {
 
     /// Of a write that was hit, a prefix is there. Later writes hide it, so this looks as soon as the drive is back.
     fn check_tearing(&mut self) {
-        for spec in std::mem::take(&mut self.hit) {
+        for (spec, changes) in std::mem::take(&mut self.hit) {
+            if spec.operation == Operation::Remap {
+                self.check_torn_remap(&changes);
+            }
             if spec.operation == Operation::Write {
                 let there: Vec<bool> =
                     (spec.first..spec.first + spec.count).map(|slot| self.stamp(slot) == spec.stamp).collect();
@@ -215,25 +253,33 @@ impl World {
         }
     }
 
+    /// Each slot of a remap that was hit has its old owner or its new one.
+    fn check_torn_remap(&mut self, changes: &[(u32, u64)]) {
+        let moved: Vec<bool> = changes
+            .chunks_exact(2)
+            .map(|pair| {
+                let (destination, stamp) = pair[0];
+                let moved = !self.drive.data.ftl.lookup(pair[1].0).is_some();
+                assert_eq!(
+                    self.stamp(if moved { destination } else { pair[1].0 }),
+                    stamp,
+                    "slot {destination} is lost"
+                );
+                moved
+            })
+            .collect();
+        let prefix = moved.iter().take_while(|&&is| is).count();
+        assert!(moved[prefix..].iter().all(|&is| !is), "a remap is torn to {moved:?}");
+    }
+
     fn complete(&mut self, tag: u32) {
-        let spec = self.commands.remove(&tag).expect("every command completes once");
+        self.commands.remove(&tag).expect("every command completes once");
         self.allowed.remove(&tag);
-        if changes(&spec) {
-            for slot in spec.first..spec.first + spec.count {
-                let pending = self.under_way.get_mut(&slot).expect("it was under way");
-                let place = pending.iter().position(|stamp| *stamp == spec.stamp).expect("it was under way");
-                pending.remove(place);
-                self.possible.insert(slot, vec![spec.stamp]);
-            }
+        for (slot, stamp) in self.changes.remove(&tag).expect("it was noted") {
+            let pending = self.under_way.get_mut(&slot).expect("it was under way");
+            let place = pending.iter().position(|pending| *pending == stamp).expect("it was under way");
+            pending.remove(place);
+            self.possible.insert(slot, vec![stamp]);
         }
     }
-}
-
-fn changes(spec: &CommandSpec) -> bool {
-    matches!(spec.operation, Operation::Write | Operation::Trim)
-}
-
-/// Hosts order overlapping writes themselves; what overlapping ones leave behind is not defined.
-fn overlap(one: &CommandSpec, other: &CommandSpec) -> bool {
-    one.first < other.first + other.count && other.first < one.first + one.count
 }

@@ -1,5 +1,6 @@
 //! Completions, periodic monitoring and copy-back.
 
+use super::config::JbofError;
 use super::failover::Attempt;
 use super::world::{Event, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
@@ -16,7 +17,8 @@ impl Jbof {
         if self.resilience.is_some() {
             self.collect_stamps(self.requests[id as usize].drive);
             let request = &mut self.requests[id as usize];
-            request.applied = matches!(request.operation, Operation::Write | Operation::Trim);
+            let changes = matches!(request.operation, Operation::Write | Operation::Trim | Operation::Remap);
+            request.applied = changes && !request.failed;
             if !self.is_heard(now, id) {
                 return;
             }
@@ -27,7 +29,7 @@ impl Jbof {
         match request.operation {
             Operation::Read => self.fabric.stream(request.drive, Direction::Out, bytes),
             Operation::Write => self.fabric.stream(request.drive, Direction::In, bytes),
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
         let latency = self.config.host.complete_latency;
         let (owner, lender) = (request.drive, request.compute);
@@ -65,6 +67,9 @@ impl Jbof {
         let request = self.requests[id as usize];
         self.requests[id as usize].attempt = Attempt::Dead;
         self.free.push(id);
+        if request.failed && self.book.is_none() {
+            self.fault = Some(JbofError::WornOut { drive: request.drive });
+        }
         match request.purpose {
             Purpose::Foreground => self.finish_foreground(now, &request, id),
             Purpose::Part { parent } => {
@@ -101,7 +106,7 @@ impl Jbof {
             match request.operation {
                 Operation::Read => stream.read_bytes += bytes,
                 Operation::Write => stream.write_bytes += bytes,
-                Operation::Trim | Operation::Flush => {}
+                Operation::Trim | Operation::Remap | Operation::Flush => {}
             }
             let len_bytes = u64::from(request.len_bytes);
             stream.count(now, begun.at, request.operation, len_bytes, now.since(request.issued));
@@ -138,6 +143,7 @@ impl Jbof {
             generation: 0,
             stamp: 0,
             applied: false,
+            failed: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             timeouts: 0,

@@ -213,6 +213,12 @@ pub enum JbofError {
         /// Exported bytes.
         capacity: u64,
     },
+    /// A drive has worn out.
+    #[error("drive {drive} is worn out: it has no room for a write, and will have none")]
+    WornOut {
+        /// Which.
+        drive: u16,
+    },
     /// A stream failed.
     #[error(transparent)]
     Source(#[from] flashyard_workload::SourceError),

@@ -84,6 +84,18 @@ pub enum Refused {
         /// Slots of the drive.
         slots: u32,
     },
+    /// The drive keeps no log of remaps, or the ranges overlap.
+    #[error("drive {drive} cannot remap {count} slots from {source_slot} to {first}")]
+    Remap {
+        /// Which.
+        drive: u16,
+        /// First slot that was to take over data.
+        first: u32,
+        /// First slot whose data it was.
+        source_slot: u32,
+        /// Slots asked for.
+        count: u32,
+    },
     /// The drive cannot keep its buffer.
     #[error("drive {drive} has no power-loss protection: what it would lose is not modelled")]
     Unprotected {

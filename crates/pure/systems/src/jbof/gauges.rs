@@ -58,6 +58,8 @@ pub struct Health {
     pub spare_superblocks: u32,
     /// Superblocks that are retired.
     pub retired_superblocks: u32,
+    /// Whether writes fail for want of room that will not come back.
+    pub worn_out: bool,
 }
 
 impl Health {
@@ -145,7 +147,7 @@ impl Requests {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
     }
 
@@ -277,6 +279,7 @@ impl LiveJbof {
             endurance: data.config().nand.wear.and(data.config().ftl.endurance),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
+            worn_out: data.is_worn_out(),
         }
     }
 

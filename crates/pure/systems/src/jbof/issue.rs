@@ -164,6 +164,7 @@ impl Jbof {
             generation: 0,
             stamp: self.last_stamp,
             applied: false,
+            failed: false,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             timeouts: 0,
@@ -236,7 +237,9 @@ impl Jbof {
     fn choose_compute(&mut self, now: SimTime, id: u32) {
         let Some(harvest) = &mut self.harvest else { return };
         let request = &mut self.requests[id as usize];
-        if harvest.bindings(request.drive).is_empty() || request.operation == Operation::Flush {
+        // Messages between drives know neither flushes nor a second range.
+        let stays = matches!(request.operation, Operation::Flush | Operation::Remap);
+        if harvest.bindings(request.drive).is_empty() || stays {
             return;
         }
         if let Some((lender, offer)) = harvest.driver().route(request.drive, self.route_rng.unit()) {

@@ -113,7 +113,12 @@ impl EffectDigest {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         match *effect {
             LiveEffect::Answered { token, at, answer } => {
-                step(1, [token.into(), at.as_ps(), u64::from(answer == Answer::Done), 0]);
+                let code = match answer {
+                    Answer::Dropped => 0,
+                    Answer::Done => 1,
+                    Answer::Failed => 2,
+                };
+                step(1, [token.into(), at.as_ps(), code, 0]);
             }
             LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
             LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),
@@ -129,6 +134,9 @@ impl EffectDigest {
                 }
                 Movement::Trimmed { logical, before } => {
                     step(7, [drive.into(), logical.into(), before.get().into(), 0])
+                }
+                Movement::Remapped { logical, source, slot, before } => {
+                    step(10, [drive.into(), pair(logical, source), slot.get().into(), before.get().into()]);
                 }
                 Movement::Erased { superblock } => step(8, [drive.into(), superblock.into(), 0, 0]),
                 Movement::Read { tag, place, slot } => {
@@ -398,14 +406,18 @@ fn encode_header(header: &JournalHeader) -> Vec<u8> {
 fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
     let mut put = |numbers: &[u64]| numbers.iter().for_each(|&value| number(bytes, value));
     match *entry {
-        Entry::Ask(Ask { token, drive, operation, first, count }) => {
+        Entry::Ask(Ask { token, drive, operation, first, source, count }) => {
             let kind = match operation {
                 Operation::Read => 0,
                 Operation::Write => 1,
                 Operation::Trim => 2,
                 Operation::Flush => 3,
+                Operation::Remap => 6,
             };
             put(&[kind, token.into(), drive.into(), first.into(), count.into()]);
+            if operation == Operation::Remap {
+                put(&[source.into()]);
+            }
         }
         Entry::Digest(digest) => put(&[4, digest]),
         Entry::End(digest) => put(&[5, digest]),
@@ -436,6 +448,15 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
             drive: drive(next()?)?,
             first: slot(next()?)?,
             count: slot(next()?)?,
+            source: 0,
+        }),
+        6 => Entry::Ask(Ask {
+            operation: Operation::Remap,
+            token: slot(next()?)?,
+            drive: drive(next()?)?,
+            first: slot(next()?)?,
+            count: slot(next()?)?,
+            source: slot(next()?)?,
         }),
         4 => Entry::Digest(next()?),
         5 => Entry::End(next()?),

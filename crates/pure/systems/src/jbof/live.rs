@@ -36,6 +36,8 @@ pub struct Ask {
     pub first: u32,
     /// Slots; at least one, except for a flush, where it means nothing.
     pub count: u32,
+    /// First slot whose data a remap takes over; means nothing for other operations.
+    pub source: u32,
 }
 
 /// How a request ended.
@@ -43,6 +45,8 @@ pub struct Ask {
 pub enum Answer {
     /// Carried out; what it wrote is durable.
     Done,
+    /// A write to a drive that is worn out: nothing was written.
+    Failed,
     /// Given up at its owner's wish, before it came to the data or before its drive was back: an earlier attempt may
     /// have taken effect, and may yet until the drive is back ([`LiveJbof::keeps`]).
     Dropped,
@@ -266,20 +270,43 @@ impl LiveJbof {
 
     /// Takes a request at `now`, which is no later than the next event and no earlier than the last one.
     ///
-    /// Errors: a drive that there is not, slots beyond it, no slots.
+    /// Errors: a drive that there is not, slots beyond it, no slots, a remap that the drive cannot do.
     pub fn ask(&mut self, now: SimTime, ask: Ask) -> Result<(), Refused> {
         self.check_time(now);
-        let Ask { token, drive, operation, first, count } = ask;
+        let Ask { token, drive, operation, first, count, source } = ask;
         let slots = self.check_drive(drive).map(|()| self.slots(drive))?;
         let count = if operation == Operation::Flush { 0 } else { count };
         let end = u64::from(first) + u64::from(count);
         if operation != Operation::Flush && (count == 0 || end > u64::from(slots)) {
             return Err(Refused::Slots { first, count, slots });
         }
-        self.world.take_in(now, token, drive, operation, if count == 0 { 0 } else { first }, count);
+        if operation == Operation::Remap {
+            self.check_remap(&ask)?;
+        }
+        let range = (if count == 0 { 0 } else { first }, count);
+        self.world.take_in(now, token, drive, operation, range, source);
         self.world.settle(now);
         self.world.gather();
         Ok(())
+    }
+
+    /// Whether `drive` takes remaps: it keeps a protected log of them. Panics beyond the drives.
+    pub fn remaps(&self, drive: u16) -> bool {
+        self.config(drive).ftl.remap_entries > 0
+    }
+
+    fn check_remap(&self, ask: &Ask) -> Result<(), Refused> {
+        let Ask { drive, first, count, source, .. } = *ask;
+        let slots = self.slots(drive);
+        if u64::from(source) + u64::from(count) > u64::from(slots) {
+            return Err(Refused::Slots { first: source, count, slots });
+        }
+        let apart = source.abs_diff(first) >= count;
+        if apart && self.remaps(drive) {
+            Ok(())
+        } else {
+            Err(Refused::Remap { drive, first, source_slot: source, count })
+        }
     }
 
     pub(super) fn check_time(&self, now: SimTime) {
@@ -294,7 +321,15 @@ impl LiveJbof {
 }
 
 impl Jbof {
-    fn take_in(&mut self, now: SimTime, token: u32, drive: u16, operation: Operation, first: u32, count: u32) {
+    fn take_in(
+        &mut self,
+        now: SimTime,
+        token: u32,
+        drive: u16,
+        operation: Operation,
+        (first, count): (u32, u32),
+        source: u32,
+    ) {
         self.last_stamp += 1;
         let request = Request {
             stream: drive,
@@ -304,7 +339,9 @@ impl Jbof {
             offer: 0,
             generation: 0,
             applied: false,
-            stamp: self.last_stamp,
+            failed: false,
+            // See `CommandSpec::stamp`.
+            stamp: if operation == Operation::Remap { u64::from(source) } else { self.last_stamp },
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             timeouts: 0,
@@ -338,7 +375,8 @@ impl Jbof {
             book.in_flight -= 1;
             book.asked[request.home as usize].fall(now);
             book.latency[request.home as usize].record(latency);
-            book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Done });
+            let answer = if request.failed { Answer::Failed } else { Answer::Done };
+            book.effects.push(LiveEffect::Answered { token, at: now, answer });
         }
     }
 

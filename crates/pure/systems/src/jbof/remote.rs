@@ -71,24 +71,28 @@ impl Jbof {
     /// translation pages while lenders walk them too, and the redo record of a change to borrowed memory.
     #[inline]
     pub(super) fn mapping_costs(&mut self, now: SimTime, id: u32) -> SimSpan {
-        let Request { drive, operation, first, count, .. } = self.requests[id as usize];
+        let Request { drive, operation, first, count, stamp, .. } = self.requests[id as usize];
         let mut cost = SimSpan::ZERO;
         if operation == Operation::Flush {
             return cost;
         }
+        let source = (operation == Operation::Remap).then_some(stamp as u32);
         let config = &self.config.harvest;
         let shared = self.harvest.as_ref().is_some_and(|harvest| !harvest.bindings(drive).is_empty());
         if shared {
             let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
             let locks = &mut self.locks[drive as usize];
-            for page in first / per_page..=(first + count - 1) / per_page {
-                cost += match operation {
-                    Operation::Read => locks.read(now, page, config.read_lock),
-                    _ => locks.write(now, page, config.write_lock),
-                };
+            for first in [Some(first), source].into_iter().flatten() {
+                for page in first / per_page..=(first + count - 1) / per_page {
+                    cost += match operation {
+                        Operation::Read => locks.read(now, page, config.read_lock),
+                        _ => locks.write(now, page, config.write_lock),
+                    };
+                }
             }
         }
-        if operation == Operation::Write && self.drives[drive as usize].data.cache.offsite_capacity() > 0 {
+        let records = matches!(operation, Operation::Write | Operation::Remap);
+        if records && self.drives[drive as usize].data.cache.offsite_capacity() > 0 {
             cost += config.log_commit;
         }
         cost
@@ -154,6 +158,7 @@ impl Jbof {
                     Operation::Read => MessageKind::LookUpRead,
                     Operation::Write => MessageKind::Program,
                     Operation::Trim | Operation::Flush => MessageKind::Deallocate,
+                    Operation::Remap => unreachable!("a remap is not sent to lenders"),
                 };
                 ring.store(&Message { kind, span: u32::from(translated), ..blank }, generation);
             }

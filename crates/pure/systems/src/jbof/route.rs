@@ -163,7 +163,7 @@ impl Jbof {
                 self.submit(now, id);
             }
             Operation::Read => self.issue_pieces(now, request),
-            Operation::Flush => {
+            Operation::Flush | Operation::Remap => {
                 let id = self.new_request(request);
                 self.submit(now, id);
             }

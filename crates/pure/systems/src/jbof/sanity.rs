@@ -60,7 +60,7 @@ impl Ledger {
         match operation {
             Operation::Read => self.read_slots += u64::from(slots),
             Operation::Write => self.write_slots += u64::from(slots),
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
     }
 }

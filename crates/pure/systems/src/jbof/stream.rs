@@ -154,7 +154,8 @@ fn index(operation: Operation) -> usize {
     match operation {
         Operation::Read => 0,
         Operation::Write => 1,
-        Operation::Trim => 2,
+        // No source of a stream has remaps.
+        Operation::Trim | Operation::Remap => 2,
         Operation::Flush => 3,
     }
 }

@@ -35,7 +35,7 @@ impl Totals {
         match operation {
             Operation::Read => self.read_bytes += bytes,
             Operation::Write => self.write_bytes += bytes,
-            Operation::Trim | Operation::Flush => {}
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
         self.latency_ps += u128::from(latency.as_ps());
     }

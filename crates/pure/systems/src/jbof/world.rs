@@ -135,6 +135,8 @@ pub(super) struct Request {
     pub(super) stamp: u64,
     /// Its owner has carried out a change of data that it asks for, though perhaps nobody has heard of it.
     pub(super) applied: bool,
+    /// Its drive is worn out and has not written it.
+    pub(super) failed: bool,
 }
 
 /// Where the time of a request went so far.
@@ -373,7 +375,7 @@ impl Jbof {
 
     /// Runs to the end of the plan and returns the figures. `observer` hears of progress.
     ///
-    /// Errors: a source that fails, a request beyond the drive, an observer that stops the run.
+    /// Errors: a source that fails, a request beyond the drive, a drive that wears out, an observer that stops the run.
     pub fn run(mut self, observer: Observer<'_>) -> Result<JbofFigures, JbofError> {
         self.start();
         while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
@@ -481,6 +483,7 @@ impl Jbof {
         while index < self.effects.len() {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
+                DriveEffect::WriteFailed { tag } => self.requests[tag as usize].failed = true,
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
                 DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
             }

@@ -1,0 +1,93 @@
+//! Remaps: a range takes over the data of another one by changes of the map alone.
+//!
+//! The translation pages of both ranges are looked up, one range after the other, then the entries change slot by slot
+//! as those of a trim do. The translation layer keeps the new owner in its protected log until the copy on flash is
+//! erased, so that a remap is durable when it completes. When that log is full, a page of it goes to flash.
+//!
+//! Source: [P] sheet cvss §3.2; the overflow goes to flash rather than to reclaim by [A].
+
+use crate::command::{Active, CommandSpec};
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use crate::movement::Movement;
+use flashyard_flash::{SLOT_BYTES, Slot};
+use flashyard_ftl::{RemapError, SLOTS_PER_TRANSLATION_PAGE};
+use flashyard_kernel::Outbox;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Entries of the protected log in one page of 4 KiB, which is written to flash at a time.
+const ENTRIES_PER_PAGE: u32 = SLOT_BYTES / 8;
+
+impl DataEnd {
+    /// Panics where the owner has not checked: ranges that overlap, a source beyond the exported slots, a drive without
+    /// a log for remaps.
+    #[cold]
+    pub(crate) fn check_remap(&self, spec: &CommandSpec) {
+        let config = self.ftl.config();
+        let (source, count) = (spec.source(), spec.count);
+        let end = u64::from(source) + u64::from(count);
+        assert!(config.remap_entries > 0, "a remap for a drive that keeps no log of them");
+        assert!(end <= u64::from(config.logical_slots), "a remap from slots {source} + {count}");
+        assert!(source.abs_diff(spec.first) >= count, "a remap of {count} slots from {source} to {}", spec.first);
+    }
+
+    /// The translation pages of one range are there: looks up those of the other one, or changes the map.
+    pub(crate) fn start_remap(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let active = &mut self.active[index as usize];
+        let CommandSpec { tag, first, count, .. } = active.spec;
+        // The look-up knows one range: it gets the destination first and the source in its place afterwards.
+        active.spec = CommandSpec::remap(tag, active.spec.source(), first, count);
+        active.remaining += 1;
+        if active.remaining == 2 {
+            return self.change_map(now, index, out);
+        }
+        active.page = active.spec.first / SLOTS_PER_TRANSLATION_PAGE;
+        active.remote = SimSpan::ZERO;
+        self.look_up(now, index, out);
+    }
+
+    /// Goes on with a remap from slot `from` of it; returns the slot at which a full log of borrowed memory stops it.
+    pub(crate) fn remap_rest(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> Option<u32> {
+        let Active { spec, changed, .. } = self.active[index as usize];
+        for place in changed..spec.count {
+            let (destination, source) = (spec.first + place, spec.source() + place);
+            // Both entries may be in the same segment.
+            if !self.may_change(destination, 2) || !self.may_change(source, 2) {
+                return Some(place);
+            }
+            self.remap_slot(now, destination, source, out);
+        }
+        None
+    }
+
+    fn remap_slot(
+        &mut self,
+        now: SimTime,
+        destination: u32,
+        source: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let (slot, before) = (self.ftl.lookup(source), self.ftl.lookup(destination));
+        let mut remapped = self.ftl.remap(destination, source);
+        if matches!(remapped, Err(RemapError::Full { .. })) {
+            self.ftl.spill_remap_log(ENTRIES_PER_PAGE);
+            self.store(now, out);
+            remapped = self.ftl.remap(destination, source);
+        }
+        match remapped {
+            Ok(()) => {
+                self.worn_out = false;
+                self.changed(now, destination, before, slot, out);
+                self.changed(now, source, slot, Slot::NONE, out);
+                self.movements.push(Movement::Remapped { logical: destination, source, slot, before });
+            }
+            Err(RemapError::Unmapped { .. }) => {}
+            Err(error) => unreachable!("a remap that was checked: {error}"),
+        }
+    }
+}

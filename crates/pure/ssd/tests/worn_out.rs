@@ -1,0 +1,84 @@
+//! A drive that wears out: its writes fail, and nothing waits for ever.
+
+mod small;
+
+use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
+use flashyard_ssd::{CommandSpec, Drive, DriveEffect, DriveEvent, Operation};
+use flashyard_units::SimTime;
+use small::config;
+use std::collections::BTreeSet;
+
+struct World {
+    drive: Drive,
+    queue: EventQueue<DriveEvent>,
+    now: SimTime,
+    under_way: BTreeSet<u32>,
+    failed: u64,
+    tags: u32,
+}
+
+impl World {
+    fn follow(&mut self, effects: Vec<DriveEffect>) {
+        for effect in effects {
+            match effect {
+                DriveEffect::Completed { tag, .. } => assert!(self.under_way.remove(&tag), "it completes once"),
+                DriveEffect::WriteFailed { tag } => {
+                    assert!(self.under_way.contains(&tag), "it fails before it completes");
+                    self.failed += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn issue(&mut self, operation: Operation, first: u32, count: u32) {
+        self.tags += 1;
+        let spec = CommandSpec { tag: self.tags, operation, first, count, stamp: u64::from(self.tags) };
+        self.under_way.insert(self.tags);
+        let mut effects = Vec::new();
+        self.drive.execute(self.now, spec, &mut Nested::new(&mut self.queue, |event| event, &mut effects));
+        self.follow(effects);
+    }
+
+    fn step(&mut self) -> bool {
+        let Some((time, event)) = self.queue.pop() else { return false };
+        self.now = time;
+        let mut effects = Vec::new();
+        self.drive.handle(time, event, &mut Nested::new(&mut self.queue, |event| event, &mut effects));
+        self.follow(effects);
+        true
+    }
+}
+
+#[test]
+fn writes_to_a_worn_out_drive_fail_and_nothing_waits_for_ever() {
+    for (seed, coalesce) in [(1, true), (2, false)] {
+        let mut config = config(coalesce, 0, 1, true);
+        config.ftl.retire_at = Some(4);
+        let drive = Drive::new(config, &[1], seed).expect("the drive is possible");
+        let (queue, under_way) = (EventQueue::default(), BTreeSet::new());
+        let mut world = World { drive, queue, now: SimTime::ZERO, under_way, failed: 0, tags: 0 };
+        let mut rng = Rng::named(seed, "wear");
+        while world.failed < 100 {
+            assert!(world.tags < 100_000, "it never wears out: {}", world.drive.data.describe());
+            while world.under_way.len() > 16 {
+                assert!(world.step(), "stuck: {}", world.drive.data.describe());
+            }
+            let operation = if rng.below(4) == 0 { Operation::Read } else { Operation::Write };
+            let count = 1 + rng.below(12) as u32;
+            world.issue(operation, rng.below(u64::from(2600 - count)) as u32, count);
+        }
+        while world.step() {}
+        assert!(world.under_way.is_empty(), "stuck: {:?}, {}", world.under_way, world.drive.data.describe());
+        assert!(world.drive.data.is_worn_out());
+        world.drive.data.ftl.check();
+        let failed = world.failed;
+        world.issue(Operation::Write, 0, 12);
+        world.issue(Operation::Read, 0, 12);
+        while world.step() {}
+        assert_eq!((world.failed, world.under_way.len()), (failed + 1, 0));
+        world.issue(Operation::Trim, 0, 1000);
+        while world.step() {}
+        assert!(!world.drive.data.is_worn_out(), "nobody has tried since");
+    }
+}
