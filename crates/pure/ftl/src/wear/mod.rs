@@ -11,7 +11,7 @@ mod hot_cold_swap;
 mod old_block_protection;
 mod progressive;
 
-use crate::blocks::State;
+use crate::blocks::{State, Worn};
 use crate::config::WearLeveling;
 use crate::ftl::{DieRow, Ftl, Stream};
 use dual_pool::DualPool;
@@ -192,7 +192,7 @@ impl Ftl {
         if let Some(in_use) = &self.blocks.in_use {
             let closed = self.blocks.all.iter().filter(|superblock| superblock.state == State::Closed).count();
             assert_eq!(in_use.len(), closed, "the index by erases and the states differ");
-            let current = |&(erases, number): &(u32, u32)| self.blocks.all[number as usize].erases == erases;
+            let current = |&(erases, _, number): &Worn| self.blocks.all[number as usize].erases == erases;
             assert!(in_use.iter().all(current), "the index by erases is out of date");
         }
     }
