@@ -19,6 +19,8 @@ use hot_cold_swap::HotColdSwap;
 use old_block_protection::OldBlockProtection;
 use progressive::Progressive;
 
+pub use old_block_protection::Reentries;
+
 /// A policy and what it remembers.
 pub(crate) enum Wear {
     HotColdSwap(HotColdSwap),
@@ -79,6 +81,14 @@ impl Ftl {
             }
         };
         self.wear = wear.map(Box::new);
+    }
+
+    /// How often old block protection levelled the most erased superblock again, the lowest numbered of several; `None`
+    /// under another policy.
+    pub fn oldest_reentries(&self) -> Option<Reentries> {
+        let Some(Wear::OldBlockProtection(policy)) = self.wear.as_deref() else { return None };
+        let oldest = (0..self.layout.superblocks).rev().max_by_key(|&number| self.blocks.erases(number))?;
+        Some(policy.reentries(oldest))
     }
 
     /// Whether a move waits for reclaim to begin with it.

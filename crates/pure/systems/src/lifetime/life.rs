@@ -167,6 +167,7 @@ impl Life {
             samples: self.samples.clone(),
             last: self.sample(),
             erase_counts: self.erase_counts(),
+            oldest_reentries: self.ftl.oldest_reentries(),
         }
     }
 
