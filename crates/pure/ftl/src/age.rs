@@ -39,12 +39,13 @@ impl Ftl {
         let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host) && kept(ftl);
         // Without time nobody is promised anything: the threshold is that of the parameters.
         let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
-        while needed(self) && !enough(self) && self.reclaim_one(medium) {
+        let above_reserve = |ftl: &Self| ftl.reserve == 0 || ftl.blocks.erased.len() > ftl.reserve;
+        while needed(self) && !enough(self) && above_reserve(self) && self.reclaim_one(medium) {
             // What an erase brought wear levelling to do is done before the next one.
             while self.reclaiming() && self.reclaim_one(medium) {}
         }
         // Reclaim keeps one, or nothing could ever move again. A shared frontier may just have been opened by it.
-        let open = self.blocks.erased.len() > 1 || !self.needs_superblock(Stream::Host);
+        let open = self.blocks.erased.len() > self.reserve.max(1) || !self.needs_superblock(Stream::Host);
         if open { Ok(()) } else { Err(WornOut) }
     }
 

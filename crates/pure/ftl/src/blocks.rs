@@ -6,6 +6,7 @@ use crate::config::FtlConfig;
 use crate::map::SparseTable;
 use crate::victim::VictimIndex;
 use flashyard_flash::{Layout, Slot};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Where a superblock is in its life.
@@ -37,6 +38,13 @@ pub(crate) struct Superblock {
     pub(crate) unprogrammed: Option<Box<RowSet>>,
 }
 
+impl Superblock {
+    /// Its place among those in use.
+    fn worn(&self, number: u32) -> Worn {
+        (self.erases, Reverse(self.closed_at), number)
+    }
+}
+
 /// The die rows of a superblock that are not on flash yet.
 pub(crate) struct RowSet {
     pub(crate) words: Vec<u64>,
@@ -56,13 +64,16 @@ impl RowSet {
     }
 }
 
+/// A closed superblock for wear levelling: by erases, among equals the one closed last first. Then the number.
+pub(crate) type Worn = (u32, Reverse<u64>, u32);
+
 /// All superblocks of a drive.
 pub(crate) struct Blocks {
     pub(crate) layout: Layout,
     pub(crate) all: Vec<Superblock>,
     pub(crate) erased: Erased,
-    /// Closed superblocks by erases, for wear levelling; `None` while there is none.
-    pub(crate) in_use: Option<BTreeSet<(u32, u32)>>,
+    /// Closed superblocks, for wear levelling; `None` while there is none.
+    pub(crate) in_use: Option<BTreeSet<Worn>>,
     /// Erases of all superblocks.
     pub(crate) erases_total: u64,
     pub(crate) reverse: SparseTable,
@@ -165,10 +176,10 @@ impl Blocks {
         let superblock = &mut self.all[number as usize];
         superblock.state = State::Closed;
         superblock.closed_at = at;
-        let (valid, erases) = (superblock.valid, superblock.erases);
+        let (valid, worn) = (superblock.valid, superblock.worn(number));
         self.victims.insert(number, valid);
         if let Some(in_use) = &mut self.in_use {
-            in_use.insert((erases, number));
+            in_use.insert(worn);
         }
     }
 
@@ -177,10 +188,10 @@ impl Blocks {
         let superblock = &mut self.all[number as usize];
         debug_assert_eq!(superblock.state, State::Closed);
         superblock.state = State::Victim;
-        let (valid, erases) = (superblock.valid, superblock.erases);
+        let (valid, worn) = (superblock.valid, superblock.worn(number));
         self.victims.remove(number, valid);
         if let Some(in_use) = &mut self.in_use {
-            in_use.remove(&(erases, number));
+            in_use.remove(&worn);
         }
     }
 
@@ -216,23 +227,29 @@ impl Blocks {
         superblock.state == State::Closed && superblock.unprogrammed.is_none()
     }
 
-    /// The closed superblock of fewest erases, if its data can move.
+    /// The closed superblock of fewest erases, if its data can move; of several the one closed last, which is the
+    /// head of the public code's list.
+    ///
+    /// Source: \[C\] sheet wear-leveling §9, last in, first out among equals. What was closed last has lost the least of
+    /// its data, so that it fills the superblock to which it moves better, and that one becomes a victim later.
     pub(crate) fn least_erased_in_use(&self) -> Option<u32> {
-        let &(_, number) = self.in_use.as_ref()?.first()?;
+        let &(_, _, number) = self.in_use.as_ref()?.first()?;
         self.is_movable(number).then_some(number)
     }
 
-    /// The closed superblock of most erases, if its data can move.
+    /// The closed superblock of most erases, if its data can move; of several the one closed last.
     pub(crate) fn most_erased_in_use(&self) -> Option<u32> {
-        let &(_, number) = self.in_use.as_ref()?.last()?;
+        let in_use = self.in_use.as_ref()?;
+        let &(most, ..) = in_use.last()?;
+        let &(_, _, number) = in_use.range((most, Reverse(u64::MAX), 0)..).next()?;
         self.is_movable(number).then_some(number)
     }
 
     /// Indexes closed superblocks by erases from now on, or no longer.
     pub(crate) fn order_in_use(&mut self, wanted: bool) {
         let closed = |entry: &(u32, &Superblock)| entry.1.state == State::Closed;
-        let by_erases = |(number, superblock): (u32, &Superblock)| (superblock.erases, number);
-        self.in_use = wanted.then(|| (0..).zip(&self.all).filter(closed).map(by_erases).collect());
+        let worn = |(number, superblock): (u32, &Superblock)| superblock.worn(number);
+        self.in_use = wanted.then(|| (0..).zip(&self.all).filter(closed).map(worn).collect());
     }
 
     pub(crate) fn resident_bytes(&self) -> u64 {

@@ -125,6 +125,8 @@ pub struct Ftl {
     pub(crate) wear: Option<Box<Wear>>,
     /// Erased superblocks that the host is not promised: [`FtlConfig::kept_erased`], and one for early retirement.
     pub(crate) kept_erased: u32,
+    /// Erased superblocks at which ageing without time gives up, while there is something to be given back.
+    pub(crate) reserve: u32,
     pub(crate) degraded: bool,
     /// Host reads of each superblock since it was erased; empty until the first is counted.
     pub(crate) reads: Vec<u32>,
@@ -157,6 +159,7 @@ impl Ftl {
             leveling: None,
             wear: None,
             kept_erased: config.kept_erased(),
+            reserve: 0,
             degraded: false,
             reads: Vec::new(),
             log: RemapLog::new(config.remap_entries),

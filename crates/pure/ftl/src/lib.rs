@@ -58,6 +58,7 @@ pub use gc::{Emptied, RowRead, Want};
 pub use map::SparseTable;
 pub use recovered::{RecoveryError, SuperblockContents, UsedSuperblock};
 pub use remap::RemapError;
+pub use wear::Reentries;
 
 /// Logical slots covered by one translation page: 4 KiB of 4-byte entries. Source: [A] xbof §3.6.
 pub const SLOTS_PER_TRANSLATION_PAGE: u32 = 1024;

@@ -77,6 +77,13 @@ impl Ftl {
         self.may_retire() && self.host_room() < slots && self.reclaim_is_stuck()
     }
 
+    /// Erased superblocks at which a write without time is refused, although reclaim could go on: what is left lets
+    /// whoever then trims reclaim the space. Without them a drive whose last victims all retire is stuck, whatever is
+    /// trimmed. 0, as when new: none.
+    pub fn set_reserve(&mut self, erased: u32) {
+        self.reserve = erased;
+    }
+
     /// Whether the drive is degraded: [`crate::Allocation::WearFocusing`] and the capacity-variant victim then
     /// choose otherwise.
     pub fn degraded(&self) -> bool {

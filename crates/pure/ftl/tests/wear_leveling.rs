@@ -111,16 +111,21 @@ fn progressive_wear_levelling_explodes_as_the_mean_reaches_the_endurance() {
     assert_near("levelling", leveling(520), 5.5, 0.05);
 }
 
-/// Old block protection on the full space does not reproduce: where every block holds the same mixture, how long data
-/// of the least erased block lasts in the new one decides, and here it is two to three times what the sheet has.
 #[test]
 #[ignore = "minutes: a hundred drive writes a row"]
 fn a_hundred_drive_writes_come_to_the_table_of_the_sheet() {
     let obp = WearLeveling::OldBlockProtection { threshold: 4, protection: 8 };
+    let obp_8 = WearLeveling::OldBlockProtection { threshold: 8, protection: 64 };
     let dp = |threshold| WearLeveling::DualPool { threshold };
     let pwl = WearLeveling::Progressive { percent: 50 };
+    let pwl_25 = WearLeveling::Progressive { percent: 25 };
     for (policy, hot, footprint, leveling, mean, tolerance) in [
         (WearLeveling::None, 0.9, 1.0, 0.0, 562.0, 0.01),
+        (obp, 0.9, 1.0, 0.76, 638.0, 0.10),
+        (obp_8, 0.9, 1.0, 0.33, 595.0, 0.10),
+        (obp, 0.8, 1.0, 0.35, 539.0, 0.10),
+        (obp, 0.5, 1.0, 0.19, 491.0, 0.15),
+        (pwl_25, 0.9, 1.0, 0.53, 615.0, 0.15),
         (dp(5), 0.9, 1.0, 0.71, 630.0, 0.15),
         (dp(10), 0.9, 1.0, 0.10, 571.0, 0.15),
         (pwl, 0.9, 1.0, 0.65, 626.0, 0.05),

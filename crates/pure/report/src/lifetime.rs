@@ -24,6 +24,10 @@ pub struct LifeRecord {
     pub erase_percentiles: Vec<u32>,
     /// Share of the superblocks above 1,200 erases.
     pub above_1200: f64,
+    /// Share of the moves to the most erased superblock that came within twice the protection of the one before; absent
+    /// without old block protection, and where there was no second move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reentered_soon: Option<f64>,
 }
 
 /// A drive at one moment.
@@ -185,6 +189,7 @@ mod tests {
             samples: vec![sample(100, 0), sample(200, 100)],
             erase_percentiles: vec![1; 101],
             above_1200: 0.0,
+            reentered_soon: None,
         }
     }
 

@@ -11,13 +11,15 @@ mod hot_cold_swap;
 mod old_block_protection;
 mod progressive;
 
-use crate::blocks::State;
+use crate::blocks::{State, Worn};
 use crate::config::WearLeveling;
 use crate::ftl::{DieRow, Ftl, Stream};
 use dual_pool::DualPool;
 use hot_cold_swap::HotColdSwap;
 use old_block_protection::OldBlockProtection;
 use progressive::Progressive;
+
+pub use old_block_protection::Reentries;
 
 /// A policy and what it remembers.
 pub(crate) enum Wear {
@@ -79,6 +81,14 @@ impl Ftl {
             }
         };
         self.wear = wear.map(Box::new);
+    }
+
+    /// How often old block protection levelled the most erased superblock again, the lowest numbered of several; `None`
+    /// under another policy.
+    pub fn oldest_reentries(&self) -> Option<Reentries> {
+        let Some(Wear::OldBlockProtection(policy)) = self.wear.as_deref() else { return None };
+        let oldest = (0..self.layout.superblocks).rev().max_by_key(|&number| self.blocks.erases(number))?;
+        Some(policy.reentries(oldest))
     }
 
     /// Whether a move waits for reclaim to begin with it.
@@ -192,7 +202,7 @@ impl Ftl {
         if let Some(in_use) = &self.blocks.in_use {
             let closed = self.blocks.all.iter().filter(|superblock| superblock.state == State::Closed).count();
             assert_eq!(in_use.len(), closed, "the index by erases and the states differ");
-            let current = |&(erases, number): &(u32, u32)| self.blocks.all[number as usize].erases == erases;
+            let current = |&(erases, _, number): &Worn| self.blocks.all[number as usize].erases == erases;
             assert!(in_use.iter().all(current), "the index by erases is out of date");
         }
     }

@@ -1,7 +1,7 @@
 //! Old block protection.
 //!
 //! After reclaim has erased superblock b:
-//! 1. c is the least erased superblock in use.
+//! 1. c is the least erased superblock in use, of several the one closed last.
 //! 2. If b is more than `threshold` erases ahead of c, and was not levelled during the last `protection` erases of
 //!    the drive, the data of c goes to b and c is erased: b rests under data that seldom changes.
 //!
@@ -13,13 +13,33 @@ use crate::blocks::Blocks;
 pub(crate) struct OldBlockProtection {
     threshold: u32,
     protection: u64,
-    /// Erases of the drive when each superblock was levelled last.
+    /// Erases of the drive when each superblock was levelled last; 0 before.
     leveled_at: Vec<u64>,
+    reentries: Vec<Reentries>,
+}
+
+/// How often a superblock was levelled again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reentries {
+    /// In all.
+    pub all: u32,
+    /// Before as many erases of the drive had passed since the end of its protection as that had lasted.
+    pub soon: u32,
 }
 
 impl OldBlockProtection {
     pub(crate) fn new(threshold: u32, protection: u64, blocks: &Blocks) -> Self {
-        Self { threshold, protection, leveled_at: vec![0; blocks.all.len()] }
+        Self {
+            threshold,
+            protection,
+            leveled_at: vec![0; blocks.all.len()],
+            reentries: vec![Reentries::default(); blocks.all.len()],
+        }
+    }
+
+    /// How often a superblock was levelled again.
+    pub(crate) fn reentries(&self, superblock: u32) -> Reentries {
+        self.reentries[superblock as usize]
     }
 
     pub(crate) fn choose(&mut self, erased: u32, blocks: &Blocks) -> Option<Exchange> {
@@ -29,6 +49,11 @@ impl OldBlockProtection {
         let rested = blocks.erases_total.saturating_sub(*leveled_at);
         if ahead <= self.threshold || rested <= self.protection {
             return None;
+        }
+        if *leveled_at > 0 {
+            let reentries = &mut self.reentries[erased as usize];
+            reentries.all += 1;
+            reentries.soon += u32::from(rested <= self.protection.saturating_mul(2));
         }
         // The erase of the coldest one counts already.
         *leveled_at = blocks.erases_total + 1;

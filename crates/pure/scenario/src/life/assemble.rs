@@ -20,6 +20,10 @@ const RANDOM_FILLS: u32 = 3;
 const SAMPLE_DRIVE_WRITES: f64 = 5.0;
 const PERIOD_DRIVE_WRITES: f64 = 0.5;
 
+/// Speed of a recorded trace. A life has no time, but thousands of rounds of a week must end before simulated time does.
+/// Source: [A]
+const TRACE_SPEED: f64 = 1e9;
+
 /// How far a drive is to be aged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LifeStop {
@@ -96,6 +100,9 @@ pub(crate) fn source(
 ) -> Result<Source, ScenarioError> {
     let mut alone = scenario.clone();
     alone.jbof.busy_drives = 1;
+    if traces::are_given(&alone.workload) {
+        alone.workload.speed = Some(TRACE_SPEED);
+    }
     let capacity_bytes = u64::from(config.ftl.logical_slots) * u64::from(SLOT_BYTES);
     let mut sources = assemble::sources(&alone, capacity_bytes, files)?;
     sources.pop().ok_or_else(|| value("workload", "a life needs a workload".to_owned()))

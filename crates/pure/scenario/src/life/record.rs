@@ -12,6 +12,7 @@ pub(crate) fn record(name: &str, figures: &LifeFigures) -> LifeRecord {
     counts.sort_unstable();
     let last = counts.len().saturating_sub(1);
     let above = counts.iter().filter(|&&erases| erases > MANY_ERASES).count();
+    let again = figures.oldest_reentries.filter(|again| again.all > 0);
     LifeRecord {
         name: name.to_owned(),
         death: figures.death.map(EndOfLife::name).map(str::to_owned),
@@ -20,6 +21,7 @@ pub(crate) fn record(name: &str, figures: &LifeFigures) -> LifeRecord {
         samples: figures.samples.iter().map(sample).collect(),
         erase_percentiles: (0..=100).filter_map(|rank| counts.get(last * rank / 100).copied()).collect(),
         above_1200: above as f64 / counts.len().max(1) as f64,
+        reentered_soon: again.map(|again| f64::from(again.soon) / f64::from(again.all)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known of a life.
 
-use flashyard_ftl::FtlCounters;
+use flashyard_ftl::{FtlCounters, Reentries};
 
 /// How a life ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub struct LifeFigures {
     pub last: Sample,
     /// Erase count of every superblock at the end.
     pub erase_counts: Vec<u32>,
+    /// How often the most erased superblock was levelled again, under old block protection.
+    pub oldest_reentries: Option<Reentries>,
 }
 
 impl LifeFigures {

@@ -7,6 +7,8 @@ use flashyard_ftl::WearLeveling;
 use flashyard_report::LifeRecord;
 
 const OBP_8: WearLeveling = WearLeveling::OldBlockProtection { threshold: 8, protection: 64 };
+/// Of the run that looks at single moves. Source: [P] sheet wear-leveling §3.3
+const OBP_1000: WearLeveling = WearLeveling::OldBlockProtection { threshold: 5, protection: 1000 };
 const DP_10: WearLeveling = WearLeveling::DualPool { threshold: 10 };
 const PWL_25: WearLeveling = WearLeveling::Progressive { percent: 25 };
 const PWL_75: WearLeveling = WearLeveling::Progressive { percent: 75 };
@@ -28,6 +30,7 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
         number("above-1200-nowl", [skewed(NO)], |lives| 100.0 * lives[0].above_1200),
         number("above-1200-obp-4", [skewed(OBP)], |lives| 100.0 * lives[0].above_1200),
         number("above-1200-obp-8", [skewed(OBP_8)], |lives| 100.0 * lives[0].above_1200),
+        claim("obp-reenters", [skewed(OBP_1000)], |lives| lives[0].reentered_soon.is_some_and(|share| share > 0.5)),
         claim("shape-nowl-tight", [skewed(NO)], |lives| spread(lives[0]) < 0.02),
         claim("shape-dp-bimodal", [skewed(DP)], |lives| middle_share(lives[0]) < 0.25),
         claim("shape-pwl-right-tail", [skewed(PWL)], |lives| {

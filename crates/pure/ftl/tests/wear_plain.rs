@@ -1,0 +1,236 @@
+//! Wear levelling beside a plain model of the printed rules, on a small drive: nothing of the layer is in it.
+//!
+//! It tells what the rules leave open: of several least erased blocks, which gives its data away? The sheet's own table
+//! needs the one closed last ([C] sheet wear-leveling §9). The one closed first is the lowest in valid data among
+//! them, so what it gives is reclaimed soon, and its new place is levelled again: twice the moves.
+
+mod counting;
+
+use counting::Counting;
+use flashyard_flash::Geometry;
+use flashyard_ftl::{Frontiers, Ftl, FtlConfig, VictimTies, WearLeveling};
+use flashyard_kernel::Rng;
+use std::collections::VecDeque;
+
+const PAGES: usize = 256;
+const LOGICAL: usize = 256 * PAGES;
+/// The spare tenth, and beside it what reclaim keeps erased.
+const KEPT: usize = 3;
+const BLOCKS: usize = LOGICAL / PAGES * 10 / 9 + KEPT;
+const NOWHERE: usize = usize::MAX;
+const DRIVE_WRITES: usize = 40;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ties {
+    LastClosed,
+    FirstClosed,
+}
+
+/// OBP(4,8) after §3.3, on the drive of §3.1.
+struct Plain {
+    ties: Ties,
+    place: Vec<usize>,
+    owner: Vec<usize>,
+    valid: Vec<usize>,
+    erases: Vec<u32>,
+    leveled_at: Vec<u64>,
+    erased_total: u64,
+    free: VecDeque<usize>,
+    /// Full blocks by valid pages, in the order in which they came to have so many.
+    bins: Vec<VecDeque<usize>>,
+    /// Full blocks in the order in which they were closed.
+    closed: Vec<usize>,
+    open: usize,
+    next: usize,
+    moved: u64,
+    leveled: u64,
+}
+
+impl Plain {
+    fn new(ties: Ties) -> Self {
+        Self {
+            ties,
+            place: vec![NOWHERE; LOGICAL],
+            owner: vec![NOWHERE; BLOCKS * PAGES],
+            valid: vec![0; BLOCKS],
+            erases: vec![0; BLOCKS],
+            leveled_at: vec![0; BLOCKS],
+            erased_total: 0,
+            free: (1..BLOCKS).collect(),
+            bins: vec![VecDeque::new(); PAGES + 1],
+            closed: Vec::new(),
+            open: 0,
+            next: 0,
+            moved: 0,
+            leveled: 0,
+        }
+    }
+
+    fn write(&mut self, page: usize, level: bool) {
+        self.append(page);
+        // The layer reclaims when it needs the next block, this one when it has taken it.
+        while self.free.len() < KEPT - 1 {
+            let bin = self.bins.iter_mut().find(|bin| !bin.is_empty()).expect("some block is full");
+            let victim = bin.pop_front().expect("it is not empty");
+            self.closed.retain(|&block| block != victim);
+            for page in self.take(victim) {
+                self.append(page);
+                self.moved += 1;
+            }
+            self.erase(victim);
+            if level {
+                self.level(victim);
+            }
+        }
+    }
+
+    fn level(&mut self, old: usize) {
+        let least = self.closed.iter().map(|&block| self.erases[block]).min().expect("some block is full");
+        let mut equal = self.closed.iter().filter(|&&block| self.erases[block] == least);
+        let young = *if self.ties == Ties::LastClosed { equal.next_back() } else { equal.next() }.expect("one has it");
+        if self.erases[old] <= least + 4 || self.erased_total - self.leveled_at[old] <= 8 {
+            return;
+        }
+        self.free.retain(|&block| block != old);
+        self.closed.retain(|&block| block != young);
+        self.bins[self.valid[young]].retain(|&block| block != young);
+        for (place, page) in self.take(young).into_iter().enumerate() {
+            self.put(page, old * PAGES + place);
+            self.leveled += 1;
+        }
+        self.close(old);
+        self.erase(young);
+        self.leveled_at[old] = self.erased_total;
+    }
+
+    /// The valid pages of a block that is in no list.
+    fn take(&self, block: usize) -> Vec<usize> {
+        let owners = &self.owner[block * PAGES..(block + 1) * PAGES];
+        owners.iter().copied().filter(|&page| page != NOWHERE).collect()
+    }
+
+    fn append(&mut self, page: usize) {
+        if self.next == PAGES {
+            self.close(self.open);
+            self.open = self.free.pop_front().expect("reclaim keeps some");
+            self.next = 0;
+        }
+        self.put(page, self.open * PAGES + self.next);
+        self.next += 1;
+    }
+
+    fn put(&mut self, page: usize, place: usize) {
+        let before = std::mem::replace(&mut self.place[page], place);
+        if before != NOWHERE {
+            self.owner[before] = NOWHERE;
+            let block = before / PAGES;
+            self.valid[block] -= 1;
+            let bin = &mut self.bins[self.valid[block] + 1];
+            if let Some(at) = bin.iter().position(|&entry| entry == block) {
+                bin.remove(at);
+                self.bins[self.valid[block]].push_back(block);
+            }
+        }
+        self.owner[place] = page;
+        self.valid[place / PAGES] += 1;
+    }
+
+    fn close(&mut self, block: usize) {
+        self.bins[self.valid[block]].push_back(block);
+        self.closed.push(block);
+    }
+
+    fn erase(&mut self, block: usize) {
+        self.erases[block] += 1;
+        self.erased_total += 1;
+        self.free.push_back(block);
+    }
+}
+
+/// 0.9/0.1 after one sequential and three random drive writes; `write` is told whether to level.
+fn drive(mut write: impl FnMut(usize, bool)) {
+    let mut rng = Rng::named(1, "writes");
+    let mut below = |pages: usize| rng.below(pages as u64) as usize;
+    (0..LOGICAL).for_each(|page| write(page, false));
+    (0..3 * LOGICAL).for_each(|_| write(below(LOGICAL), false));
+    let hot = LOGICAL / 10;
+    for _ in 0..DRIVE_WRITES * LOGICAL {
+        let page = if below(10) < 9 { below(hot) } else { hot + below(LOGICAL - hot) };
+        write(page, true);
+    }
+}
+
+/// Slots moved by reclaim and by levelling for each of the host, and the most erases of a block by the mean.
+fn plain(ties: Ties) -> [f64; 3] {
+    let mut model = Plain::new(ties);
+    let mut before = (0, 0);
+    let mut begun = false;
+    drive(|page, level| {
+        if level && !std::mem::replace(&mut begun, true) {
+            before = (model.moved, model.leveled);
+        }
+        model.write(page, level);
+    });
+    outcome(model.moved - before.0, model.leveled - before.1, &model.erases)
+}
+
+/// The layer after the same writes, with what it moved under the policy.
+fn layer(threshold: u32, protection: u64) -> (Ftl, [f64; 3]) {
+    let geometry = Geometry {
+        channels: 1,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        blocks_per_plane: BLOCKS as u32,
+        pages_per_block: PAGES as u32,
+        page_bytes: 4096,
+    };
+    let config = FtlConfig {
+        logical_slots: LOGICAL as u32,
+        reclaim_below: KEPT as u32 - 1,
+        ties: VictimTies::OldestFirst,
+        frontiers: Frontiers::Shared,
+        ..FtlConfig::default()
+    };
+    let mut ftl = Ftl::new(&geometry, config).expect("the drive is possible");
+    let mut medium = Counting::default();
+    let mut before = None;
+    drive(|page, level| {
+        if level && before.is_none() {
+            ftl.set_wear_leveling(WearLeveling::OldBlockProtection { threshold, protection });
+            before = Some(*ftl.counters());
+        }
+        ftl.age_write(page as u32, 0, &mut medium).expect("nothing wears out");
+    });
+    let done = ftl.counters().since(&before.expect("the drive was levelled"));
+    let outcome = outcome(done.moved_slots, done.leveled_slots, &ftl.erase_counts().collect::<Vec<_>>());
+    (ftl, outcome)
+}
+
+fn outcome(moved: u64, leveled: u64, erases: &[u32]) -> [f64; 3] {
+    let host = (DRIVE_WRITES * LOGICAL) as f64;
+    let most = erases.iter().copied().max().map_or(0.0, f64::from);
+    let mean = erases.iter().copied().map(f64::from).sum::<f64>() / erases.len() as f64;
+    [moved as f64 / host, leveled as f64 / host, most / mean]
+}
+
+#[test]
+fn old_block_protection_moves_what_a_plain_model_of_its_rules_moves() {
+    let ((_, layer), plain) = (layer(4, 8), plain(Ties::LastClosed));
+    // Source: [A] the two do not reclaim at the same moment, and on so few blocks their courses part: by 7 % as written.
+    let near = |one: f64, other: f64| (one / other - 1.0).abs() < 0.1;
+    assert!(layer.iter().zip(plain).all(|(&one, other)| near(one, other)), "{layer:?} against {plain:?}");
+}
+
+#[test]
+fn the_tie_between_equally_worn_blocks_decides_how_much_is_levelled() {
+    let (last, first) = (plain(Ties::LastClosed), plain(Ties::FirstClosed));
+    assert!(first[1] > 1.4 * last[1] && first[2] > 1.4 * last[2], "{first:?} against {last:?}");
+}
+
+#[test]
+fn the_oldest_superblock_is_levelled_again_soon_after_its_protection() {
+    // As many erases as the study's 1,000 are of its drive of 1,145 blocks.
+    let (ftl, _) = layer(5, 250);
+    let oldest = ftl.oldest_reentries().expect("it is old block protection");
+    assert!(oldest.all > 10 && 2 * oldest.soon > oldest.all, "{oldest:?}");
+}
