@@ -46,7 +46,7 @@ export function lines(chart: Chart): HTMLElement {
       splitLine: { show: false },
     },
     // No share is above the whole, and an axis would leave room for it.
-    yAxis: { type: "value", scale: !y.from_zero, ...(y.unit === "share" && highest > 0.8 && highest <= 1 && { max: 1 }), splitNumber: 4, name: y.name, ...valueAxis(theme, up), nameTextStyle: { color: theme.muted, fontSize: theme.fontSize, align: "left" as const } },
+    yAxis: { type: "value", scale: !y.from_zero, ...(y.unit === "share" && highest > 0.8 && highest <= 1 && { max: 1, interval: 0.25 }), splitNumber: 4, name: y.name, ...valueAxis(theme, up), nameTextStyle: { color: theme.muted, fontSize: theme.fontSize, align: "left" as const } },
     series: series.map((one, index) => ({
       type: "line",
       name: one.name,
