@@ -63,7 +63,7 @@ fn erases(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
     let placed = |(run, life): &'_ (LifeRun, LifeRecord)| {
         match run.load {
             Load::Hot { traffic, space, footprint } => {
-                let panel = format!("{traffic} % to {space} % of {footprint} % of the drive");
+                let panel = format!("{traffic} % of writes to {space} % of {footprint} % of the drive");
                 Some((panel, leveling_name(run.leveling)))
             }
             Load::Trace(_) => None,
