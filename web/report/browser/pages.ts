@@ -3,14 +3,16 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { charts } from "../fixture/charts.ts";
 import { sweep } from "../fixture/explorer.ts";
 import { fixture } from "../fixture/generate.ts";
+import type { ChartPage } from "../src/chartpage/schema.ts";
 import type { ReportDocument } from "../src/schema.ts";
 
 export const OUT = resolve("out/browser");
 
 /** Writes a page into the output directory; its address. */
-export function pageOf(name: string, document: ReportDocument): string {
+export function pageOf(name: string, document: ReportDocument | ChartPage): string {
   const template = readFileSync("dist/report.html", "utf8");
   const json = JSON.stringify(document).replaceAll("<", "\\u003c");
   mkdirSync(OUT, { recursive: true });
@@ -82,8 +84,27 @@ function none(): ReportDocument {
   return document;
 }
 
+/** Charts whose every name tries to leave its place, of which nothing was finished. */
+function hostileCharts(): ChartPage {
+  const document = charts();
+  [document.title, document.kind, document.complete] = [HOSTILE, HOSTILE, false];
+  document.facts.push([HOSTILE, HOSTILE]);
+  for (const section of document.sections) {
+    [section.title, section.finding, section.choice] = [HOSTILE, HOSTILE, HOSTILE];
+    for (const table of section.tables) [table.caption, table.rows] = [HOSTILE, [[HOSTILE, HOSTILE]]];
+    for (const panel of section.panels) {
+      panel.name = HOSTILE;
+      for (const chart of panel.charts) {
+        [chart.caption, chart.x.name, chart.y.unit, chart.categories] = [HOSTILE, HOSTILE, HOSTILE, chart.categories.map(() => HOSTILE)];
+        for (const one of chart.series) one.name = `<img src=x onerror=window.broken=1>${one.name}`;
+      }
+    }
+  }
+  return document;
+}
+
 /** Name of a case and its document. */
-export const CASES: Record<string, () => ReportDocument> = {
+export const CASES: Record<string, () => ReportDocument | ChartPage> = {
   demo: () => fixture(),
   seven: () => fixture({ designs: SEVEN, drives: 12, busy: 6, intervals: 200 }),
   "one-design": () => fixture({ designs: ["conv"], drives: 12, busy: 6, intervals: 200 }),
@@ -91,6 +112,8 @@ export const CASES: Record<string, () => ReportDocument> = {
   "hundred-drives": () => fixture({ designs: ["conv", "xbof"], drives: 100, busy: 50, intervals: 200 }),
   "one-interval": () => fixture({ designs: ["conv", "xbof"], drives: 4, busy: 2, intervals: 1 }),
   sweep,
+  charts,
+  "hostile-charts": hostileCharts,
   "hostile-sweep": hostileSweep,
   hollow,
   none,

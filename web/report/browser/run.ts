@@ -255,6 +255,59 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.match(alerts.join(" "), /interrupted.*Little's law/s);
     assert.ok(((await page.locator("#laws").boundingBox())?.y ?? 9999) < 800, "the warning is not on the first screen");
   })],
+  ["a page of charts draws each of them, with its units", (chromium) => on(chromium, "charts", async (page) => {
+    assert.equal(await page.title(), "charts – Flashyard report");
+    // Ten histograms with their areas; two lines; a mark a point; bars of three groups but the one that is missing.
+    for (const [section, least] of [["wear", 20], ["amplification", 2], ["capacity", 40], ["lifetimes", 5]] as const) {
+      const found = await marks(page, section);
+      assert.ok(found >= least, `${section} has ${found} marks, not ${least}`);
+    }
+    const texts = (section: string): Promise<string[]> => page.locator(`#${section} .chart svg text`).allTextContents();
+    assert.ok((await texts("amplification")).some((text) => /^\d+\sGB$/.test(text)), "bytes have no unit");
+    assert.ok((await texts("wear")).some((text) => /\d\s%$/.test(text)), "shares are no percent");
+    assert.ok((await texts("lifetimes")).some((text) => /^1\.33\stimes$/.test(text)), "bars have no unit");
+    assert.match(await page.locator("#nothing").innerText(), /Nothing was asked for/);
+    assert.equal(await page.locator("#wear details tbody tr").count(), 2);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280, "the page scrolls sideways");
+  })],
+  ["panels of charts are chosen one at a time, and all printed", (chromium) => on(chromium, "charts", async (page) => {
+    assert.equal(await page.locator("#capacity .chart").count(), 2);
+    await page.locator("#capacity fieldset").getByText("ycsb-a").click();
+    assert.equal(await page.locator("#capacity .chart").count(), 1);
+    const chart = page.locator("#capacity .chart");
+    await chart.scrollIntoViewIfNeeded();
+    const at = await chart.evaluate((place) => {
+      // Marks are the smallest things in the chart.
+      const boxes = [...place.querySelectorAll("svg path")].map((one) => one.getBoundingClientRect()).filter((box) => box.width > 2 && box.width < 7 && Math.abs(box.width - box.height) < 1);
+      const last = boxes[boxes.length - 1];
+      return last ? [last.x + last.width / 2, last.y + last.height / 2] as const : null;
+    });
+    assert.ok(at, "the curve has no marks");
+    await page.mouse.move(at[0], at[1]);
+    assert.match((await chart.locator(".tip").innerText()).replace(/\s+/g, " "), /capacity left: [\d.]+ % cv-tuned [\d.]+ %/);
+    await medium(page, "print");
+    assert.equal(await page.locator("#capacity .chart").count(), 3);
+    assert.equal(await page.locator("details:not([open])").count(), 0);
+    const wide = await page.evaluate(() => {
+      const right = document.querySelector("main")?.getBoundingClientRect().right ?? 0;
+      return [...document.querySelectorAll("svg, table")].filter((one) => one.getBoundingClientRect().right > right + 1).map((one) => one.outerHTML.slice(0, 80));
+    });
+    assert.deepEqual(wide, []);
+  })],
+  ["charts with hostile names are text", (chromium) => on(chromium, "hostile-charts", async (page) => {
+    assert.equal(await page.locator("h1").textContent(), HOSTILE);
+    assert.equal(await page.evaluate(() => (window as { broken?: number }).broken), undefined);
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    const chart = page.locator("#amplification .chart");
+    await chart.scrollIntoViewIfNeeded();
+    await chart.hover();
+    assert.match((await chart.locator(".tip").textContent()) ?? "", /<img src=x/);
+    assert.match(await page.locator("[role=alert]").innerText(), /interrupted/);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
+  })],
+  ["charts fit a narrow screen", (chromium) => on(chromium, "charts", async (page) => {
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 420);
+  }, { viewport: { width: 420, height: 800 } })],
   ["a narrow screen does not scroll sideways", (chromium) => on(chromium, "demo", async (page) => {
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 420);
   }, { viewport: { width: 420, height: 800 } })],

@@ -4,7 +4,8 @@ import type { Figure } from "./schema.ts";
 
 /** Stands for a figure that does not exist. */
 export const NONE = "–";
-const SPACE = "\u00a0";
+/** Before a unit. */
+export const SPACE = "\u00a0";
 const LARGE = ["", "k", "M", "G", "T", "P", "E"];
 const SMALL = ["", "m", "µ", "n", "p"];
 

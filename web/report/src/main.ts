@@ -3,6 +3,8 @@
 import { drawCharts } from "./chart.ts";
 import { element } from "./dom.ts";
 import { page } from "./page.ts";
+import { chartHeader, chartSection, chartWarnings } from "./chartpage/page.ts";
+import type { ChartPage } from "./chartpage/schema.ts";
 import { watchPrinting } from "./print.ts";
 import type { ReportDocument } from "./schema.ts";
 import { compare } from "./sections/compare.ts";
@@ -20,13 +22,32 @@ import { wear } from "./sections/wear.ts";
 
 const SECTIONS = [summary, compare, distribution, split, utilization, overtime, lending, wear, cost, configuration];
 
+/** What a page consists of, whichever document stands in it. */
+interface Parts {
+  title: string;
+  head: HTMLElement[];
+  sections: HTMLElement[];
+}
+
+function runs(document: ReportDocument): Parts {
+  const shown = page(document);
+  const sections = [...(shown.explorer ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
+  return { title: document.report.scenario, head: [header(shown), ...warnings(shown)], sections };
+}
+
+const charts = (document: ChartPage): Parts => ({
+  title: document.title,
+  head: [chartHeader(document), ...chartWarnings(document)],
+  sections: document.sections.map(chartSection),
+});
+
 function show(): void {
   const text = document.getElementById("report-document")?.textContent ?? "";
-  const shown = page(JSON.parse(text) as ReportDocument);
-  document.title = `${shown.document.report.scenario} – Flashyard report`;
-  const sections = [...(shown.explorer ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
+  const found = JSON.parse(text) as ReportDocument | ChartPage;
+  const { title, head, sections } = "report" in found ? runs(found) : charts(found);
+  document.title = `${title} – Flashyard report`;
   const links = sections.map((one) => element("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? ""));
-  document.querySelector("main")?.replaceChildren(header(shown), ...warnings(shown), element("nav", { "aria-label": "Sections" }, links), ...sections);
+  document.querySelector("main")?.replaceChildren(...head, element("nav", { "aria-label": "Sections" }, links), ...sections);
   drawCharts();
   watchPrinting();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts(true));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { charts } from "../fixture/charts.ts";
 import { explorer, sweep } from "../fixture/explorer.ts";
 import { fixture, type Size, USUAL } from "../fixture/generate.ts";
 import { designHues } from "../src/colours.ts";
@@ -17,6 +18,10 @@ test("the committed fixture is what the generator writes", () => {
 
 test("the committed fixture of a sweep is what the generator writes", () => {
   assert.equal(readFileSync("report/fixture/explorer.json", "utf8"), `${JSON.stringify(explorer())}\n`);
+});
+
+test("the committed fixture of charts is what the generator writes", () => {
+  assert.equal(readFileSync("report/fixture/charts.json", "utf8"), `${JSON.stringify(charts())}\n`);
 });
 
 test("the finding of a sweep counts dominated runs and names the cheapest of the same service at each load", () => {

@@ -2,10 +2,10 @@
 
 use crate::arguments::AgeOptions;
 use crate::files::{DiskFiles, write_aged};
-use crate::{Outcome, output, parallel};
+use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result};
-use flashyard_report::{life_table, lives_table};
-use flashyard_scenario::{LifeStop, resolve};
+use flashyard_report::{charts_page, life_page, life_table, lives_table};
+use flashyard_scenario::{AgedLife, LifeStop, Resolved, resolve};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
@@ -13,7 +13,7 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let text = std::fs::read_to_string(&options.scenario).with_context(|| format!("{origin}: cannot be read"))?;
     let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
     let resolved = resolve(&text, &origin, &options.set, files)?;
-    let mut scenario = resolved.scenario;
+    let mut scenario = resolved.scenario.clone();
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     let stop =
         LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
@@ -24,6 +24,9 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     if let Some(path) = &options.save {
         write_aged(path, &aged.save(&resolved.text))?;
     }
+    if let Some(directory) = &options.out {
+        write_files(directory, &aged, &resolved, options, scenario.seed)?;
+    }
     let life = aged.record;
     if options.json {
         output::json(&serde_json::to_value(&life)?);
@@ -32,4 +35,23 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         output::line(&lives_table(&[life]));
     }
     Ok(Outcome::Done)
+}
+
+/// The files of `--out`: page, record, course and the scenario that made them.
+fn write_files(directory: &Path, aged: &AgedLife, resolved: &Resolved, options: &AgeOptions, seed: u64) -> Result<()> {
+    let scenario = &resolved.scenario;
+    let ageing = match (options.fast_forward, options.adaptive) {
+        (Some(factor), _) => format!("in fast-forward, one part in {factor} simulated"),
+        (None, Some(periods)) => format!("in fast-forward, at most {periods} periods at a time"),
+        (None, None) => "simulated in full".to_owned(),
+    };
+    let fact = |name: &str, value: String| (name.to_owned(), value);
+    let mut facts = vec![fact("Ageing", ageing), fact("Seed", seed.to_string())];
+    facts.extend(options.set.iter().map(|setting| fact("Set", setting.clone())));
+    let version = env!("CARGO_PKG_VERSION");
+    let page = life_page(&scenario.name, &scenario.title, facts, &aged.record, &aged.course, version);
+    output::write_file(directory, "report.html", &charts_page(&page)?)?;
+    output::write_file(directory, "life.json", &format!("{:#}\n", serde_json::to_value(&aged.record)?))?;
+    output::write_file(directory, "resolved.toml", &resolved.text)?;
+    out::write_life(directory, &aged.course, out::Origin { version, scenario: &scenario.name, seed })
 }

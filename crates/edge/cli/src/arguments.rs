@@ -214,6 +214,9 @@ pub(crate) struct AgeOptions {
     /// Write the aged drive to a file, for drive.aged_state of any run on a drive of the same shape
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Write report.html and the course of the life as tables to this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,7 +5,7 @@ use crate::files::DiskFiles;
 use crate::kept::Kept;
 use crate::{Outcome, output, parallel};
 use anyhow::{Error, Result, bail};
-use flashyard_report::{Comparison, agreement, comparison_table};
+use flashyard_report::{ChartSection, Comparison, agreement, charts_page, comparison_table, study_page};
 use flashyard_scenario::ScenarioError;
 use flashyard_scenario::reproduce::{Reproduction, Study, reproduction};
 use flashyard_systems::jbof::JbofError;
@@ -59,15 +59,23 @@ fn resumable(options: &ReproduceOptions, study: &dyn Reproduction) -> Result<Out
     if let Some(directory) = &options.out {
         output::write_file(directory, "runs.txt", &format!("{}\n", study.details(&finished)?))?;
     }
-    tell(options, &comparisons)?;
-    Ok(outcome(finished.len() == runs.len(), &comparisons))
+    let complete = finished.len() == runs.len();
+    tell(options, &comparisons, complete, || Ok(study.charts(&finished, &comparisons)?))?;
+    Ok(outcome(complete, &comparisons))
 }
 
-/// Writes and prints the comparisons.
-fn tell(options: &ReproduceOptions, comparisons: &[Comparison]) -> Result<()> {
+/// Writes and prints the comparisons; `charts` are the sections of the page before them.
+fn tell(
+    options: &ReproduceOptions,
+    comparisons: &[Comparison],
+    complete: bool,
+    charts: impl FnOnce() -> Result<Vec<ChartSection>>,
+) -> Result<()> {
     let value = serde_json::to_value(comparisons)?;
     if let Some(directory) = &options.out {
         output::write_file(directory, "comparison.json", &format!("{value:#}\n"))?;
+        let page = study_page(&options.system, complete, charts()?, comparisons, env!("CARGO_PKG_VERSION"));
+        output::write_file(directory, "report.html", &charts_page(&page)?)?;
     }
     if options.json {
         output::json(&value);
@@ -107,6 +115,7 @@ fn xbof(options: &ReproduceOptions, files: &'static DiskFiles) -> Result<Outcome
     if let Some(directory) = &options.out {
         output::write_file(directory, "runs.json", &format!("{:#}\n", study.evidence(&finished)))?;
     }
-    tell(options, &comparisons)?;
-    Ok(outcome(finished.len() == runs.len(), &comparisons))
+    let complete = finished.len() == runs.len();
+    tell(options, &comparisons, complete, || Ok(Vec::new()))?;
+    Ok(outcome(complete, &comparisons))
 }

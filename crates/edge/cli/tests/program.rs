@@ -152,6 +152,38 @@ fn designs_whose_failures_are_not_modelled_are_refused() {
 }
 
 #[test]
+fn a_life_is_written_as_a_page_and_as_tables() {
+    let out = tempfile::tempdir().expect("a temporary directory can be made");
+    let small = ["drive.blocks_per_plane=120", "drive.pages_per_block=32", "life.random_fills=1"];
+    let mut arguments = vec!["age", "scenarios/wear-leveling/scenario.toml", "--drive-writes", "2"];
+    small.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    arguments.extend(["--out", out.path().to_str().expect("the path is text")]);
+    let output = flashyard(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(out.path().join("report.html")).expect("the page was written");
+    for words in ["How evenly does it wear?", "alive after 2.0 drive writes", "life.random_fills=1"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let resolved = std::fs::read_to_string(out.path().join("resolved.toml")).expect("the scenario was written");
+    assert!(resolved.contains("blocks_per_plane"));
+    let open = |name: &str| {
+        let file = std::fs::File::open(out.path().join(name)).expect("the table was written");
+        flashyard_columns::TableReader::new(file).expect("it is a table").fields().len()
+    };
+    assert_eq!([open("life.parquet"), open("erase_counts.parquet")], [23, 3]);
+}
+
+#[test]
+fn a_reproduction_is_written_as_a_page() {
+    let out = tempfile::tempdir().expect("a temporary directory can be made");
+    let directory = out.path().to_str().expect("the path is text");
+    let output = flashyard(&["reproduce", "cvss", "zipf-30-tb-bound", "--out", directory]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(out.path().join("report.html")).expect("the page was written");
+    assert!(page.contains("How close does it come to what is published?") && page.contains("zipf-30-tb-bound"));
+}
+
+#[test]
 fn closed_forms_reproduce_without_a_run() {
     let output = flashyard(&["reproduce", "xbof", "bom-saving", "bom-compute-share-pcie5", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -387,6 +387,11 @@ impl Ftl {
         self.blocks.all.iter().map(|superblock| superblock.erases)
     }
 
+    /// Slots of each superblock whose data is current.
+    pub fn valid_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.blocks.all.iter().map(|superblock| superblock.valid)
+    }
+
     /// Checks the invariants of the crate page over all of the drive. For tests: it costs a full scan.
     pub fn check(&self) {
         for logical in 0..self.config.logical_slots {

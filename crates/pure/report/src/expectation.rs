@@ -86,6 +86,18 @@ pub enum Verdict {
     NotMeasured,
 }
 
+impl Verdict {
+    /// The verdict in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::AgreesInShape => "agrees in shape",
+            Self::Disagrees => "disagrees",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
 impl Comparison {
     /// Puts `measured` beside an expectation; `note` is added to the expectation's own.
     pub fn new(expectation: &Expectation, measured: Option<f64>, note: &str) -> Self {

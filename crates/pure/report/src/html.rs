@@ -1,6 +1,6 @@
 //! The report as one HTML file that opens without a network.
 
-use crate::{DesignDetail, ReportDocument};
+use crate::{ChartPage, DesignDetail, ReportDocument};
 use serde_json::{Number, Value};
 
 /// Page with style and program, built from `web/report`; `make web` makes it again.
@@ -29,7 +29,21 @@ pub fn html_page(document: &ReportDocument) -> Result<String, HtmlError> {
     let mut value = serde_json::to_value(document)?;
     leave_out(&mut value["details"], document)?;
     shorten(&mut value["details"]);
-    let json = value.to_string().replace('<', "\\u003c");
+    embedded(&value)
+}
+
+/// Charts as one self-contained HTML page, under the rules of [`html_page`].
+///
+/// Errors: as there.
+pub fn charts_page(charts: &ChartPage) -> Result<String, HtmlError> {
+    let mut value = serde_json::to_value(charts)?;
+    shorten(&mut value["sections"]);
+    embedded(&value)
+}
+
+/// The page with a document in its place.
+fn embedded(document: &Value) -> Result<String, HtmlError> {
+    let json = document.to_string().replace('<', "\\u003c");
     let (before, after) = TEMPLATE.split_once(PLACE).ok_or(HtmlError::NoPlace)?;
     Ok([before, &json, after].concat())
 }
@@ -67,13 +81,17 @@ fn shorten(value: &mut Value) {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        CAUSES, DesignResult, DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary,
-        Laws, Lending, LentResource, Percentile, RunReport, SearchResult, SplitRow, Timeline,
+        CAUSES, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, DesignResult, DriveResult,
+        DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary, Laws, Lending, LentResource,
+        Percentile, RunReport, SearchResult, SplitRow, Timeline,
     };
     use std::collections::BTreeMap;
 
     /// What the tests of the page draw.
     const FIXTURE: &str = include_str!("../../../../web/report/fixture/demo.json");
+
+    /// And of charts.
+    const CHARTS: &str = include_str!("../../../../web/report/fixture/charts.json");
 
     /// One design with one of everything, so that every key of the schema appears.
     pub(crate) fn document() -> ReportDocument {
@@ -207,7 +225,7 @@ pub(crate) mod tests {
     }
 
     /// The document that stands in a page.
-    fn embedded(page: &str) -> Value {
+    fn document_of(page: &str) -> Value {
         let (_, rest) = page.split_once("type=\"application/json\">").unwrap();
         let (json, _) = rest.split_once("</script>").unwrap();
         serde_json::from_str(json).unwrap()
@@ -227,10 +245,58 @@ pub(crate) mod tests {
         assert_eq!(fixture["causes"], serde_json::to_value(CAUSES).unwrap());
     }
 
+    /// Charts with one of everything.
+    fn charts() -> ChartPage {
+        let table = ChartTable {
+            caption: "figures".to_owned(),
+            head: vec!["row".to_owned()],
+            rows: vec![vec!["one".to_owned()]],
+        };
+        let chart = Chart::bars(
+            "bars",
+            ChartAxis::new("", "B"),
+            vec!["one".to_owned()],
+            vec![ChartSeries::partly("series", [(0.0, Some(1.0)), (1.0, Some(f64::NAN))])],
+        );
+        let section = ChartSection::of("id", "title", "finding".to_owned(), vec![chart]).with_table(table);
+        ChartPage {
+            kind: "kind".to_owned(),
+            title: "title".to_owned(),
+            facts: vec![("name".to_owned(), "value".to_owned())],
+            complete: true,
+            sections: vec![section],
+            version: "0".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_fixture_of_charts_has_exactly_the_keys_that_charts_have() {
+        let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
+        // Points are pairs of numbers, rows and facts are lists of text: both of one kind.
+        shape(&serde_json::to_value(charts()).unwrap(), "", &mut ours);
+        shape(&serde_json::from_str(CHARTS).unwrap(), "", &mut theirs);
+        assert_eq!(ours, theirs);
+        for form in [ChartForm::Lines, ChartForm::Curve, ChartForm::Steps, ChartForm::Bars] {
+            let name = format!("\"form\":{}", serde_json::to_string(&form).unwrap());
+            assert!(CHARTS.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_charts_holds_them_and_what_is_not_finite_is_missing() {
+        let mut charts = charts();
+        charts.title = "</script>".to_owned();
+        let page = charts_page(&charts).unwrap();
+        let document = document_of(&page);
+        assert_eq!(document, serde_json::to_value(&charts).unwrap());
+        assert!(document["sections"][0]["panels"][0]["charts"][0]["series"][0]["points"][1][1].is_null());
+        assert_eq!(document["title"], "</script>");
+    }
+
     #[test]
     fn the_page_holds_the_document() {
         let page = html_page(&document()).unwrap();
-        assert_eq!(embedded(&page), serde_json::to_value(document()).unwrap());
+        assert_eq!(document_of(&page), serde_json::to_value(document()).unwrap());
         assert!(!page.contains(PLACE));
         assert!(page.len() < 1_500_000, "{} bytes", page.len());
     }
@@ -238,7 +304,7 @@ pub(crate) mod tests {
     #[test]
     fn a_figure_that_is_not_finite_is_missing() {
         let page = html_page(&document()).unwrap();
-        assert!(embedded(&page)["report"]["designs"][0]["write_amplification"].is_null());
+        assert!(document_of(&page)["report"]["designs"][0]["write_amplification"].is_null());
     }
 
     #[test]
@@ -248,7 +314,7 @@ pub(crate) mod tests {
         document.details = vec![document.details[0].clone(); document.report.designs.len()];
         let shown = document.report.explorer.as_ref().unwrap().shown.clone();
         assert!(!shown.is_empty() && shown.len() <= 12);
-        let page = embedded(&html_page(&document).unwrap());
+        let page = document_of(&html_page(&document).unwrap());
         for (place, detail) in page["details"].as_array().unwrap().iter().enumerate() {
             assert_eq!(detail["name"], "conv");
             assert_eq!(detail["latency"].as_array().unwrap().is_empty(), !shown.contains(&place));
@@ -263,7 +329,7 @@ pub(crate) mod tests {
         document.resolved = hostile.to_owned();
         document.details[0].timeline.drives[0].name = hostile.to_owned();
         let page = html_page(&document).unwrap();
-        assert_eq!(embedded(&page)["report"]["scenario"], hostile);
+        assert_eq!(document_of(&page)["report"]["scenario"], hostile);
         let tags = |text: &str| text.matches("<script").count() + text.matches("</script").count();
         assert_eq!(tags(&page), tags(TEMPLATE));
         assert_eq!(page.matches("<!--").count(), TEMPLATE.matches("<!--").count());

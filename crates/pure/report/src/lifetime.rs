@@ -5,7 +5,7 @@ use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a slot, the unit of writing here.
-const SLOT_BYTES: u64 = 4096;
+pub(crate) const SLOT_BYTES: u64 = 4096;
 
 /// One finished life, or part of one. Slots are of 4 KiB, counted since preconditioning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct LifeRecord {
 pub struct LifeSample {
     /// Slots the host wrote.
     pub host_slots: u64,
+    /// Those that fast-forward ageing passed over: nothing else is counted of them.
+    #[serde(default)]
+    pub skipped_slots: u64,
     /// Slots that reclaim moved.
     pub moved_slots: u64,
     /// Slots that wear leveling moved.
@@ -55,28 +58,40 @@ pub struct LifeSample {
     pub erases_max: u32,
 }
 
+impl LifeSample {
+    /// Slots of the host that were written one by one.
+    pub fn simulated_slots(&self) -> u64 {
+        self.host_slots.saturating_sub(self.skipped_slots)
+    }
+
+    /// Bytes that the host wrote.
+    pub fn host_bytes(&self) -> f64 {
+        (self.host_slots * SLOT_BYTES) as f64
+    }
+}
+
 impl LifeRecord {
     /// Host writes in whole drives.
     pub fn drive_writes(&self) -> f64 {
         self.last.host_slots as f64 / f64::from(self.drive_slots)
     }
 
-    /// Slots moved by reclaim for each slot of the host.
+    /// Slots moved by reclaim for each slot of the host that was simulated.
     pub fn reclaim_share(&self) -> f64 {
-        self.last.moved_slots as f64 / self.last.host_slots.max(1) as f64
+        self.last.moved_slots as f64 / self.last.simulated_slots().max(1) as f64
     }
 
-    /// Slots moved by wear leveling for each slot of the host.
+    /// Slots moved by wear leveling for each slot of the host that was simulated.
     pub fn leveling_share(&self) -> f64 {
-        self.last.leveled_slots as f64 / self.last.host_slots.max(1) as f64
+        self.last.leveled_slots as f64 / self.last.simulated_slots().max(1) as f64
     }
 
     /// Drive writes and the slots that wear leveling moved for each slot of the host, sample by sample.
     pub fn leveling_by_time(&self) -> Vec<(f64, f64)> {
         let mut before = (0, 0);
         let share = |sample: &LifeSample| {
-            let (host, leveled) = (sample.host_slots - before.0, sample.leveled_slots - before.1);
-            before = (sample.host_slots, sample.leveled_slots);
+            let (host, leveled) = (sample.simulated_slots() - before.0, sample.leveled_slots - before.1);
+            before = (sample.simulated_slots(), sample.leveled_slots);
             (sample.host_slots as f64 / f64::from(self.drive_slots), leveled as f64 / host.max(1) as f64)
         };
         self.samples.iter().map(share).collect()
@@ -137,13 +152,16 @@ pub fn life_table(life: &LifeRecord) -> String {
         "retired",
         "capacity\n%",
     ]);
-    let mut before = (0, 0, 0);
+    let (mut before, mut host_before) = ((0, 0, 0), 0);
     for sample in life.samples.iter().chain([&life.last]) {
-        let host = sample.host_slots - before.0;
-        if host == 0 {
+        if sample.host_slots == host_before {
             continue;
         }
-        let share = |slots: u64| right(format!("{:.2}", slots as f64 / host as f64));
+        let simulated = sample.simulated_slots() - before.0;
+        let share = |slots: u64| match simulated {
+            0 => right("–".to_owned()),
+            _ => right(format!("{:.2}", slots as f64 / simulated as f64)),
+        };
         table.add_row(vec![
             right(format!("{:.1}", sample.host_slots as f64 / f64::from(life.drive_slots))),
             right(format!("{:.2}", (sample.host_slots * SLOT_BYTES) as f64 / (1_u64 << 40) as f64)),
@@ -156,18 +174,20 @@ pub fn life_table(life: &LifeRecord) -> String {
             right(sample.retired.to_string()),
             right(format!("{:.1}", 100.0 * f64::from(sample.logical_slots) / f64::from(life.drive_slots))),
         ]);
-        before = (sample.host_slots, sample.moved_slots, sample.leveled_slots);
+        before = (sample.simulated_slots(), sample.moved_slots, sample.leveled_slots);
+        host_before = sample.host_slots;
     }
     table.to_string()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn sample(host_slots: u64, leveled_slots: u64) -> LifeSample {
         LifeSample {
             host_slots,
+            skipped_slots: 0,
             moved_slots: 2 * host_slots,
             leveled_slots,
             retired: 0,
@@ -180,7 +200,7 @@ mod tests {
         }
     }
 
-    fn life() -> LifeRecord {
+    pub(crate) fn life() -> LifeRecord {
         LifeRecord {
             name: "Fix_NoWL".to_owned(),
             death: None,
@@ -198,6 +218,20 @@ mod tests {
         assert_eq!(life().leveling_by_time(), [(1.0, 0.0), (2.0, 1.0)]);
         assert!((life().leveling_share() - 0.6).abs() < 1e-12);
         assert!((life().drive_writes() - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn slots_that_were_passed_over_do_not_make_amplification_smaller() {
+        let mut life = life();
+        for sample in life.samples.iter_mut().chain([&mut life.last]) {
+            sample.skipped_slots = sample.host_slots / 2;
+        }
+        assert_eq!(life.leveling_by_time(), [(1.0, 0.0), (2.0, 2.0)]);
+        assert!((life.leveling_share() - 1.2).abs() < 1e-12);
+        assert!((life.reclaim_share() - 4.0).abs() < 1e-12);
+        // An interval that was passed over whole has no amplification.
+        life.samples[1].skipped_slots += 50;
+        assert!(life_table(&life).contains('–'));
     }
 
     #[test]

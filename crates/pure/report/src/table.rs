@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use crate::expectation::{Comparison, Verdict};
+use crate::expectation::Comparison;
 use crate::schema::{DesignResult, RunReport};
 use crate::{CAUSES, SplitRow};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -103,12 +103,6 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
     for comparison in comparisons {
         let unit = &comparison.unit;
         let figure = |value: f64| right(format!("{value:.2} {unit}"));
-        let verdict = match comparison.verdict() {
-            Verdict::Agrees => "agrees",
-            Verdict::AgreesInShape => "agrees in shape",
-            Verdict::Disagrees => "disagrees",
-            Verdict::NotMeasured => "not measured",
-        };
         table.add_row(vec![
             Cell::new(&comparison.id),
             Cell::new(&comparison.r#where),
@@ -116,7 +110,7 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
             figure(comparison.published),
             comparison.measured.map_or(right("-".to_owned()), figure),
             figure(comparison.tolerance),
-            Cell::new(verdict),
+            Cell::new(comparison.verdict().name()),
         ]);
     }
     let notes: Vec<String> = comparisons

@@ -90,15 +90,7 @@ impl WearSection {
         if !(1..=u32::from(u16::MAX)).contains(&self.endurance) {
             return Err(value("drive.wear.endurance", format!("{} is out of range, give 1 to 65535", self.endurance)));
         }
-        let wear = WearModel {
-            rates: self.rates(),
-            ecc: EccStrength { bits_per_4_kib: self.ecc_bits },
-            rule: match self.retries {
-                RetryName::Halving => RetryRule::Halving,
-                RetryName::ByErases => RetryRule::ByErases,
-            },
-            retention_days: self.retention_days,
-        };
+        let wear = self.model();
         wear.validate().map_err(|error| value("drive.wear", error.to_string()))?;
         drive.nand.wear = Some(wear);
         drive.erases = self.erases;
@@ -107,6 +99,23 @@ impl WearSection {
             drive.ftl.retire_at = self.last_erase(&wear, rate)?;
         }
         Ok(())
+    }
+
+    /// How a flash errs that is made for `endurance` erases, where nothing else is said of it.
+    pub(crate) fn usual(endurance: u32) -> WearModel {
+        Self { endurance, ..Self::default() }.model()
+    }
+
+    fn model(&self) -> WearModel {
+        WearModel {
+            rates: self.rates(),
+            ecc: EccStrength { bits_per_4_kib: self.ecc_bits },
+            rule: match self.retries {
+                RetryName::Halving => RetryRule::Halving,
+                RetryName::ByErases => RetryRule::ByErases,
+            },
+            retention_days: self.retention_days,
+        }
     }
 
     fn rates(&self) -> ErrorRates {

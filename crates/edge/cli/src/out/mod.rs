@@ -3,6 +3,7 @@
 //!
 //! Columns are added, never renamed. The same document makes the same bytes.
 
+mod life;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ mod tests;
 use crate::output;
 use anyhow::{Context, Result};
 use flashyard_columns::write_table;
-use flashyard_report::ReportDocument;
+use flashyard_report::{LifeCourse, ReportDocument};
 use std::path::Path;
 use tables::Table;
 
@@ -29,14 +30,32 @@ pub(crate) fn write_parquet(directory: &Path, document: &ReportDocument) -> Resu
         ("explorer", tables::explorer(document)),
     ];
     std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
-    tables.iter().try_for_each(|(name, table)| write(directory, name, table, document))
+    let origin = Origin { version: &document.version, scenario: &document.report.scenario, seed: document.report.seed };
+    tables.iter().try_for_each(|(name, table)| write(directory, name, table, origin))
 }
 
-fn write(directory: &Path, name: &str, table: &Table<'_>, document: &ReportDocument) -> Result<()> {
-    let seed = document.report.seed.to_string();
+/// Writes `life.parquet` and `erase_counts.parquet` to `directory`, under the rules of [`write_parquet`].
+///
+/// Errors: a directory or file that cannot be written.
+pub(crate) fn write_life(directory: &Path, course: &LifeCourse, origin: Origin<'_>) -> Result<()> {
+    std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
+    write(directory, "life", &life::moments(course), origin)?;
+    write(directory, "erase_counts", &life::erase_counts(course), origin)
+}
+
+/// What every file says of where it comes from.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) scenario: &'a str,
+    pub(crate) seed: u64,
+}
+
+fn write(directory: &Path, name: &str, table: &Table<'_>, origin: Origin<'_>) -> Result<()> {
+    let seed = origin.seed.to_string();
     let metadata = [
-        ("flashyard.version", document.version.as_str()),
-        ("flashyard.scenario", document.report.scenario.as_str()),
+        ("flashyard.version", origin.version),
+        ("flashyard.scenario", origin.scenario),
         ("flashyard.seed", seed.as_str()),
         ("flashyard.table", name),
     ];

@@ -1,5 +1,6 @@
 //! Builds a life and lives it.
 
+use super::course::Follower;
 use super::names;
 use super::record::record;
 use crate::Files;
@@ -9,7 +10,7 @@ use crate::schema::Scenario;
 use crate::traces;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::VictimTies;
-use flashyard_report::LifeRecord;
+use flashyard_report::{LifeCourse, LifeRecord};
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction};
 use flashyard_systems::jbof::{AgedDrive, Source};
 use flashyard_systems::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, fast_forward};
@@ -23,6 +24,10 @@ const PERIOD_DRIVE_WRITES: f64 = 0.5;
 /// Speed of a recorded trace. A life has no time, but thousands of rounds of a week must end before simulated time does.
 /// Source: [A]
 const TRACE_SPEED: f64 = 1e9;
+
+/// Times that a life is looked at: for each drive write, and at least of one to a given end. [A] what a chart needs
+const STEPS_PER_DRIVE_WRITE: u64 = 16;
+const STEPS_MIN: u64 = 100;
 
 /// How far a drive is to be aged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,7 +121,8 @@ pub(crate) fn live(
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Option<LifeRecord>, ScenarioError> {
-    Ok(live_on(scenario, drive_writes, files, observer)?.map(|life| record(name, &life.figures())))
+    let life = live_on(scenario, drive_writes, files, &mut |_, part| observer(part))?;
+    Ok(life.map(|life| record(name, &life.figures())))
 }
 
 /// The same, of which the drive is left.
@@ -124,16 +130,19 @@ fn live_on(
     scenario: &Scenario,
     drive_writes: Option<f64>,
     files: &'static dyn Files,
-    observer: &mut dyn FnMut(f64) -> bool,
+    observer: &mut dyn FnMut(&Life, f64) -> bool,
 ) -> Result<Option<Life>, ScenarioError> {
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let mut life = Life::new(config, source)?;
-    let step = u64::from(life.drive_slots()).div_ceil(4);
+    if !observer(&life, 0.0) {
+        return Ok(None);
+    }
     let end = drive_writes.map_or(u64::MAX, |writes| (writes * f64::from(life.drive_slots())) as u64);
+    let step = u64::from(life.drive_slots()).div_ceil(STEPS_PER_DRIVE_WRITE).min(end.div_ceil(STEPS_MIN));
     while life.death().is_none() && life.host_slots() < end {
         life.live_until((life.host_slots() + step).min(end))?;
-        if !observer(progress(&life, end)) {
+        if !observer(&life, progress(&life, end)) {
             return Ok(None);
         }
     }
@@ -144,6 +153,8 @@ fn live_on(
 pub struct AgedLife {
     /// What is kept of it.
     pub record: LifeRecord,
+    /// The drive on its way there.
+    pub course: LifeCourse,
     life: Life,
 }
 
@@ -166,28 +177,49 @@ pub fn age(
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Option<AgedLife>, ScenarioError> {
-    let aged = |life: Life| AgedLife { record: record(&scenario.name, &life.figures()), life };
-    let Some(acceleration) = acceleration(stop)? else {
-        return Ok(live_on(scenario, stop.drive_writes, files, observer)?.map(aged));
+    let wear = assemble::drive(&scenario.drive)?.nand.wear;
+    let mut follower = Follower::new(scenario, &config(scenario)?, wear);
+    let mut observer = |life: &Life, part| {
+        follower.look(life);
+        observer(part)
     };
+    let life = match acceleration(stop)? {
+        None => live_on(scenario, stop.drive_writes, files, &mut observer)?,
+        Some(acceleration) => forward_on(scenario, stop.drive_writes, acceleration, files, &mut observer)?,
+    };
+    Ok(life.map(|life| AgedLife {
+        record: record(&scenario.name, &life.figures()),
+        course: follower.finish(&life),
+        life,
+    }))
+}
+
+/// Ages in fast-forward to `drive_writes` or to death; `None` when the observer stopped it.
+fn forward_on(
+    scenario: &Scenario,
+    drive_writes: Option<f64>,
+    acceleration: Acceleration,
+    files: &'static dyn Files,
+    observer: &mut dyn FnMut(&Life, f64) -> bool,
+) -> Result<Option<Life>, ScenarioError> {
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let endurance = config.ftl.retire_at;
     let mut life = Life::new(config, source)?;
+    let mut stopped = !observer(&life, 0.0);
     let drive = f64::from(life.drive_slots());
     let period = positive("life.period_drive_writes", scenario.life.period_drive_writes, PERIOD_DRIVE_WRITES)?;
-    let end = stop.drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
+    let end = drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
     let plan = ForwardPlan {
         config: ForwardConfig { prediction: prediction(scenario)?, acceleration, endurance },
         period_slots: ((period * drive) as u64).max(1),
-        periods: stop.drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32),
+        periods: if stopped { 0 } else { drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32) },
     };
-    let mut stopped = false;
     fast_forward(&mut life, plan, &[], &mut |life, _| {
-        stopped = !observer(progress(life, end));
+        stopped = !observer(life, progress(life, end));
         !stopped
     })?;
-    Ok((!stopped).then(|| aged(life)))
+    Ok((!stopped).then_some(life))
 }
 
 fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {

@@ -1,6 +1,7 @@
 //! From a scenario to the life of its drive and back to a record.
 
 mod assemble;
+mod course;
 mod names;
 mod record;
 mod section;

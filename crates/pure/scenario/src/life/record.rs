@@ -25,9 +25,10 @@ pub(crate) fn record(name: &str, figures: &LifeFigures) -> LifeRecord {
     }
 }
 
-fn sample(sample: &Sample) -> LifeSample {
+pub(super) fn sample(sample: &Sample) -> LifeSample {
     LifeSample {
         host_slots: sample.host_slots,
+        skipped_slots: sample.skipped_slots,
         moved_slots: sample.moved_slots,
         leveled_slots: sample.leveled_slots,
         retired: sample.retired,

@@ -31,7 +31,7 @@ use crate::{Files, assemble};
 use flashyard_report::{Comparison, Expectations};
 use flashyard_systems::jbof::JbofFigures;
 use number::Number;
-use resumable::{check_ids, chosen, read_record, runs_of};
+use resumable::{check_ids, chosen, read_record, records_of, runs_of};
 
 /// Figures of one finished run.
 pub type Finished = (Run, JbofFigures);
@@ -106,11 +106,11 @@ impl Study {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    pub(super) struct NoFiles;
+    pub(crate) struct NoFiles;
 
     impl Files for NoFiles {
         fn profile(&self, _: &str, _: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use super::number::Number;
 use super::wear::WearStudy;
 use crate::Files;
 use crate::parse::ScenarioError;
-use flashyard_report::{Comparison, Expectations};
+use flashyard_report::{ChartSection, Comparison, Expectations};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -32,6 +32,15 @@ pub trait Reproduction: Sync {
     ///
     /// Errors: a record that this version did not write.
     fn details(&self, finished: &[(String, Value)]) -> Result<String, ReproductionError>;
+
+    /// The records as charts, beside the published figures where there are any.
+    ///
+    /// Errors: a record that this version did not write.
+    fn charts(
+        &self,
+        finished: &[(String, Value)],
+        comparisons: &[Comparison],
+    ) -> Result<Vec<ChartSection>, ReproductionError>;
 }
 
 /// A record that cannot be read.
@@ -58,6 +67,22 @@ pub fn reproduction(
 
 pub(super) fn read_record<T: DeserializeOwned>(run: &str, value: &Value) -> Result<T, ReproductionError> {
     T::deserialize(value).map_err(|error| ReproductionError { run: run.to_owned(), message: error.to_string() })
+}
+
+/// The finished runs of a study with their records, in its order.
+pub(super) fn records_of<R: Copy, T: DeserializeOwned>(
+    runs: &[R],
+    name: impl Fn(&R) -> String,
+    finished: &[(String, Value)],
+) -> Result<Vec<(R, T)>, ReproductionError> {
+    let mut records = Vec::new();
+    for run in runs {
+        let name = name(run);
+        if let Some((_, value)) = finished.iter().find(|entry| entry.0 == name) {
+            records.push((*run, read_record(&name, value)?));
+        }
+    }
+    Ok(records)
 }
 
 /// Errors: an id that is not among the expectations.

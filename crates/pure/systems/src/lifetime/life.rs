@@ -172,9 +172,21 @@ impl Life {
             logical_slots: self.config.ftl.logical_slots,
             death: self.death,
             samples: self.samples.clone(),
-            last: self.sample(),
+            last: self.now(),
             erase_counts: self.erase_counts(),
             oldest_reentries: self.ftl.oldest_reentries(),
+        }
+    }
+
+    /// The drive as it is.
+    pub fn now(&self) -> Sample {
+        Sample {
+            host_slots: self.host_slots(),
+            skipped_slots: self.skipped_slots,
+            retired: self.ftl.retired_superblocks(),
+            logical_slots: self.logical_slots,
+            relocated_slots: self.relocated_slots,
+            ..Sample::new(&self.counters(), self.erase_counts().into_iter())
         }
     }
 
@@ -266,21 +278,11 @@ impl Life {
     fn take_sample(&mut self) {
         let every = self.config.sample_slots;
         if every > 0 && self.host_slots() >= (self.samples.len() as u64 + 1) * every {
-            let sample = self.sample();
+            let sample = self.now();
             // A jump may pass several moments.
             while (self.samples.len() as u64 + 1) * every <= sample.host_slots {
                 self.samples.push(sample);
             }
-        }
-    }
-
-    fn sample(&self) -> Sample {
-        Sample {
-            host_slots: self.host_slots(),
-            retired: self.ftl.retired_superblocks(),
-            logical_slots: self.logical_slots,
-            relocated_slots: self.relocated_slots,
-            ..Sample::new(&self.counters(), self.erase_counts().into_iter())
         }
     }
 }

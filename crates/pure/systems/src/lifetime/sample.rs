@@ -29,6 +29,8 @@ impl EndOfLife {
 pub struct Sample {
     /// Slots the host wrote, those of jumps included.
     pub host_slots: u64,
+    /// Those of jumps: nothing else is counted of them.
+    pub skipped_slots: u64,
     /// Slots that reclaim moved.
     pub moved_slots: u64,
     /// Slots that wear leveling moved.
@@ -94,13 +96,8 @@ impl LifeFigures {
         self.last.host_slots as f64 / f64::from(self.logical_slots)
     }
 
-    /// Slots moved by reclaim for each slot of the host.
-    pub fn reclaim_share(&self) -> f64 {
-        self.last.moved_slots as f64 / self.last.host_slots.max(1) as f64
-    }
-
-    /// Slots moved by wear leveling for each slot of the host.
+    /// Slots moved by wear leveling for each slot of the host that was simulated.
     pub fn leveling_share(&self) -> f64 {
-        self.last.leveled_slots as f64 / self.last.host_slots.max(1) as f64
+        self.last.leveled_slots as f64 / (self.last.host_slots - self.last.skipped_slots).max(1) as f64
     }
 }

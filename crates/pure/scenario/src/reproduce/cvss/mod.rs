@@ -3,6 +3,7 @@
 //! Numbers by subject: `closed` (arithmetic), `numbers` (overwrites), `trees` (YCSB and traces). The scenario is one of its own, `section`: sets of
 //! causes and loads by name.
 
+mod charts;
 mod closed;
 mod numbers;
 mod runs;
@@ -12,7 +13,7 @@ mod trees;
 use super::number::Number;
 use super::{Reproduction, ReproductionError, StudyError, chosen};
 use crate::parse::ScenarioError;
-use flashyard_report::{CapacityRecord, Comparison, Expectations};
+use flashyard_report::{CapacityRecord, ChartSection, Comparison, Expectations};
 use runs::CvssRun;
 use section::CvssScenario;
 use serde_json::Value;
@@ -56,13 +57,7 @@ impl Reproduction for CvssStudy {
     }
 
     fn compare(&self, finished: &[(String, Value)]) -> Result<Vec<Comparison>, ReproductionError> {
-        let mut lives = Vec::new();
-        for run in &self.runs {
-            let name = run.name();
-            if let Some((_, value)) = finished.iter().find(|entry| entry.0 == name) {
-                lives.push((*run, super::read_record::<CapacityRecord>(&name, value)?));
-            }
-        }
+        let lives = super::records_of(&self.runs, CvssRun::name, finished)?;
         Ok(chosen(&self.expectations, &self.wanted, |id| {
             self.numbers.iter().find(|number| number.id == id)?.value_of(&lives)
         }))
@@ -72,6 +67,15 @@ impl Reproduction for CvssStudy {
         let lives: Result<Vec<CapacityRecord>, _> =
             finished.iter().map(|(name, value)| super::read_record(name, value)).collect();
         Ok(flashyard_report::capacity_table(&lives?))
+    }
+
+    fn charts(
+        &self,
+        finished: &[(String, Value)],
+        comparisons: &[Comparison],
+    ) -> Result<Vec<ChartSection>, ReproductionError> {
+        let lives = super::records_of(&self.runs, CvssRun::name, finished)?;
+        Ok(charts::sections(&lives, comparisons))
     }
 }
 

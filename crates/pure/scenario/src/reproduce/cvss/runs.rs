@@ -46,7 +46,12 @@ pub(super) const fn run(design: Design, causes: &'static str, load: &'static str
 impl CvssRun {
     /// The life in words: the name under which its record is kept.
     pub(super) fn name(&self) -> String {
-        let mut name = format!("{} {} {}", self.load, self.causes, self.design.name());
+        format!("{} {} {}", self.load, self.causes, self.name_in_panel())
+    }
+
+    /// The same among lives of one load and set of causes.
+    pub(super) fn name_in_panel(&self) -> String {
+        let mut name = self.design.name().to_owned();
         if let Some(percent) = self.rate_percent {
             name += &format!(" {percent} %");
         }

@@ -3,6 +3,7 @@
 //! A run is one life that is simulated in full, and then aged in fast-forward in every way that is asked for. Numbers
 //! are accuracies over the blocks at the end of the full one.
 
+mod charts;
 mod numbers;
 mod runs;
 
@@ -11,7 +12,7 @@ use super::{Reproduction, ReproductionError, StudyError, chosen};
 use crate::Files;
 use crate::parse::{ScenarioError, resolve};
 use crate::schema::Scenario;
-use flashyard_report::{Comparison, Expectations, ForwardRecord};
+use flashyard_report::{ChartSection, Comparison, Expectations, ForwardRecord};
 use runs::ForwardRun;
 use serde_json::Value;
 
@@ -54,13 +55,7 @@ impl Reproduction for ForwardStudy {
     }
 
     fn compare(&self, finished: &[(String, Value)]) -> Result<Vec<Comparison>, ReproductionError> {
-        let mut records = Vec::new();
-        for run in &self.runs {
-            let name = run.name();
-            if let Some((_, value)) = finished.iter().find(|entry| entry.0 == name) {
-                records.push((*run, super::read_record::<ForwardRecord>(&name, value)?));
-            }
-        }
+        let records = super::records_of(&self.runs, ForwardRun::name, finished)?;
         Ok(chosen(&self.expectations, &self.wanted, |id| {
             self.numbers.iter().find(|number| number.id == id)?.value_of(&records)
         }))
@@ -70,6 +65,15 @@ impl Reproduction for ForwardStudy {
         let records: Result<Vec<ForwardRecord>, _> =
             finished.iter().map(|(name, value)| super::read_record(name, value)).collect();
         Ok(flashyard_report::forward_table(&records?))
+    }
+
+    fn charts(
+        &self,
+        finished: &[(String, Value)],
+        comparisons: &[Comparison],
+    ) -> Result<Vec<ChartSection>, ReproductionError> {
+        let records = super::records_of(&self.runs, ForwardRun::name, finished)?;
+        Ok(charts::sections(&records, comparisons))
     }
 }
 

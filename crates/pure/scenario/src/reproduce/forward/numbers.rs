@@ -8,6 +8,15 @@ use flashyard_workload::surrogates::TRACES;
 
 use Platform::{Hundred, NoLeveling, Threshold, UntilFailure};
 
+/// Traces and factors of the sweep. Source: [P] sheet ff-ssd §7, rows 7 and 8.
+pub(super) const SWEEP_TRACES: [&str; 2] = ["LM-TBE", "MSN-BEFS"];
+pub(super) const SWEEP_FACTORS: [f64; 4] = [1.5, 2.0, 3.0, 4.0];
+
+/// The number of a trace and a factor.
+pub(super) fn sweep_id(trace: &str, factor: f64) -> String {
+    format!("sweep-{}-{factor}", trace.to_lowercase())
+}
+
 pub(super) fn numbers() -> Vec<ForwardNumber> {
     let mut numbers = vec![
         number("best-accuracy", all(UntilFailure), |records| most(&of(records, "two-point", 1.5))),
@@ -38,13 +47,13 @@ pub(super) fn numbers() -> Vec<ForwardNumber> {
             of(records, "two-point", 2.0)[0] - of(records, "devs", 2.0)[0]
         }));
     }
-    for name in ["LM-TBE", "MSN-BEFS"] {
-        for factor in [1.5, 2.0, 3.0, 4.0] {
-            let id = format!("sweep-{}-{factor}", name.to_lowercase());
+    for name in SWEEP_TRACES {
+        for factor in SWEEP_FACTORS {
+            let id = sweep_id(name, factor);
             numbers.push(number(&id, [run(Hundred, name)], move |records| of(records, "two-point", factor)[0]));
         }
     }
-    numbers.push(number("factor-2-holds", ["LM-TBE", "MSN-BEFS"].map(|name| run(Hundred, name)), |records| {
+    numbers.push(number("factor-2-holds", SWEEP_TRACES.map(|name| run(Hundred, name)), |records| {
         let loss = |from, to| mean(&of(records, "two-point", from)) - mean(&of(records, "two-point", to));
         f64::from(u8::from(least(&of(records, "two-point", 2.0)) >= 90.0 && loss(2.0, 4.0) > loss(1.5, 2.0)))
     }));

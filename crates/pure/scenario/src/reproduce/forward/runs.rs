@@ -22,6 +22,18 @@ pub(super) enum Platform {
     Threshold,
 }
 
+impl Platform {
+    /// The lives on it in words.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::UntilFailure => "until failure",
+            Self::Hundred => "100 periods",
+            Self::NoLeveling => "600 periods without leveling",
+            Self::Threshold => "600 periods threshold",
+        }
+    }
+}
+
 /// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
 const LONG: u32 = 600;
 
@@ -47,13 +59,7 @@ pub(super) type Way = (Prediction, u32);
 impl ForwardRun {
     /// The comparison in words.
     pub(super) fn name(&self) -> String {
-        let platform = match self.platform {
-            Platform::UntilFailure => "until failure",
-            Platform::Hundred => "100 periods",
-            Platform::NoLeveling => "600 periods without leveling",
-            Platform::Threshold => "600 periods threshold",
-        };
-        format!("{} {platform}", TRACES[self.trace].name)
+        format!("{} {}", TRACES[self.trace].name, self.platform.name())
     }
 
     /// The ways to age fast that are compared.

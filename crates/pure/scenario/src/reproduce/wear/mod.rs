@@ -4,6 +4,7 @@
 //! traces, from new to dead), `bounded` (lives whose file system may relocate a bounded amount).
 
 mod bounded;
+mod charts;
 mod lifetimes;
 mod runs;
 mod synthetic;
@@ -13,7 +14,7 @@ use super::{Reproduction, ReproductionError, StudyError, chosen};
 use crate::Files;
 use crate::parse::{ScenarioError, resolve};
 use crate::schema::Scenario;
-use flashyard_report::{Comparison, Expectations, LifeRecord};
+use flashyard_report::{ChartSection, Comparison, Expectations, LifeRecord};
 use runs::LifeRun;
 use serde_json::Value;
 
@@ -59,13 +60,7 @@ impl Reproduction for WearStudy {
     }
 
     fn compare(&self, finished: &[(String, Value)]) -> Result<Vec<Comparison>, ReproductionError> {
-        let mut lives = Vec::new();
-        for run in &self.runs {
-            let name = run.name();
-            if let Some((_, value)) = finished.iter().find(|entry| entry.0 == name) {
-                lives.push((*run, super::read_record::<LifeRecord>(&name, value)?));
-            }
-        }
+        let lives = super::records_of(&self.runs, LifeRun::name, finished)?;
         Ok(chosen(&self.expectations, &self.wanted, |id| {
             self.numbers.iter().find(|number| number.id == id)?.value_of(&lives)
         }))
@@ -75,6 +70,15 @@ impl Reproduction for WearStudy {
         let lives: Result<Vec<LifeRecord>, _> =
             finished.iter().map(|(name, value)| super::read_record(name, value)).collect();
         Ok(flashyard_report::lives_table(&lives?))
+    }
+
+    fn charts(
+        &self,
+        finished: &[(String, Value)],
+        comparisons: &[Comparison],
+    ) -> Result<Vec<ChartSection>, ReproductionError> {
+        let lives = super::records_of(&self.runs, LifeRun::name, finished)?;
+        Ok(charts::sections(&lives, comparisons))
     }
 }
 
