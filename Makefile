@@ -24,7 +24,8 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(CARGO) xtask golden xbof
 	$(CARGO) xtask real-traces
 
-test-lives: ## the reproductions that wear drives out, against their golden tables (five minutes)
+test-lives: ## the reproductions that wear drives out, against their golden tables (a quarter of an hour of two cores)
+	$(CARGO) xtask golden wear-leveling
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss
 
