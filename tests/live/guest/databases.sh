@@ -4,12 +4,20 @@
 shift 3
 seconds=${1:-15}
 dmesg -w >/run/out/dmesg.log 2>&1 &
-device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5) || fail "connect"
+# A host that connects for the first time while the drive is away is refused, and does not try again by itself.
+patiently() {
+    for _ in $(seq 20); do
+        device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5 2>/dev/null) && return 0
+        sleep 0.5
+    done
+    return 1
+}
+patiently || fail "connect"
 mkfs.ext4 -q -F "$device" && mount "$device" /run/mount || fail "mkfs, mount"
 again() { # unmounts, disconnects, and comes back
     umount /run/mount || fail "umount after $1"
     disconnect
-    device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5) || fail "connect after $1"
+    patiently || fail "connect after $1"
     mount "$device" /run/mount || fail "mount after $1"
 }
 touch /run/out/started

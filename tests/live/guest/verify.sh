@@ -13,7 +13,7 @@ end=$((SECONDS + seconds)) round=0 verified=0
 while [ $SECONDS -lt $end ]; do
     round=$((round + 1))
     left=$((end - SECONDS))
-    timeout $((left + 300)) fio --name=verify --filename="$device" --direct=1 --ioengine=io_uring --iodepth=16 --rw=randrw --rwmixread=30 \
+    timeout $((left + 300)) fio --name=verify --filename="$device" --allow_file_create=0 --direct=1 --ioengine=io_uring --iodepth=16 --rw=randrw --rwmixread=30 \
         --bssplit=4k/60:16k/20:64k/20 --blockalign=4k --size=96m --offset=$(((round % 4) * 96))m --verify=crc32c --verify_backlog=512 \
         --randseed=$round --minimal >figures 2>&1 || { tail -20 figures; dmesg | tail -20; fail "round $round of the verification"; }
     # Every block that a round has written is read and compared in it.
