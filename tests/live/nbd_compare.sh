@@ -52,8 +52,8 @@ for name in flashyard qemu-nbd nbdkit; do
     "$name" "$socket"
     ready "$socket" || { echo "$name does not start:"; cat "$work/log"; end; continue; }
     uri="nbd+unix:///$export_name?socket=$socket"
-    # Everybody reads what has been written.
-    fio --name=fill --ioengine=nbd --uri="$uri" --rw=write --bs=128k --iodepth=8 --size=$size --minimal >/dev/null 2>"$work/fio.log" ||
+    # A drive in use: written ten times over, so that what follows reads what was written, and memory that is taken.
+    fio --name=fill --ioengine=nbd --uri="$uri" --rw=write --bs=128k --iodepth=8 --size=$size --loops=10 --minimal >/dev/null 2>"$work/fio.log" ||
         { echo "$name: fio fails"; cat "$work/fio.log"; end; continue; }
     printf '%-12s %12s %12s %12s %14s %14s\n' "$name" "$(measure "$uri" randread 4k 1 8)" "$(measure "$uri" randread 4k 32 8)" \
         "$(measure "$uri" randwrite 4k 32 49)" "$(($(measure "$uri" read 128k 8 7) >> 10))" "$(($(measure "$uri" write 128k 8 48) >> 10))"

@@ -1,6 +1,7 @@
 //! The loop: one thread that runs the box, its media and its front ends.
 
 use crate::clock::{Lateness, Paced, Tempo, noise};
+use crate::companion::{Cabin, Companion};
 use crate::front::{Answered, Desk, Export, FrontEnd, Inbound, KEYS_MAX, Payload, Request};
 use crate::media::{Data, Kept, Media};
 use crate::report::Report;
@@ -8,7 +9,7 @@ use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ssd::Movement;
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{Answer, Ask, Control, Gauges, LiveEffect, Refused, Session};
+use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Session};
 use flashyard_units::SimTime;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -18,8 +19,11 @@ use std::time::Duration;
 /// Events of the box between two looks at the sockets, at most: some hundred microseconds of work.
 const EVENTS_PER_TURN: u64 = 512;
 
-/// The same where no clock rules: time passes only while somebody waits, which is looked at between turns.
-const EVENTS_PER_FREE_TURN: u64 = 32;
+/// The same where no clock rules.
+const EVENTS_PER_FREE_TURN: u64 = 64;
+
+/// Events between two looks whether anybody still waits.
+const EVENTS_PER_FREE_LOOK: u64 = 2;
 
 /// The poll of the operating system wakes to the millisecond: nothing that is due sooner is left to it.
 const SPIN_BELOW: Duration = Duration::from_millis(2);
@@ -81,74 +85,6 @@ struct Pending {
     taken: bool,
 }
 
-/// Something that looks at the engine now and then: figures, controls.
-pub trait Companion {
-    /// Called once a turn. What it asks to be done to the box is done at once.
-    fn turn(&mut self, cabin: &mut Cabin<'_>);
-}
-
-/// What a companion may do.
-pub struct Cabin<'a> {
-    session: &'a mut Session,
-    now: SimTime,
-    elapsed: Duration,
-    lateness: &'a Lateness,
-    exports: &'a [Export],
-    changed: bool,
-    ports: Vec<(SocketAddr, bool)>,
-    fronts: &'a [Box<dyn FrontEnd>],
-}
-
-impl Cabin<'_> {
-    /// Does something to the box, now.
-    ///
-    /// Errors: as [`Session::control`].
-    pub fn control(&mut self, control: Control) -> Result<(), Refused> {
-        self.changed = true;
-        self.session.control(self.now, control)
-    }
-
-    /// Takes the port at `address` away from its front end, or gives it back, after this turn.
-    pub fn port(&mut self, address: SocketAddr, up: bool) {
-        self.ports.push((address, up));
-    }
-
-    /// Connections of clients, over all front ends.
-    pub fn connections(&self) -> u32 {
-        self.fronts.iter().map(|front| front.connections()).sum()
-    }
-
-    /// The box, to take figures of.
-    pub fn session(&mut self) -> &mut Session {
-        self.session
-    }
-
-    /// Figures of the interval since they were last taken: there is one interval, whoever takes them.
-    pub fn gauges(&mut self) -> Gauges {
-        self.session.world_mut().gauges(self.now)
-    }
-
-    /// Virtual time.
-    pub fn now(&self) -> SimTime {
-        self.now
-    }
-
-    /// Time on the wall since the beginning.
-    pub fn elapsed(&self) -> Duration {
-        self.elapsed
-    }
-
-    /// How late answers were so far.
-    pub fn lateness(&self) -> &Lateness {
-        self.lateness
-    }
-
-    /// The drives that clients see.
-    pub fn exports(&self) -> &[Export] {
-        self.exports
-    }
-}
-
 /// Runs a box, its media and its front ends.
 pub struct Engine {
     session: Session,
@@ -160,7 +96,8 @@ pub struct Engine {
     journal: Option<Box<dyn Write>>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
-    /// When something last came from outside.
+    /// When this turn began, and when something last came from outside.
+    turned: Duration,
     heard: Duration,
     pending: Vec<Pending>,
     free: Vec<u32>,
@@ -205,6 +142,7 @@ impl Engine {
             journal: None,
             poll,
             waker,
+            turned: Duration::ZERO,
             heard: Duration::ZERO,
             pending: Vec::new(),
             free: Vec::new(),
@@ -258,7 +196,7 @@ impl Engine {
             })?;
         }
         let mut events = mio::Events::with_capacity(1024);
-        while !stop(self.pace.elapsed()) {
+        while !stop(self.turned) {
             let busy = self.turn(&mut events)?;
             self.wait(busy, &mut events)?;
         }
@@ -267,11 +205,10 @@ impl Engine {
 
     /// One turn; returns whether there is more to do at once.
     fn turn(&mut self, events: &mut mio::Events) -> Result<bool, EngineError> {
-        self.pace.want(self.session.world().in_flight() > 0);
-        let most = if self.pace.tempo() == Tempo::Off { EVENTS_PER_FREE_TURN } else { EVENTS_PER_TURN };
-        let ran = self.session.run(&mut self.pace, most);
+        self.turned = self.pace.elapsed();
+        // What is due by now happens before anything is done to the box.
+        let mut more = self.run_box()?;
         let heard = events.iter().next().is_some();
-        self.follow()?;
         for event in events.iter().filter(|event| event.token() != WAKE) {
             let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
             let readable = event.is_readable() || event.is_read_closed() || event.is_error();
@@ -281,23 +218,50 @@ impl Engine {
             }
         }
         events.clear();
-        let mut more = ran == most;
         for number in 0..self.fronts.len() {
             more |= self.with_front(number, |front, desk| front.turn(desk));
         }
-        more |= !self.inbox.is_empty();
-        if heard || !self.inbox.is_empty() {
-            self.heard = self.pace.elapsed();
+        let asked = !self.inbox.is_empty();
+        if heard || asked {
+            self.heard = self.turned;
         }
         self.take_in();
         self.release();
         self.accompany();
         self.follow()?;
+        // Without a clock what was just asked for can be answered in the same turn.
+        if asked && self.pace.tempo() == Tempo::Off {
+            more |= self.run_box()?;
+        }
         for number in 0..self.fronts.len() {
             self.with_front(number, |front, desk| front.send(desk));
         }
         self.write_journal()?;
+        Ok(more || !self.inbox.is_empty())
+    }
+
+    /// Lets the box do what is due, at most for a while, and hands answers out; returns whether there may be more.
+    fn run_box(&mut self) -> Result<bool, EngineError> {
+        let more = match self.pace.tempo() {
+            Tempo::Scaled(_) => self.session.run(&mut self.pace, EVENTS_PER_TURN) == EVENTS_PER_TURN,
+            Tempo::Off => self.run_while_somebody_waits(),
+        };
+        self.follow()?;
         Ok(more)
+    }
+
+    /// Without a clock: what the box does while nobody waits, such as looking at its monitors, would be in the way of
+    /// the next request.
+    fn run_while_somebody_waits(&mut self) -> bool {
+        let mut events = 0;
+        loop {
+            let waits = self.session.world().in_flight() > 0;
+            self.pace.want(waits);
+            if !waits || events >= EVENTS_PER_FREE_TURN {
+                return waits;
+            }
+            events += self.session.run(&mut self.pace, EVENTS_PER_FREE_LOOK);
+        }
     }
 
     /// Looks at the sockets, and sleeps until something is there or due if there is nothing to do.
@@ -310,15 +274,14 @@ impl Engine {
     }
 
     fn sleep_time(&self) -> Duration {
-        let elapsed = self.pace.elapsed();
-        if elapsed < self.heard + LINGER && self.heard > Duration::ZERO {
+        if self.turned < self.heard + LINGER && self.heard > Duration::ZERO {
             return Duration::ZERO;
         }
+        let elapsed = self.pace.elapsed();
         let timers = self.fronts.iter().filter_map(|front| front.wake_at()).map(|at| at.saturating_sub(elapsed));
         let due = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.world().next_due().and_then(|due| self.pace.until(due)),
-            Tempo::Off if self.session.world().in_flight() > 0 => Some(Duration::ZERO),
-            Tempo::Off => None,
+            Tempo::Off => (self.session.world().in_flight() > 0).then_some(Duration::ZERO),
         };
         let least = timers.chain(due).min().unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
         if least < SPIN_BELOW { Duration::ZERO } else { least - SPIN_MARGIN }
@@ -329,7 +292,7 @@ impl Engine {
         let mut desk = Desk {
             registry: self.poll.registry(),
             keys: number * KEYS_MAX,
-            elapsed: self.pace.elapsed(),
+            elapsed: self.turned,
             exports: &self.exports,
             inbox: &mut self.inbox,
             spare: &mut self.spare,
@@ -408,7 +371,7 @@ impl Engine {
             let mut cabin = Cabin {
                 session: &mut self.session,
                 now,
-                elapsed: self.pace.elapsed(),
+                elapsed: self.turned,
                 lateness: &self.lateness,
                 exports: &self.exports,
                 changed: false,
@@ -543,10 +506,10 @@ impl Engine {
 
     /// Lets go of requests that were given up, once nothing can come of them.
     fn release(&mut self) {
-        if self.given_up.is_empty() || self.pace.elapsed() < self.look_again {
+        if self.given_up.is_empty() || self.turned < self.look_again {
             return;
         }
-        self.look_again = self.pace.elapsed() + RELEASE_PERIOD;
+        self.look_again = self.turned + RELEASE_PERIOD;
         let world = self.session.world();
         for token in self.given_up.extract_if(.., |token| !world.keeps(*token)) {
             self.pending[token as usize].payload = Payload::None;

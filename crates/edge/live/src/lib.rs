@@ -16,6 +16,7 @@
 mod assemble;
 mod channel;
 mod clock;
+mod companion;
 mod connection;
 mod engine;
 mod front;
@@ -30,7 +31,8 @@ mod report;
 pub use assemble::{SetUp, SetUpError, set_up};
 pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
-pub use engine::{Cabin, Companion, Engine, EngineError};
+pub use companion::{Cabin, Companion};
+pub use engine::{Engine, EngineError};
 pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Request};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};

@@ -1,7 +1,7 @@
 //! Work for the engine from other threads: figures, controls.
 
 use crate::channel::ClientError;
-use crate::engine::{Cabin, Companion};
+use crate::companion::{Cabin, Companion};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 

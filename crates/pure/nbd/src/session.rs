@@ -253,7 +253,7 @@ impl Session {
             Ok(Some(kind)) => {
                 let mut payload = out.spare.pop().unwrap_or_default();
                 payload.clear();
-                let request = Request {
+                let mut request = Request {
                     cookie,
                     export: index,
                     kind,
@@ -263,6 +263,8 @@ impl Session {
                     payload,
                 };
                 if writes {
+                    // In one piece: a buffer that grew as bytes come would be copied again and again.
+                    request.payload.reserve_exact(len_bytes as usize);
                     self.writing = Some((request, len_bytes as usize));
                 } else {
                     out.requests.push(request);

@@ -56,13 +56,14 @@ impl<'a> Data<'a> {
             while let Some(&next) = found.get(place + count)
                 && next.is_some()
                 && next.get() == slot.get() + count as u32
+                && media.adjoins(next)
                 && kept.is_empty()
                 && media.has_payload(next)
             {
                 count += 1;
             }
             place += count;
-            Some(media.run(slot, count))
+            Some(media.payload.run(slot, count))
         })
     }
 

@@ -15,6 +15,7 @@ use super::Media;
 use super::band::Band;
 use super::drive::DriveMedia;
 use super::mapping::Mapping;
+use super::payload::Payload;
 use super::recover::RecoveryReport;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
@@ -146,7 +147,7 @@ impl DataDirectory {
                 source,
             })
         };
-        let payload = map("payload", DriveMedia::payload_bytes(&shape.layout))?;
+        let payload = map("payload", Payload::bytes(&shape.layout))?;
         Ok(DriveMedia::of(shape.layout, payload, map("band", Band::bytes(&shape.layout))?))
     }
 

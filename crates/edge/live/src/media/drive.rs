@@ -2,6 +2,7 @@
 
 use super::band::{Band, Found, Header, Record, State};
 use super::mapping::Mapping;
+use super::payload::Payload;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
 use std::io;
@@ -16,7 +17,7 @@ static ZEROS: [u8; BYTES] = [0; BYTES];
 #[derive(Debug)]
 pub struct DriveMedia {
     layout: Layout,
-    pub(super) payload: Mapping,
+    pub(super) payload: Payload,
     pub(super) band: Band,
     /// Number of the last slot written.
     pub(super) sequence: u64,
@@ -29,17 +30,14 @@ impl DriveMedia {
     ///
     /// Errors: those of the operating system.
     pub(super) fn memory(layout: Layout) -> io::Result<Self> {
-        let payload = Mapping::memory(Self::payload_bytes(&layout))?;
+        let payload = Payload::memory(layout)?;
         let band = Band::new(Mapping::memory(Band::bytes(&layout))?, layout);
         Ok(Self { layout, payload, band, sequence: 0, checked: false })
     }
 
     pub(super) fn of(layout: Layout, payload: Mapping, band: Mapping) -> Self {
+        let payload = Payload::file(payload, layout);
         Self { layout, payload, band: Band::new(band, layout), sequence: 0, checked: true }
-    }
-
-    pub(super) fn payload_bytes(layout: &Layout) -> usize {
-        layout.superblocks as usize * layout.slots_per_superblock as usize * BYTES
     }
 
     /// Slot arithmetic of the drive.
@@ -50,26 +48,21 @@ impl DriveMedia {
     /// What `slot` holds: zeros where nothing was written, and for [`Slot::NONE`].
     #[inline]
     pub fn slot(&self, slot: Slot) -> &[u8] {
-        if self.has_payload(slot) { self.bytes(slot) } else { &ZEROS }
+        if self.has_payload(slot) { self.payload.run(slot, 1) } else { &ZEROS }
     }
 
-    /// Whether there are bytes for `slot` in the mapping.
+    /// Whether there are bytes for `slot`.
     #[inline]
     pub(super) fn has_payload(&self, slot: Slot) -> bool {
         slot.is_some()
+            && self.payload.holds(slot)
             && matches!(self.band.get(slot.get()), Found::Whole(Record { state, .. }) if state != State::Zeros)
     }
 
-    /// The bytes in the mapping from `slot` on, of so many slots.
+    /// Whether the bytes of `next` lie behind those of the slot before it.
     #[inline]
-    pub(super) fn run(&self, slot: Slot, count: usize) -> &[u8] {
-        let first = slot.get() as usize * BYTES;
-        &self.payload.bytes()[first..first + count * BYTES]
-    }
-
-    #[inline]
-    pub(super) fn bytes(&self, slot: Slot) -> &[u8] {
-        self.run(slot, 1)
+    pub(super) fn adjoins(&self, next: Slot) -> bool {
+        self.layout.split(next).1 != 0
     }
 
     /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.
@@ -112,8 +105,7 @@ impl DriveMedia {
     pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) {
         let (mut state, mut checksum) = (State::Zeros, 0);
         if let Some(payload) = payload {
-            let first = slot.get() as usize * BYTES;
-            self.payload.bytes_mut()[first..first + BYTES].copy_from_slice(payload);
+            self.payload.set(slot, payload);
             state = State::Data;
             checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
         }
@@ -125,11 +117,10 @@ impl DriveMedia {
         let Found::Whole(record) = self.band.get(from.get()) else {
             return self.written(logical, to, from, State::Zeros, 0);
         };
-        if record.state != State::Zeros {
-            let (first, target) = (from.get() as usize * BYTES, to.get() as usize * BYTES);
-            self.payload.bytes_mut().copy_within(first..first + BYTES, target);
+        let state = if self.has_payload(from) { State::Data } else { State::Zeros };
+        if state == State::Data {
+            self.payload.copy(from, to);
         }
-        let state = if record.state == State::Zeros { State::Zeros } else { State::Data };
         self.written(logical, to, from, state, record.checksum);
     }
 
@@ -172,9 +163,7 @@ impl DriveMedia {
     ///
     /// Errors: those of the operating system.
     pub(super) fn erased(&mut self, superblock: u32) -> io::Result<()> {
-        let slots = self.layout.slots_per_superblock as usize;
-        let first = superblock as usize * slots * BYTES;
-        self.payload.discard(first..first + slots * BYTES)?;
+        self.payload.erase(superblock)?;
         self.band.forget(superblock)?;
         let erases = self.band.header(superblock).erases + 1;
         self.band.set_header(superblock, &Header { erases, ..Header::NEW });

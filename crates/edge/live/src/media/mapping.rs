@@ -1,9 +1,9 @@
 //! Memory that looks like flash: anonymous, or a file seen through a mapping. The only place with unsafe code.
 //!
 //! A file is mapped shared: what was stored is in the page cache, and outlives the process however that ends.
-#![allow(unsafe_code, reason = "mapping a file, and giving pages back, cannot be done without")]
+#![allow(unsafe_code, reason = "mapping a file cannot be done without")]
 
-use memmap2::{Advice, MmapMut, UncheckedAdvice};
+use memmap2::{Advice, MmapMut};
 use rustix::fs::FallocateFlags;
 use std::fs::File;
 use std::io;
@@ -59,34 +59,27 @@ impl Mapping {
         &mut self.map
     }
 
-    /// Makes a range zero and gives its memory, or its place on disk, back where whole pages allow.
+    /// Makes a range zero. The place on disk that whole pages of a file take is given back; memory is kept, as taking
+    /// pages anew costs a virtual machine more than writing them.
     ///
     /// Errors: those of the operating system. The range may be zero or not then.
     pub(crate) fn discard(&mut self, range: Range<usize>) -> io::Result<()> {
         let first = range.start.next_multiple_of(PAGE_BYTES);
         let last = range.end / PAGE_BYTES * PAGE_BYTES;
-        if first >= last {
+        let Some(file) = self.file.as_ref().filter(|_| first < last) else {
             self.map[range].fill(0);
             return Ok(());
-        }
+        };
         self.map[range.start..first].fill(0);
         self.map[last..range.end].fill(0);
-        match &self.file {
-            Some(file) => {
-                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                match rustix::fs::fallocate(file, flags, first as u64, (last - first) as u64) {
-                    Ok(()) => Ok(()),
-                    // A file system without holes keeps the place, and zeros do as well.
-                    Err(rustix::io::Errno::OPNOTSUPP) => {
-                        self.map[first..last].fill(0);
-                        Ok(())
-                    }
-                    Err(error) => Err(error.into()),
-                }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(file, flags, first as u64, (last - first) as u64) {
+            // A file system without holes keeps the place, and zeros do as well.
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                self.map[first..last].fill(0);
+                Ok(())
             }
-            // SAFETY: the pages are private and anonymous, so that they read as zeros afterwards, and `&mut self` says
-            // that nobody holds a reference into them.
-            None => unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, first, last - first) },
+            result => Ok(result?),
         }
     }
 

@@ -8,6 +8,7 @@ mod data;
 mod directory;
 mod drive;
 mod mapping;
+mod payload;
 mod recover;
 
 pub use data::Data;

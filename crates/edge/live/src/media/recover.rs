@@ -56,7 +56,10 @@ impl DriveMedia {
                 if record.state == State::Dead || record.logical >= logical_slots {
                     continue;
                 }
-                if !report.clean && record.state == State::Data && crc32c::crc32c(self.bytes(slot)) != record.checksum {
+                if !report.clean
+                    && record.state == State::Data
+                    && crc32c::crc32c(self.payload.run(slot, 1)) != record.checksum
+                {
                     report.damaged += 1;
                     self.give_up(slot, record.sequence);
                     continue;
@@ -177,7 +180,9 @@ mod tests {
         for index in 0..3 {
             media.write(index, Slot::new(8 + index), Slot::NONE, Some(&[index as u8 + 1; 4096]));
         }
-        media.payload.bytes_mut()[8 * 4096 + 77] ^= 1;
+        let mut damaged = [1; 4096];
+        damaged[77] ^= 1;
+        media.payload.set(Slot::new(8), &damaged);
         let mut torn = media.band.mapping.bytes().to_vec();
         let length = torn.len();
         torn[length - (32 - 9) * 24 + 1] ^= 0x40;

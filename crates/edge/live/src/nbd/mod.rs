@@ -44,6 +44,7 @@ struct Work {
     place: Option<usize>,
     cookie: u64,
     drive: u16,
+    len_bytes: u32,
     flush: bool,
 }
 
@@ -108,19 +109,19 @@ impl Nbd {
         if peer.session.export().is_some_and(|export| self.gone[export]) {
             peer.connection.end();
         }
-        let mut requests = std::mem::take(&mut peer.output.requests);
-        for request in requests.drain(..) {
+        while let Some(request) = self.peers[place].as_mut().and_then(Peer::next_request) {
+            let writes = request.kind == Kind::Write;
             self.begin(place, request, desk);
-        }
-        if let Some(peer) = self.peers[place].as_mut() {
-            peer.output.requests = requests;
-            // The engine keeps the buffers of writes: they come back one by one.
-            if peer.output.spare.len() < SPARE_BUFFERS {
+            // The engine keeps the buffer of a write, and gives another one back.
+            if let Some(peer) = self.peers[place].as_mut()
+                && writes
+                && peer.output.spare.len() < SPARE_BUFFERS
+            {
                 peer.output.spare.push(desk.buffer(0));
             }
         }
         self.dirty.push(place);
-        more
+        more || self.peers[place].as_ref().is_some_and(Peer::waits)
     }
 
     fn begin(&mut self, place: usize, request: Request, desk: &mut Desk<'_>) {
@@ -135,7 +136,8 @@ impl Nbd {
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
         let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
-        let work = Work { place: Some(place), cookie, drive, flush: writes && force_unit_access && !protected };
+        let work =
+            Work { place: Some(place), cookie, drive, len_bytes, flush: writes && force_unit_access && !protected };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -151,7 +153,10 @@ impl Nbd {
         let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count, source: 0 }, payload);
         let Some(peer) = self.peers[place].as_mut() else { return };
         match asked {
-            Ok(()) => peer.under_way += 1,
+            Ok(()) => {
+                peer.under_way += 1;
+                peer.under_way_bytes += len_bytes as usize;
+            }
             Err(_) => {
                 peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
                 self.works[number] = None;
@@ -246,9 +251,10 @@ impl FrontEnd for Nbd {
         {
             return self.to_flush.push(number);
         }
-        let Some(Work { place: Some(place), cookie, .. }) = self.end(number) else { return };
+        let Some(Work { place: Some(place), cookie, len_bytes, .. }) = self.end(number) else { return };
         let Some(peer) = self.peers[place].as_mut() else { return };
         peer.under_way -= 1;
+        peer.under_way_bytes -= len_bytes as usize;
         let error = if answered.answer == Answer::Done { ErrorCode::None } else { ErrorCode::Io };
         let bytes = &mut peer.output.bytes;
         bytes.reserve(REPLY_BYTES + answered.data.len());

@@ -1,0 +1,76 @@
+//! What stands beside the engine: it looks at the box now and then, and may do something to it.
+
+use crate::clock::Lateness;
+use crate::front::{Export, FrontEnd};
+use flashyard_systems::jbof::{Control, Gauges, Refused, Session};
+use flashyard_units::SimTime;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Something that looks at the engine now and then: figures, controls.
+pub trait Companion {
+    /// Called once a turn. What it asks to be done to the box is done at once.
+    fn turn(&mut self, cabin: &mut Cabin<'_>);
+}
+
+/// What a companion may do.
+pub struct Cabin<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) now: SimTime,
+    pub(crate) elapsed: Duration,
+    pub(crate) lateness: &'a Lateness,
+    pub(crate) exports: &'a [Export],
+    pub(crate) changed: bool,
+    pub(crate) ports: Vec<(SocketAddr, bool)>,
+    pub(crate) fronts: &'a [Box<dyn FrontEnd>],
+}
+
+impl Cabin<'_> {
+    /// Does something to the box, now.
+    ///
+    /// Errors: as [`Session::control`].
+    pub fn control(&mut self, control: Control) -> Result<(), Refused> {
+        self.changed = true;
+        self.session.control(self.now, control)
+    }
+
+    /// Takes the port at `address` away from its front end, or gives it back, after this turn.
+    pub fn port(&mut self, address: SocketAddr, up: bool) {
+        self.ports.push((address, up));
+    }
+
+    /// Connections of clients, over all front ends.
+    pub fn connections(&self) -> u32 {
+        self.fronts.iter().map(|front| front.connections()).sum()
+    }
+
+    /// The box, to take figures of.
+    pub fn session(&mut self) -> &mut Session {
+        self.session
+    }
+
+    /// Figures of the interval since they were last taken: there is one interval, whoever takes them.
+    pub fn gauges(&mut self) -> Gauges {
+        self.session.world_mut().gauges(self.now)
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Time on the wall since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// How late answers were so far.
+    pub fn lateness(&self) -> &Lateness {
+        self.lateness
+    }
+
+    /// The drives that clients see.
+    pub fn exports(&self) -> &[Export] {
+        self.exports
+    }
+}
