@@ -2,8 +2,8 @@
 //!
 //! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
 //! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
-//! The studies of whole lives, `wear`, `forward` and `cvss`, are made the same way; their runs have names, so that what is finished
-//! can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
+//! The studies of whole lives, `wear`, `forward` and `cvss`, are made the same way (`named`); their runs have names, so
+//! that what is finished can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
 //! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
 
 mod closed;
@@ -12,6 +12,7 @@ mod evidence;
 mod forward;
 mod loads;
 mod micro;
+mod named;
 mod number;
 mod replay;
 mod resumable;
@@ -19,11 +20,8 @@ mod runs;
 mod sharing;
 mod wear;
 
-pub use cvss::CvssStudy;
-pub use forward::ForwardStudy;
 pub use resumable::{Reproduction, ReproductionError, reproduction};
 pub use runs::{LenderLoad, Run};
-pub use wear::WearStudy;
 
 use crate::parse::{ScenarioError, resolve};
 use crate::schema::Scenario;
@@ -31,7 +29,7 @@ use crate::{Files, assemble};
 use flashyard_report::{Comparison, Expectations};
 use flashyard_systems::jbof::JbofFigures;
 use number::Number;
-use resumable::{check_ids, chosen, read_record, records_of, runs_of};
+use resumable::{check_ids, chosen, runs_of};
 
 /// Figures of one finished run.
 pub type Finished = (Run, JbofFigures);

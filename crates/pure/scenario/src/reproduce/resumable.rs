@@ -1,15 +1,11 @@
 //! Studies whose runs have names and records, so that finished ones can be kept and a study goes on where it ended;
 //! and what all studies do alike.
 
-use super::StudyError;
-use super::cvss::CvssStudy;
-use super::forward::ForwardStudy;
 use super::number::Number;
-use super::wear::WearStudy;
+use super::{StudyError, cvss, forward, wear};
 use crate::Files;
 use crate::parse::ScenarioError;
 use flashyard_report::{ChartSection, Comparison, Expectations};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A study of many long runs.
@@ -47,8 +43,8 @@ pub trait Reproduction: Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("the record of {run:?} was written by another version ({message}); remove the file and run again")]
 pub struct ReproductionError {
-    run: String,
-    message: String,
+    pub(super) run: String,
+    pub(super) message: String,
 }
 
 /// The study of a system by its name; `None` for an unknown name.
@@ -58,31 +54,11 @@ pub fn reproduction(
     files: &'static dyn Files,
 ) -> Option<Result<Box<dyn Reproduction>, StudyError>> {
     match system {
-        "wear-leveling" => Some(WearStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
-        "ff-ssd" => Some(ForwardStudy::new(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
-        "cvss" => Some(CvssStudy::new(ids).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "wear-leveling" => Some(wear::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "ff-ssd" => Some(forward::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "cvss" => Some(cvss::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         _ => None,
     }
-}
-
-pub(super) fn read_record<T: DeserializeOwned>(run: &str, value: &Value) -> Result<T, ReproductionError> {
-    T::deserialize(value).map_err(|error| ReproductionError { run: run.to_owned(), message: error.to_string() })
-}
-
-/// The finished runs of a study with their records, in its order.
-pub(super) fn records_of<R: Copy, T: DeserializeOwned>(
-    runs: &[R],
-    name: impl Fn(&R) -> String,
-    finished: &[(String, Value)],
-) -> Result<Vec<(R, T)>, ReproductionError> {
-    let mut records = Vec::new();
-    for run in runs {
-        let name = name(run);
-        if let Some((_, value)) = finished.iter().find(|entry| entry.0 == name) {
-            records.push((*run, read_record(&name, value)?));
-        }
-    }
-    Ok(records)
 }
 
 /// Errors: an id that is not among the expectations.

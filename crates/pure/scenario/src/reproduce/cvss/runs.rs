@@ -1,10 +1,12 @@
 //! The lives of the study.
 
 use super::section::CvssScenario;
+use crate::Files;
 use crate::parse::ScenarioError;
+use crate::reproduce::named::NamedRun;
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, RetryRule};
-use flashyard_report::{CapacityRecord, CapacitySample};
+use flashyard_report::{CapacityRecord, CapacitySample, ChartSection, Comparison};
 use flashyard_systems::cvss::{
     CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, PAGE_BYTES, RAW_PAGES, Separation, StreamRule,
 };
@@ -19,7 +21,7 @@ pub(super) enum Heavy {
 
 /// One life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CvssRun {
+pub(in crate::reproduce) struct CvssRun {
     pub(super) design: Design,
     /// Raw bit error rate in percent at which superblocks are retired.
     pub(super) rate_percent: Option<u32>,
@@ -44,11 +46,6 @@ pub(super) const fn run(design: Design, causes: &'static str, load: &'static str
 }
 
 impl CvssRun {
-    /// The life in words: the name under which its record is kept.
-    pub(super) fn name(&self) -> String {
-        format!("{} {} {}", self.load, self.causes, self.name_in_panel())
-    }
-
     /// The same among lives of one load and set of causes.
     pub(super) fn name_in_panel(&self) -> String {
         let mut name = self.design.name().to_owned();
@@ -110,11 +107,20 @@ impl CvssRun {
             seed: base.seed,
         })
     }
+}
 
-    /// Lives it; `None` when the observer stopped it.
-    pub(super) fn carry_out(
+impl NamedRun for CvssRun {
+    type Base = CvssScenario;
+    type Record = CapacityRecord;
+
+    fn name(&self) -> String {
+        format!("{} {} {}", self.load, self.causes, self.name_in_panel())
+    }
+
+    fn carry_out(
         &self,
         base: &CvssScenario,
+        _files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<CapacityRecord>, ScenarioError> {
         let mut life = CvssLife::new(self.config(base)?)?;
@@ -126,6 +132,14 @@ impl CvssRun {
             go_on
         })?;
         Ok(go_on.then(|| record(self.name(), &figures)))
+    }
+
+    fn table(records: &[CapacityRecord]) -> String {
+        flashyard_report::capacity_table(records)
+    }
+
+    fn charts(records: &[(Self, CapacityRecord)], comparisons: &[Comparison]) -> Vec<ChartSection> {
+        super::charts::sections(records, comparisons)
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::Files;
 use crate::life::{config, source};
 use crate::parse::ScenarioError;
+use crate::reproduce::named::NamedRun;
 use crate::schema::{Scenario, WorkloadSection};
-use flashyard_report::{ForwardRecord, ForwardTry, WearFit};
+use flashyard_report::{ChartSection, Comparison, ForwardRecord, ForwardTry, WearFit};
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy};
 use flashyard_systems::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
 use flashyard_workload::surrogates::TRACES;
@@ -46,7 +47,7 @@ const THRESHOLD: u32 = 10;
 
 /// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ForwardRun {
+pub(in crate::reproduce) struct ForwardRun {
     /// Drive.
     pub(super) platform: Platform,
     /// Trace, by its place in the table.
@@ -57,11 +58,6 @@ pub(super) struct ForwardRun {
 pub(super) type Way = (Prediction, u32);
 
 impl ForwardRun {
-    /// The comparison in words.
-    pub(super) fn name(&self) -> String {
-        format!("{} {}", TRACES[self.trace].name, self.platform.name())
-    }
-
     /// The ways to age fast that are compared.
     fn ways(&self) -> Vec<Way> {
         use Prediction::{Cml, Devs, Grouped, TwoPoint};
@@ -94,9 +90,17 @@ impl ForwardRun {
         }
         scenario
     }
+}
 
-    /// Lives every life of the comparison; `None` when the observer stopped it.
-    pub(super) fn carry_out(
+impl NamedRun for ForwardRun {
+    type Base = Scenario;
+    type Record = ForwardRecord;
+
+    fn name(&self) -> String {
+        format!("{} {}", TRACES[self.trace].name, self.platform.name())
+    }
+
+    fn carry_out(
         &self,
         base: &Scenario,
         files: &'static dyn Files,
@@ -144,6 +148,14 @@ impl ForwardRun {
             });
         }
         Ok(Some(ForwardRecord { name: self.name(), periods: real.periods, tries, fits }))
+    }
+
+    fn table(records: &[ForwardRecord]) -> String {
+        flashyard_report::forward_table(records)
+    }
+
+    fn charts(records: &[(Self, ForwardRecord)], comparisons: &[Comparison]) -> Vec<ChartSection> {
+        super::charts::sections(records, comparisons)
     }
 }
 

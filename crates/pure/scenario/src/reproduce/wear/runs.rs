@@ -4,10 +4,11 @@ use crate::Files;
 use crate::life::{leveling_name, live};
 use crate::parse::ScenarioError;
 use crate::quantity::Size;
+use crate::reproduce::named::NamedRun;
 use crate::schema::{PatternName, Scenario, VictimName, WorkloadSection};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::{FtlConfig, WearLeveling};
-use flashyard_report::LifeRecord;
+use flashyard_report::{ChartSection, Comparison, LifeRecord};
 use flashyard_units::Bytes;
 use flashyard_workload::surrogates::{TABLE_BYTES, TRACES};
 
@@ -47,7 +48,7 @@ pub(super) enum End {
 
 /// One life.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LifeRun {
+pub(in crate::reproduce) struct LifeRun {
     pub(super) load: Load,
     pub(super) leveling: WearLeveling,
     pub(super) end: End,
@@ -74,9 +75,11 @@ pub(super) fn place(name: &str) -> usize {
     TRACES.iter().position(|row| row.name == name).expect("the study knows its traces")
 }
 
-impl LifeRun {
-    /// The life in words: the name under which its record is kept.
-    pub(super) fn name(&self) -> String {
+impl NamedRun for LifeRun {
+    type Base = Scenario;
+    type Record = LifeRecord;
+
+    fn name(&self) -> String {
         let load = match self.load {
             Load::Hot { traffic, space, footprint } => format!("{traffic}/{space} on {footprint} %"),
             Load::Trace(place) => TRACES[place].name.to_owned(),
@@ -91,8 +94,7 @@ impl LifeRun {
         format!("{load} {end} {}{victim}", leveling_name(self.leveling))
     }
 
-    /// Lives it; `None` when the observer stopped it.
-    pub(super) fn carry_out(
+    fn carry_out(
         &self,
         base: &Scenario,
         files: &'static dyn Files,
@@ -133,5 +135,13 @@ impl LifeRun {
         }
         let drive_writes = (self.end == End::Never).then_some(SYNTHETIC_DRIVE_WRITES);
         live(&self.name(), &scenario, drive_writes, files, observer)
+    }
+
+    fn table(records: &[LifeRecord]) -> String {
+        flashyard_report::lives_table(records)
+    }
+
+    fn charts(records: &[(Self, LifeRecord)], comparisons: &[Comparison]) -> Vec<ChartSection> {
+        super::charts::sections(records, comparisons)
     }
 }
