@@ -227,20 +227,21 @@ impl Ftl {
         valid + self.layout.slots_per_die_row <= self.layout.slots_per_superblock
     }
 
-    /// The greatest (1 - u) age / 2u over closed superblocks; ties go to the lowest number.
+    /// The greatest (1 - u) age / 2u over closed superblocks, the age counted from the closing. Among those that hold
+    /// nothing, and other equals, the oldest: the lowest number would wear some out before others.
     /// Source: [X] Rosenblum and Ousterhout, log-structured file systems.
     fn cost_benefit_victim(&self) -> Option<u32> {
         let now = self.birthday();
-        let mut best: Option<(u32, f64)> = None;
+        let mut best: Option<(u32, (f64, u64))> = None;
         for (number, superblock) in self.blocks.all.iter().enumerate() {
             if superblock.state != State::Closed || superblock.unprogrammed.is_some() {
                 continue;
             }
             let share = f64::from(superblock.valid) / f64::from(self.layout.slots_per_superblock);
-            let age = (now - superblock.closed_at) as f64;
-            let score = if share == 0.0 { f64::INFINITY } else { (1.0 - share) * age / (2.0 * share) };
-            if self.pays(superblock.valid) && best.is_none_or(|(_, most)| score > most) {
-                best = Some((number as u32, score));
+            let age = now - superblock.closed_at;
+            let score = if share == 0.0 { f64::INFINITY } else { (1.0 - share) * age as f64 / (2.0 * share) };
+            if self.pays(superblock.valid) && best.is_none_or(|(_, most)| (score, age) > most) {
+                best = Some((number as u32, (score, age)));
             }
         }
         best.map(|(number, _)| number)
