@@ -39,7 +39,9 @@ fn by_trace(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
         let (category, series) = (TRACES[place].name.to_owned(), leveling_name(run.leveling));
         Some(Bar { panel, category, series, value: life.drive_writes() })
     };
-    let bars: Vec<Bar> = lives.iter().filter_map(bar).collect();
+    let mut bars: Vec<Bar> = lives.iter().filter_map(bar).collect();
+    // A policy has the same colour in every panel.
+    bars.sort_by_key(|bar| (bar.series != "none", bar.series.clone()));
     let longest = bars.iter().max_by(|a, b| a.value.total_cmp(&b.value));
     let finding = longest.map_or_else(
         || "No life under a trace was asked for.".to_owned(),
