@@ -90,6 +90,7 @@ pub trait Companion {
 /// What a companion may do.
 pub struct Cabin<'a> {
     session: &'a mut Session,
+    media: &'a mut Media,
     now: SimTime,
     elapsed: Duration,
     lateness: &'a Lateness,
@@ -105,7 +106,12 @@ impl Cabin<'_> {
     /// Errors: as [`Session::control`].
     pub fn control(&mut self, control: Control) -> Result<(), Refused> {
         self.changed = true;
-        self.session.control(self.now, control)
+        self.session.control(self.now, control)?;
+        if let Control::Wear { drive, .. } = control {
+            // Before anybody is told: an age that was answered outlives the process.
+            self.media.set_erases(drive, self.session.world().erase_counts(drive));
+        }
+        Ok(())
     }
 
     /// Takes the port at `address` away from its front end, or gives it back, after this turn.
@@ -407,6 +413,7 @@ impl Engine {
             let now = self.moment();
             let mut cabin = Cabin {
                 session: &mut self.session,
+                media: &mut self.media,
                 now,
                 elapsed: self.pace.elapsed(),
                 lateness: &self.lateness,

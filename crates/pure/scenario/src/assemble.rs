@@ -62,6 +62,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             starvation_bound: section.starvation_bound,
             raw_bit_error_rate: section.raw_bit_error_rate,
             correctable_bit_error_rate: section.correctable_bit_error_rate,
+            read_retries_max: section.read_retries_max,
             wear: None,
             currents: Currents {
                 volts: section.supply_volts,

@@ -141,7 +141,10 @@ pub struct DriveSection {
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate that the code corrects.
     pub correctable_bit_error_rate: f64,
-    /// What erases, reads and age do to the flash; without it only the rate above counts.
+    /// Retries after which a read is given up and its data counts as lost, 0 to 14; without it every read succeeds in
+    /// the end, as published.
+    pub read_retries_max: Option<u32>,
+    /// What erases, reads and age do to the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
     /// Supply voltage.
     pub supply_volts: f64,

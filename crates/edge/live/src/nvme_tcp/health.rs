@@ -30,7 +30,7 @@ pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powere
         smart.critical_warning |= SmartLog::WARNING_READ_ONLY;
     }
     smart.used_percent = (100.0 * health.used(endurance_erases)).min(255.0) as u8;
-    // No read of this model stays uncorrected, however often it is sensed: there are no media errors.
+    smart.media_errors = SmartLog::counter(health.media_errors);
     smart.data_read = units(health.read_bytes);
     smart.data_written = units(health.write_bytes);
     smart.reads = SmartLog::counter(health.reads);
@@ -61,6 +61,7 @@ mod tests {
             programmed_slots: 1,
             raw_bit_error_rate: 0.0,
             read_retries: 0,
+            media_errors: 0,
             endurance,
             spare_superblocks: 20,
             retired_superblocks,

@@ -157,8 +157,11 @@ impl NvmeTcp {
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, payload } = done;
+        let Done { place, tag, status, failed_at, payload } = done;
         if let Some(peer) = self.peers[place].as_mut() {
+            if let Some(block) = failed_at {
+                peer.session.fails_at(tag, block.into());
+            }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
             self.dirty.push(place);
         }

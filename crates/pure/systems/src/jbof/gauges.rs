@@ -52,6 +52,8 @@ pub struct Health {
     pub raw_bit_error_rate: f64,
     /// Reads sensed again.
     pub read_retries: u64,
+    /// Times that data could not be corrected, for hosts or for reclaim.
+    pub media_errors: u64,
     /// Erases that a superblock is made for, where the drive's flash wears.
     pub endurance: Option<u32>,
     /// Superblocks beyond those that its capacity needs: so many may be retired.
@@ -276,11 +278,17 @@ impl LiveJbof {
             programmed_slots: ftl.programmed_slots(),
             raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
             read_retries: data.nand.counters().read_retries,
+            media_errors: data.counters().media_errors,
             endurance: data.config().nand.wear.and(data.config().ftl.endurance),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: data.is_worn_out(),
         }
+    }
+
+    /// Erases of each superblock of `drive`. Panics beyond the drives.
+    pub fn erase_counts(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
+        self.world.drives[drive as usize].data.ftl.erase_counts()
     }
 
     /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked for

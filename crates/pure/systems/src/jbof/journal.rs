@@ -113,12 +113,13 @@ impl EffectDigest {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         match *effect {
             LiveEffect::Answered { token, at, answer } => {
-                let code = match answer {
-                    Answer::Dropped => 0,
-                    Answer::Done => 1,
-                    Answer::Failed => 2,
+                let (code, slot) = match answer {
+                    Answer::Dropped => (0, 0),
+                    Answer::Done => (1, 0),
+                    Answer::Failed => (2, 0),
+                    Answer::Unread { slot } => (3, slot),
                 };
-                step(1, [token.into(), at.as_ps(), code, 0]);
+                step(1, [token.into(), at.as_ps(), code, slot.into()]);
             }
             LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
             LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),
@@ -132,6 +133,7 @@ impl EffectDigest {
                 Movement::Moved { logical, from, to } => {
                     step(6, [drive.into(), logical.into(), from.get().into(), to.get().into()]);
                 }
+                Movement::Lost { logical, slot } => step(11, [drive.into(), logical.into(), slot.get().into(), 0]),
                 Movement::Trimmed { logical, before } => {
                     step(7, [drive.into(), logical.into(), before.get().into(), 0])
                 }
