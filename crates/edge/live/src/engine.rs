@@ -366,6 +366,10 @@ impl Engine {
         for inbound in inbox.drain(..) {
             match inbound {
                 Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
+                Inbound::Control { front, tag, control } => {
+                    let done = self.session.control(now, control);
+                    self.fronts[front].controlled(tag, done);
+                }
                 Inbound::GiveUp { front, tag } => {
                     // Seldom, so that no table is kept for it.
                     let is_it =

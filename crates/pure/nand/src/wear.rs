@@ -216,6 +216,14 @@ impl WearModel {
         self.rates.rate(erases, reads_of_block, self.retention_days)
     }
 
+    /// Fewest erases after which an undisturbed read needs more than `most` retries; `None` when more than 65,535 would
+    /// be needed.
+    pub fn erases_beyond_retries(&self, most: u32) -> Option<u32> {
+        let erases: Vec<u32> = (0..=u32::from(u16::MAX)).collect();
+        let first = erases.partition_point(|&erases| self.retries(erases, 0) <= most);
+        erases.get(first).copied()
+    }
+
     /// Retries of a read of such a block.
     pub fn retries(&self, erases: u32, reads_of_block: u32) -> u32 {
         match self.rule {

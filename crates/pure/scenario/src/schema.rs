@@ -176,8 +176,10 @@ pub struct DriveSection {
     pub write_buffer: Size,
     /// Bytes over the channel for a translation page.
     pub translation_page_transfer: Size,
-    /// greedy or cost-benefit.
+    /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
     pub victim: VictimName,
+    /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
+    pub allocation: Option<String>,
     /// Erased superblocks that start reclaim.
     pub reclaim_below: u32,
     /// Reclaim reads in flight.
@@ -223,6 +225,10 @@ pub enum VictimName {
     Greedy,
     /// Free space times age for each slot moved.
     CostBenefit,
+    /// By invalid share, erases and reads; needs a `wear` section.
+    CapacityVariant,
+    /// Fewest valid slots, then most erases.
+    FewestValidOldest,
 }
 
 /// A host.

@@ -227,6 +227,14 @@ impl Host {
         self.ask(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes)).map(|done| done.data)
     }
 
+    /// Sets a feature for as long as the controller, or the drive, keeps it; `values` are dwords 11 and 12.
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller that does not take it.
+    pub fn set_feature(&mut self, feature: u8, values: [u32; 2]) -> Result<(), HostError> {
+        let values = [values[0], values[1], 0, 0, 0];
+        self.ask(AdminCommand::SetFeatures { feature, save: false, values }, Data::None).map(drop)
+    }
+
     /// Carries out an admin command that has to succeed.
     fn ask(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
         let admin = &mut self.admin;

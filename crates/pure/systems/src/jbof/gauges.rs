@@ -64,6 +64,27 @@ pub struct Health {
     pub worn_out: bool,
 }
 
+/// What a drive has left, and how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Slots of its flash when new.
+    pub raw_slots: u64,
+    /// Slots of superblocks that are not retired.
+    pub physical_slots: u64,
+    /// Slots that hold something current.
+    pub mapped_slots: u64,
+    /// Its superblocks by what reading them takes.
+    pub states: WearStates,
+    /// Erases at which a superblock is retired.
+    pub retires_at: Option<u32>,
+    /// Whether it is in the degraded mode.
+    pub degraded: bool,
+    /// Pages read, without retries.
+    pub page_reads: u64,
+    /// Pages sensed again.
+    pub read_retries: u64,
+}
+
 impl Health {
     /// Share of its life that a drive has used, by the erases of its superblocks; `nominal` ones where its flash is not
     /// modelled to wear.
@@ -284,6 +305,25 @@ impl LiveJbof {
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: data.is_worn_out(),
         }
+    }
+
+    /// What a manager of capacity wants to know of `drive`; `None` where its flash does not wear. Too slow to be asked for
+    /// a hundred times a second. Panics beyond the drives.
+    pub fn capacity(&self, drive: u16) -> Option<Capacity> {
+        let data = &self.world.drives[drive as usize].data;
+        let states = data.wear_states()?;
+        let (layout, medium) = (data.ftl.layout(), data.nand.counters());
+        let slots = |superblocks: u32| u64::from(superblocks) * u64::from(layout.slots_per_superblock);
+        Some(Capacity {
+            raw_slots: slots(layout.superblocks),
+            physical_slots: slots(layout.superblocks - states.retired),
+            mapped_slots: data.ftl.valid_counts().map(u64::from).sum(),
+            states,
+            retires_at: data.ftl.config().retire_at,
+            degraded: data.ftl.degraded(),
+            page_reads: medium.page_reads,
+            read_retries: medium.read_retries,
+        })
     }
 
     /// Erases of each superblock of `drive`. Panics beyond the drives.
