@@ -101,7 +101,10 @@ fn manage(options: &CvfsManageOptions) -> Result<Outcome> {
     let first = management.look()?;
     output::line(&describe(&first));
     tell(&first);
-    while !options.once {
+    if options.once {
+        return Ok(Outcome::Done);
+    }
+    loop {
         std::thread::sleep(Duration::from_secs_f64(options.period));
         match management.look() {
             Ok(looked) => tell(&looked),
@@ -109,7 +112,6 @@ fn manage(options: &CvfsManageOptions) -> Result<Outcome> {
             Err(error) => eprintln!("warning: {:#}", anyhow!(error)),
         }
     }
-    Ok(Outcome::Done)
 }
 
 fn describe(looked: &Looked) -> String {

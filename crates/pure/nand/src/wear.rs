@@ -284,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn the_erases_beyond_retries_are_the_first_whose_reads_need_more() {
+        for rule in [RetryRule::Halving, RetryRule::ByErases] {
+            let (rates, ecc) = (ErrorRates::TLC_2018_AT_300, EccStrength::BITS_50);
+            let wear = WearModel { rates, ecc, rule, retention_days: 0.0 };
+            for most in 0..6 {
+                let first = (0..300).find(|&erases| wear.retries(erases, 0) > most);
+                assert_eq!(wear.erases_beyond_retries(most), first, "{most} retries, {rule:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_artifacts_wear_is_the_chips_taken_to_300_erases() {
         let chip = ErrorRates::tlc_2018(10_000);
         assert!((chip.alpha - 3.90e-10).abs() < 1e-18, "{}", chip.alpha);
