@@ -29,8 +29,9 @@ test-lives: ## the reproductions that wear drives out, against their golden tabl
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss
 
-test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives (some minutes; root)
+test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (some minutes; root)
 	tests/live/run.sh
+	tests/live/volume.sh
 
 faults: ## break a small box at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
 	$(FLASHYARD) faults --points 1000000

@@ -55,6 +55,8 @@ pub(crate) enum CvfsCommand {
     Mount(CvfsMountOptions),
     /// Give capacity of a mounted one back, while it is in use
     Shrink(CvfsShrinkOptions),
+    /// Manage a mounted one and the drive below it: shrink as the drive retires what is too worn
+    Manage(CvfsManageOptions),
     /// Check one that is not mounted
     Fsck {
         /// File, or tcp:ADDRESS:PORT/NQN
@@ -103,6 +105,30 @@ pub(crate) struct CvfsShrinkOptions {
     /// remap (if the device can), relocate or holes
     #[arg(long, default_value = "relocate")]
     pub(crate) method: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CvfsManageOptions {
+    /// Directory where it is mounted
+    pub(crate) mount: PathBuf,
+    /// The drive that it lies on: tcp:ADDRESS:PORT/NQN
+    #[arg(long)]
+    pub(crate) drive: String,
+    /// Share of the first performance to keep, above 0 and up to 1: superblocks that need too many retries are retired
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) performance: Option<f64>,
+    /// Bit error rate above which superblocks are retired, for example 0.05
+    #[arg(long, value_name = "RATE")]
+    pub(crate) reliability: Option<f64>,
+    /// Flash below which the drive is degraded, for example 100GiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) watermark: Option<u64>,
+    /// Seconds between two looks at the drive
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    pub(crate) period: f64,
+    /// Look once and end
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 /// A number of bytes, with a unit or without.

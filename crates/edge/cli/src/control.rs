@@ -176,6 +176,7 @@ fn status(cabin: &mut Cabin<'_>) -> Value {
                 "used_share": drive.health.endurance.map(|nominal| drive.health.used(nominal)),
                 "spare_share": drive.health.spare(),
                 "read_retries": drive.health.read_retries,
+                "media_errors": drive.health.media_errors,
                 "superblocks": states[number].map(|wear| {
                     json!({ "young": wear.young, "middle_aged": wear.middle_aged, "retired": wear.retired })
                 }),

@@ -1,18 +1,23 @@
 //! `flashyard cvfs`: volumes that shrink while they are in use.
 
-use crate::arguments::{CvfsCommand, CvfsMkfsOptions, CvfsMountOptions, CvfsShrinkOptions};
+use crate::arguments::{CvfsCommand, CvfsManageOptions, CvfsMkfsOptions, CvfsMountOptions, CvfsShrinkOptions};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use flashyard_cvfs::{Config, DiscardPolicy, FileSystem, Format};
-use flashyard_cvfs_mount::{Asked, Device, FileDevice, NvmeDevice, ask_info, ask_shrink, mount, parse_method};
+use flashyard_cvfs_mount::{
+    Asked, Device, FileDevice, Looked, Management, MountedVolume, NvmeDevice, Wishes, ask_info, ask_shrink, mount,
+    parse_method,
+};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) fn cvfs(command: &CvfsCommand) -> Result<Outcome> {
     match command {
         CvfsCommand::Mkfs(options) => mkfs(options),
         CvfsCommand::Mount(options) => serve(options),
         CvfsCommand::Shrink(options) => shrink(options),
+        CvfsCommand::Manage(options) => manage(options),
         CvfsCommand::Fsck { device } => fsck(device),
         CvfsCommand::Info { path } => info(path),
     }
@@ -25,9 +30,15 @@ fn open(name: &str, bytes: Option<u64>, plays_remap: bool) -> Result<Device> {
         return Ok(Box::new(device));
     };
     ensure!(bytes.is_none(), "{name}: a drive has the size it has");
+    let (address, nqn) = drive_of(target)?;
+    Ok(Box::new(NvmeDevice::connect(address, nqn, None).with_context(|| name.to_owned())?))
+}
+
+/// Address and name of a drive, `ADDRESS:PORT/NQN`.
+fn drive_of(target: &str) -> Result<(SocketAddr, &str)> {
     let (address, nqn) = target.split_once('/').context("give a drive as tcp:ADDRESS:PORT/NQN")?;
     let address = address.parse().with_context(|| format!("{address}: not an address with a port"))?;
-    Ok(Box::new(NvmeDevice::connect(address, nqn, None).with_context(|| name.to_owned())?))
+    Ok((address, nqn))
 }
 
 fn mkfs(options: &CvfsMkfsOptions) -> Result<Outcome> {
@@ -75,6 +86,67 @@ fn shrink(options: &CvfsShrinkOptions) -> Result<Outcome> {
     let done = ask_shrink(&options.mount, Asked { bytes: options.size, method })?;
     output::line(&format!("{done}, in {:.3} s", began.elapsed().as_secs_f64()));
     Ok(Outcome::Done)
+}
+
+/// Looks at the drive until it is ended by a signal: it keeps nothing that would have to be put away.
+fn manage(options: &CvfsManageOptions) -> Result<Outcome> {
+    ensure!(options.period > 0.0 && options.period <= 86_400.0, "--period {}: give 0.001 to 86400", options.period);
+    let target = options.drive.strip_prefix("tcp:").context("give --drive as tcp:ADDRESS:PORT/NQN")?;
+    let (address, nqn) = drive_of(target)?;
+    let CvfsManageOptions { performance, reliability, watermark: watermark_bytes, .. } = *options;
+    let wishes = Wishes { performance, reliability, watermark_bytes };
+    let volume = MountedVolume(options.mount.clone());
+    let mut management =
+        Management::new(address, nqn, volume, wishes).with_context(|| format!("--drive {}", options.drive))?;
+    let first = management.look()?;
+    output::line(&describe(&first));
+    tell(&first);
+    if options.once {
+        return Ok(Outcome::Done);
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs_f64(options.period));
+        match management.look() {
+            Ok(looked) => tell(&looked),
+            // A drive that is pulled or a mount that begins anew comes back.
+            Err(error) => eprintln!("warning: {:#}", anyhow!(error)),
+        }
+    }
+}
+
+fn describe(looked: &Looked) -> String {
+    let drive = &looked.drive;
+    let mib = |blocks: u64| blocks / 256;
+    let retirement = match drive.retires_at.get() {
+        0 => "never retired".to_owned(),
+        erases => format!("retired at {erases} erases"),
+    };
+    format!(
+        "{} of {} MiB of flash in use, {} MiB exported, {} MiB mapped; superblocks: {} young, {} middle-aged, {} retired; \
+         {retirement}, {} of {} erases on average",
+        mib(drive.physical_blocks.get()),
+        mib(drive.raw_blocks.get()),
+        mib(drive.exported_blocks.get()),
+        mib(drive.mapped_blocks.get()),
+        drive.young,
+        drive.middle_aged,
+        drive.retired,
+        drive.erases_mean,
+        drive.endurance
+    )
+}
+
+/// Says what a look has led to, if anything.
+fn tell(looked: &Looked) {
+    if let Some((blocks, came)) = &looked.asked {
+        let retired = looked.drive.retired;
+        let (Ok(words) | Err(words)) = came;
+        let verb = if came.is_ok() { "shrunk" } else { "refused" };
+        output::line(&format!("{retired} superblocks retired, {} MiB asked for: {verb}, {words}", blocks / 256));
+    }
+    if let Some(degraded) = looked.degraded {
+        output::line(if degraded { "the drive is degraded" } else { "the drive is not degraded any more" });
+    }
 }
 
 fn fsck(device: &str) -> Result<Outcome> {

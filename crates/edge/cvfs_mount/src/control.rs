@@ -1,6 +1,7 @@
 //! How other programs talk to a mount: extended attributes of its root.
 
-use flashyard_cvfs::Method;
+use crate::manage::VolumeUsage;
+use flashyard_cvfs::{Method, Usage};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 use std::path::Path;
@@ -10,6 +11,8 @@ use std::time::Duration;
 pub(crate) const SHRINK: &str = "user.cvfs.shrink";
 /// Read: space and counters.
 pub(crate) const INFO: &str = "user.cvfs.info";
+/// Read: blocks of the volume, those that files use, and the least that it could shrink to.
+pub(crate) const USAGE: &str = "user.cvfs.usage";
 /// Between looks at how it goes.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -72,6 +75,23 @@ fn read(mount: &Path, attribute: &'static str) -> Result<String, ControlError> {
 /// Errors: no such mount.
 pub fn ask_info(mount: &Path) -> Result<String, ControlError> {
     read(mount, INFO)
+}
+
+pub(crate) fn usage_text(usage: &Usage) -> String {
+    format!("{} {} {}", usage.blocks, usage.used, usage.blocks_min)
+}
+
+fn parse_usage(text: &str) -> Option<VolumeUsage> {
+    let mut numbers = text.split(' ').map(|word| word.parse().ok());
+    Some(VolumeUsage { blocks: numbers.next()??, used: numbers.next()??, least: numbers.next()?? })
+}
+
+/// Blocks of a mount.
+///
+/// Errors: no such mount, or one of another version.
+pub(crate) fn ask_usage(mount: &Path) -> Result<VolumeUsage, ControlError> {
+    let text = read(mount, USAGE)?;
+    parse_usage(&text).ok_or_else(|| ControlError::Failed(format!("{USAGE} is {text:?}")))
 }
 
 /// Asks a mount to shrink, and waits until it has; what it came to, as text.

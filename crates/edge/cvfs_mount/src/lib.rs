@@ -2,17 +2,20 @@
 //!
 //! The path of a request: the kernel, `mount` (one thread, one lock), [`flashyard_cvfs::FileSystem`], a [`Device`]. A
 //! second thread lets time pass: discards, a checkpoint every five seconds, and steps of a change of size between the
-//! requests of programs. `control` is how other programs ask a mount to shrink: extended attributes of its root.
+//! requests of programs. `control` is how other programs ask a mount to shrink: extended attributes of its root. `manage`
+//! is one of them, which looks at the drive below.
 //!
 //! What it does not model: access rights (the kernel checks them), locks (the kernel keeps them), special files.
 
 mod control;
 mod file;
+mod manage;
 mod mount;
 mod nvme;
 
 pub use control::{Asked, ControlError, ask_info, ask_shrink, parse_method};
 pub use file::FileDevice;
+pub use manage::{Looked, ManageError, Management, MountedVolume, Volume, VolumeUsage, Wishes};
 pub use mount::{MountError, Mounted, mount};
 pub use nvme::{NvmeDevice, NvmeError};
 

@@ -1,7 +1,7 @@
 //! The mount: what the kernel asks, and the thread that lets time pass.
 
 use crate::Device;
-use crate::control::{Asked, INFO, SHRINK};
+use crate::control::{Asked, INFO, SHRINK, USAGE, usage_text};
 use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
 use flashyard_units::{SimSpan, SimTime};
 use fuser::{
@@ -502,6 +502,7 @@ impl Filesystem for Mounted {
         let text = match name.to_str() {
             Some(SHRINK) if ino == INodeNo::ROOT => self.shared.told(),
             Some(INFO) if ino == INodeNo::ROOT => self.info(),
+            Some(USAGE) if ino == INodeNo::ROOT => usage_text(&self.shared.quiet().usage()),
             _ => return reply.error(Errno::NO_XATTR),
         };
         match size {

@@ -45,6 +45,12 @@ pub enum ClientError {
     /// A write to a drive that is worn out.
     #[error("the drive is worn out and takes no more writes")]
     WornOut,
+    /// A read of data that the drive could not correct.
+    #[error("the drive cannot correct what it reads at slot {slot}")]
+    Unread {
+        /// The first slot of it.
+        slot: u32,
+    },
 }
 
 /// The front end of clients inside the program.
@@ -212,6 +218,7 @@ impl Client {
                     Answer::Done => Ok(reply.data),
                     Answer::Dropped => Err(ClientError::Dropped),
                     Answer::Failed => Err(ClientError::WornOut),
+                    Answer::Unread { slot } => Err(ClientError::Unread { slot }),
                 };
             }
         }

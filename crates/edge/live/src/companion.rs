@@ -2,6 +2,7 @@
 
 use crate::clock::Lateness;
 use crate::front::{Export, FrontEnd};
+use crate::media::Media;
 use flashyard_systems::jbof::{Control, Gauges, Refused, Session};
 use flashyard_units::SimTime;
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ pub trait Companion {
 /// What a companion may do.
 pub struct Cabin<'a> {
     pub(crate) session: &'a mut Session,
+    pub(crate) media: &'a mut Media,
     pub(crate) now: SimTime,
     pub(crate) elapsed: Duration,
     pub(crate) lateness: &'a Lateness,
@@ -31,7 +33,12 @@ impl Cabin<'_> {
     /// Errors: as [`Session::control`].
     pub fn control(&mut self, control: Control) -> Result<(), Refused> {
         self.changed = true;
-        self.session.control(self.now, control)
+        self.session.control(self.now, control)?;
+        if let Control::Wear { drive, .. } = control {
+            // Before anybody is told: an age that was answered outlives the process.
+            self.media.set_erases(drive, self.session.world().erase_counts(drive));
+        }
+        Ok(())
     }
 
     /// Takes the port at `address` away from its front end, or gives it back, after this turn.

@@ -323,6 +323,10 @@ impl Engine {
         for inbound in inbox.drain(..) {
             match inbound {
                 Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
+                Inbound::Control { front, tag, control } => {
+                    let done = self.session.control(now, control);
+                    self.fronts[front].controlled(tag, done);
+                }
                 Inbound::GiveUp { front, tag } => {
                     // Seldom, so that no table is kept for it.
                     let is_it =
@@ -370,6 +374,7 @@ impl Engine {
             let now = self.moment();
             let mut cabin = Cabin {
                 session: &mut self.session,
+                media: &mut self.media,
                 now,
                 elapsed: self.turned,
                 lateness: &self.lateness,

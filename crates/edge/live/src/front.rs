@@ -27,7 +27,7 @@
 
 use crate::media::Data;
 use flashyard_blk::Operation;
-use flashyard_systems::jbof::{Answer, Health, LiveJbof, Presence, Refused};
+use flashyard_systems::jbof::{Answer, Capacity, Control, Health, LiveJbof, Presence, Refused};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -99,6 +99,7 @@ pub struct Desk<'a> {
 pub(crate) enum Inbound {
     Ask { front: usize, request: Request, payload: Payload },
     GiveUp { front: usize, tag: u64 },
+    Control { front: usize, tag: u64, control: Control },
 }
 
 /// Sockets of one front end at most: its keys are below this.
@@ -143,6 +144,11 @@ impl Desk<'_> {
         self.inbox.push(Inbound::GiveUp { front: self.front, tag });
     }
 
+    /// Does something to the box, as a client has asked for; what comes of it comes as [`FrontEnd::controlled`].
+    pub fn control(&mut self, tag: u64, control: Control) {
+        self.inbox.push(Inbound::Control { front: self.front, tag, control });
+    }
+
     /// An empty buffer with room for `bytes`; buffers of payload come back here.
     pub fn buffer(&mut self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
@@ -177,6 +183,11 @@ impl Desk<'_> {
         self.world.health(drive, self.world.now())
     }
 
+    /// What a drive has left, where its flash wears. Panics beyond the drives of the box.
+    pub fn capacity(&self, drive: u16) -> Option<Capacity> {
+        self.world.capacity(drive)
+    }
+
     /// Whether a drive serves now. Panics beyond the drives of the box.
     pub fn presence(&self, drive: u16) -> Presence {
         self.world.presence(drive)
@@ -203,6 +214,11 @@ pub trait FrontEnd {
 
     /// A request has ended.
     fn answered(&mut self, answered: Answered<'_>);
+
+    /// Something was done to the box, or refused, as [`Desk::control`] asked for under `tag`.
+    fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
+        let _ = (tag, done);
+    }
 
     /// Everything of this turn was answered: sends it.
     fn send(&mut self, desk: &mut Desk<'_>);

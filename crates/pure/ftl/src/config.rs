@@ -226,7 +226,7 @@ pub enum FtlConfigError {
 
 impl FtlConfig {
     /// Superblocks that can never hold exported data: the open frontiers, the reclaim threshold.
-    const fn reserved(&self) -> u32 {
+    pub const fn reserved(&self) -> u32 {
         let kept = self.kept_erased();
         let below = if self.reclaim_below > kept { self.reclaim_below } else { kept };
         1 + self.host_streams + below + self.slc_superblocks

@@ -31,6 +31,8 @@ pub struct UsedSuperblock {
     pub written: u32,
     /// Slots whose data is current: index in the superblock and logical slot, in order of the index.
     pub valid: Vec<(u32, u32)>,
+    /// Logical slots among them whose data cannot be read: their owner's business, this layer does not look at them.
+    pub lost: Vec<u32>,
 }
 
 /// Why no layer can be built from contents.
@@ -186,7 +188,8 @@ impl Ftl {
         let current = |index: &u32| self.blocks.is_valid(self.layout.slot(number, *index));
         let logical = |index: u32| self.blocks.reverse.get(self.layout.slot(number, index).get()).get();
         let valid = (0..written).filter(current).map(|index| (index, logical(index))).collect();
-        let used = UsedSuperblock { stream, single_level: superblock.single_level, opened, written, valid };
+        let single_level = superblock.single_level;
+        let used = UsedSuperblock { stream, single_level, opened, written, valid, lost: Vec::new() };
         SuperblockContents { erases, used: Some(used) }
     }
 }

@@ -25,6 +25,13 @@ impl Ftl {
         }
     }
 
+    /// Retires superblocks at this erase from now on, when they are next emptied; those that are erased now stay in use
+    /// until then. At least 1.
+    pub fn set_retire_at(&mut self, erases: Option<u32>) {
+        self.config.retire_at = erases.map(|erases| erases.max(1));
+        self.kept_erased = self.kept_erased.max(self.config.kept_erased());
+    }
+
     /// Sets the erases of every superblock, as if time had passed, and keeps map and data. Superblocks that reach
     /// their last erase are retired: now if they are erased, when they are next emptied otherwise.
     ///

@@ -64,6 +64,9 @@ pub struct NandConfig {
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate up to which the code corrects a page.
     pub correctable_bit_error_rate: f64,
+    /// Retries after which a read is given up, 0 to [`NandConfig::READ_RETRIES_MOST`]: a page that needs more stays
+    /// uncorrected. `None` for flash whose reads are retried until they succeed, as the sheets have it.
+    pub read_retries_max: Option<u32>,
     /// What erases, reads and retention do to a block; `None` where only the rate above counts.
     pub wear: Option<WearModel>,
     /// Currents for energy.
@@ -87,9 +90,15 @@ pub enum NandConfigError {
         /// What was given.
         value: f64,
     },
+    /// More retries than any read needs.
+    #[error("reads are given up after {0} retries, give 0 to {most}", most = NandConfig::READ_RETRIES_MOST)]
+    Retries(u32),
 }
 
 impl NandConfig {
+    /// No read needs more retries: 14 halvings leave one of 16,384 wrong bits.
+    pub const READ_RETRIES_MOST: u32 = 14;
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), NandConfigError> {
         self.geometry.validate()?;
@@ -101,6 +110,9 @@ impl NandConfig {
             if !(0.0..=0.5).contains(&value) {
                 return Err(NandConfigError::Rate { name, value });
             }
+        }
+        if let Some(most) = self.read_retries_max.filter(|&most| most > Self::READ_RETRIES_MOST) {
+            return Err(NandConfigError::Retries(most));
         }
         if let Some(wear) = &self.wear {
             wear.validate()?;

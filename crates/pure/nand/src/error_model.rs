@@ -7,21 +7,28 @@
 use crate::NandConfig;
 use flashyard_kernel::Rng;
 
-/// Retries allowed before a read counts as done all the same. Source: [A], deeper tables exist.
+/// Retries after which a read counts as done all the same where none is ever given up. Source: [A], deeper tables exist.
 const RETRIES_MAX: u32 = 8;
+
+/// Steps of the table of thresholds: one for each number of retries that reads may be given up after, and one more.
+const STEPS: usize = NandConfig::READ_RETRIES_MOST as usize + 1;
 
 /// Draws the retries of each read.
 #[derive(Clone, Debug)]
 pub struct ErrorModel {
     /// Thresholds on a uniform 64-bit draw: below `thresholds[k]` more than `k` retries are needed.
-    thresholds: [u64; RETRIES_MAX as usize],
+    thresholds: [u64; STEPS],
+    /// No more retries are counted.
+    most: usize,
     rng: Rng,
 }
 
 impl ErrorModel {
     /// The model of a medium, drawing from its own stream.
     pub fn new(config: &NandConfig, rng: Rng) -> Self {
-        let mut model = Self { thresholds: [0; RETRIES_MAX as usize], rng };
+        // One more than the limit tells that the limit is not enough.
+        let most = config.read_retries_max.map_or(RETRIES_MAX, |most| most + 1) as usize;
+        let mut model = Self { thresholds: [0; STEPS], most, rng };
         model.set_raw_bit_error_rate(config.raw_bit_error_rate, config.correctable_bit_error_rate);
         model
     }
@@ -37,14 +44,14 @@ impl ErrorModel {
         }
     }
 
-    /// How many extra senses the next read needs.
+    /// How many extra senses the next read needs; one more than the limit on retries for any number beyond it.
     #[inline]
     pub fn retries(&mut self) -> u32 {
         if self.thresholds[0] == 0 {
             return 0;
         }
         let draw = self.rng.next_u64();
-        self.thresholds.iter().take_while(|&&threshold| draw < threshold).count() as u32
+        self.thresholds[..self.most].iter().take_while(|&&threshold| draw < threshold).count() as u32
     }
 }
 
@@ -66,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_page_is_retried_as_often_as_its_distribution_says() {
-        let mut model = ErrorModel { thresholds: [0; 8], rng: Rng::named(3, "nand.errors") };
+        let mut model = ErrorModel { thresholds: [0; STEPS], most: 8, rng: Rng::named(3, "nand.errors") };
         model.set_raw_bit_error_rate(4e-3, 4e-3);
         let draws = 200_000;
         let (mut once, mut twice) = (0, 0);
@@ -82,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_fresh_device_never_retries() {
-        let mut model = ErrorModel { thresholds: [1; 8], rng: Rng::named(3, "nand.errors") };
+        let mut model = ErrorModel { thresholds: [1; STEPS], most: 8, rng: Rng::named(3, "nand.errors") };
         model.set_raw_bit_error_rate(0.0, 4e-3);
         assert!((0..1000).all(|_| model.retries() == 0));
     }

@@ -3,10 +3,11 @@
 //! At a given number of erases the error rate grows with reads only, so that every number of retries begins at some
 //! number of reads. These limits are reckoned once for each number of erases, when it is first met.
 
+use crate::NandConfig;
 use crate::wear::{EccStrength, ErrorRates, RetryRule, WearModel};
 
-/// No code needs more: its one bit out of 16,384 wrong ones takes 14 halvings.
-const RETRIES_MAX: usize = 14;
+/// No code needs more.
+const RETRIES_MAX: usize = NandConfig::READ_RETRIES_MOST as usize;
 
 /// Reads that are never reached.
 const NEVER: u32 = u32::MAX;

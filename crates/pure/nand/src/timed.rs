@@ -31,6 +31,8 @@ pub struct NandDone {
     pub tag: u64,
     /// Where the time since it was submitted went.
     pub time: FlashTime,
+    /// Whether a read stayed uncorrected after all its retries.
+    pub uncorrected: bool,
 }
 
 /// Where the time of a flash command went, from submission to completion.
@@ -55,6 +57,7 @@ pub(crate) struct Queued {
     /// Background clock of that die or channel at that moment.
     background_mark: SimSpan,
     pub(crate) time: FlashTime,
+    uncorrected: bool,
 }
 
 #[derive(Clone)]
@@ -238,7 +241,8 @@ impl TimedNand {
         self.counters.count(&command);
         self.pending += 1;
         let background_mark = self.die_background(now, command.die);
-        let queued = Queued { command, next: NIL, waits_since: now, background_mark, time: FlashTime::default() };
+        let time = FlashTime::default();
+        let queued = Queued { command, next: NIL, waits_since: now, background_mark, time, uncorrected: false };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slab[index as usize] = queued;
@@ -297,6 +301,12 @@ impl TimedNand {
                 let mut retries = self.errors.retries();
                 if let Some(wear) = &mut self.wear {
                     retries = retries.max(wear.retries(command.erases, command.reads));
+                }
+                if let Some(most) = self.config.read_retries_max
+                    && retries > most
+                {
+                    queued.uncorrected = true;
+                    retries = most;
                 }
                 self.counters.read_retries += u64::from(retries) * u64::from(command.planes);
                 let once = self.config.read[command.page as usize];
@@ -394,11 +404,11 @@ impl TimedNand {
         let index = std::mem::replace(&mut die.active, NIL);
         let held = now.since(die.since);
         die.held += held;
-        let Queued { command, time, .. } = &self.slab[index as usize];
+        let Queued { command, time, uncorrected, .. } = &self.slab[index as usize];
         if command.priority == Priority::Background {
             die.background += held;
         }
-        out.emit(NandDone { kind: command.kind, tag: command.tag, time: *time });
+        out.emit(NandDone { kind: command.kind, tag: command.tag, time: *time, uncorrected: *uncorrected });
         self.free.push(index);
         self.pending -= 1;
         self.start_next(now, die_number, out);

@@ -216,6 +216,14 @@ impl WearModel {
         self.rates.rate(erases, reads_of_block, self.retention_days)
     }
 
+    /// Fewest erases after which an undisturbed read needs more than `most` retries; `None` when more than 65,535 would
+    /// be needed.
+    pub fn erases_beyond_retries(&self, most: u32) -> Option<u32> {
+        let erases: Vec<u32> = (0..=u32::from(u16::MAX)).collect();
+        let first = erases.partition_point(|&erases| self.retries(erases, 0) <= most);
+        erases.get(first).copied()
+    }
+
     /// Retries of a read of such a block.
     pub fn retries(&self, erases: u32, reads_of_block: u32) -> u32 {
         match self.rule {
@@ -273,6 +281,18 @@ mod tests {
         }
         assert_eq!(rates.erases_beyond(0.05), Some(267));
         assert_eq!((rates.erases_beyond(0.0), rates.erases_beyond(0.5)), (Some(0), None));
+    }
+
+    #[test]
+    fn the_erases_beyond_retries_are_the_first_whose_reads_need_more() {
+        for rule in [RetryRule::Halving, RetryRule::ByErases] {
+            let (rates, ecc) = (ErrorRates::TLC_2018_AT_300, EccStrength::BITS_50);
+            let wear = WearModel { rates, ecc, rule, retention_days: 0.0 };
+            for most in 0..6 {
+                let first = (0..300).find(|&erases| wear.retries(erases, 0) > most);
+                assert_eq!(wear.erases_beyond_retries(most), first, "{most} retries, {rule:?}");
+            }
+        }
     }
 
     #[test]

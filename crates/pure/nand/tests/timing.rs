@@ -22,6 +22,7 @@ fn config() -> NandConfig {
         starvation_bound: 3,
         raw_bit_error_rate: 0.0,
         correctable_bit_error_rate: 4e-3,
+        read_retries_max: None,
         wear: None,
         currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
     }

@@ -30,6 +30,10 @@ pub mod id {
     pub const HOST_BEHAVIOR: u8 = 0x16;
     /// Host identifier.
     pub const HOST_ID: u8 = 0x81;
+    /// Degraded mode of a capacity-variant drive: bit 0 of the value; vendor specific.
+    pub const DEGRADED: u8 = 0xC0;
+    /// When superblocks are retired, [`super::RetirementRule`]; vendor specific.
+    pub const RETIREMENT: u8 = 0xC1;
 }
 
 /// Number of I/O queues: submission and completion, both at least one.
@@ -54,6 +58,28 @@ impl Queues {
     /// The value of the feature.
     pub const fn encode(self) -> u32 {
         (self.submission.saturating_sub(1) & 0xFFFF) | (self.completion.saturating_sub(1) & 0xFFFF) << 16
+    }
+}
+
+/// When a capacity-variant drive retires a superblock: at the first erase after which either is so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetirementRule {
+    /// Wear alone makes a bit error rate above this, in millionths.
+    pub rate_ppm: Option<u32>,
+    /// A read needs more retries than this.
+    pub retries: Option<u8>,
+}
+
+impl RetirementRule {
+    /// From the values of the feature: millionths, retries plus one; zeros are none. `None` for more retries than 254.
+    pub fn decode(values: [u32; 2]) -> Option<Self> {
+        let retries = values[1].checked_sub(1).map(u8::try_from).transpose().ok()?;
+        Some(Self { rate_ppm: (values[0] > 0).then_some(values[0]), retries })
+    }
+
+    /// The values of the feature.
+    pub fn encode(self) -> [u32; 2] {
+        [self.rate_ppm.unwrap_or(0), self.retries.map_or(0, |retries| u32::from(retries) + 1)]
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::Files;
 use crate::fio::JobFiles;
+use crate::life::allocation;
 use crate::parse::ScenarioError;
 use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
 use crate::traces;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
-use flashyard_ftl::{FtlConfig, VictimPolicy};
+use flashyard_ftl::{Allocation, FtlConfig, ScoreWeights, VictimPolicy};
 use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
@@ -62,6 +63,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             starvation_bound: section.starvation_bound,
             raw_bit_error_rate: section.raw_bit_error_rate,
             correctable_bit_error_rate: section.correctable_bit_error_rate,
+            read_retries_max: section.read_retries_max,
             wear: None,
             currents: Currents {
                 volts: section.supply_volts,
@@ -76,6 +78,12 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             victim: match section.victim {
                 VictimName::Greedy => VictimPolicy::Greedy,
                 VictimName::CostBenefit => VictimPolicy::CostBenefit,
+                VictimName::CapacityVariant => VictimPolicy::CapacityVariant(ScoreWeights::default()),
+                VictimName::FewestValidOldest => VictimPolicy::FewestValidOldest,
+            },
+            allocation: match &section.allocation {
+                Some(name) => allocation("drive.allocation", name)?,
+                None => Allocation::default(),
             },
             reclaim_below: section.reclaim_below,
             coalesce: section.coalesce_writes,

@@ -141,7 +141,10 @@ pub struct DriveSection {
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate that the code corrects.
     pub correctable_bit_error_rate: f64,
-    /// What erases, reads and age do to the flash; without it only the rate above counts.
+    /// Retries after which a read is given up and its data counts as lost, 0 to 14; without it every read succeeds in
+    /// the end, as published.
+    pub read_retries_max: Option<u32>,
+    /// What erases, reads and age do to the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
     /// Supply voltage.
     pub supply_volts: f64,
@@ -173,8 +176,10 @@ pub struct DriveSection {
     pub write_buffer: Size,
     /// Bytes over the channel for a translation page.
     pub translation_page_transfer: Size,
-    /// greedy or cost-benefit.
+    /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
     pub victim: VictimName,
+    /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
+    pub allocation: Option<String>,
     /// Erased superblocks that start reclaim.
     pub reclaim_below: u32,
     /// Reclaim reads in flight.
@@ -220,6 +225,10 @@ pub enum VictimName {
     Greedy,
     /// Free space times age for each slot moved.
     CostBenefit,
+    /// By invalid share, erases and reads; needs a `wear` section.
+    CapacityVariant,
+    /// Fewest valid slots, then most erases.
+    FewestValidOldest,
 }
 
 /// A host.

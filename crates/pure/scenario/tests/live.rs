@@ -192,6 +192,7 @@ impl Clients {
                 assert_eq!(media.insert(to.get(), payload), None, "a slot is written once between erases");
             }
             Movement::Remapped { .. } => self.remapped += 1,
+            Movement::Lost { .. } => panic!("no read of this box is given up"),
             Movement::Trimmed { .. } => {}
             Movement::Erased { superblock } => {
                 self.erased += 1;

@@ -49,6 +49,8 @@ pub(crate) struct Active {
     pub(crate) remote: SimSpan,
     /// Slots whose map entries a write, trim or remap has changed.
     pub(crate) changed: u32,
+    /// The first slot of a read whose data could not be corrected.
+    pub(crate) unread: Option<u32>,
     /// Up to when `time` accounts for the command.
     pub(crate) accounted: SimTime,
     /// The reclaim clock when the command began to wait for room.

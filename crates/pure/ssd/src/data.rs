@@ -5,6 +5,7 @@ use crate::config::{DriveConfig, DriveConfigError};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::grace::Grace;
 use crate::lookup::Load;
+use crate::lost::LostData;
 use crate::movement::MovementLog;
 use crate::offsite::Offsite;
 use crate::power::Power;
@@ -44,6 +45,9 @@ pub struct DataCounters {
     pub translation_programs: u64,
     /// Slots read from the write buffer.
     pub buffer_hits: u64,
+    /// Times that data could not be corrected: reads of flash that were given up, for hosts or for reclaim, and reads of
+    /// slots that reclaim had given up before.
+    pub media_errors: u64,
 }
 
 /// The data-end of one drive.
@@ -83,6 +87,7 @@ pub struct DataEnd {
     /// Flushes that wait for spare space to pad.
     pub(crate) held_flushes: VecDeque<u32>,
     pub(crate) programs_outstanding: u32,
+    pub(crate) lost: LostData,
     /// Whether writes have failed, and nothing was deallocated since.
     pub(crate) worn_out: bool,
     pub(crate) read_dma_free: SimTime,
@@ -120,7 +125,9 @@ impl DataEnd {
         config.validate()?;
         let ftl = Ftl::recovered(&config.nand.geometry, config.ftl, contents)?;
         let buffer_used = ftl.buffered(Stream::Host);
-        Ok(Self { buffer_used, ..Self::over(config, ftl, seed) })
+        let mut data = Self { buffer_used, ..Self::over(config, ftl, seed) };
+        data.adopt_lost(contents);
+        Ok(data)
     }
 
     fn over(config: DriveConfig, ftl: Ftl, seed: u64) -> Self {
@@ -151,6 +158,7 @@ impl DataEnd {
             flush_waiters: VecDeque::new(),
             held_flushes: VecDeque::new(),
             programs_outstanding: 0,
+            lost: LostData::default(),
             worn_out: false,
             read_dma_free: SimTime::ZERO,
             write_dma_free: SimTime::ZERO,
@@ -283,6 +291,7 @@ impl DataEnd {
             page: spec.first / SLOTS_PER_TRANSLATION_PAGE,
             remote: SimSpan::ZERO,
             changed: 0,
+            unread: None,
             accounted: now,
             reclaim_mark: SimSpan::ZERO,
             time: TimeSplit::default(),
@@ -317,6 +326,9 @@ impl DataEnd {
 
     #[inline]
     fn flash_done(&mut self, now: SimTime, done: &NandDone, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if done.uncorrected {
+            self.given_up(Tag::unpack(done.tag));
+        }
         match Tag::unpack(done.tag) {
             Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),
             Tag::Load(page) => self.loaded(now, page, out),

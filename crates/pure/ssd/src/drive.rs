@@ -77,6 +77,13 @@ pub enum DriveEffect {
         /// The command's tag.
         tag: u32,
     },
+    /// A read found data that could not be corrected: what it found means nothing, and it completes next.
+    ReadFailed {
+        /// The command's tag.
+        tag: u32,
+        /// The first logical slot of it, as far as that can be told.
+        slot: u32,
+    },
     /// All segments of a loan that was being given back are the lender's own again.
     SegmentsReturned {
         /// Which.

@@ -26,6 +26,7 @@ mod data;
 mod drive;
 mod grace;
 mod lookup;
+mod lost;
 mod movement;
 mod offsite;
 mod power;

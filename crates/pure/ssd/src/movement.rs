@@ -43,6 +43,14 @@ pub enum Movement {
         /// Where it is.
         to: Slot,
     },
+    /// What reclaim has just moved there is not the data of the logical slot, which could not be read: reads of it fail
+    /// until it is written anew. It stays so through further moves and remaps.
+    Lost {
+        /// Which.
+        logical: u32,
+        /// Where it is.
+        slot: Slot,
+    },
     /// A logical slot was deallocated.
     Trimmed {
         /// Which.

@@ -126,6 +126,7 @@ impl DataEnd {
             if !self.may_change(logical, 1) {
                 break;
             }
+            self.lost.replace(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.record(logical, appended.before, appended.slot);
             self.note_written(spec, logical, appended.slot, appended.before);

@@ -86,6 +86,7 @@ impl DataEnd {
         if !self.plan.slots.is_empty() {
             self.tell_places(tag, first);
         }
+        self.meet_lost(index);
         let groups = self.plan.groups.len();
         self.active[index as usize].remaining = groups as u32;
         for group in 0..groups {
@@ -158,6 +159,9 @@ impl DataEnd {
         let active: &mut Active = &mut self.active[index as usize];
         let at = active.dma_end;
         active.account(at, Cause::Link);
+        if let Some(slot) = active.unread {
+            out.emit(DriveEffect::ReadFailed { tag: active.spec.tag, slot });
+        }
         self.complete(at, index, out);
     }
 }

@@ -127,6 +127,7 @@ impl DataEnd {
         self.pump.reads -= 1;
         let stream = self.ftl.reclaim_stream();
         let shares_rows = self.ftl.reclaim_shares_rows();
+        let lost = self.lost.take_row(number);
         let mut moved = std::mem::take(&mut self.moved);
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
         if shares_rows {
@@ -138,6 +139,9 @@ impl DataEnd {
             if self.movements.is_on() {
                 let Appended { slot, before, .. } = appended;
                 self.note_appended(stream, Movement::Moved { logical, from: before, to: slot }, slot);
+            }
+            if lost {
+                self.moved_in_vain(logical, appended.slot);
             }
             if let Some(row) = appended.row {
                 self.program(now, row, if shares_rows { Stream::Host } else { stream }, out);

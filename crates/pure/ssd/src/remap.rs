@@ -82,6 +82,7 @@ impl DataEnd {
         match remapped {
             Ok(()) => {
                 self.worn_out = false;
+                self.lost.remap(destination, source);
                 self.changed(now, destination, before, slot, out);
                 self.changed(now, source, slot, Slot::NONE, out);
                 self.movements.push(Movement::Remapped { logical: destination, source, slot, before });

@@ -5,8 +5,9 @@ mod load;
 
 pub use load::{HostLoad, HostReport, Pattern, run_host_load};
 
-use flashyard_nvme::admin::AdminCommand;
+use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::{
     Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
@@ -43,6 +44,14 @@ pub enum HostError {
     /// The controller has no namespace, or no queue for I/O.
     #[error("the controller offers {0}")]
     Nothing(&'static str),
+    /// The controller does not do what an admin command asks for.
+    #[error("the controller refuses {command:?}: {status}")]
+    Refused {
+        /// Which.
+        command: AdminCommand,
+        /// What it says.
+        status: Status,
+    },
 }
 
 /// One queue: a socket and its machine.
@@ -208,6 +217,32 @@ impl Host {
         admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
         let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
         Ok(done.status.is_success() && done.result & 1 == 0)
+    }
+
+    /// The first `len_bytes` of a log page (at least 4, a multiple of 4), zeros where it has fewer.
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller without the page.
+    pub fn log_page(&mut self, page: u8, len_bytes: u32) -> Result<Vec<u8>, HostError> {
+        let get = GetLogPage { page, nsid: NSID_ALL, len_bytes: len_bytes.into(), ..GetLogPage::default() };
+        self.ask(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes)).map(|done| done.data)
+    }
+
+    /// Sets a feature for as long as the controller, or the drive, keeps it; `values` are dwords 11 and 12.
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller that does not take it.
+    pub fn set_feature(&mut self, feature: u8, values: [u32; 2]) -> Result<(), HostError> {
+        let values = [values[0], values[1], 0, 0, 0];
+        self.ask(AdminCommand::SetFeatures { feature, save: false, values }, Data::None).map(drop)
+    }
+
+    /// Carries out an admin command that has to succeed.
+    fn ask(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
+        let admin = &mut self.admin;
+        let submitted = admin.machine.submit_entry(0, command.encode(0), data, &mut admin.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
+        let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
+        if done.status.is_success() { Ok(done) } else { Err(HostError::Refused { command, status: done.status }) }
     }
 
     /// Waits for `count` of the commands that were sent.

@@ -33,6 +33,8 @@ pub(crate) enum State {
     Zeros,
     /// Nothing that is current.
     Dead,
+    /// What is current and could not be read: it reads as an error.
+    Lost,
 }
 
 /// What is known of a written slot.
@@ -147,6 +149,7 @@ impl Band {
             1 => State::Data,
             2 => State::Zeros,
             3 => State::Dead,
+            4 => State::Lost,
             _ => return Found::Torn,
         };
         if word(20) != check(slot, bytes) {
@@ -207,6 +210,7 @@ fn encode(slot: u32, record: &Record) -> [u8; RECORD_BYTES] {
         State::Data => 1,
         State::Zeros => 2,
         State::Dead => 3,
+        State::Lost => 4,
     };
     bytes[12..16].copy_from_slice(&state.to_le_bytes());
     bytes[16..20].copy_from_slice(&record.checksum.to_le_bytes());

@@ -81,10 +81,15 @@ impl DriveMedia {
             self.band
                 .set_header(superblock, &Header { used: true, stream, single_level, erases, opened: self.sequence });
             let mut valid = used.valid.iter().peekable();
+            let is_lost = |logical| used.lost.contains(&logical);
             for index in 0..used.written {
                 self.sequence += 1;
                 let current = valid.next_if(|entry| entry.0 == index);
-                let state = if current.is_some() { State::Zeros } else { State::Dead };
+                let state = match current {
+                    Some(&(_, logical)) if is_lost(logical) => State::Lost,
+                    Some(_) => State::Zeros,
+                    None => State::Dead,
+                };
                 let logical = current.map_or(u32::MAX, |entry| entry.1);
                 let record = Record { sequence: self.sequence, logical, state, checksum: 0 };
                 self.band.set(self.layout.slot(superblock, index).get(), &record);
@@ -117,7 +122,11 @@ impl DriveMedia {
         let Found::Whole(record) = self.band.get(from.get()) else {
             return self.written(logical, to, from, State::Zeros, 0);
         };
-        let state = if self.has_payload(from) { State::Data } else { State::Zeros };
+        let state = match record.state {
+            State::Lost => State::Lost,
+            _ if self.has_payload(from) => State::Data,
+            _ => State::Zeros,
+        };
         if state == State::Data {
             self.payload.copy(from, to);
         }
@@ -128,6 +137,15 @@ impl DriveMedia {
         self.sequence += 1;
         self.band.set(slot.get(), &Record { sequence: self.sequence, logical, state, checksum });
         self.kill(logical, before);
+    }
+
+    /// What has just been moved to `slot` could not be read.
+    pub(super) fn lost(&mut self, logical: u32, slot: Slot) {
+        if let Found::Whole(record) = self.band.get(slot.get())
+            && record.logical == logical
+        {
+            self.band.set(slot.get(), &Record { state: State::Lost, ..record });
+        }
     }
 
     /// A logical slot was deallocated.
@@ -168,6 +186,14 @@ impl DriveMedia {
         let erases = self.band.header(superblock).erases + 1;
         self.band.set_header(superblock, &Header { erases, ..Header::NEW });
         Ok(())
+    }
+
+    /// Superblocks have had so many erases, in order.
+    pub(super) fn set_erases(&mut self, counts: impl Iterator<Item = u32>) {
+        for (superblock, erases) in (0..self.layout.superblocks).zip(counts) {
+            let header = self.band.header(superblock);
+            self.band.set_header(superblock, &Header { erases, ..header });
+        }
     }
 
     /// Waits until everything is on disk.

@@ -63,12 +63,18 @@ impl Media {
             Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
             Movement::Written { logical, slot, before, .. } => media.write(logical, slot, before, payload()),
             Movement::Moved { logical, from, to } => media.moved(logical, from, to),
+            Movement::Lost { logical, slot } => media.lost(logical, slot),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
             Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before),
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }
         Ok(())
+    }
+
+    /// Every superblock of `drive` has had so many erases from now on. Panics beyond the drives.
+    pub(crate) fn set_erases(&mut self, drive: u16, counts: impl Iterator<Item = u32>) {
+        self.drives[drive as usize].set_erases(counts);
     }
 
     /// Writes everything back and notes that the end was in order.

@@ -68,16 +68,21 @@ impl DriveMedia {
             }
         }
         let mut valid = vec![Vec::new(); layout.superblocks as usize];
+        let mut lost = valid.iter().map(|_| Vec::new()).collect::<Vec<_>>();
         for (logical, &(_, slot)) in (0..).zip(&newest).filter(|(_, copy)| **copy != NOWHERE) {
             let (superblock, index) = layout.split(Slot::new(slot));
             valid[superblock as usize].push((index, logical));
+            if matches!(self.band.get(slot), Found::Whole(Record { state: State::Lost, .. })) {
+                lost[superblock as usize].push(logical);
+            }
             report.slots += 1;
         }
-        let contents = (0..).zip(written).zip(valid).map(|((superblock, written), mut valid)| {
+        let found = (0..).zip(written).zip(valid.into_iter().zip(lost));
+        let contents = found.map(|((superblock, written), (mut valid, lost))| {
             valid.sort_unstable();
             let header = self.band.header(superblock);
             let (stream, single_level, opened) = (header.stream, header.single_level, header.opened);
-            let used = header.used.then_some(UsedSuperblock { stream, single_level, opened, written, valid });
+            let used = header.used.then_some(UsedSuperblock { stream, single_level, opened, written, valid, lost });
             SuperblockContents { erases: header.erases, used }
         });
         contents.collect()

@@ -1,9 +1,9 @@
 //! The health log of a drive, from what its life was.
 
 use flashyard_flash::SLOT_BYTES;
-use flashyard_nvme::log::SmartLog;
+use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvmf::target::Figures;
-use flashyard_systems::jbof::Health;
+use flashyard_systems::jbof::{Capacity, Health};
 use std::time::Duration;
 
 /// A data unit: thousand sectors of 512 bytes. Source: NVM Express Base 2.0, figure 207.
@@ -13,6 +13,30 @@ const TEMPERATURE_KELVIN: u16 = 298;
 
 /// Spare below which a drive warns. [A] what drives of data centres come with
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
+
+/// The page of capacity of a drive whose flash wears.
+pub(super) fn capacity(health: &Health, capacity: &Capacity, slots: u32) -> CapacityLog {
+    let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+    let state = flag(capacity.degraded, CapacityLog::DEGRADED) | flag(health.worn_out, CapacityLog::WORN_OUT);
+    CapacityLog {
+        word: CapacityLog::WORD,
+        raw_blocks: capacity.raw_slots.into(),
+        physical_blocks: capacity.physical_slots.into(),
+        exported_blocks: u64::from(slots).into(),
+        mapped_blocks: capacity.mapped_slots.into(),
+        young: capacity.states.young.into(),
+        middle_aged: capacity.states.middle_aged.into(),
+        retired: capacity.states.retired.into(),
+        retries_max: capacity.states.retries_max.into(),
+        retires_at: capacity.retires_at.unwrap_or(0).into(),
+        endurance: health.endurance.unwrap_or(0).into(),
+        erases_mean: (health.erases_mean as u32).into(),
+        state: state.into(),
+        page_reads: capacity.page_reads.into(),
+        read_retries: capacity.read_retries.into(),
+        ..CapacityLog::default()
+    }
+}
 
 /// What the controller of a drive reports.
 pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powered: Duration) -> Figures {
@@ -30,7 +54,7 @@ pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powere
         smart.critical_warning |= SmartLog::WARNING_READ_ONLY;
     }
     smart.used_percent = (100.0 * health.used(endurance_erases)).min(255.0) as u8;
-    // No read of this model stays uncorrected, however often it is sensed: there are no media errors.
+    smart.media_errors = SmartLog::counter(health.media_errors);
     smart.data_read = units(health.read_bytes);
     smart.data_written = units(health.write_bytes);
     smart.reads = SmartLog::counter(health.reads);
@@ -61,6 +85,7 @@ mod tests {
             programmed_slots: 1,
             raw_bit_error_rate: 0.0,
             read_retries: 0,
+            media_errors: 0,
             endurance,
             spare_superblocks: 20,
             retired_superblocks,

@@ -15,7 +15,10 @@ mod work;
 pub use ports::ListenError;
 
 use crate::front::{Answered, Desk, FrontEnd};
-use flashyard_nvmf::target::{ConfigError, SessionId, Tag, Target, TargetConfig};
+use flashyard_nvme::Status;
+use flashyard_nvme::feature::RetirementRule;
+use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish};
+use flashyard_systems::jbof::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime};
 use peer::Peer;
 use ports::Ports;
@@ -29,6 +32,8 @@ use work::{Done, Works};
 const READ_BYTES: usize = 256 * 1024;
 /// A host that is setting up a controller sends its next command sooner than this. [A]
 const ORPHAN_MAX: Duration = Duration::from_secs(5);
+/// How often a page of capacity is reckoned because hosts read it, at most.
+const REFRESH_PERIOD: Duration = Duration::from_millis(5);
 /// How often controllers learn the health of their drives.
 const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 
@@ -54,8 +59,13 @@ pub struct NvmeTcp {
     buffer: Vec<u8>,
     now: SimTime,
     endurance_erases: u32,
+    /// What hosts want of capacity-variant drives and the box has not done yet, by tag.
+    demands: BTreeMap<u64, Demand>,
+    demands_made: u64,
     /// When the health of the drives is told next.
     tell_health: Duration,
+    /// When a page of capacity that was read may be reckoned anew.
+    refresh_at: Duration,
 }
 
 impl NvmeTcp {
@@ -87,7 +97,10 @@ impl NvmeTcp {
             buffer: vec![0; READ_BYTES],
             now: SimTime::ZERO,
             endurance_erases,
+            demands: BTreeMap::new(),
+            demands_made: 0,
             tell_health: Duration::ZERO,
+            refresh_at: Duration::ZERO,
         })
     }
 
@@ -98,11 +111,45 @@ impl NvmeTcp {
 
     /// Tells controllers the health of their drives.
     fn tell_health(&mut self, desk: &Desk<'_>) {
-        for (subsystem, &drive) in self.drives.iter().enumerate() {
-            let Some(export) = desk.exports().iter().find(|export| export.drive == drive) else { continue };
-            let figures = health::figures(&desk.health(drive), export.slots, self.endurance_erases, desk.elapsed());
-            self.target.set_figures(subsystem, figures);
+        for subsystem in 0..self.drives.len() {
+            self.tell_health_of(subsystem, desk);
         }
+    }
+
+    fn tell_health_of(&mut self, subsystem: usize, desk: &Desk<'_>) {
+        let drive = self.drives[subsystem];
+        let Some(export) = desk.exports().iter().find(|export| export.drive == drive) else { return };
+        let health = desk.health(drive);
+        let mut figures = health::figures(&health, export.slots, self.endurance_erases, desk.elapsed());
+        figures.capacity = desk.capacity(drive).map(|left| health::capacity(&health, &left, export.slots));
+        self.target.set_figures(subsystem, figures);
+    }
+
+    /// Hands on what hosts want of capacity-variant drives.
+    fn ask_drives(&mut self, desk: &mut Desk<'_>) {
+        for demand in self.target.take_demands() {
+            let drive = self.drives[demand.subsystem];
+            let control = match demand.wish {
+                Wish::Degraded(on) => Control::Degrade { drive, on },
+                Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
+                    drive,
+                    rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
+                    retries: retries.map(u32::from),
+                },
+            };
+            self.demands_made += 1;
+            self.demands.insert(self.demands_made, demand);
+            desk.control(self.demands_made, control);
+        }
+    }
+
+    /// Lets hosts that look at a drive again and again see what it is like now, though not more often than this pays.
+    fn refresh(&mut self, desk: &Desk<'_>) {
+        if !self.target.has_looks() || desk.elapsed() < self.refresh_at {
+            return;
+        }
+        self.refresh_at = desk.elapsed() + REFRESH_PERIOD;
+        self.target.take_looks().into_iter().for_each(|subsystem| self.tell_health_of(subsystem, desk));
     }
 
     fn subsystem_of(&self, drive: u16) -> Option<usize> {
@@ -157,8 +204,11 @@ impl NvmeTcp {
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, payload } = done;
+        let Done { place, tag, status, failed_at, payload } = done;
         if let Some(peer) = self.peers[place].as_mut() {
+            if let Some(block) = failed_at {
+                peer.session.fails_at(tag, block.into());
+            }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
             self.dirty.push(place);
         }
@@ -263,11 +313,13 @@ impl FrontEnd for NvmeTcp {
             self.tell_health = desk.elapsed() + HEALTH_PERIOD;
             self.tell_health(desk);
         }
+        self.refresh(desk);
         let mut readable = std::mem::take(&mut self.readable);
         readable.retain(|&place| self.read(place, desk));
         // Reading may have accepted nothing, but `readable` is ours alone while it was taken.
         readable.append(&mut self.readable);
         self.readable = readable;
+        self.ask_drives(desk);
         self.close_orphans(desk);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
@@ -281,6 +333,20 @@ impl FrontEnd for NvmeTcp {
         if let Some(done) = self.works.answered(&answered) {
             self.complete(done);
         }
+    }
+
+    fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
+        let Some(demand) = self.demands.remove(&tag) else { return };
+        let status = match done {
+            Ok(()) => Status::SUCCESS,
+            Err(refused) => {
+                tracing::warn!(%refused, "a drive does not do what a host wants");
+                Status::OPERATION_DENIED.do_not_retry()
+            }
+        };
+        self.target.settle(&demand, status);
+        // Whoever asked may look at what came of it.
+        self.tell_health = Duration::ZERO;
     }
 
     fn send(&mut self, desk: &mut Desk<'_>) {

@@ -33,6 +33,8 @@ struct Work {
     asked: u32,
     parts: u32,
     status: Status,
+    /// The block that failed, where it is known.
+    failed_at: Option<u32>,
 }
 
 /// What a command came to.
@@ -40,6 +42,7 @@ pub(super) struct Done {
     pub(super) place: usize,
     pub(super) tag: Tag,
     pub(super) status: Status,
+    pub(super) failed_at: Option<u32>,
     pub(super) payload: Vec<u8>,
 }
 
@@ -73,7 +76,8 @@ impl Works {
             }
             _ => Kind::Other { flush: false },
         };
-        let work = Work { place: Some(place), drive, tag, kind, payload, asked: 0, parts: 0, status: Status::SUCCESS };
+        let (asked, parts, status) = (0, 0, Status::SUCCESS);
+        let work = Work { place: Some(place), drive, tag, kind, payload, asked, parts, status, failed_at: None };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -171,6 +175,11 @@ impl Works {
         match answered.answer {
             Answer::Done => work.take(&answered.data),
             Answer::Failed => work.status = Status::WRITE_FAULT,
+            // The drive has tried everything it knows: the host need not ask for the same again.
+            Answer::Unread { slot } => {
+                work.status = Status::UNRECOVERED_READ.do_not_retry();
+                work.failed_at = Some(slot);
+            }
             // The host wanted it back, or its connection is closed.
             Answer::Dropped => work.status = Status::ABORT_REQUESTED,
         }
@@ -191,7 +200,7 @@ impl Works {
             self.abandoned -= 1;
             return None;
         };
-        Some(Done { place, tag: work.tag, status: work.status, payload: work.payload })
+        Some(Done { place, tag: work.tag, status: work.status, failed_at: work.failed_at, payload: work.payload })
     }
 
     /// Commands that are over without a request of their own, or without one more.

@@ -17,12 +17,20 @@ impl Files for NoFiles {
 }
 
 /// The four small drives of `scenarios/faults`, filled to that share.
+#[allow(dead_code, reason = "not every test is of the box as it is")]
 pub(crate) fn scenario(filled: &str) -> Scenario {
+    scenario_with(&[&format!("drive.filled={filled}")])
+}
+
+/// The same drives with these settings.
+pub(crate) fn scenario_with(settings: &[&str]) -> Scenario {
     let text = include_str!("../../../../../scenarios/faults/scenario.toml");
-    resolve(text, "faults", &[format!("drive.filled={filled}")], &NoFiles).expect("the scenario is whole").scenario
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    resolve(text, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario
 }
 
 /// All drives.
+#[allow(dead_code, reason = "not every test shows all of them")]
 pub(crate) fn exported() -> Vec<u16> {
     (0..4).collect()
 }

@@ -66,6 +66,11 @@ impl SmartLog {
     /// The medium is read-only.
     pub const WARNING_READ_ONLY: u8 = 1 << 3;
 
+    /// The log in its 512 bytes; `None` for another number of them.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::read_from_bytes(bytes).ok()
+    }
+
     /// A counter as its 16 bytes.
     pub const fn counter(value: u64) -> [u8; 16] {
         (value as u128).to_le_bytes()
@@ -128,6 +133,13 @@ pub struct FirmwareSlots {
     pub revisions: [[u8; 8]; 7],
     /// 64: reserved.
     pub reserved_64: [u8; 448],
+}
+
+impl ErrorEntry {
+    /// The entry in its 64 bytes; `None` for another number of them.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::read_from_bytes(bytes).ok()
+    }
 }
 
 const _: () = assert!(size_of::<ErrorEntry>() == 64 && size_of::<FirmwareSlots>() == 512);

@@ -1,10 +1,12 @@
 //! Log pages.
 
 mod ana;
+mod capacity;
 mod discovery;
 mod health;
 
 pub use ana::{AnaGroup, AnaState, ana_log, read_ana_log};
+pub use capacity::CapacityLog;
 pub use discovery::{DiscoveryEntry, DiscoveryHeader, discovery_log};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
 
@@ -26,6 +28,8 @@ pub mod page {
     pub const ANA: u8 = 0x0C;
     /// Discovery.
     pub const DISCOVERY: u8 = 0x70;
+    /// Capacity and wear, [`super::CapacityLog`]; vendor specific.
+    pub const CAPACITY: u8 = 0xC0;
 }
 
 /// The page that lists pages: 1024 bytes, appended to `out`.

@@ -3,6 +3,7 @@
 use super::directory::Target;
 use super::session::{Answer, Session};
 use flashyard_nvme::admin::AdminCommand;
+use flashyard_nvme::feature::id;
 use flashyard_nvme::{Sqe, Status};
 use flashyard_units::SimTime;
 
@@ -44,6 +45,12 @@ impl Session {
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),
             AdminCommand::SetFeatures { save: true, .. } => Answer::refusal(Status::FEATURE_NOT_SAVEABLE),
+            AdminCommand::SetFeatures { feature: feature @ (id::DEGRADED | id::RETIREMENT), values, .. } => {
+                match self.ask_drive(target, sqe.command_id.get(), feature, values) {
+                    Ok(()) => return None,
+                    Err(status) => Answer::refusal(status),
+                }
+            }
             AdminCommand::SetFeatures { feature, values, .. } => {
                 self.set_feature(target, now, feature, sqe.nsid.get(), values, data)
             }

@@ -1,7 +1,7 @@
 //! What a target is made of: ports, subsystems, namespaces, who may connect, and limits.
 
 use crate::secret::Secret;
-use flashyard_nvme::log::SmartLog;
+use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
 use thiserror::Error;
@@ -157,6 +157,8 @@ pub struct Figures {
     pub smart: SmartLog,
     /// Capacity in bytes.
     pub capacity_bytes: u64,
+    /// Of a capacity-variant drive what its page says; the page and its features are there only with it.
+    pub capacity: Option<CapacityLog>,
 }
 
 /// The configuration contradicts itself or the specification.

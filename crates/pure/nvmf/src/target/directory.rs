@@ -2,7 +2,10 @@
 
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::Controller;
+use super::session::Answer;
+use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::AnaState;
 use flashyard_units::SimTime;
 use std::collections::BTreeMap;
@@ -10,6 +13,27 @@ use std::collections::BTreeMap;
 /// Names a connection for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(u64);
+
+/// What a host asks a capacity-variant drive for by Set Features; its answer waits for [`Target::settle`].
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// Place of the subsystem in the configuration.
+    pub subsystem: usize,
+    /// What it is.
+    pub wish: Wish,
+    /// Place and serial number of the controller, and the command.
+    pub(super) controller: (usize, u64),
+    pub(super) command_id: u16,
+}
+
+/// One thing that can be asked of a capacity-variant drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To be in the degraded mode, or not.
+    Degraded(bool),
+    /// To retire superblocks by this rule.
+    Retirement(RetirementRule),
+}
 
 /// The state that all connections of a target share.
 #[derive(Debug)]
@@ -30,6 +54,8 @@ pub struct Target {
     orphans: Vec<SessionId>,
     /// By subsystem: it does not answer.
     away: Vec<bool>,
+    demands: Vec<Demand>,
+    looks: Vec<usize>,
 }
 
 impl Target {
@@ -50,6 +76,8 @@ impl Target {
             nonces: 0,
             wake: Vec::new(),
             orphans: Vec::new(),
+            demands: Vec::new(),
+            looks: Vec::new(),
         })
     }
 
@@ -108,6 +136,42 @@ impl Target {
         self.generation += 1;
         self.config.subsystems[subsystem].hosts = hosts;
         self.raise(AsyncEvent::Discovery, |controller| controller.subsystem.is_none());
+    }
+
+    /// What hosts have asked capacity-variant drives for since the last call. Each is to be settled.
+    pub fn take_demands(&mut self) -> Vec<Demand> {
+        std::mem::take(&mut self.demands)
+    }
+
+    /// Subsystems, by place and whose page of capacity was read since the last call: whoever sets their
+    /// figures anew now lets a host that reads the page twice see what is so.
+    pub fn take_looks(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.looks)
+    }
+
+    /// Whether [`Target::take_looks`] would return anything.
+    pub fn has_looks(&self) -> bool {
+        !self.looks.is_empty()
+    }
+
+    pub(super) fn look(&mut self, subsystem: usize) {
+        if !self.looks.contains(&subsystem) {
+            self.looks.push(subsystem);
+        }
+    }
+
+    pub(super) fn demand(&mut self, demand: Demand) {
+        self.demands.push(demand);
+    }
+
+    /// The drive has done what was asked for, or has not: its host hears of it, if it is still there.
+    pub fn settle(&mut self, demand: &Demand, status: Status) {
+        let (index, serial) = demand.controller;
+        let controller = self.controllers.get_mut(index).and_then(Option::as_mut);
+        if let Some(controller) = controller.filter(|controller| controller.serial == serial) {
+            controller.answers.push_back((demand.command_id, Answer { status, result: 0 }));
+            self.wake.extend(controller.admin_session);
+        }
     }
 
     /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are told.

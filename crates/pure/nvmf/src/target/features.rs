@@ -1,10 +1,10 @@
 //! Answers to Set Features and Get Features.
 
 use super::controller::{Controller, Features};
-use super::directory::Target;
+use super::directory::{Demand, Target, Wish};
 use super::session::{Answer, Session};
 use flashyard_nvme::admin::Select;
-use flashyard_nvme::feature::{Queues, Supported, TemperatureThreshold, id};
+use flashyard_nvme::feature::{Queues, RetirementRule, Supported, TemperatureThreshold, id};
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -73,6 +73,24 @@ impl Session {
             _ => return Answer::refusal(Status::FEATURE_NOT_CHANGEABLE),
         }
         Answer::SUCCESS
+    }
+
+    /// Hands a feature of capacity-variant drives on; the answer comes when the drive has done it.
+    pub(super) fn ask_drive(
+        &self,
+        target: &mut Target,
+        command_id: u16,
+        feature: u8,
+        values: [u32; 5],
+    ) -> Result<(), Status> {
+        let place = self.controller(target).and_then(|controller| controller.subsystem);
+        let place = place.filter(|&place| target.figures[place].capacity.is_some()).ok_or(Status::INVALID_FIELD)?;
+        let wish = match feature {
+            id::DEGRADED => Wish::Degraded(values[0] & 1 != 0),
+            _ => Wish::Retirement(RetirementRule::decode([values[0], values[1]]).ok_or(Status::INVALID_FIELD)?),
+        };
+        target.demand(Demand { subsystem: place, wish, controller: self.queue.controller, command_id });
+        Ok(())
     }
 
     /// Reads a feature, given with its parameter.

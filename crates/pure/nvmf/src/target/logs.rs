@@ -14,9 +14,17 @@ use flashyard_nvme::{NSID_ALL, Status};
 use std::collections::BTreeSet;
 use zerocopy::IntoBytes;
 
-/// Pages of a controller with namespaces.
-const PAGES: [u8; 7] =
-    [page::SUPPORTED, page::ERROR, page::SMART, page::FIRMWARE, page::CHANGED_NAMESPACES, page::EFFECTS, page::ANA];
+/// Pages of a controller with namespaces; the last one is not everywhere.
+const PAGES: [u8; 8] = [
+    page::SUPPORTED,
+    page::ERROR,
+    page::SMART,
+    page::FIRMWARE,
+    page::CHANGED_NAMESPACES,
+    page::EFFECTS,
+    page::ANA,
+    page::CAPACITY,
+];
 
 /// Pages of a controller of discovery.
 const PAGES_DISCOVERY: [u8; 3] = [page::SUPPORTED, page::ERROR, page::DISCOVERY];
@@ -52,9 +60,14 @@ const EFFECTS: [Effect; 15] = [
 impl Session {
     /// Answers Get Log Page: the bytes that were asked for, as far as the page has them, in `reply`.
     pub(super) fn log_page(&self, target: &mut Target, get: &GetLogPage, room: u32, reply: &mut Vec<u8>) -> Answer {
+        let place = self.controller(target).and_then(|controller| controller.subsystem);
+        let capacity = place.and_then(|place| target.figures[place].capacity);
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        let place = controller.subsystem;
-        let pages = if place.is_some() { &PAGES[..] } else { &PAGES_DISCOVERY[..] };
+        let pages = match (place, capacity) {
+            (None, _) => &PAGES_DISCOVERY[..],
+            (Some(_), None) => &PAGES[..PAGES.len() - 1],
+            (Some(_), Some(_)) => &PAGES[..],
+        };
         if !pages.contains(&get.page) {
             return Answer::refusal(Status::INVALID_LOG_PAGE);
         }
@@ -88,6 +101,10 @@ impl Session {
             (page::FIRMWARE, Some(place)) => {
                 let slots = FirmwareSlots::single(padded(&target.config.subsystems[place].firmware));
                 reply.extend_from_slice(slots.as_bytes());
+            }
+            (page::CAPACITY, Some(place)) => {
+                target.look(place);
+                reply.extend(capacity.iter().flat_map(|page| page.as_bytes()));
             }
             (page::ANA, Some(place)) => self.ana_page(target, place, get.specific & 1 != 0, reply),
             _ => self.discovery_page(target, reply),

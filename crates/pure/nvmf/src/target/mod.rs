@@ -16,7 +16,7 @@ mod slots;
 mod transfer;
 
 pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig};
-pub use directory::{SessionId, Target};
+pub use directory::{Demand, SessionId, Target, Wish};
 pub use session::Session;
 pub use slots::Tag;
 

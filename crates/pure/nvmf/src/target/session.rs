@@ -155,6 +155,14 @@ impl Session {
         }
     }
 
+    /// The backend is going to fail the command `tag` because of the block `lba`: the error log will name it in place of
+    /// the command's first one. A tag that is not outstanding is ignored.
+    pub fn fails_at(&mut self, tag: Tag, lba: u64) {
+        if let Some(slot) = self.slots.get_mut(tag) {
+            slot.failed_at = Some(lba);
+        }
+    }
+
     /// The backend has finished the command `tag` at `now`. `payload` is the buffer that came with the command, or
     /// another one; after a successful read it holds the data. A tag that is not outstanding is ignored.
     pub fn complete(&mut self, target: &mut Target, tag: Tag, status: Status, payload: Vec<u8>, effects: &mut Effects) {
@@ -320,6 +328,7 @@ impl Session {
                 requested: 0,
                 failure: None,
                 is_submitted: false,
+                failed_at: None,
             },
         };
         let awaits_data = match slot.work {
@@ -485,7 +494,7 @@ impl Session {
     fn log_error(&self, target: &mut Target, slot: &Slot, status: Status) {
         let QueueKind::Io(queue_id) = self.queue.kind else { return };
         let lba = match slot.work {
-            Work::Nvm(operation) => operation.range().map_or(0, |range| range.lba),
+            Work::Nvm(operation) => slot.failed_at.or(operation.range().map(|range| range.lba)).unwrap_or(0),
             Work::Here(_) => 0,
         };
         if let Some(controller) = self.controller(target) {

@@ -35,6 +35,8 @@ pub(super) struct Slot {
     pub(super) failure: Option<Status>,
     /// The backend has it.
     pub(super) is_submitted: bool,
+    /// The block at which the backend failed, where it is not the first.
+    pub(super) failed_at: Option<u64>,
 }
 
 /// A slab: places are used again, and allocate only when there are more commands than ever before.
@@ -113,6 +115,7 @@ mod tests {
             requested: 0,
             failure: None,
             is_submitted: false,
+            failed_at: None,
         }
     }
 

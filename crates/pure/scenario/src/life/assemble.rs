@@ -53,7 +53,9 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     // Whichever comes first: nominal erases, or those after which the flash errs too often.
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
     ftl.wear_leveling = names::leveling(section.wear_leveling.as_deref().unwrap_or("none"))?;
-    ftl.allocation = names::allocation(section.allocation.as_deref().unwrap_or("fifo"))?;
+    if let Some(name) = &section.allocation {
+        ftl.allocation = names::allocation("life.allocation", name)?;
+    }
     ftl.frontiers = names::frontiers(section.frontiers.as_deref().unwrap_or("shared"))?;
     // Source: [C] sheet wear-leveling §9.
     ftl.ties = VictimTies::OldestFirst;

@@ -43,8 +43,8 @@ pub(crate) fn leveling_name(leveling: WearLeveling) -> String {
     }
 }
 
-/// Allocation by name.
-pub(super) fn allocation(text: &str) -> Result<Allocation, ScenarioError> {
+/// Allocation by name, as `key` says it.
+pub(crate) fn allocation(key: &'static str, text: &str) -> Result<Allocation, ScenarioError> {
     match text {
         "fifo" => Ok(Allocation::Fifo),
         "youngest-first" => Ok(Allocation::YoungestFirst),
@@ -52,7 +52,7 @@ pub(super) fn allocation(text: &str) -> Result<Allocation, ScenarioError> {
         "wear-focusing" => Ok(Allocation::WearFocusing),
         _ => {
             let forms = "fifo, youngest-first, oldest-first or wear-focusing";
-            Err(value("life.allocation", format!("there is no {text:?}, give {forms}")))
+            Err(value(key, format!("there is no {text:?}, give {forms}")))
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
             let message = leveling(name).expect_err("it is wrong").to_string();
             assert!(message.contains(LEVELING_FORMS) && message.contains(name), "{message}");
         }
-        assert!(allocation("lifo").expect_err("it is wrong").to_string().contains("youngest-first"));
+        assert!(allocation("life.allocation", "lifo").expect_err("it is wrong").to_string().contains("youngest-first"));
         assert!(frontiers("one").expect_err("it is wrong").to_string().contains("separate"));
     }
 }

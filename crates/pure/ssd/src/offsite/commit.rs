@@ -110,6 +110,7 @@ impl DataEnd {
                 return false;
             }
             if write {
+                self.lost.replace(logical);
                 let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
                 self.changed(now, logical, appended.before, appended.slot, out);
                 self.note_written(&spec, logical, appended.slot, appended.before);
@@ -118,6 +119,7 @@ impl DataEnd {
                 }
             } else if let Some(before) = self.ftl.trim(logical) {
                 self.worn_out = false;
+                self.lost.replace(logical);
                 self.changed(now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }

@@ -64,7 +64,7 @@ impl World {
             match effect {
                 DriveEffect::Completed { tag, .. } => self.complete(tag),
                 DriveEffect::FirmwareDone { .. } => panic!("no firmware was asked for"),
-                DriveEffect::WriteFailed { .. } => panic!("it does not wear"),
+                DriveEffect::WriteFailed { .. } | DriveEffect::ReadFailed { .. } => panic!("it does not wear"),
                 DriveEffect::Ready => self.check_tearing(),
                 DriveEffect::SegmentsReturned { loan } => self.returned.push(loan),
                 DriveEffect::SegmentsRecovered { loan } => self.recovered.push(loan),

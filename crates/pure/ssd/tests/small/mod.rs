@@ -46,6 +46,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
             starvation_bound: 4,
             raw_bit_error_rate: 4e-3,
             correctable_bit_error_rate: 4e-3,
+            read_retries_max: None,
             wear: None,
             currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
         },

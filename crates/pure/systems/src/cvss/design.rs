@@ -109,8 +109,8 @@ impl DeviceConfig {
             Design::Tuned => {
                 // [A] sheet §9: blocks whose retries exceed twice the mean that the requirement allows.
                 let most = 2.0 * retries_allowed(self.requirement);
-                let beyond = (1..by_erases).find(|&erases| f64::from(wear.retries(erases, 0)) > most);
-                beyond.unwrap_or(by_erases)
+                let beyond = wear.erases_beyond_retries(most as u32);
+                beyond.map_or(by_erases, |erases| erases.clamp(1, by_erases))
             }
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! Source: [P] sheet cvss §3.7 and §3.8; the recommended size is [A] there.
 
-/// Pages of 1 GiB, to which sizes are rounded. Source: [A] sheet cvss §3.8.
+/// Pages of 1 GiB in the model, to which sizes are rounded unless said otherwise. Source: [A] sheet cvss §3.8.
 const STEP_PAGES: u32 = 1024;
 
 /// Share of the used space that a file system keeps free at least. Source: [A] sheet cvss §3.8.
@@ -49,6 +49,7 @@ pub struct Capacities {
 pub struct Manager {
     over_provisioning: f64,
     watermark: Option<u32>,
+    step_pages: u32,
     step: Step,
     failed: bool,
     reductions: u32,
@@ -59,14 +60,29 @@ impl Manager {
     /// A manager of a drive that was new with `over_provisioning` (spare by exported capacity); the user may have set a
     /// watermark in physical pages.
     pub fn new(over_provisioning: f64, watermark: Option<u32>) -> Self {
-        Self { over_provisioning, watermark, step: Step::Watching, failed: false, reductions: 0, refusals: 0 }
+        let step_pages = STEP_PAGES;
+        Self {
+            over_provisioning,
+            watermark,
+            step_pages,
+            step: Step::Watching,
+            failed: false,
+            reductions: 0,
+            refusals: 0,
+        }
+    }
+
+    /// The same with sizes rounded to so many pages, at least 1.
+    pub fn with_step(self, pages: u32) -> Self {
+        Self { step_pages: pages.max(1), ..self }
     }
 
     /// Steps 1 to 3: the drive reports; returns the size to ask the file system for, unless it is small enough.
     /// Panics while an answer is outstanding.
     pub fn report(&mut self, now: Capacities) -> Option<u32> {
         assert_eq!(self.step, Step::Watching, "the file system has not answered yet");
-        let fits = (f64::from(now.physical) / (1.0 + self.over_provisioning)) as u32 / STEP_PAGES * STEP_PAGES;
+        let fits =
+            (f64::from(now.physical) / (1.0 + self.over_provisioning)) as u32 / self.step_pages * self.step_pages;
         let least = (f64::from(now.used) * (1.0 + SLACK)) as u32;
         let recommended = fits.max(least);
         if recommended >= now.logical {

@@ -41,6 +41,9 @@ fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
     u32::try_from(take(bytes)?).ok()
 }
 
+/// Streams by number; numbers from there on say the same of superblocks with slots whose data is lost, which follow.
+const STREAMS: [Stream; 3] = [Stream::Host, Stream::Moved, Stream::Leveled];
+
 /// Appends the contents of all drives.
 pub(super) fn put_contents(bytes: &mut Vec<u8>, drives: &[Vec<SuperblockContents>]) {
     number(bytes, drives.len() as u64);
@@ -49,7 +52,8 @@ pub(super) fn put_contents(bytes: &mut Vec<u8>, drives: &[Vec<SuperblockContents
         for SuperblockContents { erases, used } in superblocks {
             number(bytes, u64::from(*erases) << 1 | u64::from(used.is_some()));
             let Some(used) = used else { continue };
-            number(bytes, (used.stream as u64) << 1 | u64::from(used.single_level));
+            let stream = used.stream as u64 + if used.lost.is_empty() { 0 } else { STREAMS.len() as u64 };
+            number(bytes, stream << 1 | u64::from(used.single_level));
             number(bytes, used.opened);
             number(bytes, used.written.into());
             number(bytes, used.valid.len() as u64);
@@ -58,6 +62,10 @@ pub(super) fn put_contents(bytes: &mut Vec<u8>, drives: &[Vec<SuperblockContents
                 number(bytes, u64::from(index - next));
                 number(bytes, logical.into());
                 next = index;
+            }
+            if !used.lost.is_empty() {
+                number(bytes, used.lost.len() as u64);
+                used.lost.iter().for_each(|&logical| number(bytes, logical.into()));
             }
         }
     }
@@ -83,10 +91,16 @@ fn take_superblock(bytes: &mut &[u8]) -> Option<SuperblockContents> {
         Some((next, take_u32(bytes)?))
     });
     let valid = valid.collect::<Option<_>>()?;
-    let stream = [Stream::Host, Stream::Moved, Stream::Leveled].get((flags >> 1) as usize).copied()?;
+    let (stream, has_lost) = ((flags >> 1) as usize % STREAMS.len(), (flags >> 1) as usize / STREAMS.len());
+    let lost = match has_lost {
+        0 => Vec::new(),
+        1 => (0..take(bytes)?).map(|_| take_u32(bytes)).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let (stream, single_level) = (STREAMS[stream], flags & 1 == 1);
     Some(SuperblockContents {
         erases,
-        used: Some(UsedSuperblock { stream, single_level: flags & 1 == 1, opened, written, valid }),
+        used: Some(UsedSuperblock { stream, single_level, opened, written, valid, lost }),
     })
 }
 
@@ -115,10 +129,11 @@ mod tests {
                 superblocks.into_iter().map(|(erases, used, valid)| SuperblockContents {
                     erases: erases >> 1,
                     used: used.map(|(stream, single_level, opened, written)| UsedSuperblock {
-                        stream: [Stream::Host, Stream::Moved, Stream::Leveled][usize::from(stream % 3)],
+                        stream: STREAMS[usize::from(stream % 3)],
                         single_level,
                         opened,
                         written,
+                        lost: valid.values().copied().filter(|logical| logical % 4 == 0).collect(),
                         valid: valid.into_iter().collect(),
                     }),
                 }).collect()

@@ -2,7 +2,7 @@
 
 use super::config::JbofError;
 use super::failover::Attempt;
-use super::world::{Event, Jbof, Phase, Purpose, Request};
+use super::world::{Event, Failure, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
@@ -18,7 +18,7 @@ impl Jbof {
             self.collect_stamps(self.requests[id as usize].drive);
             let request = &mut self.requests[id as usize];
             let changes = matches!(request.operation, Operation::Write | Operation::Trim | Operation::Remap);
-            request.applied = changes && !request.failed;
+            request.applied = changes && request.failure.is_none();
             if !self.is_heard(now, id) {
                 return;
             }
@@ -67,8 +67,14 @@ impl Jbof {
         let request = self.requests[id as usize];
         self.requests[id as usize].attempt = Attempt::Dead;
         self.free.push(id);
-        if request.failed && self.book.is_none() {
-            self.fault = Some(JbofError::WornOut { drive: request.drive });
+        if let Some(failure) = request.failure
+            && self.book.is_none()
+        {
+            let drive = request.drive;
+            self.fault = Some(match failure {
+                Failure::WornOut => JbofError::WornOut { drive },
+                Failure::Unread { slot } => JbofError::Unread { drive, slot },
+            });
         }
         match request.purpose {
             Purpose::Foreground => self.finish_foreground(now, &request, id),
@@ -143,7 +149,7 @@ impl Jbof {
             generation: 0,
             stamp: 0,
             applied: false,
-            failed: false,
+            failure: None,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             timeouts: 0,

@@ -219,6 +219,14 @@ pub enum JbofError {
         /// Which.
         drive: u16,
     },
+    /// A drive has lost data.
+    #[error("drive {drive} cannot correct what it reads at slot {slot}; allow more retries, or less wear")]
+    Unread {
+        /// Which.
+        drive: u16,
+        /// The first logical slot that it cannot read, as far as that can be told.
+        slot: u32,
+    },
     /// A stream failed.
     #[error(transparent)]
     Source(#[from] flashyard_workload::SourceError),

@@ -55,6 +55,22 @@ pub enum Control {
         /// Share of its life that is used, from 0; 1 is the end of the nominal one.
         level: f64,
     },
+    /// Puts a drive into its degraded mode, or out of it.
+    Degrade {
+        /// Which.
+        drive: u16,
+        /// Whether it is degraded from now on.
+        on: bool,
+    },
+    /// Sets when superblocks of a drive are retired: at the first erase after which either is so.
+    Retire {
+        /// Which.
+        drive: u16,
+        /// Wear alone makes a bit error rate above this.
+        rate: Option<f64>,
+        /// An undisturbed read needs more retries than this.
+        retries: Option<u32>,
+    },
     /// Gives a request up. It is answered when nothing can come of it any more: at once where it is kept for a drive
     /// that is away or has not come to the drive's data, and in its time where it has.
     Drop {
@@ -118,6 +134,16 @@ pub enum Refused {
         /// The most possible.
         most: f64,
     },
+    /// Retirement by a rule that leaves too little.
+    #[error("drive {drive} would keep {left} superblocks, and needs {needed} for its data and its work")]
+    Retirement {
+        /// Which.
+        drive: u16,
+        /// Superblocks with fewer erases than the rule allows.
+        left: u32,
+        /// Superblocks for what is mapped, and for reclaim.
+        needed: u32,
+    },
     /// Not an error rate.
     #[error("{0} is no bit error rate, give 0 to 0.5")]
     Rate(f64),
@@ -128,7 +154,7 @@ impl LiveJbof {
     /// What is so already stays so.
     ///
     /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate or level
-    /// of wear.
+    /// of wear; retirement of more than can be spared.
     pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused> {
         self.check_time(now);
         match control {
@@ -169,6 +195,11 @@ impl LiveJbof {
                 self.world.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
             Control::Wear { drive, level } => self.wear(drive, level)?,
+            Control::Degrade { drive, on } => {
+                self.check_drive(drive)?;
+                self.world.drives[drive as usize].data.ftl.set_degraded(on);
+            }
+            Control::Retire { drive, rate, retries } => self.retire(drive, rate, retries)?,
             Control::Drop { token } => self.world.drop_request(now, token),
         }
         self.world.settle(now);
@@ -193,6 +224,27 @@ impl LiveJbof {
         let erases = (level * f64::from(endurance)).round() as u32;
         let counts = vec![erases; data.ftl.layout().superblocks as usize];
         data.ftl.project_erase_counts(&counts);
+        Ok(())
+    }
+
+    fn retire(&mut self, drive: u16, rate: Option<f64>, retries: Option<u32>) -> Result<(), Refused> {
+        self.check_drive(drive)?;
+        if let Some(rate) = rate.filter(|rate| !(0.0..=0.5).contains(rate)) {
+            return Err(Refused::Rate(rate));
+        }
+        let data = &mut self.world.drives[drive as usize].data;
+        let wear = data.config().nand.wear.ok_or(Refused::NoWear { drive })?;
+        let by_rate = rate.and_then(|rate| wear.rates.erases_beyond(rate));
+        let by_retries = retries.and_then(|most| wear.erases_beyond_retries(most));
+        let last = by_rate.into_iter().chain(by_retries).min();
+        // Superblocks that have come so far are retired when they are next emptied: what is then left has to do.
+        let left = data.ftl.erase_counts().filter(|&erases| last.is_none_or(|last| erases < last)).count() as u32;
+        let mapped: u32 = data.ftl.valid_counts().sum();
+        let needed = mapped.div_ceil(data.ftl.layout().slots_per_superblock) + data.ftl.config().reserved();
+        if left < needed {
+            return Err(Refused::Retirement { drive, left, needed });
+        }
+        data.ftl.set_retire_at(last);
         Ok(())
     }
 

@@ -221,7 +221,7 @@ impl Jbof {
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             in_shadow: false,
-            failed: false,
+            failure: None,
             ..*first
         };
         let id = self.new_request(attempt);

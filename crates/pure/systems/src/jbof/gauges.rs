@@ -52,6 +52,8 @@ pub struct Health {
     pub raw_bit_error_rate: f64,
     /// Reads sensed again.
     pub read_retries: u64,
+    /// Times that data could not be corrected, for hosts or for reclaim.
+    pub media_errors: u64,
     /// Erases that a superblock is made for, where the drive's flash wears.
     pub endurance: Option<u32>,
     /// Superblocks beyond those that its capacity needs: so many may be retired.
@@ -60,6 +62,27 @@ pub struct Health {
     pub retired_superblocks: u32,
     /// Whether writes fail for want of room that will not come back.
     pub worn_out: bool,
+}
+
+/// What a drive has left, and how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Slots of its flash when new.
+    pub raw_slots: u64,
+    /// Slots of superblocks that are not retired.
+    pub physical_slots: u64,
+    /// Slots that hold something current.
+    pub mapped_slots: u64,
+    /// Its superblocks by what reading them takes.
+    pub states: WearStates,
+    /// Erases at which a superblock is retired.
+    pub retires_at: Option<u32>,
+    /// Whether it is in the degraded mode.
+    pub degraded: bool,
+    /// Pages read, without retries.
+    pub page_reads: u64,
+    /// Pages sensed again.
+    pub read_retries: u64,
 }
 
 impl Health {
@@ -276,11 +299,36 @@ impl LiveJbof {
             programmed_slots: ftl.programmed_slots(),
             raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
             read_retries: data.nand.counters().read_retries,
+            media_errors: data.counters().media_errors,
             endurance: data.config().nand.wear.and(data.config().ftl.endurance),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: data.is_worn_out(),
         }
+    }
+
+    /// What a manager of capacity wants to know of `drive`; `None` where its flash does not wear. Too slow to be asked for
+    /// a hundred times a second. Panics beyond the drives.
+    pub fn capacity(&self, drive: u16) -> Option<Capacity> {
+        let data = &self.world.drives[drive as usize].data;
+        let states = data.wear_states()?;
+        let (layout, medium) = (data.ftl.layout(), data.nand.counters());
+        let slots = |superblocks: u32| u64::from(superblocks) * u64::from(layout.slots_per_superblock);
+        Some(Capacity {
+            raw_slots: slots(layout.superblocks),
+            physical_slots: slots(layout.superblocks - states.retired),
+            mapped_slots: data.ftl.valid_counts().map(u64::from).sum(),
+            states,
+            retires_at: data.ftl.config().retire_at,
+            degraded: data.ftl.degraded(),
+            page_reads: medium.page_reads,
+            read_retries: medium.read_retries,
+        })
+    }
+
+    /// Erases of each superblock of `drive`. Panics beyond the drives.
+    pub fn erase_counts(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
+        self.world.drives[drive as usize].data.ftl.erase_counts()
     }
 
     /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked for

@@ -164,7 +164,7 @@ impl Jbof {
             generation: 0,
             stamp: self.last_stamp,
             applied: false,
-            failed: false,
+            failure: None,
             phase: Phase::Firmware,
             attempt: Attempt::Live,
             timeouts: 0,

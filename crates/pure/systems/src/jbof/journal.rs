@@ -113,12 +113,13 @@ impl EffectDigest {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         match *effect {
             LiveEffect::Answered { token, at, answer } => {
-                let code = match answer {
-                    Answer::Dropped => 0,
-                    Answer::Done => 1,
-                    Answer::Failed => 2,
+                let (code, slot) = match answer {
+                    Answer::Dropped => (0, 0),
+                    Answer::Done => (1, 0),
+                    Answer::Failed => (2, 0),
+                    Answer::Unread { slot } => (3, slot),
                 };
-                step(1, [token.into(), at.as_ps(), code, 0]);
+                step(1, [token.into(), at.as_ps(), code, slot.into()]);
             }
             LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
             LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),
@@ -132,6 +133,7 @@ impl EffectDigest {
                 Movement::Moved { logical, from, to } => {
                     step(6, [drive.into(), logical.into(), from.get().into(), to.get().into()]);
                 }
+                Movement::Lost { logical, slot } => step(11, [drive.into(), logical.into(), slot.get().into(), 0]),
                 Movement::Trimmed { logical, before } => {
                     step(7, [drive.into(), logical.into(), before.get().into(), 0])
                 }
@@ -432,6 +434,12 @@ fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
             Control::Age { drive, raw_bit_error_rate } => put(&[15, drive.into(), raw_bit_error_rate.to_bits()]),
             Control::Wear { drive, level } => put(&[17, drive.into(), level.to_bits()]),
             Control::Drop { token } => put(&[16, token.into()]),
+            Control::Degrade { drive, on } => put(&[18, drive.into(), on.into()]),
+            Control::Retire { drive, rate, retries } => {
+                // One more than it is, so that nothing is zero.
+                let retries = retries.map_or(0, |retries| u64::from(retries) + 1);
+                put(&[19, drive.into(), rate.is_some().into(), rate.unwrap_or(0.0).to_bits(), retries]);
+            }
         },
     }
 }
@@ -470,6 +478,12 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
         15 => Entry::Control(Control::Age { drive: drive(next()?)?, raw_bit_error_rate: f64::from_bits(next()?) }),
         17 => Entry::Control(Control::Wear { drive: drive(next()?)?, level: f64::from_bits(next()?) }),
         16 => Entry::Control(Control::Drop { token: slot(next()?)? }),
+        18 => Entry::Control(Control::Degrade { drive: drive(next()?)?, on: next()? != 0 }),
+        19 => {
+            let (drive, has_rate, rate) = (drive(next()?)?, next()? != 0, f64::from_bits(next()?));
+            let retries = next()?.checked_sub(1).map(u32::try_from).transpose().ok()?;
+            Entry::Control(Control::Retire { drive, rate: has_rate.then_some(rate), retries })
+        }
         _ => return None,
     })
 }

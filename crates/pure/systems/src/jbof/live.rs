@@ -14,7 +14,7 @@ use super::faults::{Asked, Witness};
 use super::gauges::Requests;
 use super::models::DriveModel;
 use super::timeline::Reading;
-use super::world::{Jbof, Phase, Purpose, Request};
+use super::world::{Failure, Jbof, Phase, Purpose, Request};
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
@@ -47,6 +47,11 @@ pub enum Answer {
     Done,
     /// A write to a drive that is worn out: nothing was written.
     Failed,
+    /// A read of data that the drive could not correct: what it found means nothing.
+    Unread {
+        /// The first logical slot of it, as far as that can be told.
+        slot: u32,
+    },
     /// Given up at its owner's wish, before it came to the data or before its drive was back: an earlier attempt may
     /// have taken effect, and may yet until the drive is back ([`LiveJbof::keeps`]).
     Dropped,
@@ -184,7 +189,7 @@ impl LiveJbof {
 
     /// What is in the superblocks of `drive` now. Panics beyond the drives.
     pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
-        self.world.drives[drive as usize].data.ftl.contents()
+        self.world.drives[drive as usize].data.contents()
     }
 
     /// The parameters of `drive`, as its design builds it. Panics beyond the drives.
@@ -339,7 +344,7 @@ impl Jbof {
             offer: 0,
             generation: 0,
             applied: false,
-            failed: false,
+            failure: None,
             // See `CommandSpec::stamp`.
             stamp: if operation == Operation::Remap { u64::from(source) } else { self.last_stamp },
             phase: Phase::Firmware,
@@ -375,7 +380,11 @@ impl Jbof {
             book.in_flight -= 1;
             book.asked[request.home as usize].fall(now);
             book.latency[request.home as usize].record(latency);
-            let answer = if request.failed { Answer::Failed } else { Answer::Done };
+            let answer = match request.failure {
+                None => Answer::Done,
+                Some(Failure::WornOut) => Answer::Failed,
+                Some(Failure::Unread { slot }) => Answer::Unread { slot },
+            };
             book.effects.push(LiveEffect::Answered { token, at: now, answer });
         }
     }

@@ -41,7 +41,7 @@ pub use aged::{AgedDrive, AgedDriveError};
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
 pub use control::{Control, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
-pub use gauges::{DriveGauges, Gauges, Health, Presence};
+pub use gauges::{Capacity, DriveGauges, Gauges, Health, Presence};
 pub use journal::{
     EffectDigest, Entry, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay,
 };

@@ -135,8 +135,17 @@ pub(super) struct Request {
     pub(super) stamp: u64,
     /// Its owner has carried out a change of data that it asks for, though perhaps nobody has heard of it.
     pub(super) applied: bool,
-    /// Its drive is worn out and has not written it.
-    pub(super) failed: bool,
+    /// Why its drive has not carried it out.
+    pub(super) failure: Option<Failure>,
+}
+
+/// Why a drive has not carried a request out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It is worn out and has not written it.
+    WornOut,
+    /// It could not correct what it read, from this slot on.
+    Unread { slot: u32 },
 }
 
 /// Where the time of a request went so far.
@@ -483,7 +492,10 @@ impl Jbof {
         while index < self.effects.len() {
             match self.effects[index] {
                 DriveEffect::FirmwareDone { tag } => self.firmware_done(now, tag),
-                DriveEffect::WriteFailed { tag } => self.requests[tag as usize].failed = true,
+                DriveEffect::WriteFailed { tag } => self.requests[tag as usize].failure = Some(Failure::WornOut),
+                DriveEffect::ReadFailed { tag, slot } => {
+                    self.requests[tag as usize].failure = Some(Failure::Unread { slot });
+                }
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
                 DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
             }

@@ -1,0 +1,117 @@
+//! A served box whose drives age and lose data: its journal repeats it exactly, in the life after as well.
+
+use flashyard_blk::Operation;
+use flashyard_kernel::{FreeRun, Rng};
+use flashyard_scenario::{Files, Scenario, resolve};
+use flashyard_systems::jbof::{
+    Answer, Ask, Control, JournalHeader, LiveEffect, LiveJbof, Refused, Session, read_journal, replay,
+};
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
+        Err(format!("{name}: there are no traces here"))
+    }
+}
+
+fn scenario() -> Scenario {
+    let text = include_str!("../../../../scenarios/faults/scenario.toml");
+    let settings = [
+        "drive.filled=0.9",
+        "drive.blocks_per_plane=64",
+        "drive.over_provisioning=0.3",
+        "drive.read_retries_max=5",
+        "drive.wear.endurance=300",
+    ];
+    resolve(text, "faults", &settings.map(str::to_owned), &NoFiles).expect("the scenario is whole").scenario
+}
+
+/// A few thousand requests on drive 0 as it is aged and made to err; its journal, and reads that were given up.
+fn live(world: LiveJbof, header: &JournalHeader, seed: u64) -> (Session, u32) {
+    let mut session = Session::new(world, Some(header));
+    let mut rng = Rng::named(seed, "lost");
+    let slots = session.world().slots(0);
+    let mut unread = 0;
+    for number in 0..3000_u32 {
+        let now = session.world().now();
+        let control = match number {
+            500 => Some(Control::Wear { drive: 0, level: 0.27 }),
+            600 => Some(Control::Retire { drive: 0, rate: Some(0.05), retries: Some(2) }),
+            700 => Some(Control::Degrade { drive: 0, on: true }),
+            800 => Some(Control::Age { drive: 0, raw_bit_error_rate: 0.3 }),
+            1400 => Some(Control::Age { drive: 0, raw_bit_error_rate: 0.0 }),
+            _ => None,
+        };
+        if let Some(control) = control {
+            session.control(now, control).expect("it is possible");
+        }
+        let operation = if rng.below(3) == 0 { Operation::Read } else { Operation::Write };
+        let count = 1 + rng.below(8) as u32;
+        let first = rng.below(u64::from(slots / 2 - count)) as u32;
+        session.ask(now, Ask { token: number, drive: 0, operation, first, count, source: 0 }).expect("it is possible");
+        let mut answered = false;
+        while !answered {
+            assert!(session.run(&mut FreeRun, 1) == 1, "request {number} is never answered");
+            let mut effects = Vec::new();
+            session.take_effects(&mut effects);
+            for effect in effects {
+                if let LiveEffect::Answered { answer, .. } = effect {
+                    answered = true;
+                    unread += u32::from(matches!(answer, Answer::Unread { .. }));
+                }
+            }
+        }
+    }
+    session.end();
+    (session, unread)
+}
+
+fn repeats(session: &mut Session, mut world: LiveJbof) {
+    let bytes = session.take_journal();
+    let (_, records) = read_journal(&bytes).expect("it was just written");
+    let replayed = replay(&mut world, records, |_| {}).expect("the journal is whole");
+    assert_eq!((replayed.digest, replayed.differs_at), (session.digest(), None));
+    assert!(replayed.complete);
+}
+
+#[test]
+fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life_and_the_next() {
+    let mut header = JournalHeader { seed: 1, scenario: "a box that loses data".to_owned(), contents: None };
+    let world = || scenario().live(None).expect("its box can serve");
+    let (mut session, unread) = live(world(), &header, 1);
+    let health = session.world().health(0, session.world().now());
+    println!("{unread} reads were given up, {} media errors", health.media_errors);
+    assert!(unread > 0 && health.media_errors > u64::from(unread), "reclaim meets some too");
+    repeats(&mut session, world());
+    let contents: Vec<_> = (0..session.world().drives()).map(|drive| session.world().contents(drive)).collect();
+    assert!(contents[0].iter().any(|superblock| superblock.used.as_ref().is_some_and(|used| !used.lost.is_empty())));
+    header.contents = Some(contents);
+    // What was lost is written in the journal too.
+    let text = Session::new(world(), Some(&header)).take_journal();
+    let found = read_journal(&text).expect("it was just written").0;
+    assert_eq!(found.contents, header.contents);
+    let next = || scenario().live(found.contents.as_deref()).expect("its box can serve");
+    let (mut session, _) = live(next(), &header, 2);
+    repeats(&mut session, next());
+}
+
+#[test]
+fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
+    let mut session = Session::new(scenario().live(None).expect("its box can serve"), None);
+    let now = session.world().now();
+    let retire = Control::Retire { drive: 0, rate: None, retries: Some(2) };
+    session.control(now, Control::Wear { drive: 0, level: 0.5 }).expect("it can be so old");
+    let refused = session.control(now, retire).expect_err("all of it is too old");
+    assert!(matches!(refused, Refused::Retirement { left: 0, .. }), "{refused}");
+    assert!(refused.to_string().starts_with("drive 0 would keep 0 superblocks, and needs "), "{refused}");
+    session.control(now, Control::Wear { drive: 0, level: 0.1 }).expect("it can be so young");
+    session.control(now, retire).expect("there is enough");
+    assert_eq!(session.world().capacity(0).expect("it wears").retires_at, Some(85));
+    let rate = session.control(now, Control::Retire { drive: 0, rate: Some(0.7), retries: None });
+    assert!(matches!(rate, Err(Refused::Rate(_))));
+}

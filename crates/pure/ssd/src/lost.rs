@@ -1,0 +1,147 @@
+//! Data that flash has not given back: reads that were given up, and what reclaim met of them.
+//!
+//! A read of the host that is given up fails and changes nothing. Reclaim must empty its victim, so it moves what it
+//! could not read as what it is: a slot whose reads fail until it is written, deallocated or remapped over. Translation
+//! pages are always read: where they lie is not modelled.
+
+use crate::command::{Active, CommandSpec, Tag};
+use crate::data::DataEnd;
+use crate::movement::Movement;
+use flashyard_flash::Slot;
+use flashyard_ftl::SuperblockContents;
+use std::collections::BTreeSet;
+
+/// What was lost. Empty on a drive that has never given a read up.
+#[derive(Default)]
+pub(crate) struct LostData {
+    /// Logical slots whose data reclaim could not read.
+    slots: BTreeSet<u32>,
+    /// Die rows that reclaim has read in vain, and whose slots it has yet to move.
+    rows: Vec<u32>,
+}
+
+impl LostData {
+    /// The logical slot has other data, or none.
+    #[inline]
+    pub(crate) fn replace(&mut self, logical: u32) {
+        if !self.slots.is_empty() {
+            self.slots.remove(&logical);
+        }
+    }
+
+    /// `destination` takes over what `source` holds.
+    #[inline]
+    pub(crate) fn remap(&mut self, destination: u32, source: u32) {
+        if !self.slots.is_empty() {
+            self.slots.remove(&destination);
+            if self.slots.remove(&source) {
+                self.slots.insert(destination);
+            }
+        }
+    }
+
+    /// Whether the row was read in vain; asked once, when its slots are moved.
+    #[inline]
+    pub(crate) fn take_row(&mut self, row: u32) -> bool {
+        if self.rows.is_empty() {
+            return false;
+        }
+        let place = self.rows.iter().position(|&other| other == row);
+        place.is_some_and(|place| {
+            self.rows.swap_remove(place);
+            true
+        })
+    }
+}
+
+impl DataEnd {
+    /// Logical slots whose data is lost, in order.
+    pub fn lost_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lost.slots.iter().copied()
+    }
+
+    /// What is in the superblocks, and which of it is lost.
+    pub fn contents(&self) -> Vec<SuperblockContents> {
+        let mut contents = self.ftl.contents();
+        for logical in self.lost_slots() {
+            let (superblock, _) = self.ftl.layout().split(self.ftl.lookup(logical));
+            if let Some(used) = &mut contents[superblock as usize].used {
+                used.lost.push(logical);
+            }
+        }
+        contents
+    }
+
+    /// Begins with what an earlier life has lost.
+    pub(crate) fn adopt_lost(&mut self, contents: &[SuperblockContents]) {
+        let used = contents.iter().filter_map(|contents| contents.used.as_ref());
+        self.lost.slots.extend(used.flat_map(|used| &used.lost));
+    }
+
+    /// A flash read was given up.
+    #[cold]
+    pub(crate) fn given_up(&mut self, tag: Tag) {
+        match tag {
+            Tag::Read(index, _) => {
+                self.counters.media_errors += 1;
+                let spec = self.active[index as usize].spec;
+                let first = self.first_beyond(&spec);
+                self.note_unread(index, first);
+            }
+            Tag::Reclaim(row) => {
+                self.counters.media_errors += 1;
+                self.lost.rows.push(row);
+            }
+            _ => {}
+        }
+    }
+
+    /// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not
+    /// tell.
+    fn first_beyond(&self, spec: &CommandSpec) -> u32 {
+        let (Some(wear), Some(most)) = (self.config.nand.wear, self.config.nand.read_retries_max) else {
+            return spec.first;
+        };
+        let erases: Vec<u32> = self.ftl.erase_counts().collect();
+        let blocks = self.config.nand.geometry.blocks_per_superblock();
+        let is_beyond = |slot: Slot| {
+            let (superblock, _) = self.ftl.layout().split(slot);
+            wear.retries(erases[superblock as usize], self.ftl.reads_of(superblock) / blocks) > most
+        };
+        let mut slots = spec.first..spec.first + spec.count;
+        let found = slots.find(|&logical| {
+            let slot = self.ftl.lookup(logical);
+            slot.is_some() && self.ftl.is_programmed(slot) && is_beyond(slot)
+        });
+        found.unwrap_or(spec.first)
+    }
+
+    fn note_unread(&mut self, index: u32, slot: u32) {
+        let active: &mut Active = &mut self.active[index as usize];
+        active.unread = Some(active.unread.map_or(slot, |other| other.min(slot)));
+    }
+
+    /// A read begins: notes the first slot of it that is lost.
+    #[inline]
+    pub(crate) fn meet_lost(&mut self, index: u32) {
+        if !self.lost.slots.is_empty() {
+            self.meet_lost_slow(index);
+        }
+    }
+
+    #[cold]
+    fn meet_lost_slow(&mut self, index: u32) {
+        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
+        if let Some(&slot) = self.lost.slots.range(first..first + count).next() {
+            self.counters.media_errors += 1;
+            self.note_unread(index, slot);
+        }
+    }
+
+    /// Reclaim has moved a logical slot to `slot` without its data.
+    #[cold]
+    pub(crate) fn moved_in_vain(&mut self, logical: u32, slot: Slot) {
+        self.lost.slots.insert(logical);
+        self.movements.push(Movement::Lost { logical, slot });
+    }
+}
