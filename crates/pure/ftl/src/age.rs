@@ -3,15 +3,15 @@
 use crate::config::Frontiers;
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
-use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority, Slot};
 
 /// The drive can take no write: no superblock can be opened, and reclaim would free nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the drive is worn out: no superblock can be opened and none pays to reclaim")]
 pub struct WornOut;
 
-/// Superblocks beyond this many slots would push their own map entries out of the cache again.
-const TOUCHED_SLOTS_MAX: u32 = 4096;
+/// Slots whose map entries are loaded ahead: many misses at once, few enough not to push each other out of the cache.
+pub(crate) const PIECE: usize = 512;
 
 impl Ftl {
     /// Writes one logical slot, reclaiming as needed, on a medium that completes every command at once.
@@ -51,38 +51,32 @@ impl Ftl {
 
     /// Writes several logical slots, one after the other, with stamp zero.
     ///
-    /// What [`Ftl::age_write`] does for each, but the map entries of all are loaded first: on a drive whose map
-    /// exceeds the caches their misses then overlap instead of following each other.
+    /// What [`Ftl::age_write`] does for each, and faster after [`Ftl::touch`].
     ///
     /// Errors: when no superblock can be opened any more; the slots before are written.
     pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) -> Result<(), WornOut> {
-        let touched = logicals.iter().fold(0, |sum: u32, &logical| sum.wrapping_add(self.map.get(logical).get()));
-        std::hint::black_box(touched);
-        for &logical in logicals {
-            self.age_write(logical, 0, medium)?;
+        let mut left = logicals;
+        while let Some((&next, after)) = left.split_first() {
+            let room = self.run_room(Stream::Host) as usize;
+            if room == 0 {
+                self.age_write(next, 0, medium)?;
+                left = after;
+                continue;
+            }
+            let (run, after) = left.split_at(room.min(left.len()));
+            let first = self.place_run(Stream::Host, run, medium);
+            self.repoint_run(first, run);
+            left = after;
         }
         Ok(())
     }
 
-    /// Loads the map entries of all valid slots of the victim, for the same reason.
-    fn touch_victim(&self, victim: u32) {
-        let first = victim * self.layout.slots_per_superblock;
-        let mut touched = 0_u32;
-        for base in (first..first + self.written_slots(victim)).step_by(64) {
-            let mut mask = self.blocks.valid_mask(base, 64.min(first + self.written_slots(victim) - base));
-            while mask != 0 {
-                let logical = self.blocks.reverse.get(base + mask.trailing_zeros()).get();
-                touched = touched.wrapping_add(self.map.get(logical).get());
-                mask &= mask - 1;
-            }
-        }
-        std::hint::black_box(touched);
-    }
-
     /// Empties and erases one victim; returns whether there was one.
     fn reclaim_one(&mut self, medium: &mut impl Medium) -> bool {
-        if let Some(victim) = self.peek_victim().filter(|_| self.layout.slots_per_superblock <= TOUCHED_SLOTS_MAX) {
-            self.touch_victim(victim);
+        if let Some(victim) = self.reclaim_victim(Want::Space)
+            && self.fits_at_once(victim)
+        {
+            self.move_at_once(victim, medium);
         }
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
@@ -102,6 +96,83 @@ impl Ftl {
         }
         self.reclaim_erased(emptied.superblock);
         true
+    }
+
+    /// Whether reclaim would not stop for room while it empties the victim.
+    fn fits_at_once(&self, victim: u32) -> bool {
+        let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
+        self.reclaim.leveled || u64::from(needed) <= self.moved_room()
+    }
+
+    /// Moves all that is still valid of the victim.
+    fn move_at_once(&mut self, victim: u32, medium: &mut impl Medium) {
+        self.touch_reverse(victim);
+        self.read_rows(victim, medium);
+        let first = victim * self.layout.slots_per_superblock;
+        let end = first + self.reclaim.rows * self.layout.slots_per_die_row;
+        let mut piece = [0; PIECE];
+        let mut base = first + self.reclaim.next_row * self.layout.slots_per_die_row;
+        while base < end {
+            let mut count = 0;
+            while base < end && count + 64 <= PIECE {
+                let mut mask = self.blocks.valid_mask(base, 64.min(end - base));
+                while mask != 0 {
+                    let slot = base + mask.trailing_zeros();
+                    piece[count] = self.blocks.reverse.get(slot).get();
+                    count += 1;
+                    mask &= mask - 1;
+                }
+                base += 64;
+            }
+            self.move_piece(&piece[..count], medium);
+        }
+        self.blocks.invalidate_all(victim, end - first);
+        self.reclaim.next_row = self.reclaim.rows;
+    }
+
+    /// Reads the die rows in which the victim has something valid.
+    fn read_rows(&self, victim: u32, medium: &mut impl Medium) {
+        let per_row = self.layout.slots_per_die_row;
+        let row = |index: u32| victim * self.layout.slots_per_superblock + index * per_row;
+        if per_row == 1 {
+            // Rows of one slot are all alike.
+            let command = self.read_command(Slot::new(row(0)), 1, Priority::Background, 0);
+            return medium.accept_alike(command, u64::from(self.blocks.all[victim as usize].valid));
+        }
+        for base in (self.reclaim.next_row..self.reclaim.rows).map(row) {
+            let mask = self.blocks.valid_mask(base, per_row);
+            if mask != 0 {
+                let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
+                medium.accept(self.read_command(Slot::new(base + low), high - low + 1, Priority::Background, 0));
+            }
+        }
+    }
+
+    /// Moves slots that are valid in the victim, all of which is invalidated afterwards.
+    fn move_piece(&mut self, logicals: &[u32], medium: &mut impl Medium) {
+        let stream = self.reclaim_stream();
+        let mut left = logicals;
+        while let Some((&next, after)) = left.split_first() {
+            let room = self.run_room(stream) as usize;
+            if room == 0 {
+                let stamp = self.stamp(self.map.get(next));
+                if let Some(row) = self.append(stream, next, stamp).row {
+                    self.program_at_once(row, medium);
+                }
+                left = after;
+                continue;
+            }
+            let (run, after) = left.split_at(room.min(left.len()));
+            let first = self.place_run(stream, run, medium).get();
+            if let Some(stamps) = &mut self.stamps {
+                let before = |logical: u32| self.map.get(logical).get() as usize;
+                (first as usize..).zip(run).for_each(|(slot, &logical)| stamps[slot] = stamps[before(logical)]);
+            }
+            for (slot, &logical) in (first..).zip(run) {
+                self.map.set(logical, Slot::new(slot));
+            }
+            left = after;
+        }
     }
 
     /// The erase of one die's share of a superblock; `tag` is the caller's.
