@@ -78,6 +78,11 @@ impl Ftl {
         {
             self.move_at_once(victim, medium);
         }
+        self.reclaim_rows(medium)
+    }
+
+    /// Empties what is left of the victim row by row, as a drive in time does, and erases it; returns whether there was one.
+    fn reclaim_rows(&mut self, medium: &mut impl Medium) -> bool {
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
             medium.accept(command);
@@ -200,7 +205,7 @@ impl Ftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FtlConfig, VictimPolicy};
+    use crate::{FtlConfig, VictimPolicy, VictimTies, WearLeveling};
     use flashyard_flash::{Geometry, MediumCounters};
     use flashyard_kernel::Rng;
     use proptest::prelude::*;
@@ -268,6 +273,68 @@ mod tests {
             let counters = ftl.counters();
             let rows = (counters.host_slots + counters.moved_slots) / 4;
             prop_assert!(medium.counters().page_programs.abs_diff(2 * rows) <= 4);
+        }
+    }
+
+    /// Writes as [`Ftl::age_write`] does, but empties victims row by row.
+    fn write_by_rows(ftl: &mut Ftl, logical: u32, medium: &mut Counting) {
+        let shared = ftl.config.frontiers == Frontiers::Shared;
+        let scarce = |ftl: &Ftl| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
+        let kept = |ftl: &Ftl| ftl.blocks.erased.len() >= ftl.config.reclaim_below;
+        let open = |ftl: &Ftl| shared && !ftl.needs_superblock(Stream::Host) && kept(ftl);
+        if ftl.needs_superblock(Stream::Host) {
+            while scarce(ftl) && !open(ftl) && ftl.reclaim_rows(medium) {
+                while ftl.reclaiming() && ftl.reclaim_rows(medium) {}
+            }
+        }
+        if let Some(row) = ftl.append(Stream::Host, logical, 0).row {
+            ftl.program_at_once(row, medium);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn runs_and_victims_at_once_leave_what_single_slots_and_rows_leave(
+            seed: u64, shared: bool, oldest_first: bool, slc in 0_u32..3, planes in 1_u32..3, pages in 1_u32..3,
+            dies in 1_u32..4, leveled: bool,
+        ) {
+            let geometry = Geometry {
+                channels: 1,
+                dies_per_channel: dies,
+                planes_per_die: planes,
+                blocks_per_plane: 30,
+                pages_per_block: 70,
+                page_bytes: 4096 * pages,
+            };
+            let superblock = dies * planes * 70 * pages;
+            let config = FtlConfig {
+                logical_slots: superblock * 18 - 5,
+                filled_slots: superblock * 9 + 7,
+                reclaim_below: 3,
+                slc_superblocks: if shared { 0 } else { slc },
+                frontiers: if shared { Frontiers::Shared } else { Frontiers::Separate },
+                ties: if oldest_first { VictimTies::OldestFirst } else { VictimTies::NewestFirst },
+                wear_leveling: if leveled { WearLeveling::HotColdSwap { threshold: 2 } } else { WearLeveling::None },
+                ..FtlConfig::default()
+            };
+            let new = || Ftl::new(&geometry, config).expect("the drive fits");
+            let (mut one, mut many) = (new(), new());
+            let (mut counted_one, mut counted_many) = (Counting::default(), Counting::default());
+            let mut rng = Rng::named(seed, "test");
+            for _ in 0..250 {
+                // Pieces of the first fifth, mostly, so that there is something cold.
+                let span = if rng.below(8) > 0 { config.logical_slots / 5 } else { config.logical_slots };
+                let (first, count) = (rng.below(u64::from(span)) as u32, 1 + rng.below(300) as u32);
+                let piece: Vec<u32> = (first..config.logical_slots.min(first + count)).collect();
+                piece.iter().for_each(|&logical| write_by_rows(&mut one, logical, &mut counted_one));
+                many.touch(&piece);
+                many.age_writes(&piece, &mut counted_many).expect("nothing wears out");
+            }
+            many.check();
+            prop_assert_eq!(one.counters(), many.counters());
+            prop_assert_eq!(one.aged_state(), many.aged_state());
+            prop_assert_eq!(counted_one.0, counted_many.0);
         }
     }
 
