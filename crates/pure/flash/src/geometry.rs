@@ -192,6 +192,12 @@ impl Layout {
         self.row_shift.quotient(slot.get())
     }
 
+    /// The die rows that the first `slots` slots of a superblock fill.
+    #[inline]
+    pub fn full_die_rows(&self, slots: u32) -> u32 {
+        self.row_shift.quotient(slots)
+    }
+
     /// The flash page, counted over the whole drive, that holds `slot`.
     #[inline]
     pub fn page(&self, slot: Slot) -> u32 {

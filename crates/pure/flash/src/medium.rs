@@ -8,6 +8,13 @@ pub trait Medium {
     /// Carries out a command.
     fn accept(&mut self, command: FlashCommand);
 
+    /// Carries out `count` commands that differ in die and page only, of which `command` is one.
+    ///
+    /// Without time neither matters: what they do to the counters is the same.
+    fn accept_alike(&mut self, command: FlashCommand, count: u64) {
+        (0..count).for_each(|_| self.accept(command));
+    }
+
     /// What was done so far.
     fn counters(&self) -> &MediumCounters;
 }
@@ -37,12 +44,18 @@ impl MediumCounters {
     /// Adds one command.
     #[inline]
     pub fn count(&mut self, command: &FlashCommand) {
-        let planes = u64::from(command.planes);
+        self.count_alike(command, 1);
+    }
+
+    /// Adds `count` commands that differ in die and page only.
+    #[inline]
+    pub fn count_alike(&mut self, command: &FlashCommand, count: u64) {
+        let planes = u64::from(command.planes) * count;
         match command.kind {
             CommandKind::Read => self.page_reads += planes,
             CommandKind::Program => self.page_programs += planes,
             CommandKind::Erase => self.block_erases += planes,
         }
-        self.bus_bytes += u64::from(command.bus_bytes);
+        self.bus_bytes += u64::from(command.bus_bytes) * count;
     }
 }

@@ -3,15 +3,15 @@
 use crate::config::Frontiers;
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
-use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority, Slot};
 
 /// The drive can take no write: no superblock can be opened, and reclaim would free nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the drive is worn out: no superblock can be opened and none pays to reclaim")]
 pub struct WornOut;
 
-/// Superblocks beyond this many slots would push their own map entries out of the cache again.
-const TOUCHED_SLOTS_MAX: u32 = 4096;
+/// Slots whose map entries are loaded ahead: many misses at once, few enough not to push each other out of the cache.
+pub(crate) const PIECE: usize = 512;
 
 impl Ftl {
     /// Writes one logical slot, reclaiming as needed, on a medium that completes every command at once.
@@ -51,39 +51,38 @@ impl Ftl {
 
     /// Writes several logical slots, one after the other, with stamp zero.
     ///
-    /// What [`Ftl::age_write`] does for each, but the map entries of all are loaded first: on a drive whose map
-    /// exceeds the caches their misses then overlap instead of following each other.
+    /// What [`Ftl::age_write`] does for each, and faster after [`Ftl::touch`].
     ///
     /// Errors: when no superblock can be opened any more; the slots before are written.
     pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) -> Result<(), WornOut> {
-        let touched = logicals.iter().fold(0, |sum: u32, &logical| sum.wrapping_add(self.map.get(logical).get()));
-        std::hint::black_box(touched);
-        for &logical in logicals {
-            self.age_write(logical, 0, medium)?;
+        let mut left = logicals;
+        while let Some((&next, after)) = left.split_first() {
+            let room = self.run_room(Stream::Host) as usize;
+            if room == 0 {
+                self.age_write(next, 0, medium)?;
+                left = after;
+                continue;
+            }
+            let (run, after) = left.split_at(room.min(left.len()));
+            let first = self.place_run(Stream::Host, run, medium);
+            self.repoint_run(first, run);
+            left = after;
         }
         Ok(())
     }
 
-    /// Loads the map entries of all valid slots of the victim, for the same reason.
-    fn touch_victim(&self, victim: u32) {
-        let first = victim * self.layout.slots_per_superblock;
-        let mut touched = 0_u32;
-        for base in (first..first + self.written_slots(victim)).step_by(64) {
-            let mut mask = self.blocks.valid_mask(base, 64.min(first + self.written_slots(victim) - base));
-            while mask != 0 {
-                let logical = self.blocks.reverse.get(base + mask.trailing_zeros()).get();
-                touched = touched.wrapping_add(self.map.get(logical).get());
-                mask &= mask - 1;
-            }
-        }
-        std::hint::black_box(touched);
-    }
-
     /// Empties and erases one victim; returns whether there was one.
     fn reclaim_one(&mut self, medium: &mut impl Medium) -> bool {
-        if let Some(victim) = self.peek_victim().filter(|_| self.layout.slots_per_superblock <= TOUCHED_SLOTS_MAX) {
-            self.touch_victim(victim);
+        if let Some(victim) = self.reclaim_victim(Want::Space)
+            && self.fits_at_once(victim)
+        {
+            self.move_at_once(victim, medium);
         }
+        self.reclaim_rows(medium)
+    }
+
+    /// Empties what is left of the victim row by row, as a drive in time does, and erases it; returns whether there was one.
+    fn reclaim_rows(&mut self, medium: &mut impl Medium) -> bool {
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
             medium.accept(command);
@@ -102,6 +101,83 @@ impl Ftl {
         }
         self.reclaim_erased(emptied.superblock);
         true
+    }
+
+    /// Whether reclaim would not stop for room while it empties the victim.
+    fn fits_at_once(&self, victim: u32) -> bool {
+        let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
+        self.reclaim.leveled || u64::from(needed) <= self.moved_room()
+    }
+
+    /// Moves all that is still valid of the victim.
+    fn move_at_once(&mut self, victim: u32, medium: &mut impl Medium) {
+        self.touch_reverse(victim);
+        self.read_rows(victim, medium);
+        let first = victim * self.layout.slots_per_superblock;
+        let end = first + self.reclaim.rows * self.layout.slots_per_die_row;
+        let mut piece = [0; PIECE];
+        let mut base = first + self.reclaim.next_row * self.layout.slots_per_die_row;
+        while base < end {
+            let mut count = 0;
+            while base < end && count + 64 <= PIECE {
+                let mut mask = self.blocks.valid_mask(base, 64.min(end - base));
+                while mask != 0 {
+                    let slot = base + mask.trailing_zeros();
+                    piece[count] = self.blocks.reverse.get(slot).get();
+                    count += 1;
+                    mask &= mask - 1;
+                }
+                base += 64;
+            }
+            self.move_piece(&piece[..count], medium);
+        }
+        self.blocks.invalidate_all(victim, end - first);
+        self.reclaim.next_row = self.reclaim.rows;
+    }
+
+    /// Reads the die rows in which the victim has something valid.
+    fn read_rows(&self, victim: u32, medium: &mut impl Medium) {
+        let per_row = self.layout.slots_per_die_row;
+        let row = |index: u32| victim * self.layout.slots_per_superblock + index * per_row;
+        if per_row == 1 {
+            // Rows of one slot are all alike.
+            let command = self.read_command(Slot::new(row(0)), 1, Priority::Background, 0);
+            return medium.accept_alike(command, u64::from(self.blocks.all[victim as usize].valid));
+        }
+        for base in (self.reclaim.next_row..self.reclaim.rows).map(row) {
+            let mask = self.blocks.valid_mask(base, per_row);
+            if mask != 0 {
+                let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
+                medium.accept(self.read_command(Slot::new(base + low), high - low + 1, Priority::Background, 0));
+            }
+        }
+    }
+
+    /// Moves slots that are valid in the victim, all of which is invalidated afterwards.
+    fn move_piece(&mut self, logicals: &[u32], medium: &mut impl Medium) {
+        let stream = self.reclaim_stream();
+        let mut left = logicals;
+        while let Some((&next, after)) = left.split_first() {
+            let room = self.run_room(stream) as usize;
+            if room == 0 {
+                let stamp = self.stamp(self.map.get(next));
+                if let Some(row) = self.append(stream, next, stamp).row {
+                    self.program_at_once(row, medium);
+                }
+                left = after;
+                continue;
+            }
+            let (run, after) = left.split_at(room.min(left.len()));
+            let first = self.place_run(stream, run, medium).get();
+            if let Some(stamps) = &mut self.stamps {
+                let before = |logical: u32| self.map.get(logical).get() as usize;
+                (first as usize..).zip(run).for_each(|(slot, &logical)| stamps[slot] = stamps[before(logical)]);
+            }
+            for (slot, &logical) in (first..).zip(run) {
+                self.map.set(logical, Slot::new(slot));
+            }
+            left = after;
+        }
     }
 
     /// The erase of one die's share of a superblock; `tag` is the caller's.
@@ -129,7 +205,7 @@ impl Ftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FtlConfig, VictimPolicy};
+    use crate::{FtlConfig, VictimPolicy, VictimTies, WearLeveling};
     use flashyard_flash::{Geometry, MediumCounters};
     use flashyard_kernel::Rng;
     use proptest::prelude::*;
@@ -197,6 +273,68 @@ mod tests {
             let counters = ftl.counters();
             let rows = (counters.host_slots + counters.moved_slots) / 4;
             prop_assert!(medium.counters().page_programs.abs_diff(2 * rows) <= 4);
+        }
+    }
+
+    /// Writes as [`Ftl::age_write`] does, but empties victims row by row.
+    fn write_by_rows(ftl: &mut Ftl, logical: u32, medium: &mut Counting) {
+        let shared = ftl.config.frontiers == Frontiers::Shared;
+        let scarce = |ftl: &Ftl| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
+        let kept = |ftl: &Ftl| ftl.blocks.erased.len() >= ftl.config.reclaim_below;
+        let open = |ftl: &Ftl| shared && !ftl.needs_superblock(Stream::Host) && kept(ftl);
+        if ftl.needs_superblock(Stream::Host) {
+            while scarce(ftl) && !open(ftl) && ftl.reclaim_rows(medium) {
+                while ftl.reclaiming() && ftl.reclaim_rows(medium) {}
+            }
+        }
+        if let Some(row) = ftl.append(Stream::Host, logical, 0).row {
+            ftl.program_at_once(row, medium);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn runs_and_victims_at_once_leave_what_single_slots_and_rows_leave(
+            seed: u64, shared: bool, oldest_first: bool, slc in 0_u32..3, planes in 1_u32..3, pages in 1_u32..3,
+            dies in 1_u32..4, leveled: bool,
+        ) {
+            let geometry = Geometry {
+                channels: 1,
+                dies_per_channel: dies,
+                planes_per_die: planes,
+                blocks_per_plane: 30,
+                pages_per_block: 70,
+                page_bytes: 4096 * pages,
+            };
+            let superblock = dies * planes * 70 * pages;
+            let config = FtlConfig {
+                logical_slots: superblock * 18 - 5,
+                filled_slots: superblock * 9 + 7,
+                reclaim_below: 3,
+                slc_superblocks: if shared { 0 } else { slc },
+                frontiers: if shared { Frontiers::Shared } else { Frontiers::Separate },
+                ties: if oldest_first { VictimTies::OldestFirst } else { VictimTies::NewestFirst },
+                wear_leveling: if leveled { WearLeveling::HotColdSwap { threshold: 2 } } else { WearLeveling::None },
+                ..FtlConfig::default()
+            };
+            let new = || Ftl::new(&geometry, config).expect("the drive fits");
+            let (mut one, mut many) = (new(), new());
+            let (mut counted_one, mut counted_many) = (Counting::default(), Counting::default());
+            let mut rng = Rng::named(seed, "test");
+            for _ in 0..250 {
+                // Pieces of the first fifth, mostly, so that there is something cold.
+                let span = if rng.below(8) > 0 { config.logical_slots / 5 } else { config.logical_slots };
+                let (first, count) = (rng.below(u64::from(span)) as u32, 1 + rng.below(300) as u32);
+                let piece: Vec<u32> = (first..config.logical_slots.min(first + count)).collect();
+                piece.iter().for_each(|&logical| write_by_rows(&mut one, logical, &mut counted_one));
+                many.touch(&piece);
+                many.age_writes(&piece, &mut counted_many).expect("nothing wears out");
+            }
+            many.check();
+            prop_assert_eq!(one.counters(), many.counters());
+            prop_assert_eq!(one.aged_state(), many.aged_state());
+            prop_assert_eq!(counted_one.0, counted_many.0);
         }
     }
 

@@ -26,6 +26,23 @@ impl SparseBits {
         }
     }
 
+    /// Sets `count` bits from `first`.
+    pub(crate) fn set_run(&mut self, first: u32, count: u32) {
+        for_words(first, count, |index, mask| {
+            let chunk = self.chunks[(index >> BITS_SHIFT) as usize].get_or_insert_with(|| Box::new([0; WORDS]));
+            chunk[(index as usize >> 6) % WORDS] |= mask;
+        });
+    }
+
+    /// Clears `count` bits from `first`.
+    pub(crate) fn clear_run(&mut self, first: u32, count: u32) {
+        for_words(first, count, |index, mask| {
+            if let Some(chunk) = &mut self.chunks[(index >> BITS_SHIFT) as usize] {
+                chunk[(index as usize >> 6) % WORDS] &= !mask;
+            }
+        });
+    }
+
     /// The word of 64 bits that holds `index`.
     #[inline]
     pub(crate) fn word(&self, index: u32) -> u64 {
@@ -43,5 +60,39 @@ impl SparseBits {
     pub(crate) fn resident_bytes(&self) -> u64 {
         let chunks = self.chunks.iter().filter(|chunk| chunk.is_some()).count();
         (chunks * WORDS * 8 + self.chunks.len() * 8) as u64
+    }
+}
+
+/// Calls `each` for every word that has some of `count` bits from `first`: with one of their indices, and their mask.
+#[inline]
+pub(crate) fn for_words(first: u32, count: u32, mut each: impl FnMut(u32, u64)) {
+    let (mut index, end) = (first, first + count);
+    while index < end {
+        let in_word = (64 - (index & 63)).min(end - index);
+        each(index, (u64::MAX >> (64 - in_word)) << (index & 63));
+        index += in_word;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_of_bits_are_what_single_bits_are(
+            runs in prop::collection::vec((0_u32..70_000, 0_u32..700, any::<bool>()), 1..20),
+        ) {
+            let (mut runwise, mut single) = (SparseBits::new(1 << 17), SparseBits::new(1 << 17));
+            for &(first, count, set) in &runs {
+                if set { runwise.set_run(first, count) } else { runwise.clear_run(first, count) }
+                (first..first + count).for_each(|index| if set { single.set(index) } else { single.clear(index) });
+            }
+            for (first, count, _) in runs {
+                let around = first.saturating_sub(70)..first + count + 70;
+                prop_assert!(around.into_iter().all(|index| runwise.get(index) == single.get(index)));
+            }
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! Superblocks: their state, what in them is current, and the reverse map.
 
 use crate::allocation::Erased;
-use crate::bits::SparseBits;
+use crate::bits::{SparseBits, for_words};
 use crate::config::FtlConfig;
 use crate::map::SparseTable;
 use crate::victim::VictimIndex;
 use flashyard_flash::{Layout, Slot};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Where a superblock is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,12 @@ pub(crate) struct RowSet {
 }
 
 impl RowSet {
+    /// Takes out rows that are all in the set.
+    fn remove(&mut self, rows: Range<u32>) {
+        self.missing -= rows.len() as u32;
+        for_words(rows.start, rows.len() as u32, |row, mask| self.words[row as usize / 64] &= !mask);
+    }
+
     /// The set without the rows from `first` up; `None` when it is empty then.
     pub(crate) fn cut(mut self: Box<Self>, first: u32) -> Option<Box<Self>> {
         for (row, word) in (0..).step_by(64).zip(&mut self.words) {
@@ -126,6 +133,12 @@ impl Blocks {
         !self.invalid.get(slot.get())
     }
 
+    /// The validity of `slot` and of its neighbours.
+    #[inline]
+    pub(crate) fn validity(&self, slot: Slot) -> u64 {
+        self.invalid.word(slot.get())
+    }
+
     /// The valid slots among `count` (at most 64) from `first`, as a mask; bit 0 is `first`.
     #[inline]
     pub(crate) fn valid_mask(&self, first: u32, count: u32) -> u64 {
@@ -145,6 +158,30 @@ impl Blocks {
         self.all[superblock as usize].valid += 1;
     }
 
+    /// Records that the slots of a superblock from `first` now hold `logicals`.
+    pub(crate) fn fill_run(&mut self, superblock: u32, first: Slot, logicals: &[u32]) {
+        let count = logicals.len() as u32;
+        self.reverse.replace_run(first.get(), logicals);
+        self.invalid.clear_run(first.get(), count);
+        self.all[superblock as usize].valid += count;
+    }
+
+    /// Records that nothing in the first `slots` slots of a victim is current any more.
+    pub(crate) fn invalidate_all(&mut self, victim: u32, slots: u32) {
+        self.invalid.set_run(victim * self.layout.slots_per_superblock, slots);
+        self.all[victim as usize].valid = 0;
+    }
+
+    /// Records that the programs of die rows of an open superblock have completed.
+    pub(crate) fn program_rows(&mut self, superblock: u32, rows: Range<u32>) {
+        let state = &mut self.all[superblock as usize];
+        let unprogrammed = state.unprogrammed.as_mut().expect("a row is programmed once");
+        unprogrammed.remove(rows);
+        if unprogrammed.missing == 0 {
+            state.unprogrammed = None;
+        }
+    }
+
     /// Records that `slot` is padding.
     #[inline]
     pub(crate) fn pad(&mut self, slot: Slot) {
@@ -154,13 +191,26 @@ impl Blocks {
     /// Records that the data in `slot` is no longer current.
     #[inline]
     pub(crate) fn invalidate(&mut self, slot: Slot) {
+        let number = self.invalidate_uncounted(slot);
+        self.lose(number, 1);
+    }
+
+    /// The same without the count of its superblock, which is returned: for slots in a row.
+    #[inline]
+    pub(crate) fn invalidate_uncounted(&mut self, slot: Slot) -> u32 {
         debug_assert!(self.is_valid(slot), "{slot:?} was invalid already");
         self.invalid.set(slot.get());
-        let (number, _) = self.layout.split(slot);
+        self.layout.split(slot).0
+    }
+
+    /// Counts `slots` slots of a superblock that are no longer current.
+    #[inline]
+    pub(crate) fn lose(&mut self, number: u32, slots: u32) {
         let superblock = &mut self.all[number as usize];
-        superblock.valid -= 1;
+        let before = superblock.valid;
+        superblock.valid = before - slots;
         if superblock.state == State::Closed {
-            self.victims.decrease(number, superblock.valid);
+            self.victims.decrease(number, before, superblock.valid);
         }
     }
 

@@ -132,7 +132,7 @@ pub struct Ftl {
     pub(crate) reads: Vec<u32>,
     pub(crate) log: RemapLog,
     pub(crate) single_level_in_use: u32,
-    stamps: Option<Vec<u64>>,
+    pub(crate) stamps: Option<Vec<u64>>,
     /// Logical slots whose map entry points at a slot that is not theirs.
     misled: BTreeSet<u32>,
     pub(crate) counters: FtlCounters,
@@ -274,13 +274,19 @@ impl Ftl {
 
     /// Points the map of `logical` at `slot`; what it pointed at before is no longer current.
     #[inline]
-    fn repoint(&mut self, logical: u32, slot: Slot) -> Slot {
+    pub(crate) fn repoint(&mut self, logical: u32, slot: Slot) -> Slot {
         let old = self.map.replace(logical, slot);
-        // A misled entry points at a slot that was given up already, and may hold something else.
-        if old.is_some() && (self.misled.is_empty() || !self.misled.remove(&logical)) {
+        if self.gives_up(logical, old) {
             self.blocks.invalidate(old);
         }
         old
+    }
+
+    /// Whether data at `old` is given up when the map entry of `logical`, which was `old`, changes. A misled entry points at
+    /// a slot that was given up already, and may hold something else.
+    #[inline]
+    pub(crate) fn gives_up(&mut self, logical: u32, old: Slot) -> bool {
+        old.is_some() && (self.misled.is_empty() || !self.misled.remove(&logical))
     }
 
     /// Gives the data of `source` to `destination`, whose own is given up. `None` when `source` has none of its own.
@@ -332,13 +338,7 @@ impl Ftl {
     #[inline]
     pub fn row_programmed(&mut self, number: u32) {
         let (superblock, row) = self.layout.split_die_row(number);
-        let state = &mut self.blocks.all[superblock as usize];
-        let rows = state.unprogrammed.as_mut().expect("a row is programmed once");
-        rows.words[row as usize / 64] &= !(1 << (row % 64));
-        rows.missing -= 1;
-        if rows.missing == 0 {
-            state.unprogrammed = None;
-        }
+        self.blocks.program_rows(superblock, row..row + 1);
     }
 
     /// The program command for a full die row; `tag` is the caller's.
@@ -436,13 +436,19 @@ impl Ftl {
         if let Some(stamps) = &mut self.stamps {
             stamps[slot.get() as usize] = stamp;
         }
-        match stream {
-            Stream::Host => self.counters.host_slots += 1,
-            Stream::Moved => self.counters.moved_slots += 1,
-            Stream::Leveled => self.counters.leveled_slots += 1,
-        }
+        *self.counter(stream) += 1;
         let row = self.advance(stream, &mut frontier);
         Appended { slot, before: Slot::NONE, row }
+    }
+
+    /// Slots appended for the stream.
+    #[inline]
+    pub(crate) fn counter(&mut self, stream: Stream) -> &mut u64 {
+        match stream {
+            Stream::Host => &mut self.counters.host_slots,
+            Stream::Moved => &mut self.counters.moved_slots,
+            Stream::Leveled => &mut self.counters.leveled_slots,
+        }
     }
 
     /// Steps the frontier by one slot; returns the die row that this filled.
@@ -542,7 +548,7 @@ impl Ftl {
     }
 
     #[inline]
-    fn page_kind(&self, superblock: u32, row: u32) -> PageKind {
+    pub(crate) fn page_kind(&self, superblock: u32, row: u32) -> PageKind {
         if self.blocks.all[superblock as usize].single_level { PageKind::Lsb } else { PageKind::of_row(row) }
     }
 }

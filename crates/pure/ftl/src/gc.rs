@@ -45,8 +45,8 @@ pub(crate) struct Reclaim {
     pub(crate) victim: Option<u32>,
     /// Whether it is emptied for wear levelling.
     pub(crate) leveled: bool,
-    next_row: u32,
-    rows: u32,
+    pub(crate) next_row: u32,
+    pub(crate) rows: u32,
     outstanding: u32,
     erasing: u32,
 }
@@ -81,18 +81,7 @@ impl Ftl {
     /// `None` while reads of the victim are outstanding and none is left to issue, while its frontier has no
     /// room for another die row, or when every closed superblock is fully valid.
     pub fn reclaim_next_read(&mut self, want: Want) -> Option<RowRead> {
-        if self.reclaim.victim.is_none() {
-            let leveled = self.start_leveling();
-            let victim = match want {
-                _ if leveled.is_some() => leveled?,
-                Want::Nothing => return None,
-                Want::Space => self.choose_victim().filter(|&victim| self.can_finish(victim))?,
-                Want::Folding => self.foldable()?,
-            };
-            self.condemn(victim);
-            self.reclaim.leveled = leveled.is_some();
-        }
-        let victim = self.reclaim.victim.expect("a victim was just chosen");
+        let victim = self.reclaim_victim(want)?;
         let per_row = self.layout.slots_per_die_row;
         while self.reclaim.next_row < self.reclaim.rows {
             let index = self.reclaim.next_row;
@@ -114,6 +103,23 @@ impl Ftl {
             }
         }
         None
+    }
+
+    /// The victim being emptied, or one to begin with.
+    #[inline]
+    pub(crate) fn reclaim_victim(&mut self, want: Want) -> Option<u32> {
+        if self.reclaim.victim.is_none() {
+            let leveled = self.start_leveling();
+            let victim = match want {
+                _ if leveled.is_some() => leveled?,
+                Want::Nothing => return None,
+                Want::Space => self.choose_victim().filter(|&victim| self.can_finish(victim))?,
+                Want::Folding => self.foldable()?,
+            };
+            self.condemn(victim);
+            self.reclaim.leveled = leveled.is_some();
+        }
+        self.reclaim.victim
     }
 
     /// The logical slots whose data is still valid in a die row, by physical slot.
@@ -184,11 +190,6 @@ impl Ftl {
     pub(crate) fn reclaim_is_stuck(&mut self) -> bool {
         let idle = !self.reclaiming() && self.reclaim.erasing == 0;
         idle && self.choose_victim().is_none_or(|victim| !self.can_finish(victim))
-    }
-
-    /// The superblock that reclaim would empty next for space.
-    pub(crate) fn peek_victim(&mut self) -> Option<u32> {
-        self.choose_victim()
     }
 
     /// The policy's choice among closed superblocks whose programs have all completed.

@@ -40,8 +40,10 @@ mod recency;
 mod recovered;
 mod remap;
 mod retire;
+mod run;
 mod scattered;
 mod score;
+mod touch;
 mod victim;
 mod wear;
 

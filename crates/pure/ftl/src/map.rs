@@ -75,6 +75,32 @@ impl SparseTable {
         Slot::new(std::mem::replace(&mut chunk[index as usize % CHUNK], slot.get()))
     }
 
+    /// Sets the entry at `index`. Nothing waits for the one before, so that the misses of many of these overlap.
+    /// Panics beyond the table.
+    #[inline]
+    pub(crate) fn set(&mut self, index: u32, slot: Slot) {
+        match &mut self.chunks[(index >> CHUNK_SHIFT) as usize] {
+            Some(chunk) => chunk[index as usize % CHUNK] = slot.get(),
+            None => _ = self.replace(index, slot),
+        }
+    }
+
+    /// Sets as many entries from `first` as there are slots. Panics beyond the table.
+    pub(crate) fn replace_run(&mut self, first: u32, slots: &[u32]) {
+        let (mut index, mut left) = (first as usize, slots);
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(CHUNK - index % CHUNK));
+            match &mut self.chunks[index / CHUNK] {
+                Some(chunk) => chunk[index % CHUNK..][..now.len()].copy_from_slice(now),
+                // Its own first entry tells whether it becomes dense.
+                None => {
+                    (index as u32..).zip(now).for_each(|(index, &slot)| _ = self.replace(index, Slot::new(slot)));
+                }
+            }
+            (index, left) = (index + now.len(), later);
+        }
+    }
+
     /// Bytes of memory behind the table.
     pub fn resident_bytes(&self) -> u64 {
         let dense = self.chunks.iter().filter(|chunk| chunk.is_some()).count() * CHUNK * 4;

@@ -14,9 +14,15 @@ pub(crate) struct VictimIndex {
     heads: Vec<u32>,
     /// Ends of the lists, where superblocks enter when the oldest is picked; empty otherwise.
     tails: Vec<u32>,
-    next: Vec<u32>,
-    previous: Vec<u32>,
+    links: Vec<Links>,
     lowest: u32,
+}
+
+/// Neighbours of a superblock in its list, or `NIL`: together, because they are loaded together.
+#[derive(Clone, Copy)]
+struct Links {
+    next: u32,
+    previous: u32,
 }
 
 impl VictimIndex {
@@ -30,8 +36,7 @@ impl VictimIndex {
             shift,
             heads: vec![NIL; buckets as usize],
             tails: if ties == VictimTies::OldestFirst { vec![NIL; buckets as usize] } else { Vec::new() },
-            next: vec![NIL; superblocks as usize],
-            previous: vec![NIL; superblocks as usize],
+            links: vec![Links { next: NIL, previous: NIL }; superblocks as usize],
             lowest: buckets,
         }
     }
@@ -44,47 +49,55 @@ impl VictimIndex {
             return self.insert_last(superblock, bucket);
         }
         let head = self.heads[bucket as usize];
-        self.next[superblock as usize] = head;
-        self.previous[superblock as usize] = NIL;
+        self.links[superblock as usize] = Links { next: head, previous: NIL };
         if head != NIL {
-            self.previous[head as usize] = superblock;
+            self.links[head as usize].previous = superblock;
         }
         self.heads[bucket as usize] = superblock;
     }
 
     fn insert_last(&mut self, superblock: u32, bucket: u32) {
         let tail = std::mem::replace(&mut self.tails[bucket as usize], superblock);
-        self.next[superblock as usize] = NIL;
-        self.previous[superblock as usize] = tail;
+        self.links[superblock as usize] = Links { next: NIL, previous: tail };
         if tail == NIL {
             self.heads[bucket as usize] = superblock;
         } else {
-            self.next[tail as usize] = superblock;
+            self.links[tail as usize].next = superblock;
         }
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
-        let (next, previous) = (self.next[superblock as usize], self.previous[superblock as usize]);
+        let Links { next, previous } = self.links[superblock as usize];
         if previous == NIL {
             self.heads[(valid >> self.shift) as usize] = next;
         } else {
-            self.next[previous as usize] = next;
+            self.links[previous as usize].next = next;
         }
         if next != NIL {
-            self.previous[next as usize] = previous;
+            self.links[next as usize].previous = previous;
         } else if !self.tails.is_empty() {
             self.tails[(valid >> self.shift) as usize] = previous;
         }
     }
 
-    /// Moves a superblock whose valid count fell from `valid + 1` to `valid`.
+    /// Moves a superblock whose valid count fell from `before` to `valid`.
+    ///
+    /// Falling by several at once is falling by one several times, as long as no other superblock moves between.
     #[inline]
-    pub(crate) fn decrease(&mut self, superblock: u32, valid: u32) {
-        if valid >> self.shift != (valid + 1) >> self.shift {
-            self.remove(superblock, valid + 1);
+    pub(crate) fn decrease(&mut self, superblock: u32, before: u32, valid: u32) {
+        if valid >> self.shift != before >> self.shift {
+            self.remove(superblock, before);
             self.insert(superblock, valid);
         }
+    }
+
+    /// Loads the neighbours of a listed superblock, which change when it moves; returns a number made of them.
+    #[inline]
+    pub(crate) fn neighbours(&self, superblock: u32) -> u32 {
+        let Links { next, previous } = self.links[superblock as usize];
+        let there = |superblock: u32| self.links.get(superblock as usize).map_or(0, |links| links.next);
+        there(next) ^ there(previous)
     }
 
     /// All superblocks, so that inserting them one after the other makes the same lists again.
@@ -93,7 +106,7 @@ impl VictimIndex {
         for &head in &self.heads {
             let begin = all.len();
             let listed = |number: u32| (number != NIL).then_some(number);
-            all.extend(std::iter::successors(listed(head), |&at| listed(self.next[at as usize])));
+            all.extend(std::iter::successors(listed(head), |&at| listed(self.links[at as usize].next)));
             // Where the newest is picked, the head came last.
             if self.tails.is_empty() {
                 all[begin..].reverse();
@@ -140,7 +153,7 @@ mod tests {
                         model[superblock as usize] = None;
                     }
                     Some(held) => {
-                        index.decrease(superblock, held - 1);
+                        index.decrease(superblock, held, held - 1);
                         model[superblock as usize] = Some(held - 1);
                     }
                 }
@@ -157,7 +170,7 @@ mod tests {
             let mut index = VictimIndex::new(8, 16, ties);
             [3, 1, 5].into_iter().for_each(|superblock| index.insert(superblock, 4));
             index.insert(2, 5);
-            index.decrease(2, 4);
+            index.decrease(2, 5, 4);
             let pick = || {
                 let least = index.least()?;
                 index.remove(least, 4);

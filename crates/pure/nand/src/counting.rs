@@ -14,6 +14,11 @@ impl Medium for CountingMedium {
         self.counters.count(&command);
     }
 
+    #[inline]
+    fn accept_alike(&mut self, command: FlashCommand, count: u64) {
+        self.counters.count_alike(&command, count);
+    }
+
     fn counters(&self) -> &MediumCounters {
         &self.counters
     }

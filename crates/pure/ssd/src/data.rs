@@ -184,6 +184,7 @@ impl DataEnd {
             batch.clear();
             batch.extend((0..count).map(|_| rng.below(filled) as u32));
             // A drive that wears out on the way stays as it is then: it takes no write in time either.
+            self.ftl.touch(&batch);
             if self.ftl.age_writes(&batch, &mut medium).is_err() {
                 break;
             }

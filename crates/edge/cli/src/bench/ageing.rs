@@ -35,6 +35,7 @@ pub(crate) fn measure(name: &str, blocks: u32, writes: u64, digest: &mut Digest)
         let mut batch = [0; 64];
         for _ in 0..writes / 64 {
             batch.fill_with(|| rng.below(u64::from(logical_slots)) as u32);
+            ftl.touch(&batch);
             ftl.age_writes(&batch, &mut medium).expect("nothing wears out");
         }
     };

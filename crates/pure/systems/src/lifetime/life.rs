@@ -1,18 +1,14 @@
 //! One drive and its workload.
 
+use super::ahead::Ahead;
 use super::config::{Capacity, LifeConfig, LifeError};
 use super::placement::Placement;
 use super::sample::{EndOfLife, LifeFigures, Sample};
-use flashyard_blk::Operation;
-use flashyard_flash::{Geometry, SLOT_BYTES};
+use flashyard_flash::Geometry;
 use flashyard_ftl::{Ftl, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::Rng;
 use flashyard_nand::CountingMedium;
 use flashyard_workload::RequestSource;
-
-/// Requests without a write among them after which a workload counts as one that does not write. [A] above the reads
-/// between two writes of any recorded trace
-const IDLE_MAX: u32 = 1 << 26;
 
 /// Erased superblocks that are left when a variable capacity is reduced: one is filled by the victim that the trimmed data
 /// makes cheap, one is reclaim's own. Source: [C] sheet wear-leveling §3.6, "free list nearly empty"; how many: [A].
@@ -23,7 +19,7 @@ pub struct Life {
     config: LifeConfig,
     ftl: Ftl,
     medium: CountingMedium,
-    source: Box<dyn RequestSource>,
+    ahead: Ahead,
     placement: Placement,
     /// Logical slots that the workload wrote, a bit each, while the capacity may become variable.
     written: Vec<u64>,
@@ -79,7 +75,7 @@ impl Life {
             born: *ftl.counters(),
             ftl,
             medium,
-            source,
+            ahead: Ahead::new(source, footprint),
             placement,
             written,
             spare,
@@ -133,25 +129,14 @@ impl Life {
     ///
     /// Errors: a workload that ends, or that leaves its footprint.
     pub fn live_until(&mut self, host_slots: u64) -> Result<(), LifeError> {
-        let mut idle = 0;
         while self.death.is_none() && self.host_slots() < host_slots {
-            let Some(record) = self.source.next_request()? else { return Err(LifeError::Ended) };
-            let request = record.request;
-            if request.operation != Operation::Write || request.len_bytes == 0 {
-                idle += 1;
-                if idle == IDLE_MAX {
-                    return Err(LifeError::Ended);
-                }
-                continue;
-            }
-            idle = 0;
-            let first = request.offset_bytes / u64::from(SLOT_BYTES);
-            let end = (request.offset_bytes + u64::from(request.len_bytes)).div_ceil(u64::from(SLOT_BYTES));
-            if end > u64::from(self.config.footprint_slots) {
-                return Err(LifeError::Beyond { slot: end - 1, footprint: self.config.footprint_slots });
-            }
-            // Below the footprint, which is a u32.
-            self.write(first as u32, end as u32);
+            let (ftl, placement, batch) = (&self.ftl, &self.placement, &mut self.batch);
+            let write = self.ahead.next(|writes| {
+                batch.clear();
+                batch.extend(writes.iter().cloned().flatten().map(|slot| placement.of(slot)));
+                ftl.touch(batch);
+            })?;
+            self.write(write.start, write.end);
             self.wear_out();
             self.take_sample();
         }
@@ -269,6 +254,7 @@ impl Life {
             self.ftl.trim(logical);
         }
         self.logical_slots = limit;
+        self.ftl.touch(&to);
         if self.ftl.age_writes(&to, &mut self.medium).is_err() {
             self.death = Some(EndOfLife::NoRoom);
         }
@@ -289,7 +275,7 @@ impl Life {
 
 /// Writes random slots all over the drive, which is filled already.
 fn precondition(ftl: &mut Ftl, medium: &mut CountingMedium, config: &LifeConfig) -> Result<(), LifeError> {
-    const BATCH: usize = 64;
+    const BATCH: usize = 512;
     let mut rng = Rng::named(config.seed, "life.preconditioning");
     let logical = u64::from(config.ftl.logical_slots);
     let mut left = logical * u64::from(config.random_fills);
@@ -297,6 +283,7 @@ fn precondition(ftl: &mut Ftl, medium: &mut CountingMedium, config: &LifeConfig)
     while left > 0 {
         let count = left.min(BATCH as u64) as usize;
         batch[..count].iter_mut().for_each(|slot| *slot = rng.below(logical) as u32);
+        ftl.touch(&batch[..count]);
         ftl.age_writes(&batch[..count], medium).map_err(|_| LifeError::StillBorn)?;
         left -= count as u64;
     }

@@ -14,6 +14,7 @@
 //!
 //! Source: [P] sheet wear-leveling §3.
 
+mod ahead;
 mod config;
 mod forward;
 mod life;
