@@ -9,6 +9,10 @@ mod timed;
 
 use std::hash::{DefaultHasher, Hasher};
 
+/// The same as the program's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What can be asked for by name; all of it without a name.
 const PARTS: [&str; 3] = ["r8", "ageing", "xbof"];
 
