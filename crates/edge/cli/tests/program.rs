@@ -189,7 +189,7 @@ fn closed_forms_reproduce_without_a_run() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
-    for key in ["id", "where", "metric", "unit", "published", "measured", "tolerance", "ok", "note"] {
+    for key in ["id", "where", "metric", "unit", "published", "measured", "tolerance", "at_most", "ok", "note"] {
         assert!(rows[0].get(key).is_some(), "{key} is part of the contract");
     }
 }

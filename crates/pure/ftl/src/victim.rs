@@ -1,11 +1,11 @@
-//! Closed superblocks ordered by how little they hold, so that the greedy victim costs no search.
+//! How much superblocks hold, and the closed ones ordered by that, so that the greedy victim costs no search.
 
 use crate::config::VictimTies;
 
 const NIL: u32 = u32::MAX;
 const BUCKETS_MAX: u32 = 4096;
 
-/// Closed superblocks in buckets of valid count: doubly linked lists in arrays.
+/// Valid slots of every superblock, and the closed ones in buckets of that count: doubly linked lists in arrays.
 ///
 /// With more slots in a superblock than buckets, a bucket spans a power of two of counts, so the pick
 /// is within that of the least. Heads are picked: the ties decide at which end superblocks enter.
@@ -14,15 +14,19 @@ pub(crate) struct VictimIndex {
     heads: Vec<u32>,
     /// Ends of the lists, where superblocks enter when the oldest is picked; empty otherwise.
     tails: Vec<u32>,
-    links: Vec<Links>,
+    entries: Vec<Entry>,
     lowest: u32,
 }
 
-/// Neighbours of a superblock in its list, or `NIL`: together, because they are loaded together.
+/// What changes of a superblock when a slot is overwritten, in a quarter of a cache line.
 #[derive(Clone, Copy)]
-struct Links {
+struct Entry {
+    /// Its neighbours in its list, or `NIL`.
     next: u32,
     previous: u32,
+    valid: u32,
+    /// Whether it is in a list.
+    listed: bool,
 }
 
 impl VictimIndex {
@@ -36,67 +40,97 @@ impl VictimIndex {
             shift,
             heads: vec![NIL; buckets as usize],
             tails: if ties == VictimTies::OldestFirst { vec![NIL; buckets as usize] } else { Vec::new() },
-            links: vec![Links { next: NIL, previous: NIL }; superblocks as usize],
+            entries: vec![Entry { next: NIL, previous: NIL, valid: 0, listed: false }; superblocks as usize],
             lowest: buckets,
         }
     }
 
+    /// Valid slots of a superblock.
     #[inline]
-    pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
-        let bucket = valid >> self.shift;
-        self.lowest = self.lowest.min(bucket);
+    pub(crate) fn valid(&self, superblock: u32) -> u32 {
+        self.entries[superblock as usize].valid
+    }
+
+    /// Valid slots of every superblock.
+    pub(crate) fn valid_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().map(|entry| entry.valid)
+    }
+
+    /// Counts slots that a superblock outside the lists was given.
+    #[inline]
+    pub(crate) fn fill(&mut self, superblock: u32, slots: u32) {
+        debug_assert!(!self.entries[superblock as usize].listed, "only an open superblock is filled");
+        self.entries[superblock as usize].valid += slots;
+    }
+
+    /// Counts slots that a superblock lost.
+    ///
+    /// Losing several at once is losing one several times, as long as no other superblock moves between.
+    #[inline]
+    pub(crate) fn lose(&mut self, superblock: u32, slots: u32) {
+        let entry = &mut self.entries[superblock as usize];
+        let (before, valid) = (entry.valid, entry.valid - slots);
+        if entry.listed && valid >> self.shift != before >> self.shift {
+            self.remove(superblock);
+            self.entries[superblock as usize].valid = valid;
+            self.insert(superblock);
+        } else {
+            entry.valid = valid;
+        }
+    }
+
+    /// Lists a superblock.
+    #[inline]
+    pub(crate) fn insert(&mut self, superblock: u32) {
+        let entry = &mut self.entries[superblock as usize];
+        let bucket = (entry.valid >> self.shift) as usize;
+        entry.listed = true;
+        self.lowest = self.lowest.min(bucket as u32);
         if !self.tails.is_empty() {
             return self.insert_last(superblock, bucket);
         }
-        let head = self.heads[bucket as usize];
-        self.links[superblock as usize] = Links { next: head, previous: NIL };
+        let head = std::mem::replace(&mut self.heads[bucket], superblock);
+        (entry.next, entry.previous) = (head, NIL);
         if head != NIL {
-            self.links[head as usize].previous = superblock;
+            self.entries[head as usize].previous = superblock;
         }
-        self.heads[bucket as usize] = superblock;
     }
 
-    fn insert_last(&mut self, superblock: u32, bucket: u32) {
-        let tail = std::mem::replace(&mut self.tails[bucket as usize], superblock);
-        self.links[superblock as usize] = Links { next: NIL, previous: tail };
+    fn insert_last(&mut self, superblock: u32, bucket: usize) {
+        let tail = std::mem::replace(&mut self.tails[bucket], superblock);
+        let entry = &mut self.entries[superblock as usize];
+        (entry.next, entry.previous) = (NIL, tail);
         if tail == NIL {
-            self.heads[bucket as usize] = superblock;
+            self.heads[bucket] = superblock;
         } else {
-            self.links[tail as usize].next = superblock;
+            self.entries[tail as usize].next = superblock;
         }
     }
 
+    /// Takes a superblock out of its list.
     #[inline]
-    pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
-        let Links { next, previous } = self.links[superblock as usize];
+    pub(crate) fn remove(&mut self, superblock: u32) {
+        let entry = &mut self.entries[superblock as usize];
+        entry.listed = false;
+        let Entry { next, previous, valid, .. } = *entry;
+        let bucket = (valid >> self.shift) as usize;
         if previous == NIL {
-            self.heads[(valid >> self.shift) as usize] = next;
+            self.heads[bucket] = next;
         } else {
-            self.links[previous as usize].next = next;
+            self.entries[previous as usize].next = next;
         }
         if next != NIL {
-            self.links[next as usize].previous = previous;
+            self.entries[next as usize].previous = previous;
         } else if !self.tails.is_empty() {
-            self.tails[(valid >> self.shift) as usize] = previous;
-        }
-    }
-
-    /// Moves a superblock whose valid count fell from `before` to `valid`.
-    ///
-    /// Falling by several at once is falling by one several times, as long as no other superblock moves between.
-    #[inline]
-    pub(crate) fn decrease(&mut self, superblock: u32, before: u32, valid: u32) {
-        if valid >> self.shift != before >> self.shift {
-            self.remove(superblock, before);
-            self.insert(superblock, valid);
+            self.tails[bucket] = previous;
         }
     }
 
     /// Loads the neighbours of a listed superblock, which change when it moves; returns a number made of them.
     #[inline]
     pub(crate) fn neighbours(&self, superblock: u32) -> u32 {
-        let Links { next, previous } = self.links[superblock as usize];
-        let there = |superblock: u32| self.links.get(superblock as usize).map_or(0, |links| links.next);
+        let Entry { next, previous, .. } = self.entries[superblock as usize];
+        let there = |superblock: u32| self.entries.get(superblock as usize).map_or(0, |entry| entry.next);
         there(next) ^ there(previous)
     }
 
@@ -106,7 +140,7 @@ impl VictimIndex {
         for &head in &self.heads {
             let begin = all.len();
             let listed = |number: u32| (number != NIL).then_some(number);
-            all.extend(std::iter::successors(listed(head), |&at| listed(self.links[at as usize].next)));
+            all.extend(std::iter::successors(listed(head), |&at| listed(self.entries[at as usize].next)));
             // Where the newest is picked, the head came last.
             if self.tails.is_empty() {
                 all[begin..].reverse();
@@ -145,15 +179,16 @@ mod tests {
             for (superblock, valid) in steps {
                 match model[superblock as usize] {
                     None => {
-                        index.insert(superblock, valid);
+                        index.fill(superblock, valid);
+                        index.insert(superblock);
                         model[superblock as usize] = Some(valid);
                     }
                     Some(0) => {
-                        index.remove(superblock, 0);
+                        index.remove(superblock);
                         model[superblock as usize] = None;
                     }
                     Some(held) => {
-                        index.decrease(superblock, held, held - 1);
+                        index.lose(superblock, 1);
                         model[superblock as usize] = Some(held - 1);
                     }
                 }
@@ -168,12 +203,14 @@ mod tests {
     fn the_oldest_of_equals_is_picked_if_asked_for() {
         let picked = |ties| {
             let mut index = VictimIndex::new(8, 16, ties);
-            [3, 1, 5].into_iter().for_each(|superblock| index.insert(superblock, 4));
-            index.insert(2, 5);
-            index.decrease(2, 5, 4);
+            for (superblock, valid) in [(3, 4), (1, 4), (5, 4), (2, 5)] {
+                index.fill(superblock, valid);
+                index.insert(superblock);
+            }
+            index.lose(2, 1);
             let pick = || {
                 let least = index.least()?;
-                index.remove(least, 4);
+                index.remove(least);
                 Some(least)
             };
             std::iter::from_fn(pick).collect::<Vec<_>>()

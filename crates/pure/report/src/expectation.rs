@@ -29,6 +29,9 @@ pub struct Expectation {
     pub published: f64,
     /// How far ours may be from it, in the same unit.
     pub tolerance: f64,
+    /// The source says "at most": less agrees as well.
+    #[serde(default)]
+    pub at_most: bool,
     /// What to know about it.
     #[serde(default)]
     pub note: String,
@@ -67,6 +70,8 @@ pub struct Comparison {
     pub measured: Option<f64>,
     /// How far apart the two may be.
     pub tolerance: f64,
+    /// What the source says is a bound from above.
+    pub at_most: bool,
     /// Whether they agree.
     pub ok: bool,
     /// What to know about it.
@@ -102,7 +107,11 @@ impl Comparison {
     /// Puts `measured` beside an expectation; `note` is added to the expectation's own.
     pub fn new(expectation: &Expectation, measured: Option<f64>, note: &str) -> Self {
         // A millionth of slack lets closed forms with zero tolerance be floating-point sums.
-        let within = |value: f64| (value - expectation.published).abs() <= expectation.tolerance + 1e-6;
+        let slack = expectation.tolerance + 1e-6;
+        let within = |value: f64| {
+            let above = value - expectation.published;
+            above <= slack && (expectation.at_most || above >= -slack)
+        };
         let notes: Vec<&str> = [expectation.note.as_str(), note].into_iter().filter(|part| !part.is_empty()).collect();
         Self {
             id: expectation.id.clone(),
@@ -113,6 +122,7 @@ impl Comparison {
             published: expectation.published,
             measured,
             tolerance: expectation.tolerance,
+            at_most: expectation.at_most,
             ok: measured.is_some_and(within),
             note: notes.join("; "),
         }
@@ -171,6 +181,7 @@ mod tests {
             unit: text(),
             published,
             tolerance,
+            at_most: false,
             note: text(),
         }
     }
@@ -182,6 +193,13 @@ mod tests {
         assert_eq!(verdict(Some(-22.0)), Verdict::AgreesInShape);
         assert_eq!(verdict(Some(3.0)), Verdict::Disagrees);
         assert_eq!(verdict(None), Verdict::NotMeasured);
+    }
+
+    #[test]
+    fn less_than_a_bound_from_above_agrees_and_more_does_not() {
+        let bound = Expectation { at_most: true, ..expectation(7.7, 2.0) };
+        let verdict = |measured| Comparison::new(&bound, Some(measured), "").verdict();
+        assert_eq!([0.0, 9.6, 9.8].map(verdict), [Verdict::Agrees, Verdict::Agrees, Verdict::AgreesInShape]);
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn figures(comparisons: &[Comparison]) -> ChartTable {
             one.metric.clone(),
             one.r#where.clone(),
             one.unit.clone(),
-            number(one.published),
+            format!("{}{}", if one.at_most { "≤ " } else { "" }, number(one.published)),
             one.measured.map_or("–".to_owned(), number),
             number(one.tolerance),
             one.verdict().name().to_owned(),
@@ -208,6 +208,7 @@ mod tests {
             unit: text(unit),
             published,
             tolerance: 0.5,
+            at_most: false,
             note: String::new(),
         };
         Comparison::new(&expectation, measured, "")

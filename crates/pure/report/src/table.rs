@@ -107,7 +107,7 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
             Cell::new(&comparison.id),
             Cell::new(&comparison.r#where),
             Cell::new(&comparison.metric),
-            figure(comparison.published),
+            right(format!("{}{:.2} {unit}", if comparison.at_most { "≤ " } else { "" }, comparison.published)),
             comparison.measured.map_or(right("-".to_owned()), figure),
             figure(comparison.tolerance),
             Cell::new(comparison.verdict().name()),

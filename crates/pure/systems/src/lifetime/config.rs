@@ -13,8 +13,8 @@ pub enum Capacity {
     /// At that moment the file system gives everything back that the workload never wrote; the drive is dead when
     /// no write finds room. \[C\] sheet §3.6, Var_
     Variable,
-    /// The capacity shrinks from the top, a superblock for each one that is retired. The file system relocates what it
-    /// finds there; the drive is dead when that exceeds the bound. \[P\] sheet §3.6, FS-overhead bound
+    /// At that moment the capacity shrinks from the top, as far as the file system may relocate what it finds there, or
+    /// down to its data; the drive is dead when no write finds room. \[P\] sheet §3.6, FS-overhead bound
     Bounded {
         /// Slots that may be relocated in all.
         slots: u64,

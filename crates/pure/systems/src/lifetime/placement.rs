@@ -11,14 +11,12 @@ pub(super) struct Placement {
     place: Vec<u32>,
     /// The workload's slot in each slot of the drive, or `FREE`; kept while the capacity may shrink.
     owner: Vec<u32>,
-    /// Below this every slot is taken: where the search for room goes on.
-    full_below: usize,
 }
 
 impl Placement {
     /// Data in one piece from slot 0.
     pub(super) fn contiguous() -> Self {
-        Self { place: Vec::new(), owner: Vec::new(), full_below: 0 }
+        Self { place: Vec::new(), owner: Vec::new() }
     }
 
     /// Data in extents of `extent` slots at random multiples of that. \[A\] sheet wear-leveling §9
@@ -32,7 +30,7 @@ impl Placement {
         // What is left of the drive behind its last whole extent.
         place.extend(logical / extent * extent..logical);
         place.truncate(footprint as usize);
-        Self { place, owner: Vec::new(), full_below: 0 }
+        Self { place, owner: Vec::new() }
     }
 
     /// The drive's slot of the workload's slot.
@@ -52,24 +50,26 @@ impl Placement {
         }
     }
 
-    /// Empties the drive from `limit` up: `moved` hears of every slot of the workload's data there, and of its new
-    /// place, the lowest free one. Returns `false` when there is none: the data does not fit.
-    pub(super) fn vacate(&mut self, limit: u32, mut moved: impl FnMut(u32, u32)) -> bool {
-        for from in limit as usize..self.owner.len() {
-            let slot = self.owner[from];
-            if slot == FREE {
-                continue;
+    /// Empties the drive from the top, at most `bound` slots of the workload's data, which move to the lowest free
+    /// places. Returns how many slots are left below, and the new places.
+    pub(super) fn vacate(&mut self, bound: u64) -> (u32, Vec<u32>) {
+        let mut above = Vec::new();
+        while self.owner.len() > self.place.len() {
+            let slot = self.owner.last().copied().filter(|&slot| slot != FREE);
+            if slot.is_some() && above.len() as u64 == bound {
+                break;
             }
-            let free = (self.full_below..limit as usize).find(|&place| self.owner[place] == FREE);
-            let Some(to) = free else { return false };
-            self.full_below = to + 1;
-            self.owner[to] = slot;
-            self.owner[from] = FREE;
-            self.place[slot as usize] = to as u32;
-            moved(from as u32, to as u32);
+            above.extend(slot);
+            self.owner.pop();
         }
-        self.owner.truncate(limit as usize);
-        true
+        // As many places are free as slots look for one: the data is not more than what is left.
+        let free = (0..self.owner.len()).filter(|&place| self.owner[place] == FREE);
+        let moves: Vec<u32> = free.take(above.len()).map(|place| place as u32).collect();
+        for (&slot, &place) in above.iter().rev().zip(&moves) {
+            self.owner[place as usize] = slot;
+            self.place[slot as usize] = place;
+        }
+        (self.owner.len() as u32, moves)
     }
 }
 
@@ -92,10 +92,10 @@ mod tests {
         let mut placement = Placement::extents(10, 40, 10, &mut Rng::named(3, "test"));
         placement.track(10, 40);
         let start = placement.of(0);
-        let mut moves = Vec::new();
-        assert!(placement.vacate(start + 4, |from, to| moves.push((from, to))));
-        assert_eq!(moves.len(), 6, "from {start}");
-        assert!((0..10).all(|slot| placement.of(slot) < start + 4));
-        assert!(!placement.vacate(9, |_, _| {}), "ten slots do not fit nine");
+        let (limit, moves) = placement.vacate(6);
+        assert_eq!((limit, moves.len()), (start + 4, 6), "from {start}");
+        assert!((0..10).all(|slot| placement.of(slot) < limit));
+        assert_eq!(placement.vacate(0).0, limit, "nothing more may move");
+        assert_eq!(placement.vacate(u64::MAX).0, 10, "the data fills what is left");
     }
 }

@@ -9,8 +9,6 @@ pub enum EndOfLife {
     SpareExhausted,
     /// No superblock can be opened, and nothing can be reclaimed.
     NoRoom,
-    /// The file system would have to relocate more than its bound.
-    RelocationBound,
 }
 
 impl EndOfLife {
@@ -19,7 +17,6 @@ impl EndOfLife {
         match self {
             Self::SpareExhausted => "spare exhausted",
             Self::NoRoom => "no room",
-            Self::RelocationBound => "relocation bound",
         }
     }
 }
