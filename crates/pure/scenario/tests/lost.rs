@@ -2,22 +2,10 @@
 
 use flashyard_blk::Operation;
 use flashyard_kernel::{FreeRun, Rng};
-use flashyard_scenario::{Files, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, resolve};
 use flashyard_systems::jbof::{
     Answer, Ask, Control, JournalHeader, LiveEffect, LiveJbof, Refused, Session, read_journal, replay,
 };
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
 
 fn scenario() -> Scenario {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
