@@ -35,6 +35,7 @@ impl Ftl {
         self.kept_erased = self.kept_erased.max(without_rule.kept_erased() + 1);
         if self.blocks.take_erased(superblock) {
             self.retire(superblock);
+            self.set_wear_leveling(self.config.wear_leveling);
         }
     }
 
