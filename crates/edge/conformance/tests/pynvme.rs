@@ -3,15 +3,15 @@
 //! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them; says what
 //! is missing and passes without it.
 
-#[path = "../../live/tests/hosted/mod.rs"]
-mod hosted;
-#[path = "../../live/tests/small/mod.rs"]
-mod small;
-
-use flashyard_live::Tempo;
+use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
+use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
+use flashyard_scenario::{NoFiles, ScenarioError, resolve};
+use flashyard_systems::jbof::Session;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The last version with a build of its own inside.
 const VERSION: &str = "2.3.2";
@@ -108,6 +108,37 @@ fn prepare(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((python, module))
 }
 
+/// Serves one small drive over NVMe/TCP while `client` works with it.
+fn serve<R: Send>(client: impl FnOnce(SocketAddr) -> R + Send) -> R {
+    let text = include_str!("../../../../scenarios/faults/scenario.toml");
+    let scenario = resolve(text, "faults", &[], &NoFiles).expect("the scenario is whole").scenario;
+    let shapes = scenario.shapes().expect("its drives can be built");
+    let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
+    let set_up: Result<SetUp, flashyard_live::SetUpError<ScenarioError>> =
+        set_up(None, &shapes, |contents| scenario.live(contents));
+    let SetUp { world, media, .. } = set_up.expect("its box can serve");
+    let namespace = Namespace::new(1, u64::from(world.slots(0)), 12);
+    let config = TargetConfig {
+        subsystems: vec![Subsystem::new("nqn.2026-11.io.flashyard:drive-0", "FY0000", vec![namespace])],
+        ..TargetConfig::default()
+    };
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let front = NvmeTcp::new(&[any], config, vec![0], 3000).expect("the loopback can be listened on");
+    let address = front.addresses().next().expect("one was asked for");
+    let mut engine = Engine::new(Session::new(world, None), media, &[0], Tempo::Off).expect("there is a poll");
+    engine.add_front(Box::new(front));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let result = client(address);
+            done.store(true, Ordering::Relaxed);
+            result
+        });
+        engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
+        client.join().expect("the client ends")
+    })
+}
+
 /// Where huge pages are files.
 fn huge_pages() -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
@@ -131,7 +162,7 @@ fn the_host_of_spdk_discovers_connects_and_reads_what_it_wrote() {
         Err(reason) => return eprintln!("SKIPPED: no other host has used our target: {reason}"),
     };
     let before = maps();
-    let (_, outcome) = hosted::serve(&small::scenario_with(&[]), None, Tempo::Off, |address, _| {
+    let outcome = serve(|address| {
         let mut client = Command::new("timeout");
         client.args(["--signal=KILL", "90"]).arg(python).arg("script.py").arg(address.port().to_string());
         run(client.env("LD_PRELOAD", module.join("processors.so")).current_dir(&module))
