@@ -76,6 +76,13 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     await page.waitForFunction(() => document.querySelector("[data-tile=throughput]")?.textContent === "42.0\u00a0GB/s");
     assert.equal(await page.locator("[data-tile=requests]").innerText(), "12.0\u00a0k/s");
   })],
+  ["media errors stand in the row of their drive, and stand out", (chromium) => on(chromium, async (page, served) => {
+    served.alter = (snapshot) => snapshot.drives.forEach((drive, index) => (drive.media_errors = index === 1 ? 1 : index === 2 ? 1234 : 0));
+    await row(page, "busy-2").getByText(/^1.234 media errors$/).waitFor();
+    assert.equal(await row(page, "busy-1").locator(".errors").innerText(), "1 media error");
+    assert.match(await row(page, "busy-0").innerText(), /waiting · 0 media errors/);
+    assert.equal(await page.locator(".errors").count(), 2);
+  })],
   ["a drive is pulled and put back", (chromium) => on(chromium, async (page, served) => {
     await row(page, "idle-7").getByRole("button", { name: "Pull out" }).click();
     await row(page, "idle-7").getByText("pulled out").waitFor();

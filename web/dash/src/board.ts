@@ -1,7 +1,7 @@
 // A row for every drive: state and button, throughput, latency, what is busy.
 
 import { element } from "../../report/src/dom.ts";
-import { bytesPerSecond, digits, latency, perSecond, percent } from "../../report/src/format.ts";
+import { bytesPerSecond, count, digits, latency, perSecond, percent } from "../../report/src/format.ts";
 import type { Figure } from "../../report/src/schema.ts";
 import { PERCENTILES, READ, WRITE } from "./colours.ts";
 import { LiveChart } from "./livechart.ts";
@@ -99,7 +99,8 @@ export class Board {
     }
     const rated = `wear ${worn(drive.wear_percent)} · spare ${worn(drive.spare_percent)}`;
     const missed = `${percent(drive.mapping_miss_ratio)} map misses`;
-    row.facts.replaceChildren(`${perSecond(drive.iops)} · ${drive.queue_depth} waiting`, element("br"), `${percent(drive.redirected_share)} redirected · ${missed}`, element("br"), rated);
+    const errors = element("span", { class: drive.media_errors > 0 ? "errors" : "" }, `${count(drive.media_errors)} media error${drive.media_errors === 1 ? "" : "s"}`);
+    row.facts.replaceChildren(`${perSecond(drive.iops)} · ${drive.queue_depth} waiting · `, errors, element("br"), `${percent(drive.redirected_share)} redirected · ${missed}`, element("br"), rated);
     row.now[0].replaceChildren(...named("read", bytesPerSecond(drive.read_bytes_per_s)), ...named("written", bytesPerSecond(drive.write_bytes_per_s)));
     const served = (drive.iops ?? 0) > 0;
     row.now[1].replaceChildren(...PERCENTILES.flatMap(({ name, key }) => named(name, latency(served ? drive.latency_us[key] : null))));

@@ -38,6 +38,8 @@ export interface DriveSnapshot {
   redirected_share: Figure;
   wear_percent: Figure;
   spare_percent: Figure;
+  /** In the whole life of the drive. */
+  media_errors: number;
   queue_depth: number;
   totals: { reads: number; writes: number; read_bytes: number; write_bytes: number; latency_seconds: Figure };
 }

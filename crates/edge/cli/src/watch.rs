@@ -298,6 +298,7 @@ fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subjec
         redirected_share: *redirected,
         wear_percent: 100.0 * health.used(subject.endurance_erases),
         spare_percent: 100.0 * health.spare(),
+        media_errors: health.media_errors,
         queue_depth: last.depth,
         totals: DriveTotals {
             reads: health.reads,

@@ -5,7 +5,7 @@
 
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_scenario::{Files, ScenarioError, resolve};
+use flashyard_scenario::{NoFiles, ScenarioError, resolve};
 use flashyard_systems::jbof::Session;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -58,18 +58,6 @@ if __name__ == '__main__':
 /// The module asserts four processors, and takes its mask of cores from the next call of the same function.
 const PROCESSORS: &str = "static int calls; int get_nprocs(void) { return calls++ ? 2 : 4; } \
      int get_nprocs_conf(void) { return 2; }";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
 
 fn run(command: &mut Command) -> Result<Output, String> {
     let shown = format!("{command:?}");

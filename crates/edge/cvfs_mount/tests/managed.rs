@@ -1,74 +1,38 @@
 //! The manager beside a served drive: superblocks that are too worn for the user's requirement go, and the volume above
 //! shrinks by remap while a program writes to it.
 
+#[path = "../../live/tests/hosted/mod.rs"]
+mod hosted;
+#[path = "../../live/tests/small/mod.rs"]
+mod small;
+
 use flashyard_cvfs::{Config, FileSystem, Format, Kind, Method, NewInode, ROOT};
 use flashyard_cvfs_mount::{ControlError, Looked, ManageError, Management, NvmeDevice, Volume, VolumeUsage, Wishes};
 use flashyard_kernel::Rng;
-use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Shape, Tempo, set_up};
-use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_scenario::{Files, Scenario, resolve};
-use flashyard_systems::jbof::{Control, Session};
+use flashyard_live::{Handle, Tempo};
+use flashyard_scenario::Scenario;
 use flashyard_units::{SimSpan, SimTime};
+use hosted::{NQN, age};
+use small::scenario_with;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 /// Files that are written once, and one that is written over and over.
 const COLD: u64 = 8;
 const FILE_BYTES: usize = 700_000;
 
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
-
 /// A drive of 64 superblocks of 1 MiB, made for 300 erases.
 fn scenario(wears: bool) -> Scenario {
-    let text = include_str!("../../../../scenarios/faults/scenario.toml");
     let mut settings = vec!["drive.filled=0.0", "drive.blocks_per_plane=64", "drive.over_provisioning=0.25"];
     if wears {
         settings.extend(["drive.wear.endurance=300", "drive.allocation=wear-focusing"]);
     }
-    resolve(text, "faults", &settings.into_iter().map(str::to_owned).collect::<Vec<_>>(), &NoFiles)
-        .expect("the scenario is whole")
-        .scenario
+    scenario_with(&settings)
 }
 
 /// Serves drive 0 while `client` works.
 fn serve<R: Send>(wears: bool, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> R {
-    let scenario = scenario(wears);
-    let shapes = scenario.shapes().expect("the scenario is whole").into_iter();
-    let shapes: Vec<_> = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    let set_up = set_up(None, &shapes, |contents| scenario.live(contents)).expect("there is memory");
-    let mut engine = Engine::new(Session::new(set_up.world, None), set_up.media, &[0], Tempo::Off).expect("a poll");
-    let export = engine.exports()[0].clone();
-    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, export.slots.into(), 12)]);
-    subsystem.has_remap = export.remaps;
-    let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, vec![0], 300).expect("the loopback can be listened on");
-    let address = front.addresses().next().expect("one was asked for");
-    engine.add_front(Box::new(front));
-    let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| client(address, handle)));
-            done.store(true, Ordering::Relaxed);
-            result
-        });
-        engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
-        client.join().expect("panics are caught").unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    hosted::serve(&scenario(wears), None, Tempo::Off, client).1
 }
 
 /// A volume that a program and the manager share, as a mount does.
@@ -123,11 +87,6 @@ fn volume(address: SocketAddr) -> Shared {
     let device = NvmeDevice::connect(address, NQN, None).expect("it lets everybody in");
     let format = Format { segment_blocks: 64, id: 1 };
     Shared(Arc::new(Mutex::new(FileSystem::format(device, format, Config::default(), 0).expect("it is large enough"))))
-}
-
-fn age(handle: &Handle, level: f64) {
-    let control = Control::Wear { drive: 0, level };
-    handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be so old");
 }
 
 #[test]

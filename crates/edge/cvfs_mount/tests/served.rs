@@ -1,68 +1,28 @@
 //! A volume on a drive that is served over NVMe/TCP of the loopback: it shrinks by remap, and outlives its server.
 
+#[path = "../../live/tests/hosted/mod.rs"]
+mod hosted;
+#[path = "../../live/tests/small/mod.rs"]
+mod small;
+
 use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, FileSystem, Format, Kind, Method, NewInode, ROOT, Shrunk};
 use flashyard_cvfs_mount::NvmeDevice;
 use flashyard_kernel::Rng;
-use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, Shape, Tempo, set_up};
-use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_scenario::{Files, Scenario, resolve};
-use flashyard_systems::jbof::{Control, Session};
+use flashyard_live::{Handle, Report, Tempo};
+use flashyard_systems::jbof::Control;
+use hosted::NQN;
+use small::scenario_with;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 const FILES: u64 = 24;
 const FILE_BYTES: usize = 600_000;
 
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
-
-/// The small box of `scenarios/faults`: drive 0 borrows memory for its map.
-fn scenario() -> Scenario {
-    let text = include_str!("../../../../scenarios/faults/scenario.toml");
-    let smaller = ["drive.filled=0.3", "drive.blocks_per_plane=128", "drive.over_provisioning=0.1"].map(str::to_owned);
-    resolve(text, "faults", &smaller, &NoFiles).expect("the scenario is whole").scenario
-}
-
-/// Serves drive 0 from `directory` while `client` works.
+/// Serves drive 0 of the small box, which borrows memory for its map, from `directory` while `client` works.
 fn serve<R: Send>(directory: &Path, tempo: Tempo, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> (Report, R) {
-    let scenario = scenario();
-    let shapes = scenario.shapes().expect("the scenario is whole").into_iter();
-    let shapes: Vec<_> = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    let set_up = set_up(Some(directory), &shapes, |contents| scenario.live(contents)).expect("the directory is free");
-    let mut engine = Engine::new(Session::new(set_up.world, None), set_up.media, &[0], tempo).expect("a poll");
-    let export = engine.exports()[0].clone();
-    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, export.slots.into(), 12)]);
-    subsystem.has_remap = export.remaps;
-    let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, vec![0], 3000).expect("the loopback can be listened on");
-    let address = front.addresses().next().expect("one was asked for");
-    engine.add_front(Box::new(front));
-    let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| client(address, handle)));
-            done.store(true, Ordering::Relaxed);
-            result
-        });
-        let report = engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
-        let result = client.join().expect("panics are caught");
-        (report, result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    let scenario = scenario_with(&["drive.filled=0.3", "drive.blocks_per_plane=128", "drive.over_provisioning=0.1"]);
+    hosted::serve(&scenario, Some(directory), tempo, client)
 }
 
 fn device(address: SocketAddr) -> NvmeDevice {

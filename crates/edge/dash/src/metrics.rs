@@ -21,11 +21,14 @@ const STATES: [(DriveState, &str); 5] = [
 /// A figure of every drive: name, kind, help, value; figures that do not exist are left out.
 type DriveMetric = (&'static str, &'static str, &'static str, fn(&DriveSnapshot) -> Option<f64>);
 
-const DRIVES: [DriveMetric; 17] = [
+const DRIVES: [DriveMetric; 18] = [
     ("read_bytes_total", "counter", "Bytes read.", |d| Some(d.totals.read_bytes as f64)),
     ("write_bytes_total", "counter", "Bytes written.", |d| Some(d.totals.write_bytes as f64)),
     ("reads_total", "counter", "Reads completed.", |d| Some(d.totals.reads as f64)),
     ("writes_total", "counter", "Writes completed.", |d| Some(d.totals.writes as f64)),
+    ("media_errors_total", "counter", "Times that data could not be corrected, in the drive's life.", |d| {
+        Some(d.media_errors as f64)
+    }),
     ("read_bytes_per_second", "gauge", "Bytes read a second, over the last interval.", |d| Some(d.read_bytes_per_s)),
     ("write_bytes_per_second", "gauge", "Bytes written a second, over the last interval.", |d| {
         Some(d.write_bytes_per_s)
@@ -179,6 +182,7 @@ mod tests {
             name: name.to_owned(),
             state: DriveState::Away,
             latency_us: LatencySummary { mean: 90.0, p50: 80.0, p99: 250.0, p999: 600.0, max: 900.0 },
+            media_errors: 2,
             totals: DriveTotals { reads: 3, writes: 1, read_bytes: 12_288, write_bytes: 4096, latency_seconds: 0.25 },
             ..DriveSnapshot::default()
         };
@@ -225,6 +229,7 @@ mod tests {
         let samples = read(&metrics(&snapshot()));
         for (series, value) in [
             ("flashyard_drive_read_bytes_total{drive=\"busy-0\"}", 12_288.0),
+            ("flashyard_drive_media_errors_total{drive=\"busy-0\"}", 2.0),
             ("flashyard_drive_latency_seconds{drive=\"busy-0\",quantile=\"0.99\"}", 0.00025),
             ("flashyard_drive_latency_seconds_sum{drive=\"busy-0\"}", 0.25),
             ("flashyard_drive_latency_seconds_count{drive=\"busy-0\"}", 4.0),

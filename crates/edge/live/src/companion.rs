@@ -27,18 +27,27 @@ pub struct Cabin<'a> {
     pub(crate) fronts: &'a [Box<dyn FrontEnd>],
 }
 
+/// Does something to the box, and keeps what outlives the process before anybody is told.
+///
+/// Errors: as [`Session::control`].
+pub(crate) fn carry_out(
+    session: &mut Session,
+    media: &mut Media,
+    now: SimTime,
+    control: Control,
+) -> Result<(), Refused> {
+    session.control(now, control)?;
+    media.keep_control(&control, session.world());
+    Ok(())
+}
+
 impl Cabin<'_> {
     /// Does something to the box, now.
     ///
     /// Errors: as [`Session::control`].
     pub fn control(&mut self, control: Control) -> Result<(), Refused> {
         self.changed = true;
-        self.session.control(self.now, control)?;
-        if let Control::Wear { drive, .. } = control {
-            // Before anybody is told: an age that was answered outlives the process.
-            self.media.set_erases(drive, self.session.world().erase_counts(drive));
-        }
-        Ok(())
+        carry_out(self.session, self.media, self.now, control)
     }
 
     /// Takes the port at `address` away from its front end, or gives it back, after this turn.
@@ -56,9 +65,15 @@ impl Cabin<'_> {
         self.session
     }
 
-    /// Figures of the interval since they were last taken: there is one interval, whoever takes them.
+    /// Figures of the interval since they were last taken: there is one interval, whoever takes them. Media errors are
+    /// those of the whole life of a drive, as in its health log.
     pub fn gauges(&mut self) -> Gauges {
-        self.session.world_mut().gauges(self.now)
+        let mut gauges = self.session.world_mut().gauges(self.now);
+        for (number, drive) in (0..).zip(&mut gauges.drives) {
+            let before = self.media.drive(number).before().media_errors;
+            drive.health.media_errors = drive.health.media_errors.saturating_add(before);
+        }
+        gauges
     }
 
     /// Virtual time.

@@ -1,7 +1,7 @@
 //! The loop: one thread that runs the box, its media and its front ends.
 
 use crate::clock::{Lateness, Paced, Tempo, noise};
-use crate::companion::{Cabin, Companion};
+use crate::companion::{Cabin, Companion, carry_out};
 use crate::front::{Answered, Desk, Export, FrontEnd, Inbound, KEYS_MAX, Payload, Request};
 use crate::media::{Data, Kept, Media};
 use crate::report::Report;
@@ -9,7 +9,7 @@ use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ssd::Movement;
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Session};
+use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Presence, Session};
 use flashyard_units::SimTime;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -42,6 +42,9 @@ const NOISE_SPAN: Duration = Duration::from_millis(20);
 
 /// How often requests that were given up are looked at.
 const RELEASE_PERIOD: Duration = Duration::from_millis(100);
+
+/// How often the lives of drives are put on record: so much of what they counted a kill may cost.
+const KEEP_PERIOD: Duration = Duration::from_millis(500);
 
 /// Buffers kept for the next writes.
 const SPARE_BUFFERS: usize = 1024;
@@ -104,6 +107,8 @@ pub struct Engine {
     /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
     given_up: Vec<u32>,
     look_again: Duration,
+    /// When the lives of drives are put on record next.
+    keep_again: Duration,
     inbox: Vec<Inbound>,
     effects: Vec<LiveEffect>,
     spare: Vec<Vec<u8>>,
@@ -115,10 +120,16 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine around a box that has not run and its media, which shows clients `exports` of its drives.
+    /// An engine around a box that has not run and its media, which shows clients `exports` of its drives. What was done
+    /// to the box before a restart and lasts is done to it again.
     ///
     /// Errors: those of the operating system.
-    pub fn new(session: Session, media: Media, exports: &[u16], tempo: Tempo) -> io::Result<Self> {
+    pub fn new(mut session: Session, media: Media, exports: &[u16], tempo: Tempo) -> io::Result<Self> {
+        for control in media.resumption() {
+            if let Err(refused) = session.control(SimTime::ZERO, control) {
+                tracing::warn!(%refused, ?control, "what was so before the restart is so no more");
+            }
+        }
         let world = session.world();
         let export = |&drive: &u16| {
             let config = world.config(drive);
@@ -148,6 +159,7 @@ impl Engine {
             free: Vec::new(),
             given_up: Vec::new(),
             look_again: Duration::ZERO,
+            keep_again: KEEP_PERIOD,
             inbox: Vec::new(),
             effects: Vec::new(),
             spare: Vec::new(),
@@ -227,6 +239,10 @@ impl Engine {
         }
         self.take_in();
         self.release();
+        if self.turned >= self.keep_again {
+            self.keep_again = self.turned + KEEP_PERIOD;
+            self.keep_lives();
+        }
         self.accompany();
         self.follow()?;
         // Without a clock what was just asked for can be answered in the same turn.
@@ -298,6 +314,7 @@ impl Engine {
             spare: &mut self.spare,
             front: number,
             world: self.session.world(),
+            media: &self.media,
         };
         act(self.fronts[number].as_mut(), &mut desk)
     }
@@ -324,7 +341,7 @@ impl Engine {
             match inbound {
                 Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
                 Inbound::Control { front, tag, control } => {
-                    let done = self.session.control(now, control);
+                    let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts[front].controlled(tag, done);
                 }
                 Inbound::GiveUp { front, tag } => {
@@ -522,6 +539,21 @@ impl Engine {
         }
     }
 
+    /// Puts on record what the lives of drives are now, where that outlives the process.
+    fn keep_lives(&mut self) {
+        if !self.media.is_kept() {
+            return;
+        }
+        let world = self.session.world();
+        for drive in 0..world.drives() {
+            let errors = self.fronts.iter().map(|front| front.error_entries(drive)).sum();
+            let before = self.media.drive(drive).before();
+            let life = before.until(&world.health(drive, world.now()), self.pace.elapsed(), errors);
+            let life = if world.presence(drive) == Presence::NoPower { life.dark() } else { life };
+            self.media.keep(drive, life, world);
+        }
+    }
+
     fn write_journal(&mut self) -> Result<(), EngineError> {
         let Some(out) = &mut self.journal else { return Ok(()) };
         let bytes = self.session.take_journal();
@@ -533,6 +565,7 @@ impl Engine {
         for number in 0..self.fronts.len() {
             self.with_front(number, |front, desk| front.send(desk));
         }
+        self.keep_lives();
         self.session.end();
         self.write_journal()?;
         if let Some(out) = &mut self.journal {

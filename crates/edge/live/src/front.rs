@@ -25,7 +25,7 @@
 //! them carried out later, after newer writes of its own: whoever closes a connection calls [`Desk::give_up`] for each
 //! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
 
-use crate::media::Data;
+use crate::media::{Data, Life, Media};
 use flashyard_blk::Operation;
 use flashyard_systems::jbof::{Answer, Capacity, Control, Health, LiveJbof, Presence, Refused};
 use std::io;
@@ -93,6 +93,7 @@ pub struct Desk<'a> {
     pub(crate) spare: &'a mut Vec<Vec<u8>>,
     pub(crate) front: usize,
     pub(crate) world: &'a LiveJbof,
+    pub(crate) media: &'a Media,
 }
 
 /// What a front end has handed in.
@@ -178,9 +179,14 @@ impl Desk<'_> {
         self.exports
     }
 
-    /// The life of a drive, for its health log. Panics beyond the drives of the box.
+    /// The life of a drive since the box began, for its health log. Panics beyond the drives of the box.
     pub fn health(&self, drive: u16) -> Health {
         self.world.health(drive, self.world.now())
+    }
+
+    /// What a drive remembers of its life before the box began, with this start. Panics beyond the drives of the box.
+    pub(crate) fn before(&self, drive: u16) -> &Life {
+        self.media.drive(drive).before()
     }
 
     /// What a drive has left, where its flash wears. Panics beyond the drives of the box.
@@ -240,6 +246,12 @@ pub trait FrontEnd {
 
     /// Connections of clients now.
     fn connections(&self) -> u32 {
+        0
+    }
+
+    /// Entries that an error log of its protocol has had for a drive, since it began.
+    fn error_entries(&self, drive: u16) -> u64 {
+        let _ = drive;
         0
     }
 

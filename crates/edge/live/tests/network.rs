@@ -8,9 +8,8 @@ use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_systems::jbof::Session;
-use small::{box_of, exported, scenario};
+use small::{box_of, exported, scenario, while_serving};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,17 +41,7 @@ fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> 
     let &NbdAddress::Tcp(nbd_address) = nbd.address() else { panic!("a port of TCP was asked for") };
     engine.add_front(Box::new(front));
     engine.add_front(Box::new(nbd));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let clients = scope.spawn(|| {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| clients(nvme, nbd_address)));
-            done.store(true, Ordering::Relaxed);
-            result
-        });
-        let report = engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
-        let result = clients.join().expect("panics are caught");
-        (report, result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    while_serving(engine, || clients(nvme, nbd_address))
 }
 
 fn host(address: SocketAddr, drive: u16, queues: u16) -> Host {

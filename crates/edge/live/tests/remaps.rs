@@ -7,11 +7,10 @@ use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, Payload, Request, SetUp, Tempo, stamped};
 use flashyard_systems::jbof::{Answer, Session};
-use small::{box_of, exported, scenario};
+use small::{box_of, exported, scenario, while_serving};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const DIRECTORY: &str = "FLASHYARD_TEST_REMAPS";
@@ -30,16 +29,7 @@ fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
     let mut front = ChannelFront::new(engine.waker());
     let client = front.connect();
     engine.add_front(Box::new(front));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(client)));
-            done.store(true, Ordering::Relaxed);
-            result
-        });
-        engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
-        client.join().expect("panics are caught").unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    });
+    while_serving(engine, || work(client));
 }
 
 fn read(client: &mut Client, drive: u16, first: u32) -> Vec<u8> {

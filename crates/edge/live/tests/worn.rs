@@ -1,26 +1,24 @@
 //! Drives near the end of their life, served to hosts over NVMe/TCP: what fails, what SMART and the error log say of it,
 //! and what a restart keeps of an age.
 
+mod hosted;
 mod small;
 
-use flashyard_live::{Engine, Handle, Host, NvmeTcp, Remote, SetUp, Tempo};
+use flashyard_live::{Handle, Host, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::log::{ErrorEntry, SmartLog, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
-use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::Scenario;
-use flashyard_systems::jbof::{Control, Session};
-use small::{box_of, scenario_with};
+use flashyard_systems::jbof::Control;
+use hosted::{NQN, age};
+use small::scenario_with;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 const DIRECTORY: &str = "FLASHYARD_TEST_WORN";
 /// Blocks of a command.
 const BLOCKS: u32 = 32;
@@ -40,49 +38,12 @@ fn scenario(retries_max: u32) -> Scenario {
 
 /// Serves drive 0 over NVMe/TCP while `client` works, from a directory if there is one.
 fn serve<R: Send>(directory: Option<&Path>, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> R {
-    serve_box(&scenario(5), directory, client)
-}
-
-/// Hosts never sleep: more of them than there are cores would wait for each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn serve_box<R: Send>(
-    scenario: &Scenario,
-    directory: Option<&Path>,
-    client: impl FnOnce(SocketAddr, Handle) -> R + Send,
-) -> R {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let SetUp { world, media, .. } = box_of(scenario, directory).expect("its box can serve");
-    let blocks = u64::from(world.slots(0));
-    let mut engine = Engine::new(Session::new(world, None), media, &[0], Tempo::Off).expect("there is a poll");
-    let subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, blocks, 12)]);
-    let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, vec![0], 300).expect("the loopback can be listened on");
-    let address = front.addresses().next().expect("one was asked for");
-    engine.add_front(Box::new(front));
-    let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| client(address, handle)));
-            done.store(true, Ordering::Relaxed);
-            result
-        });
-        engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
-        client.join().expect("panics are caught").unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    hosted::serve(&scenario(5), directory, Tempo::Off, client).1
 }
 
 fn host(address: SocketAddr) -> Host {
     let config = InitiatorConfig::new("nqn.2026-11.org.example:host", NQN);
     Host::connect(address, config, Duration::from_secs(10)).expect("the target lets everybody in")
-}
-
-fn age(handle: &Handle, level: f64) {
-    let control = Control::Wear { drive: 0, level };
-    handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be so old");
 }
 
 fn range(lba: u64, blocks: u32) -> BlockRange {
@@ -150,7 +111,7 @@ fn a_read_that_is_given_up_is_an_unrecovered_read_error_in_smart_and_in_the_erro
 
 #[test]
 fn writes_to_a_worn_out_drive_are_write_faults_and_its_media_are_read_only() {
-    serve_box(&scenario(6), None, |address, handle| {
+    hosted::serve(&scenario(6), None, Tempo::Off, |address, handle| {
         let mut host = host(address);
         // The last erase before each superblock is retired.
         age(&handle, 266.0 / 300.0);

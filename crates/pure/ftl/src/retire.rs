@@ -1,6 +1,7 @@
 //! Retirement: superblocks that are worn out, or make too many errors, are not used again once they are empty.
 
 use crate::blocks::State;
+use crate::config::FtlConfig;
 use crate::ftl::Ftl;
 use flashyard_flash::Slot;
 
@@ -22,6 +23,19 @@ impl Ftl {
         self.blocks.all[superblock as usize].retiring = true;
         if self.blocks.take_erased(superblock) {
             self.retire(superblock);
+        }
+    }
+
+    /// Takes a superblock out of use again that was retired before the layer was recovered: no retired one is written by
+    /// those who know it, but contents do not tell it from an erased one. Nothing if it is not erased.
+    /// Panics beyond the drive.
+    pub fn retire_again(&mut self, superblock: u32) {
+        // Room is kept as a rule of retirement keeps it, whether or not there is one now.
+        let without_rule = FtlConfig { retire_at: None, ..self.config };
+        self.kept_erased = self.kept_erased.max(without_rule.kept_erased() + 1);
+        if self.blocks.take_erased(superblock) {
+            self.retire(superblock);
+            self.set_wear_leveling(self.config.wear_leveling);
         }
     }
 

@@ -296,6 +296,34 @@ fn projected_erases_retire_what_is_erased_now_and_the_rest_when_it_is_emptied() 
 }
 
 #[test]
+fn what_was_retired_before_a_restart_is_retired_again_and_kept_so_whoever_levels_wear() {
+    let dual_pool = WearLeveling::DualPool { threshold: 4 };
+    for (wear_leveling, retire_at) in [(WearLeveling::None, None), (dual_pool, None), (dual_pool, Some(60_000))] {
+        let config = FtlConfig { logical_slots: LOGICAL, filled_slots: LOGICAL / 2, ..FtlConfig::default() };
+        let config = FtlConfig { wear_leveling, retire_at, ..config };
+        let mut before = Ftl::new(&geometry(), config).expect("the small drive fits");
+        let (mut medium, mut rng) = (Counting::default(), Rng::named(1, "test"));
+        let mut write = |ftl: &mut Ftl| ftl.age_write(rng.below(u64::from(LOGICAL / 2)) as u32, 0, &mut medium);
+        (20..23).for_each(|superblock| before.retire_early(superblock));
+        (0..2 * LOGICAL).for_each(|_| write(&mut before).expect("nothing wears out"));
+        let retired: Vec<u32> = (0..SUPERBLOCKS).filter(|&superblock| before.is_retired(superblock)).collect();
+        assert_eq!(retired.len(), 3);
+        let mut after = Ftl::recovered(&geometry(), config, &before.contents()).expect("these are contents");
+        assert_eq!(after.retired_superblocks(), 0, "contents do not tell");
+        retired.iter().for_each(|&superblock| after.retire_again(superblock));
+        // What holds something stays.
+        let held = after.layout().split(after.lookup(0)).0;
+        after.retire_again(held);
+        assert_eq!((after.retired_superblocks(), after.is_retired(held)), (3, false));
+        after.check();
+        (0..5 * LOGICAL).for_each(|_| write(&mut after).expect("nothing wears out"));
+        assert!(retired.iter().all(|&superblock| after.is_retired(superblock)));
+        assert_eq!(after.retired_superblocks(), 3);
+        after.check();
+    }
+}
+
+#[test]
 fn what_cannot_be_configured_is_refused_in_words() {
     let base = FtlConfig { logical_slots: LOGICAL, ..FtlConfig::default() };
     let refused = |config| Ftl::new(&geometry(), config).err().expect("it cannot be").to_string();

@@ -77,6 +77,8 @@ pub struct DriveSnapshot {
     pub wear_percent: f64,
     /// Spare blocks left, in percent of those it began with.
     pub spare_percent: f64,
+    /// Times that data could not be corrected, in the whole life of the drive as its health log tells it.
+    pub media_errors: u64,
     /// Requests accepted and not yet answered.
     pub queue_depth: u32,
     /// Sums since the start.

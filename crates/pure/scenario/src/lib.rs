@@ -64,7 +64,7 @@ pub trait Files: Sync {
 }
 
 /// No files at all, for scenarios that need none.
-pub(crate) struct NoFiles;
+pub struct NoFiles;
 
 impl Files for NoFiles {
     fn profile(&self, _kind: &str, _name: &str) -> Option<String> {

@@ -258,18 +258,7 @@ fn merge_profile(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-            None
-        }
-
-        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-            Err(format!("no traces here, not {name}"))
-        }
-    }
+    use crate::NoFiles;
 
     const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
 

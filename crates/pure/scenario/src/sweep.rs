@@ -128,19 +128,7 @@ pub(crate) fn label(point: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Files, Overrides, resolve, resolve_with};
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-            None
-        }
-
-        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-            Err(format!("no traces here, not {name}"))
-        }
-    }
+    use crate::{NoFiles, Overrides, resolve, resolve_with};
 
     #[test]
     fn a_grid_has_every_combination_in_order() {

@@ -1,19 +1,7 @@
 //! The small box of `scenarios/faults`, broken at many of its events.
 
 use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
-use flashyard_scenario::{Files, JbofWorld, resolve};
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
+use flashyard_scenario::{JbofWorld, NoFiles, resolve};
 
 fn world() -> JbofWorld {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");

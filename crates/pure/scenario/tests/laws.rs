@@ -2,21 +2,8 @@
 //! unloaded and of a saturated drive; the same bytes for the same seed.
 
 use flashyard_kernel::Rng;
-use flashyard_scenario::{Files, resolve, run_design};
+use flashyard_scenario::{NoFiles, resolve, run_design};
 use flashyard_systems::jbof::{Design, JbofFigures};
-use flashyard_workload::Records;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<Records, String> {
-        Err(format!("{name}: these tests use no traces"))
-    }
-}
 
 const XBOF: &str = include_str!("../../../../scenarios/xbof/scenario.toml");
 

@@ -4,7 +4,7 @@
 use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_kernel::{Pace, Rng, Wake};
-use flashyard_scenario::{Files, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, resolve};
 use flashyard_ssd::Movement;
 use flashyard_systems::jbof::{
     Answer, Ask, Control, JournalHeader, LiveEffect, Refused, Session, read_journal, replay,
@@ -12,18 +12,6 @@ use flashyard_systems::jbof::{
 use flashyard_units::{SimSpan, SimTime};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
 
 fn scenario() -> Scenario {
     scenario_with(&[])

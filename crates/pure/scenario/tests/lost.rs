@@ -2,22 +2,11 @@
 
 use flashyard_blk::Operation;
 use flashyard_kernel::{FreeRun, Rng};
-use flashyard_scenario::{Files, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, resolve};
 use flashyard_systems::jbof::{
     Answer, Ask, Control, JournalHeader, LiveEffect, LiveJbof, Refused, Session, read_journal, replay,
 };
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
+use flashyard_units::SimTime;
 
 fn scenario() -> Scenario {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
@@ -31,9 +20,13 @@ fn scenario() -> Scenario {
     resolve(text, "faults", &settings.map(str::to_owned), &NoFiles).expect("the scenario is whole").scenario
 }
 
-/// A few thousand requests on drive 0 as it is aged and made to err; its journal, and reads that were given up.
-fn live(world: LiveJbof, header: &JournalHeader, seed: u64) -> (Session, u32) {
+/// A few thousand requests on drive 0 as it is aged and made to err, after what lasts of an earlier life; its journal, and
+/// reads that were given up.
+fn live(world: LiveJbof, header: &JournalHeader, lasts: &[Control], seed: u64) -> (Session, u32) {
     let mut session = Session::new(world, Some(header));
+    for &control in lasts {
+        session.control(SimTime::ZERO, control).expect("it was possible");
+    }
     let mut rng = Rng::named(seed, "lost");
     let slots = session.world().slots(0);
     let mut unread = 0;
@@ -83,7 +76,7 @@ fn repeats(session: &mut Session, mut world: LiveJbof) {
 fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life_and_the_next() {
     let mut header = JournalHeader { seed: 1, scenario: "a box that loses data".to_owned(), contents: None };
     let world = || scenario().live(None).expect("its box can serve");
-    let (mut session, unread) = live(world(), &header, 1);
+    let (mut session, unread) = live(world(), &header, &[], 1);
     let health = session.world().health(0, session.world().now());
     println!("{unread} reads were given up, {} media errors", health.media_errors);
     assert!(unread > 0 && health.media_errors > u64::from(unread), "reclaim meets some too");
@@ -96,7 +89,13 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
     let found = read_journal(&text).expect("it was just written").0;
     assert_eq!(found.contents, header.contents);
     let next = || scenario().live(found.contents.as_deref()).expect("its box can serve");
-    let (mut session, _) = live(next(), &header, 2);
+    let erased = found.contents.iter().flatten().flatten().position(|superblock| superblock.used.is_none());
+    let lasts = [
+        Control::Retired { drive: 0, superblock: erased.expect("one is kept erased") as u32 },
+        Control::Reinstate { drive: 0, rate: Some(0.05), retries: Some(2) },
+        Control::Degrade { drive: 0, on: true },
+    ];
+    let (mut session, _) = live(next(), &header, &lasts, 2);
     repeats(&mut session, next());
 }
 
@@ -114,4 +113,22 @@ fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
     assert_eq!(session.world().capacity(0).expect("it wears").retires_at, Some(85));
     let rate = session.control(now, Control::Retire { drive: 0, rate: Some(0.7), retries: None });
     assert!(matches!(rate, Err(Refused::Rate(_))));
+}
+
+#[test]
+fn what_was_done_to_a_drive_in_an_earlier_life_is_done_again_whatever_it_leaves() {
+    let mut session = Session::new(scenario().live(None).expect("its box can serve"), None);
+    let now = session.world().now();
+    session.control(now, Control::Wear { drive: 0, level: 0.5 }).expect("it can be so old");
+    session.control(now, Control::Reinstate { drive: 0, rate: None, retries: Some(2) }).expect("it was in force");
+    let before = session.world().capacity(0).expect("it wears");
+    assert_eq!((before.retires_at, before.states.retired), (Some(85), 0), "those that are erased are used once more");
+    let contents = session.world().contents(0);
+    for (superblock, contents) in (0..).zip(&contents) {
+        session.control(now, Control::Retired { drive: 0, superblock }).expect("there is such a superblock");
+        assert_eq!(session.world().retired(0).any(|retired| retired == superblock), contents.used.is_none());
+    }
+    let superblocks = contents.len() as u32;
+    let beyond = session.control(now, Control::Retired { drive: 0, superblock: superblocks });
+    assert_eq!(beyond, Err(Refused::NoSuperblock { drive: 0, superblock: superblocks, superblocks }));
 }

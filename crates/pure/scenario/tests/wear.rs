@@ -1,28 +1,15 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
-use flashyard_scenario::{DesignRun, Files, resolve, run_design};
+use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
 use flashyard_systems::jbof::{Control, Design, LiveJbof};
 use flashyard_units::SimTime;
-use flashyard_workload::Records;
-
-struct Nothing;
-
-impl Files for Nothing {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<Records, String> {
-        Err(format!("{name}: these tests use no traces"))
-    }
-}
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
 fn run(settings: &[&str]) -> Result<DesignRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
-    let scenario = resolve(AGEING, "ageing", &settings, &Nothing).map_err(|error| error.to_string())?.scenario;
-    run_design(&scenario, Design::Conv, &Nothing, &mut |_| true).map_err(|error| error.to_string())
+    let scenario = resolve(AGEING, "ageing", &settings, &NoFiles).map_err(|error| error.to_string())?.scenario;
+    run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).map_err(|error| error.to_string())
 }
 
 /// Mean latency of single reads of one page.
@@ -72,8 +59,8 @@ fn without_wear() -> String {
 
 #[test]
 fn the_wear_of_a_run_that_does_not_ask_for_it_is_not_in_its_results() {
-    let scenario = resolve(&without_wear(), "ageing", &[], &Nothing).expect("it is good").scenario;
-    let run = run_design(&scenario, Design::Conv, &Nothing, &mut |_| true).expect("it runs");
+    let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
+    let run = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
     assert!(run.result.drives[0].wear.is_none());
     assert!(!serde_json::to_string(&run.result).expect("it is data").contains("\"wear\""));
 }
@@ -92,7 +79,7 @@ fn wear_that_cannot_be_is_refused_in_words() {
 /// The box of the scenario, ready to serve.
 fn live(settings: &[&str]) -> LiveJbof {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
-    let scenario = resolve(AGEING, "ageing", &settings, &Nothing).expect("it is good").scenario;
+    let scenario = resolve(AGEING, "ageing", &settings, &NoFiles).expect("it is good").scenario;
     scenario.live(None).expect("its box can serve")
 }
 
@@ -116,7 +103,7 @@ fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
 
 #[test]
 fn a_drive_that_does_not_wear_is_not_worn() {
-    let scenario = resolve(&without_wear(), "ageing", &[], &Nothing).expect("it is good").scenario;
+    let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
     let mut world = scenario.live(None).expect("its box can serve");
     let refused = world.control(SimTime::ZERO, Control::Wear { drive: 0, level: 0.5 }).expect_err("it does not wear");
     assert!(refused.to_string().contains("[drive.wear]"), "{refused}");

@@ -2,22 +2,9 @@
 
 use crate::Digest;
 use anyhow::Result;
-use flashyard_scenario::{Files, resolve, run_design};
+use flashyard_scenario::{NoFiles, resolve, run_design};
 use flashyard_systems::jbof::{Design, JbofFigures};
-use flashyard_workload::Records;
 use std::time::Instant;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<Records, String> {
-        Err(format!("{name}: benchmarks use no traces"))
-    }
-}
 
 const R8: &str = include_str!("../../../../../scenarios/bench/r8.toml");
 const XBOF: &str = include_str!("../../../../../scenarios/bench/xbof.toml");

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0        a change of owner under way, in the first 32 bytes of one page
+//! 1024     what the drive remembers of its life (`life.rs`), twice, 1024 bytes apart
 //! 4096     a header of 32 bytes for each superblock, to the end of a page
 //!          a record of 24 bytes for each slot
 //! ```
@@ -9,8 +10,10 @@
 //! All numbers are little endian. A record ends with a checksum over itself and its slot number: one that was written
 //! in part, or strayed, is seen. A record that was ever written says that its slot is used, whether or not it is whole.
 //! A slot that gets another owner has no other copy: its new record is noted in the first page before it is written, so
-//! that a process that ends in between leaves one of both whole.
+//! that a process that ends in between leaves one of both whole. What the drive remembers replaces the older of its two
+//! records, for the same reason.
 
+use super::life::{self, Life};
 use super::mapping::Mapping;
 use flashyard_flash::Layout;
 use flashyard_ftl::Stream;
@@ -21,6 +24,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 const NOTE_PAGE_BYTES: usize = 4096;
 /// A note: slot, record, checksum over both.
 const NOTE_BYTES: usize = 4 + RECORD_BYTES + 4;
+/// Where the records of its life are.
+const LIVES: [usize; 2] = [1024, 2048];
 const HEADER_BYTES: usize = 32;
 const RECORD_BYTES: usize = 24;
 
@@ -53,6 +58,8 @@ pub(crate) struct Header {
     pub(crate) used: bool,
     pub(crate) stream: Stream,
     pub(crate) single_level: bool,
+    /// Whether it is used no more, as was last looked.
+    pub(crate) retired: bool,
     pub(crate) erases: u32,
     /// The sequence number of its opening.
     pub(crate) opened: u64,
@@ -60,7 +67,8 @@ pub(crate) struct Header {
 
 impl Header {
     /// A superblock that was never used.
-    pub(crate) const NEW: Self = Self { used: false, stream: Stream::Host, single_level: false, erases: 0, opened: 0 };
+    pub(crate) const NEW: Self =
+        Self { used: false, stream: Stream::Host, single_level: false, retired: false, erases: 0, opened: 0 };
 }
 
 /// What was found where a record is.
@@ -137,6 +145,29 @@ impl Band {
         self.mapping.bytes_mut()[NOTE_BYTES - 4..NOTE_BYTES].copy_from_slice(&(!whole).to_le_bytes());
     }
 
+    /// What the drive remembers of its life, and how many of the two records were written in part. Nothing is known of the
+    /// life of a drive whose records are both not whole.
+    pub(crate) fn life(&self) -> (Option<Life>, u64) {
+        let found = self.lives();
+        let torn = found.iter().filter(|found| **found == life::Found::Torn).count() as u64;
+        let whole = found.into_iter().filter_map(life::Found::whole).max_by_key(|(sequence, _)| *sequence);
+        (whole.map(|(_, life)| life), torn)
+    }
+
+    /// Replaces the older record of its life, or the one that is not whole.
+    pub(crate) fn set_life(&mut self, life: &Life) {
+        let last = self.lives().map(|found| found.whole().map_or(0, |(sequence, _)| sequence));
+        let at = LIVES[usize::from(last[0] > last[1])];
+        let bytes = life.encode(last[0].max(last[1]).saturating_add(1));
+        self.mapping.bytes_mut()[at..at + bytes.len()].copy_from_slice(&bytes);
+        // The other one is not touched before this one is whole.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn lives(&self) -> [life::Found; 2] {
+        LIVES.map(|at| Life::decode(&self.mapping.bytes()[at..at + life::BYTES]))
+    }
+
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Found {
         let at = self.at(slot);
@@ -170,6 +201,7 @@ impl Band {
         bytes[0] = u8::from(header.used);
         bytes[1] = header.stream as u8;
         bytes[2] = u8::from(header.single_level);
+        bytes[3] = u8::from(header.retired);
         bytes[4..8].copy_from_slice(&header.erases.to_le_bytes());
         bytes[8..16].copy_from_slice(&header.opened.to_le_bytes());
         let at = NOTE_PAGE_BYTES + superblock as usize * HEADER_BYTES;
@@ -189,6 +221,7 @@ impl Band {
                 _ => Stream::Host,
             },
             single_level: bytes[2] != 0,
+            retired: bytes[3] != 0,
             erases: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             opened: u64::from_le_bytes(opened),
         }

@@ -129,6 +129,7 @@ impl DataDirectory {
         for (number, shape) in shapes.iter().enumerate() {
             let mut drive = directory.map_drive(number, shape)?;
             contents.push(drive.recover(shape.logical_slots, &mut report));
+            drive.start(report.clean);
             drives.push(drive);
         }
         if report.clean {
@@ -179,6 +180,7 @@ impl Media {
             }
             let mut drive = directory.map_drive(number, shape)?;
             drive.adopt(contents);
+            drive.start(true);
             drives.push(drive);
         }
         let path = directory.path.join("box.txt");

@@ -1,6 +1,7 @@
 //! The bytes of one drive by physical slot, which follow what its data-end tells of payload.
 
 use super::band::{Band, Found, Header, Record, State};
+use super::life::{Life, Rule};
 use super::mapping::Mapping;
 use super::payload::Payload;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
@@ -23,6 +24,11 @@ pub struct DriveMedia {
     pub(super) sequence: u64,
     /// Whether payload gets checksums: it outlives the process.
     pub(super) checked: bool,
+    /// What it remembers of its life before this run, with this start, and as it was last kept.
+    before: Life,
+    kept: Life,
+    /// Superblocks that are marked as retired.
+    marked: u32,
 }
 
 impl DriveMedia {
@@ -32,12 +38,17 @@ impl DriveMedia {
     pub(super) fn memory(layout: Layout) -> io::Result<Self> {
         let payload = Payload::memory(layout)?;
         let band = Band::new(Mapping::memory(Band::bytes(&layout))?, layout);
-        Ok(Self { layout, payload, band, sequence: 0, checked: false })
+        Ok(Self::over(layout, payload, band, false))
     }
 
     pub(super) fn of(layout: Layout, payload: Mapping, band: Mapping) -> Self {
         let payload = Payload::file(payload, layout);
-        Self { layout, payload, band: Band::new(band, layout), sequence: 0, checked: true }
+        Self::over(layout, payload, Band::new(band, layout), true)
+    }
+
+    fn over(layout: Layout, payload: Payload, band: Band, checked: bool) -> Self {
+        let life = Life::first();
+        Self { layout, payload, band, sequence: 0, checked, before: life, kept: life, marked: 0 }
     }
 
     /// Slot arithmetic of the drive.
@@ -78,8 +89,9 @@ impl DriveMedia {
             };
             self.sequence += 1;
             let (stream, single_level) = (used.stream, used.single_level);
+            let opened = self.sequence;
             self.band
-                .set_header(superblock, &Header { used: true, stream, single_level, erases, opened: self.sequence });
+                .set_header(superblock, &Header { used: true, stream, single_level, retired: false, erases, opened });
             let mut valid = used.valid.iter().peekable();
             let is_lost = |logical| used.lost.contains(&logical);
             for index in 0..used.written {
@@ -100,8 +112,8 @@ impl DriveMedia {
     /// A superblock is opened.
     pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) {
         self.sequence += 1;
-        let erases = self.band.header(superblock).erases;
-        self.band.set_header(superblock, &Header { used: true, stream, single_level, erases, opened: self.sequence });
+        let (erases, opened) = (self.band.header(superblock).erases, self.sequence);
+        self.band.set_header(superblock, &Header { used: true, stream, single_level, retired: false, erases, opened });
     }
 
     /// A slot of a write goes to its place; `None` stands for zeros. Payload first, then what says that it is there,
@@ -194,6 +206,62 @@ impl DriveMedia {
             let header = self.band.header(superblock);
             self.band.set_header(superblock, &Header { erases, ..header });
         }
+    }
+
+    /// Counts this start of the drive: its life so far is on record before it serves. The last one ended in order, or
+    /// lost the power that it had.
+    pub(super) fn start(&mut self, in_order: bool) {
+        let (life, torn) = self.band.life();
+        if torn > 0 {
+            tracing::warn!(torn, known = life.is_some(), "a record of the life of a drive was written in part");
+        }
+        let life = life.unwrap_or_default();
+        self.before = Life {
+            power_cycles: life.power_cycles.saturating_add(1),
+            unsafe_shutdowns: life.unsafe_shutdowns.saturating_add(u64::from(!in_order && !life.is_dark)),
+            is_dark: false,
+            ..life
+        };
+        self.marked = (0..self.layout.superblocks).filter(|&number| self.band.header(number).retired).count() as u32;
+        self.keep(self.before);
+    }
+
+    /// What the drive remembers of its life before this run, with this start; what a manager wants of it, as it is now.
+    pub(crate) fn before(&self) -> &Life {
+        &self.before
+    }
+
+    /// Puts on record what its life is now.
+    pub(super) fn keep(&mut self, life: Life) {
+        self.kept = life;
+        self.band.set_life(&life);
+    }
+
+    /// The manager of capacity wants superblocks to be retired so.
+    pub(super) fn keep_rule(&mut self, rule: Rule) {
+        self.before.rule = Some(rule);
+        self.keep(Life { rule: Some(rule), ..self.kept });
+    }
+
+    /// The drive is in its degraded mode, or not.
+    pub(super) fn keep_degraded(&mut self, is_degraded: bool) {
+        self.keep(Life { is_degraded, ..self.kept });
+    }
+
+    /// Marks superblocks as retired, `count` of them, unless as many are.
+    pub(super) fn mark_retired(&mut self, count: u32, retired: impl Iterator<Item = u32>) {
+        if self.marked != count {
+            self.marked = count;
+            for superblock in retired {
+                let header = self.band.header(superblock);
+                self.band.set_header(superblock, &Header { retired: true, ..header });
+            }
+        }
+    }
+
+    /// Superblocks that are marked as retired.
+    pub(crate) fn retired(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.layout.superblocks).filter(|&superblock| self.band.header(superblock).retired)
     }
 
     /// Waits until everything is on disk.

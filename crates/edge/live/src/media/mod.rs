@@ -7,6 +7,7 @@ mod band;
 mod data;
 mod directory;
 mod drive;
+mod life;
 mod mapping;
 mod payload;
 mod recover;
@@ -15,11 +16,14 @@ pub use data::Data;
 pub(crate) use data::Kept;
 pub use directory::{DataDirectory, MediaError, Opened, Shape};
 pub use drive::DriveMedia;
+pub(crate) use life::Life;
 pub use recover::RecoveryReport;
 
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
 use flashyard_ssd::Movement;
+use flashyard_systems::jbof::{Control, LiveJbof};
+use life::Rule;
 use std::io;
 
 /// The bytes of all drives of a box.
@@ -72,9 +76,41 @@ impl Media {
         Ok(())
     }
 
-    /// Every superblock of `drive` has had so many erases from now on. Panics beyond the drives.
-    pub(crate) fn set_erases(&mut self, drive: u16, counts: impl Iterator<Item = u32>) {
-        self.drives[drive as usize].set_erases(counts);
+    /// Keeps what was just done to a drive of `world` and outlives the process, if it is such a thing. Panics beyond the
+    /// drives.
+    pub(crate) fn keep_control(&mut self, control: &Control, world: &LiveJbof) {
+        match *control {
+            Control::Wear { drive, .. } => self.drives[drive as usize].set_erases(world.erase_counts(drive)),
+            Control::Degrade { drive, on } => self.drives[drive as usize].keep_degraded(on),
+            Control::Retire { drive, rate, retries } => {
+                self.drives[drive as usize].keep_rule(Rule { rate, retries });
+            }
+            _ => {}
+        }
+    }
+
+    /// What has to be done to a box that begins with these drives for what was done to it before the restart to last.
+    pub(crate) fn resumption(&self) -> Vec<Control> {
+        let mut controls = Vec::new();
+        for (drive, media) in (0..).zip(&self.drives) {
+            controls.extend(media.retired().map(|superblock| Control::Retired { drive, superblock }));
+            let Life { rule, is_degraded, .. } = media.before();
+            controls.extend(rule.map(|Rule { rate, retries }| Control::Reinstate { drive, rate, retries }));
+            controls.extend(is_degraded.then_some(Control::Degrade { drive, on: true }));
+        }
+        controls
+    }
+
+    /// Whether they outlive the process.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// Puts on record what the life of `drive` is now, and which of its superblocks are retired. Panics beyond the drives.
+    pub(crate) fn keep(&mut self, drive: u16, life: Life, world: &LiveJbof) {
+        let media = &mut self.drives[drive as usize];
+        media.keep(life);
+        media.mark_retired(world.retired(drive).count() as u32, world.retired(drive));
     }
 
     /// Writes everything back and notes that the end was in order.

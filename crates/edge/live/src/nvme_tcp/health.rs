@@ -1,10 +1,10 @@
 //! The health log of a drive, from what its life was.
 
+use crate::media::Life;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvmf::target::Figures;
 use flashyard_systems::jbof::{Capacity, Health};
-use std::time::Duration;
 
 /// A data unit: thousand sectors of 512 bytes. Source: NVM Express Base 2.0, figure 207.
 const DATA_UNIT_BYTES: u64 = 512_000;
@@ -15,7 +15,7 @@ const TEMPERATURE_KELVIN: u16 = 298;
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 
 /// The page of capacity of a drive whose flash wears.
-pub(super) fn capacity(health: &Health, capacity: &Capacity, slots: u32) -> CapacityLog {
+pub(super) fn capacity(health: &Health, life: &Life, capacity: &Capacity, slots: u32) -> CapacityLog {
     let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
     let state = flag(capacity.degraded, CapacityLog::DEGRADED) | flag(health.worn_out, CapacityLog::WORN_OUT);
     CapacityLog {
@@ -32,14 +32,14 @@ pub(super) fn capacity(health: &Health, capacity: &Capacity, slots: u32) -> Capa
         endurance: health.endurance.unwrap_or(0).into(),
         erases_mean: (health.erases_mean as u32).into(),
         state: state.into(),
-        page_reads: capacity.page_reads.into(),
-        read_retries: capacity.read_retries.into(),
+        page_reads: life.page_reads.into(),
+        read_retries: life.read_retries.into(),
         ..CapacityLog::default()
     }
 }
 
-/// What the controller of a drive reports.
-pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powered: Duration) -> Figures {
+/// What the controller of a drive reports; of the entries of its error log, none.
+pub(super) fn figures(health: &Health, life: &Life, slots: u32, endurance_erases: u32) -> Figures {
     let units = |bytes: u64| SmartLog::counter(bytes.div_ceil(DATA_UNIT_BYTES));
     let mut figures = Figures { capacity_bytes: u64::from(slots) * u64::from(SLOT_BYTES), ..Figures::default() };
     let smart = &mut figures.smart;
@@ -54,47 +54,34 @@ pub(super) fn figures(health: &Health, slots: u32, endurance_erases: u32, powere
         smart.critical_warning |= SmartLog::WARNING_READ_ONLY;
     }
     smart.used_percent = (100.0 * health.used(endurance_erases)).min(255.0) as u8;
-    smart.media_errors = SmartLog::counter(health.media_errors);
-    smart.data_read = units(health.read_bytes);
-    smart.data_written = units(health.write_bytes);
-    smart.reads = SmartLog::counter(health.reads);
-    smart.writes = SmartLog::counter(health.writes);
-    smart.busy_minutes = SmartLog::counter((health.busy.as_secs_f64() / 60.0) as u64);
-    smart.power_cycles = SmartLog::counter(1 + u64::from(health.breaks));
-    smart.power_on_hours = SmartLog::counter(powered.as_secs() / 3600);
-    smart.unsafe_shutdowns = SmartLog::counter(u64::from(health.breaks));
+    smart.media_errors = SmartLog::counter(life.media_errors);
+    smart.data_read = units(life.read_bytes);
+    smart.data_written = units(life.write_bytes);
+    smart.reads = SmartLog::counter(life.reads);
+    smart.writes = SmartLog::counter(life.writes);
+    smart.busy_minutes = SmartLog::counter(life.busy_us / 60_000_000);
+    smart.power_cycles = SmartLog::counter(life.power_cycles);
+    smart.power_on_hours = SmartLog::counter(life.powered_ms / 3_600_000);
+    smart.unsafe_shutdowns = SmartLog::counter(life.unsafe_shutdowns);
     figures
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_units::SimSpan;
-
     fn health(erases_mean: f64, endurance: Option<u32>, retired_superblocks: u32) -> Health {
         Health {
-            reads: 1,
-            writes: 1,
-            read_bytes: 4096,
-            write_bytes: 4096,
-            busy: SimSpan::ZERO,
-            breaks: 0,
             erases_mean,
-            erases_max: erases_mean as u32,
-            host_slots: 1,
-            programmed_slots: 1,
-            raw_bit_error_rate: 0.0,
-            read_retries: 0,
-            media_errors: 0,
             endurance,
             spare_superblocks: 20,
             retired_superblocks,
             worn_out: retired_superblocks == 40,
+            ..Health::default()
         }
     }
 
     fn smart(health: &Health) -> (u8, u8, u8) {
-        let smart = figures(health, 100, 3000, Duration::ZERO).smart;
+        let smart = figures(health, &Life::default(), 100, 3000).smart;
         (smart.used_percent, smart.spare_percent, smart.critical_warning)
     }
 

@@ -17,6 +17,7 @@ pub use ports::ListenError;
 use crate::front::{Answered, Desk, FrontEnd};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
+use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish};
 use flashyard_systems::jbof::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime};
@@ -119,9 +120,11 @@ impl NvmeTcp {
     fn tell_health_of(&mut self, subsystem: usize, desk: &Desk<'_>) {
         let drive = self.drives[subsystem];
         let Some(export) = desk.exports().iter().find(|export| export.drive == drive) else { return };
-        let health = desk.health(drive);
-        let mut figures = health::figures(&health, export.slots, self.endurance_erases, desk.elapsed());
-        figures.capacity = desk.capacity(drive).map(|left| health::capacity(&health, &left, export.slots));
+        let (health, before) = (desk.health(drive), desk.before(drive));
+        let life = before.until(&health, desk.elapsed(), 0);
+        let mut figures = health::figures(&health, &life, export.slots, self.endurance_erases);
+        figures.smart.error_entries = SmartLog::counter(before.error_entries);
+        figures.capacity = desk.capacity(drive).map(|left| health::capacity(&health, &life, &left, export.slots));
         self.target.set_figures(subsystem, figures);
     }
 
@@ -375,6 +378,10 @@ impl FrontEnd for NvmeTcp {
 
     fn connections(&self) -> u32 {
         self.peers.iter().flatten().count() as u32
+    }
+
+    fn error_entries(&self, drive: u16) -> u64 {
+        self.subsystem_of(drive).map_or(0, |subsystem| self.target.error_entries(subsystem))
     }
 
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {

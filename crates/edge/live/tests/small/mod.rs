@@ -1,20 +1,9 @@
 //! A small box for tests.
 
-use flashyard_live::{SetUp, SetUpError, Shape, set_up};
-use flashyard_scenario::{Files, Scenario, ScenarioError, resolve};
+use flashyard_live::{Engine, Report, SetUp, SetUpError, Shape, set_up};
+use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve};
 use std::path::Path;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-        Err(format!("{name}: there are no traces here"))
-    }
-}
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The four small drives of `scenarios/faults`, filled to that share.
 #[allow(dead_code, reason = "not every test is of the box as it is")]
@@ -40,4 +29,20 @@ pub(crate) fn box_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, 
     let shapes = scenario.shapes().map_err(SetUpError::World)?;
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     set_up(data, &shapes, |contents| scenario.live(contents))
+}
+
+/// Runs `engine` while `client` works, and ends it in order, also when the client panics.
+#[allow(dead_code, reason = "not every test runs one")]
+pub(crate) fn while_serving<R: Send>(engine: Engine, client: impl FnOnce() -> R + Send) -> (Report, R) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(client));
+            done.store(true, Ordering::Relaxed);
+            result
+        });
+        let report = engine.run(|_| done.load(Ordering::Relaxed)).expect("nothing is in the way");
+        let result = client.join().expect("panics are caught");
+        (report, result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }

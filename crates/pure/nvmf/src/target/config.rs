@@ -153,7 +153,7 @@ impl Limits {
 /// Figures of a subsystem that its controllers report and that change as it works.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Health, as the log page has it.
+    /// Health, as the log page has it; of the entries of error logs, those of before the target began.
     pub smart: SmartLog,
     /// Capacity in bytes.
     pub capacity_bytes: u64,

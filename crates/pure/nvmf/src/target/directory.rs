@@ -40,6 +40,8 @@ pub enum Wish {
 pub struct Target {
     pub(super) config: TargetConfig,
     pub(super) figures: Vec<Figures>,
+    /// Entries that error logs have had, by subsystem.
+    pub(super) errors: Vec<u64>,
     /// By controller identifier less one.
     pub(super) controllers: Vec<Option<Controller>>,
     /// State by subsystem, port and group; what is not there is optimized.
@@ -66,6 +68,7 @@ impl Target {
         config.check()?;
         Ok(Self {
             figures: config.subsystems.iter().map(Figures::of).collect(),
+            errors: vec![0; config.subsystems.len()],
             away: vec![false; config.subsystems.len()],
             config,
             controllers: Vec::new(),
@@ -105,6 +108,11 @@ impl Target {
     /// Sets what controllers of `subsystem` (its place in the configuration) report from now on.
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
         self.figures[subsystem] = figures;
+    }
+
+    /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
+    pub fn error_entries(&self, subsystem: usize) -> u64 {
+        self.errors[subsystem]
     }
 
     /// Replaces the namespaces of `subsystem`; connected hosts are told.

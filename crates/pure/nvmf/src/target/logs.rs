@@ -93,9 +93,10 @@ impl Session {
                 effects(reply, if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] });
             }
             (page::SMART, Some(place)) => {
-                let errors = controller.error_count;
                 let mut smart = target.figures[place].smart;
-                smart.error_entries = flashyard_nvme::log::SmartLog::counter(errors);
+                // What earlier lives had, and all controllers of this one.
+                let before = u128::from_le_bytes(smart.error_entries);
+                smart.error_entries = before.saturating_add(target.errors[place].into()).to_le_bytes();
                 reply.extend_from_slice(smart.as_bytes());
             }
             (page::FIRMWARE, Some(place)) => {

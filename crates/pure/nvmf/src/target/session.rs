@@ -498,6 +498,7 @@ impl Session {
             Work::Here(_) => 0,
         };
         if let Some(controller) = self.controller(target) {
+            let place = controller.subsystem;
             controller.log_error(ErrorEntry {
                 sq_id: U16::new(queue_id),
                 command_id: U16::new(slot.command_id),
@@ -508,6 +509,9 @@ impl Session {
                 transport: 3,
                 ..ErrorEntry::default()
             });
+            if let Some(place) = place {
+                target.errors[place] += 1;
+            }
         }
     }
 

@@ -115,8 +115,8 @@ fn reads(data: &BTreeMap<u32, u64>, wear: &WearModel) -> LifeReads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::life::{LifeStop, age};
-    use crate::reproduce::tests::NoFiles;
     use crate::resolve;
 
     const AGEING: &str = include_str!("../../../../../scenarios/wear-leveling/scenario.toml");

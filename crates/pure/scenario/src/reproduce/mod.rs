@@ -106,19 +106,8 @@ impl Study {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::NoFiles;
     use std::collections::BTreeSet;
-
-    pub(crate) struct NoFiles;
-
-    impl Files for NoFiles {
-        fn profile(&self, _: &str, _: &str) -> Option<String> {
-            None
-        }
-
-        fn open_trace(&self, name: &str) -> Result<flashyard_workload::Records, String> {
-            Err(format!("{name}: the study needs no trace"))
-        }
-    }
 
     fn study(ids: &[&str]) -> Study {
         let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();

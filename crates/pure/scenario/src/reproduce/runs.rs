@@ -282,8 +282,9 @@ fn streams(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Study, tests::NoFiles};
+    use super::super::Study;
     use super::*;
+    use crate::NoFiles;
 
     #[test]
     fn lenders_do_their_own_work_beside_their_borrowers() {

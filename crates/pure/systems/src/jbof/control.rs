@@ -71,6 +71,22 @@ pub enum Control {
         /// An undisturbed read needs more retries than this.
         retries: Option<u32>,
     },
+    /// Goes on with a rule that was in force before a restart, as [`Control::Retire`] but whatever it leaves.
+    Reinstate {
+        /// Which.
+        drive: u16,
+        /// As there.
+        rate: Option<f64>,
+        /// As there.
+        retries: Option<u32>,
+    },
+    /// Takes a superblock that was retired before a restart out of use again; nothing if something is in it.
+    Retired {
+        /// Which drive.
+        drive: u16,
+        /// Which superblock.
+        superblock: u32,
+    },
     /// Gives a request up. It is answered when nothing can come of it any more: at once where it is kept for a drive
     /// that is away or has not come to the drive's data, and in its time where it has.
     Drop {
@@ -144,6 +160,16 @@ pub enum Refused {
         /// Superblocks for what is mapped, and for reclaim.
         needed: u32,
     },
+    /// There is no such superblock.
+    #[error("there is no superblock {superblock} in drive {drive}, give 0 to {}", superblocks - 1)]
+    NoSuperblock {
+        /// Which drive.
+        drive: u16,
+        /// Asked for.
+        superblock: u32,
+        /// How many it has.
+        superblocks: u32,
+    },
     /// Not an error rate.
     #[error("{0} is no bit error rate, give 0 to 0.5")]
     Rate(f64),
@@ -199,7 +225,24 @@ impl LiveJbof {
                 self.check_drive(drive)?;
                 self.world.drives[drive as usize].data.ftl.set_degraded(on);
             }
-            Control::Retire { drive, rate, retries } => self.retire(drive, rate, retries)?,
+            Control::Retire { drive, rate, retries } => {
+                let last = self.last_erase(drive, rate, retries)?;
+                self.check_retirement(drive, last)?;
+                self.world.drives[drive as usize].data.ftl.set_retire_at(last);
+            }
+            Control::Reinstate { drive, rate, retries } => {
+                let last = self.last_erase(drive, rate, retries)?;
+                self.world.drives[drive as usize].data.ftl.set_retire_at(last);
+            }
+            Control::Retired { drive, superblock } => {
+                self.check_drive(drive)?;
+                let ftl = &mut self.world.drives[drive as usize].data.ftl;
+                let superblocks = ftl.layout().superblocks;
+                if superblock >= superblocks {
+                    return Err(Refused::NoSuperblock { drive, superblock, superblocks });
+                }
+                ftl.retire_again(superblock);
+            }
             Control::Drop { token } => self.world.drop_request(now, token),
         }
         self.world.settle(now);
@@ -227,25 +270,25 @@ impl LiveJbof {
         Ok(())
     }
 
-    fn retire(&mut self, drive: u16, rate: Option<f64>, retries: Option<u32>) -> Result<(), Refused> {
+    /// The erase at which a rule retires superblocks.
+    fn last_erase(&self, drive: u16, rate: Option<f64>, retries: Option<u32>) -> Result<Option<u32>, Refused> {
         self.check_drive(drive)?;
         if let Some(rate) = rate.filter(|rate| !(0.0..=0.5).contains(rate)) {
             return Err(Refused::Rate(rate));
         }
-        let data = &mut self.world.drives[drive as usize].data;
-        let wear = data.config().nand.wear.ok_or(Refused::NoWear { drive })?;
+        let wear = self.config(drive).nand.wear.ok_or(Refused::NoWear { drive })?;
         let by_rate = rate.and_then(|rate| wear.rates.erases_beyond(rate));
         let by_retries = retries.and_then(|most| wear.erases_beyond_retries(most));
-        let last = by_rate.into_iter().chain(by_retries).min();
-        // Superblocks that have come so far are retired when they are next emptied: what is then left has to do.
+        Ok(by_rate.into_iter().chain(by_retries).min())
+    }
+
+    /// Superblocks that have come so far are retired when they are next emptied: what is then left has to do.
+    fn check_retirement(&self, drive: u16, last: Option<u32>) -> Result<(), Refused> {
+        let data = &self.world.drives[drive as usize].data;
         let left = data.ftl.erase_counts().filter(|&erases| last.is_none_or(|last| erases < last)).count() as u32;
         let mapped: u32 = data.ftl.valid_counts().sum();
         let needed = mapped.div_ceil(data.ftl.layout().slots_per_superblock) + data.ftl.config().reserved();
-        if left < needed {
-            return Err(Refused::Retirement { drive, left, needed });
-        }
-        data.ftl.set_retire_at(last);
-        Ok(())
+        if left < needed { Err(Refused::Retirement { drive, left, needed }) } else { Ok(()) }
     }
 
     /// Whether harvesting is designed in, for who shows a switch for it.

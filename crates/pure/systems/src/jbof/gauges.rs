@@ -50,7 +50,9 @@ pub struct Health {
     pub programmed_slots: u64,
     /// Raw bit error rate of its flash.
     pub raw_bit_error_rate: f64,
-    /// Reads sensed again.
+    /// Pages read, without retries.
+    pub page_reads: u64,
+    /// Pages sensed again.
     pub read_retries: u64,
     /// Times that data could not be corrected, for hosts or for reclaim.
     pub media_errors: u64,
@@ -62,6 +64,8 @@ pub struct Health {
     pub retired_superblocks: u32,
     /// Whether writes fail for want of room that will not come back.
     pub worn_out: bool,
+    /// Whether it is in the degraded mode.
+    pub degraded: bool,
 }
 
 /// What a drive has left, and how it is read.
@@ -298,12 +302,14 @@ impl LiveJbof {
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
             raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
+            page_reads: data.nand.counters().page_reads,
             read_retries: data.nand.counters().read_retries,
             media_errors: data.counters().media_errors,
             endurance: data.config().nand.wear.and(data.config().ftl.endurance),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: data.is_worn_out(),
+            degraded: data.ftl.degraded(),
         }
     }
 
@@ -335,6 +341,12 @@ impl LiveJbof {
     /// a hundred times a second. Panics beyond the drives.
     pub fn wear_states(&self, drive: u16) -> Option<WearStates> {
         self.world.drives[drive as usize].data.wear_states()
+    }
+
+    /// Superblocks of `drive` that are retired. Panics beyond the drives.
+    pub fn retired(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
+        let ftl = &self.world.drives[drive as usize].data.ftl;
+        (0..ftl.layout().superblocks).filter(|&superblock| ftl.is_retired(superblock))
     }
 
     /// Cores, channels and dies of `drive`. Panics beyond the drives.

@@ -435,11 +435,13 @@ fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
             Control::Wear { drive, level } => put(&[17, drive.into(), level.to_bits()]),
             Control::Drop { token } => put(&[16, token.into()]),
             Control::Degrade { drive, on } => put(&[18, drive.into(), on.into()]),
-            Control::Retire { drive, rate, retries } => {
+            Control::Retire { drive, rate, retries } | Control::Reinstate { drive, rate, retries } => {
+                let kind = if matches!(control, Control::Retire { .. }) { 19 } else { 20 };
                 // One more than it is, so that nothing is zero.
                 let retries = retries.map_or(0, |retries| u64::from(retries) + 1);
-                put(&[19, drive.into(), rate.is_some().into(), rate.unwrap_or(0.0).to_bits(), retries]);
+                put(&[kind, drive.into(), rate.is_some().into(), rate.unwrap_or(0.0).to_bits(), retries]);
             }
+            Control::Retired { drive, superblock } => put(&[21, drive.into(), superblock.into()]),
         },
     }
 }
@@ -479,11 +481,16 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
         17 => Entry::Control(Control::Wear { drive: drive(next()?)?, level: f64::from_bits(next()?) }),
         16 => Entry::Control(Control::Drop { token: slot(next()?)? }),
         18 => Entry::Control(Control::Degrade { drive: drive(next()?)?, on: next()? != 0 }),
-        19 => {
+        19 | 20 => {
             let (drive, has_rate, rate) = (drive(next()?)?, next()? != 0, f64::from_bits(next()?));
             let retries = next()?.checked_sub(1).map(u32::try_from).transpose().ok()?;
-            Entry::Control(Control::Retire { drive, rate: has_rate.then_some(rate), retries })
+            let rate = has_rate.then_some(rate);
+            Entry::Control(match kind {
+                19 => Control::Retire { drive, rate, retries },
+                _ => Control::Reinstate { drive, rate, retries },
+            })
         }
+        21 => Entry::Control(Control::Retired { drive: drive(next()?)?, superblock: slot(next()?)? }),
         _ => return None,
     })
 }

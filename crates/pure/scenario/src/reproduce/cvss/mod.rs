@@ -36,8 +36,8 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::reproduce::named::tests::assert_complete;
-    use crate::reproduce::tests::NoFiles;
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {

@@ -36,10 +36,10 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::reproduce::named::NamedRun;
     use crate::reproduce::named::tests::assert_complete;
     use crate::reproduce::resumable::Reproduction;
-    use crate::reproduce::tests::NoFiles;
     use serde_json::Value;
 
     #[test]
