@@ -217,14 +217,17 @@ impl TimedNand {
         self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
     }
 
-    /// Whether a background program or erase holds `die`. Panics beyond the dies.
+    /// Whether a read that came to `die` now would wait for a background program or erase: for the one in progress, or
+    /// for one that reads may not pass any more. Panics beyond the dies.
     #[inline]
     pub fn is_held_by_reclaim(&self, die: u16) -> bool {
-        let active = self.dies[die as usize].active;
-        active != NIL && {
-            let command = &self.slab[active as usize].command;
+        let die = &self.dies[die as usize];
+        let reclaims = |index: u32| {
+            let command = &self.slab[index as usize].command;
             command.priority == Priority::Background && command.kind != CommandKind::Read
-        }
+        };
+        let passes = die.passed < self.config.starvation_bound;
+        die.active != NIL && (reclaims(die.active) || (!passes && die.programs.first().is_some_and(reclaims)))
     }
 
     /// When the command in progress on `die` ends if it need not wait for the bus and is not retried; `now` for an idle
