@@ -217,8 +217,8 @@ impl TimedNand {
         self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
     }
 
-    /// Whether a read that came to `die` now would wait for a background program or erase: for the one in progress, or
-    /// for one that reads may not pass any more. Panics beyond the dies.
+    /// Whether a read that came to `die` now would wait for background work: for a program or erase in progress, or for
+    /// anything that reads may not pass any more. Panics beyond the dies.
     #[inline]
     pub fn is_held_by_reclaim(&self, die: u16) -> bool {
         let die = &self.dies[die as usize];
@@ -227,7 +227,8 @@ impl TimedNand {
             command.priority == Priority::Background && command.kind != CommandKind::Read
         };
         let passes = die.passed < self.config.starvation_bound;
-        die.active != NIL && (reclaims(die.active) || (!passes && die.programs.first().is_some_and(reclaims)))
+        let due = || !die.background_reads.is_empty() || die.programs.first().is_some_and(reclaims);
+        die.active != NIL && (reclaims(die.active) || (!passes && due()))
     }
 
     /// When the command in progress on `die` ends if it need not wait for the bus and is not retried; `now` for an idle
