@@ -100,7 +100,10 @@ fn reads_that_pass_reclaim_wait_as_long_as_the_theory_of_priorities_says() {
         assert!((all / expected - 1.0).abs() < 0.05, "{reads} reads, {erases} erases: {all} us, theory {expected}");
         // A read finds an erase in progress with the share of time that erases take, and waits for half of it.
         let expected = 1e6 * erases * erase * erase / 2.0;
-        assert!((behind / expected - 1.0).abs() < 0.05, "{reads} reads, {erases} erases: {behind} us, theory {expected}");
+        assert!(
+            (behind / expected - 1.0).abs() < 0.05,
+            "{reads} reads, {erases} erases: {behind} us, theory {expected}"
+        );
     }
 }
 

@@ -13,27 +13,26 @@ pub(super) fn sections(records: &[(ReclaimRun, ReclaimRecord)]) -> Vec<ChartSect
 
 /// Reads at the usual rate.
 fn reads(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
-    let usual: Vec<&(ReclaimRun, ReclaimRecord)> =
+    let mut usual: Vec<&(ReclaimRun, ReclaimRecord)> =
         records.iter().filter(|(run, _)| run.rate == RATE && !run.worn).collect();
+    usual.sort_by_key(|(run, _)| run.rival);
     let bar = |order: Order, (place, name): (usize, &str)| {
         let of = usual.iter().filter(move |(run, _)| run.order == order);
         of.map(move |(run, record)| Bar {
             panel: format!("{name}, {}", order.name()),
             category: format!("{} % data", run.percent),
             series: run.rival.name().to_owned(),
-            value: 1e-6 * record.read_us[place],
+            value: record.read_us[place],
         })
         .collect::<Vec<Bar>>()
     };
-    let mut bars: Vec<Bar> = [Order::ReadsFirst, Order::WholeVictims]
+    let bars: Vec<Bar> = [Order::ReadsFirst, Order::WholeVictims]
         .into_iter()
         .flat_map(|order| DRAWN.into_iter().flat_map(move |drawn| [(order, drawn)]))
         .flat_map(|(order, drawn)| bar(order, drawn))
         .collect();
-    // Stable: a rival has the same colour in every panel, a share the same place.
-    bars.sort_by_key(|bar| bar.panel.clone());
-    let finding = "Reads of a drive that reclaims, beside those of the same drive before it has to.";
-    let panels = bar_panels("Latency of a read of 16 KiB", &ChartAxis::new("latency", "s"), &bars);
+    let finding = "Reads of a drive that reclaims, beside those of one with so much flash that it need not.";
+    let panels = bar_panels("Latency of a read of 16 KiB", &ChartAxis::new("latency", "µs"), &bars);
     ChartSection::choice("reads", "What do reads wait for?", finding.to_owned(), "Figure", panels)
 }
 
@@ -56,12 +55,13 @@ fn load(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
         curves.retain(|curve| curve.1.len() > 1);
         curves
     };
-    let chart = |name: &str, figure: fn(&ReclaimRecord) -> f64| {
-        factor_chart(name, "requests a second", ChartAxis::near("latency", "s"), &curves(figure))
+    let chart = |name: &str, unit: &str, figure: fn(&ReclaimRecord) -> f64| {
+        factor_chart(name, "requests a second", ChartAxis::near("latency", unit), &curves(figure))
     };
     let charts = vec![
-        chart("Reads, p99.9", |record| 1e-6 * record.read_us[3]),
-        chart("Writes, mean", |record| 1e-6 * record.write_us[0]),
+        chart("Reads, p99.9", "µs", |record| record.read_us[3]),
+        // Writes that reclaim cannot keep up with wait for seconds.
+        chart("Writes, mean", "s", |record| 1e-6 * record.write_us[0]),
     ];
     let finding = format!("With data in {USUAL} % of the drive, half of the requests reads.");
     let panels = vec![ChartPanel { name: String::new(), charts }];

@@ -1,7 +1,7 @@
 //! The study of reads during reclaim: what they wait for, and what rebuilding them from a stripe's other dies saves.
 //!
-//! A run is a drive in use under reads and writes that come whenever they come; the same drive before it ever had to reclaim
-//! is what the source calls "no GC".
+//! A run is a drive in use under reads and writes that come whenever they come; one with so much flash that it need not
+//! reclaim stands for what the source calls "no GC".
 
 mod charts;
 mod numbers;

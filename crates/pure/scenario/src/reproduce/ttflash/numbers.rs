@@ -19,6 +19,9 @@ const LEAST: u32 = PERCENT[0];
 /// Slow-down in percent that "limited effectiveness" leaves at least. [A] a fifth would not be limited
 const LIMITED: f64 = 80.0;
 
+/// Latencies that count as equal. [A] a hundred reads lie beyond p99.9
+const SAME: f64 = 1.01;
+
 /// The share that single comparisons are made at. Source: [P] sheet cvss §6.
 pub(super) const USUAL: u32 = 70;
 
@@ -50,7 +53,7 @@ pub(super) fn numbers() -> Vec<ReclaimNumber> {
 fn mechanisms() -> Vec<ReclaimNumber> {
     let better = |runs: &[&ReclaimRecord], place: usize| {
         let (ours, theirs) = runs.split_at(runs.len() / 2);
-        claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.read_us[place] <= theirs.read_us[place]))
+        claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.read_us[place] <= SAME * theirs.read_us[place]))
     };
     let against = |rival| [of(TtFlash, ReadsFirst), of(rival, ReadsFirst)].concat();
     let loaded = |rival| RATES.map(|rate| ReclaimRun { rate, ..run(rival, ReadsFirst, USUAL) });

@@ -22,6 +22,10 @@ const MEMBERS: u32 = 8;
 /// Random overwrites that bring a drive into use. [A] the fullest one has had the steady amplification by then
 const OVERWRITTEN: f64 = 3.0;
 
+/// Times the flash at which nothing has to be reclaimed: room for the data, its overwrites and the run's.
+/// [D] 1 + 3, and a part of one
+const NO_RECLAIM: u32 = 5;
+
 /// Retries of every read on the worn drive follow from so many erases of 300. [A] two thirds of a life
 const WORN: u32 = 200;
 
@@ -29,9 +33,9 @@ const WORN: u32 = 200;
 const PERCENTILES: [f64; 4] = [0.50, 0.99, 0.999, 0.9999];
 
 /// A rival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rival {
-    /// The traditional drive before it has to reclaim.
+    /// The traditional drive with so much flash that it need not reclaim.
     NoReclaim,
     /// The traditional drive.
     Traditional,
@@ -118,11 +122,15 @@ impl ReclaimRun {
         if self.worn {
             scenario.drive.wear = Some(WearSection::by_erases(WORN));
         }
+        if self.rival == Rival::NoReclaim {
+            // The data lies as scattered, so that reads meet writes of the host alike.
+            scenario.drive.blocks_per_plane *= NO_RECLAIM;
+        }
         let slots = u64::from(exported) * u64::from(self.percent) / 100;
         let own = assemble::drive(&scenario.drive)?.ftl.logical_slots;
         // The same data on every drive.
         scenario.drive.filled = slots as f64 / f64::from(own);
-        scenario.drive.overwritten = if self.rival == Rival::NoReclaim { 0.0 } else { OVERWRITTEN };
+        scenario.drive.overwritten = OVERWRITTEN;
         scenario.workload.span = Some(Size(Bytes::new(slots * u64::from(SLOT_BYTES))));
         scenario.workload.requests_per_second = Some(f64::from(self.rate));
         Ok(scenario)
