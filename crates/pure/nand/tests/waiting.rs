@@ -53,7 +53,7 @@ impl Poisson {
 
     fn step(&mut self) {
         let seconds = -libm::log(1.0 - self.rng.unit()) / self.per_second;
-        self.next = self.next + SimSpan::from_ps((seconds * 1e12) as u64);
+        self.next += SimSpan::from_ps((seconds * 1e12) as u64);
     }
 }
 

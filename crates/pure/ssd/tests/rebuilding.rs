@@ -19,7 +19,7 @@ fn waits(config: DriveConfig) -> (Vec<SimSpan>, DataCounters) {
     let (mut reads, mut waits) = (BTreeSet::new(), Vec::new());
     let mut next = SimTime::ZERO;
     for tag in 0..20_000_u32 {
-        next = next + SimSpan::from_us(rng.below(600));
+        next += SimSpan::from_us(rng.below(600));
         while let Some(time) = queue.next_time().filter(|&time| time <= next) {
             let Some((_, event)) = queue.pop() else { unreachable!("it has a time") };
             drive.handle(time, event, &mut Nested::new(&mut queue, same, &mut effects));

@@ -196,3 +196,41 @@ fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
         rebuilding: rebuilt.flash_reads as f64 / rebuilt.reads.max(1) as f64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::resolve;
+    use crate::quantity::Time;
+    use crate::reproduce::tests::NoFiles;
+    use flashyard_units::SimSpan;
+
+    fn base(overrides: &[&str]) -> Result<Scenario, ScenarioError> {
+        let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
+        let overrides: Vec<String> = overrides.iter().map(|&one| one.to_owned()).collect();
+        resolve(text, "scenario.toml", &overrides, &NoFiles).map(|resolved| resolved.scenario)
+    }
+
+    #[test]
+    fn striped_drives_obey_the_laws_and_rebuild_reads() {
+        let mut base = base(&["drive.blocks_per_plane=96", "drive.pages_per_block=32"]).expect("it is a scenario");
+        base.run.warmup = None;
+        base.run.measure = Some(Time(SimSpan::from_ms(2000)));
+        let scenario = run(Rival::TtFlash, Order::ReadsFirst, 80).scenario(&base).expect("it is a drive");
+        let figures = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs").figures;
+        assert!(figures.sanity.holds(), "{:?}", figures.sanity);
+        let record = record(String::new(), &figures);
+        assert!(record.rebuilt > 0.0 && record.rebuilding <= 7.0, "{record:?}");
+    }
+
+    #[test]
+    fn stripes_that_do_not_fit_are_refused_in_words() {
+        for (members, blocked) in [(1, "wait"), (3, "wait"), (16, "wait"), (8, "never")] {
+            let members = format!("drive.stripe.members={members}");
+            let scenario = base(&[&members, &format!("drive.stripe.blocked_reads={blocked}")]).expect("it can be read");
+            let error = assemble::drive(&scenario.drive).expect_err("it is wrong").to_string();
+            let expected = if blocked == "never" { "rebuild-if-sooner" } else { "divisor of the channels" };
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
