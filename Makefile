@@ -28,6 +28,7 @@ test-lives: ## the reproductions that wear drives out, against their golden tabl
 	$(CARGO) xtask golden wear-leveling
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss
+	$(CARGO) xtask golden ttflash
 
 test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (some minutes; root)
 	tests/live/run.sh

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt::Write;
 
 /// The reproductions; the accepted table of each is `scenarios/NAME/golden.txt`.
-const SYSTEMS: [&str; 4] = ["xbof", "wear-leveling", "ff-ssd", "cvss"];
+const SYSTEMS: [&str; 5] = ["xbof", "wear-leveling", "ff-ssd", "cvss", "ttflash"];
 
 /// Runs the reproductions, or the one of `system`, and compares them with the accepted tables, or accepts them.
 /// Prints what differs.

@@ -178,7 +178,7 @@ pub(crate) struct RunOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
-    /// Published system: xbof, wear-leveling, ff-ssd or cvss
+    /// Published system: xbof, wear-leveling, ff-ssd, cvss or ttflash
     pub(crate) system: String,
     /// Numbers to reproduce, by id; all without it
     pub(crate) ids: Vec<String>,

@@ -23,7 +23,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     }
     match reproduction(&options.system, &options.ids, files) {
         Some(study) => resumable(options, &*study?),
-        None => bail!("there is no reproduction of {:?}, give xbof, wear-leveling, ff-ssd or cvss", options.system),
+        None => {
+            bail!("there is no reproduction of {:?}, give xbof, wear-leveling, ff-ssd, cvss or ttflash", options.system)
+        }
     }
 }
 

@@ -22,6 +22,12 @@ impl Fifo {
         self.head == NIL
     }
 
+    /// The oldest element.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        (self.head != NIL).then_some(self.head)
+    }
+
     /// Appends `index`; `next_of` gives access to an element's link.
     #[inline]
     pub(crate) fn push<T>(&mut self, slab: &mut [T], index: u32, next_of: impl Fn(&mut T) -> &mut u32) {

@@ -27,6 +27,10 @@ pub enum NandEvent {
 pub struct NandDone {
     /// What it was.
     pub kind: CommandKind,
+    /// Which die.
+    pub die: u16,
+    /// Whom it was for.
+    pub priority: Priority,
     /// The issuer's number.
     pub tag: u64,
     /// Where the time since it was submitted went.
@@ -211,6 +215,37 @@ impl TimedNand {
     pub fn energy(&self, span: SimSpan) -> Picojoules {
         let bus = SimSpan::from_ps(self.held().as_ps().saturating_sub(self.array_busy.as_ps()));
         self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
+    }
+
+    /// Whether a read that came to `die` now would wait for background work: for a program or erase in progress, or for
+    /// anything that reads may not pass any more. Panics beyond the dies.
+    #[inline]
+    pub fn is_held_by_reclaim(&self, die: u16) -> bool {
+        let die = &self.dies[die as usize];
+        let reclaims = |index: u32| {
+            let command = &self.slab[index as usize].command;
+            command.priority == Priority::Background && command.kind != CommandKind::Read
+        };
+        let passes = die.passed < self.config.starvation_bound;
+        let due = || !die.background_reads.is_empty() || die.programs.first().is_some_and(reclaims);
+        die.active != NIL && (reclaims(die.active) || (!passes && due()))
+    }
+
+    /// When the command in progress on `die` ends if it need not wait for the bus and is not retried; `now` for an idle
+    /// die. Panics beyond the dies.
+    pub fn frees_at(&self, now: SimTime, die: u16) -> SimTime {
+        let die = &self.dies[die as usize];
+        if die.active == NIL {
+            return now;
+        }
+        let command = &self.slab[die.active as usize].command;
+        let transfer = self.config.channel.span_of(u64::from(command.bus_bytes));
+        let whole = match command.kind {
+            CommandKind::Read => self.config.read[command.page as usize] + transfer,
+            CommandKind::Program => transfer + self.config.program.program_time(command.page),
+            CommandKind::Erase => self.config.erase,
+        };
+        now.max(die.since + whole)
     }
 
     /// Time that background commands have held `die`, the one in progress included.
@@ -408,7 +443,14 @@ impl TimedNand {
         if command.priority == Priority::Background {
             die.background += held;
         }
-        out.emit(NandDone { kind: command.kind, tag: command.tag, time: *time, uncorrected: *uncorrected });
+        out.emit(NandDone {
+            kind: command.kind,
+            die: die_number,
+            priority: command.priority,
+            tag: command.tag,
+            time: *time,
+            uncorrected: *uncorrected,
+        });
         self.free.push(index);
         self.pending -= 1;
         self.start_next(now, die_number, out);

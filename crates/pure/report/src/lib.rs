@@ -18,6 +18,7 @@ mod life_charts;
 mod lifetime;
 mod live;
 mod pareto;
+mod reclaim;
 mod schema;
 mod study_charts;
 mod table;
@@ -43,6 +44,7 @@ pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
+pub use reclaim::{ReclaimRecord, reclaim_table};
 pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
 pub use table::{comparison_table, run_table, split_table, verdict_sentence};

@@ -92,7 +92,7 @@ mod tests {
         drive.data.overwrite(model.overwritten, &mut Rng::named(scenario.seed, "precondition.0"));
         let ftl = &drive.data.ftl;
         let note = "small, overwritten".to_owned();
-        AgedDrive::new(&model.drive.nand.geometry, ftl.config().logical_slots, "", note, ftl.aged_state()).encode()
+        AgedDrive::new(&model.drive.data_geometry(), ftl.config().logical_slots, "", note, ftl.aged_state()).encode()
     }
 
     #[test]

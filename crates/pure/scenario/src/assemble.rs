@@ -4,7 +4,7 @@ use crate::Files;
 use crate::fio::JobFiles;
 use crate::life::allocation;
 use crate::parse::ScenarioError;
-use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, VictimName, WorkloadSection};
+use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, StripeSection, VictimName, WorkloadSection};
 use crate::traces;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
@@ -12,7 +12,7 @@ use flashyard_ftl::{Allocation, FtlConfig, ScoreWeights, VictimPolicy};
 use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
-use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, StripeConfig};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
 use flashyard_systems::xbof::{
     BalanceRule, DELAY_MAX, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights,
@@ -51,7 +51,6 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
     if section.core_clock_mhz == 0 {
         return Err(value("drive.core_clock_mhz", "0 is no clock, give at least 1".to_owned()));
     }
-    let logical_slots = FtlConfig::logical_slots_for(&geometry, section.over_provisioning);
     let page_transfer = section.translation_page_transfer.0.get();
     let mut config = DriveConfig {
         nand: NandConfig {
@@ -73,8 +72,6 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
             },
         },
         ftl: FtlConfig {
-            logical_slots,
-            filled_slots: (f64::from(logical_slots) * section.filled) as u32,
             victim: match section.victim {
                 VictimName::Greedy => VictimPolicy::Greedy,
                 VictimName::CostBenefit => VictimPolicy::CostBenefit,
@@ -111,11 +108,33 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
         erases: 0,
+        stripe: section.stripe.as_ref().map(|section| stripe(section, geometry.channels)).transpose()?,
     };
+    // What parity takes is beside the spare space.
+    let logical_slots = FtlConfig::logical_slots_for(&config.data_geometry(), section.over_provisioning);
+    config.ftl.logical_slots = logical_slots;
+    config.ftl.filled_slots = (f64::from(logical_slots) * section.filled) as u32;
     if let Some(wear) = &section.wear {
         wear.apply(&mut config)?;
     }
     Ok(config)
+}
+
+fn stripe(section: &StripeSection, channels: u32) -> Result<StripeConfig, ScenarioError> {
+    if section.members < 2 || !channels.is_multiple_of(section.members) {
+        let message = format!(
+            "stripes of {} dies do not fit {channels} channels, give a divisor of the channels from 2 up",
+            section.members
+        );
+        return Err(value("drive.stripe.members", message));
+    }
+    let key = "drive.stripe.blocked_reads";
+    let blocked = by_name(key, &section.blocked_reads, &BlockedReads::ALL, BlockedReads::name)?;
+    Ok(StripeConfig {
+        members: section.members,
+        rotates: section.rotates,
+        blocked_reads: blocked.unwrap_or(BlockedReads::Rebuild),
+    })
 }
 
 /// Entries of a drive's protected log of remaps: 1 MiB of 8-byte entries for each TiB of flash, and a page of 4 KiB at

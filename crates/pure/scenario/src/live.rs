@@ -124,7 +124,7 @@ impl Scenario {
     /// Errors: values outside their ranges.
     pub fn shapes(&self) -> Result<Vec<(Layout, u32)>, ScenarioError> {
         let drives = groups::drives(self, run::designs(self)?[0])?.into_iter();
-        let shape = |drive: &DriveConfig| (Layout::new(&drive.nand.geometry), drive.ftl.logical_slots);
+        let shape = |drive: &DriveConfig| (Layout::new(&drive.data_geometry()), drive.ftl.logical_slots);
         Ok(drives.map(|drive| shape(&drive.model.drive)).collect())
     }
 

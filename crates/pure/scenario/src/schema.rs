@@ -184,6 +184,8 @@ pub struct DriveSection {
     pub reclaim_below: u32,
     /// Reclaim reads in flight.
     pub reclaim_reads: u32,
+    /// Stripes of dies with parity; none without it.
+    pub stripe: Option<StripeSection>,
     /// Superblocks of single-level cache.
     pub slc_superblocks: u32,
     /// Whether commands share flash pages.
@@ -194,6 +196,20 @@ pub struct DriveSection {
     pub dram_picojoules_per_bit: f64,
     /// Link energy.
     pub link_picojoules_per_bit: f64,
+}
+
+/// Parity across dies.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StripeSection {
+    /// Dies of a stripe, that of the parity among them: a divisor of the channels from 2 up.
+    pub members: u32,
+    /// Whether reclaim works on one die of a stripe at a time, in turn.
+    #[serde(default = "yes")]
+    pub rotates: bool,
+    /// What becomes of a read whose die is held by a program or an erase of reclaim: wait, rebuild (as without the key;
+    /// from the other dies of the stripe) or rebuild-if-sooner.
+    pub blocked_reads: Option<String>,
 }
 
 /// Drives that are alike. The box has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
@@ -443,6 +459,10 @@ pub struct RunSection {
     pub warm_mapping_requests: u64,
     /// Requests of each busy drive, when `measure` is absent.
     pub requests_per_drive: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn half() -> f64 {

@@ -83,6 +83,11 @@ impl Default for WearSection {
 }
 
 impl WearSection {
+    /// Superblocks that have had `erases` of 300, whose reads are retried once for each 50 of them.
+    pub(crate) fn by_erases(erases: u32) -> Self {
+        Self { erases, retries: RetryName::ByErases, ..Self::default() }
+    }
+
     /// Makes a drive wear so.
     ///
     /// Errors: a key outside its range; a drive whose superblocks are retired from the beginning.

@@ -84,6 +84,10 @@ pub(crate) enum Tag {
     Reclaim(u32),
     /// One die of a superblock erased.
     Erase(u32),
+    /// Another member of a stripe read: rebuild.
+    Rebuild(u32),
+    /// Parity programmed: stripe.
+    Parity(u32),
 }
 
 impl Tag {
@@ -97,6 +101,8 @@ impl Tag {
             Self::Store => (4, 0, 0),
             Self::Reclaim(row) => (5, 0, row),
             Self::Erase(superblock) => (6, 0, superblock),
+            Self::Rebuild(number) => (7, 0, number),
+            Self::Parity(stripe) => (8, 0, stripe),
         };
         kind << 60 | u64::from(high) << 32 | u64::from(low)
     }
@@ -111,7 +117,9 @@ impl Tag {
             3 => Self::MovedRow(low),
             4 => Self::Store,
             5 => Self::Reclaim(low),
-            _ => Self::Erase(low),
+            6 => Self::Erase(low),
+            7 => Self::Rebuild(low),
+            _ => Self::Parity(low),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Parameters of a drive.
 
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
+use crate::stripe::StripeConfig;
+use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, FtlConfigError, RecoveryError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
@@ -63,6 +65,8 @@ pub struct DriveConfig {
     pub power_loss_protection: bool,
     /// Erases that every superblock has had when the drive is made.
     pub erases: u32,
+    /// Parity across dies; none without it.
+    pub stripe: Option<StripeConfig>,
 }
 
 /// Why a drive cannot be built.
@@ -89,13 +93,33 @@ pub enum DriveConfigError {
         /// The most possible.
         most: u64,
     },
+    /// Stripes that do not fit the channels.
+    #[error("stripes of {members} dies on {channels} channels, give a divisor of the channels from 2 up")]
+    Stripe {
+        /// Members asked for.
+        members: u32,
+        /// Channels of the drive.
+        channels: u32,
+    },
 }
 
 impl DriveConfig {
+    /// The flash without what parity takes: what the translation layer sees. Means nothing unless the stripes fit.
+    pub fn data_geometry(&self) -> Geometry {
+        let geometry = self.nand.geometry;
+        self.stripe.map_or(geometry, |stripe| stripe.data_geometry(&geometry))
+    }
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), DriveConfigError> {
         self.nand.validate()?;
-        self.ftl.validate(&self.nand.geometry)?;
+        if let Some(StripeConfig { members, .. }) = self.stripe {
+            let channels = self.nand.geometry.channels;
+            if members < 2 || !channels.is_multiple_of(members) {
+                return Err(DriveConfigError::Stripe { members, channels });
+            }
+        }
+        self.ftl.validate(&self.data_geometry())?;
         let row = u64::from(self.nand.geometry.planes_per_die) * u64::from(self.nand.geometry.page_bytes / 4096);
         let ranges = [
             ("cores", u64::from(self.cores), 1, 32),

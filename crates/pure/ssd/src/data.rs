@@ -10,9 +10,12 @@ use crate::movement::MovementLog;
 use crate::offsite::Offsite;
 use crate::power::Power;
 use crate::read::ReadPlan;
+use crate::rebuild::Rebuilds;
 use crate::reclaim::ReclaimPump;
+use crate::stripe::Stripes;
+use crate::turns::Turns;
 use flashyard_blk::Operation;
-use flashyard_flash::FlashCommand;
+use flashyard_flash::{FlashCommand, Priority};
 use flashyard_ftl::{
     AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
     VictimPolicy,
@@ -48,6 +51,12 @@ pub struct DataCounters {
     /// Times that data could not be corrected: reads of flash that were given up, for hosts or for reclaim, and reads of
     /// slots that reclaim had given up before.
     pub media_errors: u64,
+    /// Die rows of parity programmed.
+    pub parity_programs: u64,
+    /// Flash reads of hosts that were rebuilt from the other members of their stripe.
+    pub rebuilt_reads: u64,
+    /// Flash reads that this took.
+    pub rebuilding_reads: u64,
 }
 
 /// The data-end of one drive.
@@ -60,6 +69,11 @@ pub struct DataEnd {
     /// The flash.
     pub nand: TimedNand,
     pub(crate) pump: ReclaimPump,
+    /// `None` without parity.
+    pub(crate) stripes: Option<Stripes>,
+    /// `None` where reclaim does not go round.
+    pub(crate) turns: Option<Turns>,
+    pub(crate) rebuilds: Rebuilds,
     pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
@@ -107,7 +121,7 @@ impl DataEnd {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, seed: u64) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let mut ftl = Ftl::new(&config.nand.geometry, config.ftl)?;
+        let mut ftl = Ftl::new(&config.data_geometry(), config.ftl)?;
         if config.erases > 0 {
             ftl.project_erase_counts(&vec![config.erases; ftl.layout().superblocks as usize]);
         }
@@ -123,7 +137,7 @@ impl DataEnd {
         seed: u64,
     ) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let ftl = Ftl::recovered(&config.nand.geometry, config.ftl, contents)?;
+        let ftl = Ftl::recovered(&config.data_geometry(), config.ftl, contents)?;
         let buffer_used = ftl.buffered(Stream::Host);
         let mut data = Self { buffer_used, ..Self::over(config, ftl, seed) };
         data.adopt_lost(contents);
@@ -132,11 +146,16 @@ impl DataEnd {
 
     fn over(config: DriveConfig, ftl: Ftl, seed: u64) -> Self {
         let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
+        let geometry = &config.nand.geometry;
+        let rotating = config.stripe.filter(|stripe| stripe.rotates);
         Self {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
             nand: TimedNand::new(config.nand, seed),
             pump: ReclaimPump::default(),
+            stripes: config.stripe.map(|stripe| Stripes::new(stripe, geometry)),
+            turns: rotating.map(|stripe| Turns::new(stripe.members, geometry.dies())),
+            rebuilds: Rebuilds::default(),
             grace: Grace::default(),
             offsite: Offsite::default(),
             power: Power::Ready,
@@ -197,7 +216,7 @@ impl DataEnd {
     ///
     /// Errors: a state that cannot be, or not of this drive; nothing has changed then.
     pub fn restore(&mut self, state: &AgedState) -> Result<(), RecoveryError> {
-        self.ftl = Ftl::from_aged(&self.config.nand.geometry, self.config.ftl, state)?;
+        self.ftl = Ftl::from_aged(&self.config.data_geometry(), self.config.ftl, state)?;
         self.pad_frontiers();
         Ok(())
     }
@@ -330,6 +349,9 @@ impl DataEnd {
         if done.uncorrected {
             self.given_up(Tag::unpack(done.tag));
         }
+        if done.priority == Priority::Background && self.turns.is_some() {
+            self.end_turn(now, done.die, out);
+        }
         match Tag::unpack(done.tag) {
             Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),
             Tag::Load(page) => self.loaded(now, page, out),
@@ -342,6 +364,12 @@ impl DataEnd {
             Tag::Store => {}
             Tag::Reclaim(row) => self.reclaim_read_done(now, row, out),
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
+            Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),
+            Tag::Parity(stripe) => {
+                if let Some(stripes) = &mut self.stripes {
+                    stripes.parity_programmed(stripe);
+                }
+            }
         }
     }
 
@@ -366,8 +394,35 @@ impl DataEnd {
         command: FlashCommand,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
+        if command.priority == Priority::Background
+            && let Some(turns) = &mut self.turns
+            && !turns.admit(&command)
+        {
+            return;
+        }
+        self.submit(now, command, out);
+    }
+
+    #[inline]
+    fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let effects = &mut self.nand_effects;
         self.nand.submit(now, command, &mut Nested::new(out, DriveEvent::Nand, effects));
         debug_assert!(self.nand_effects.is_empty(), "flash completes later than it is asked");
+    }
+
+    /// A command of reclaim has completed: the next die of its stripe may have its turn.
+    #[cold]
+    fn end_turn(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let Some(turns) = &mut self.turns else { return };
+        let mut next = Vec::new();
+        turns.ended(die, &mut next);
+        if next.is_empty() {
+            return;
+        }
+        for command in next {
+            self.submit(now, command, out);
+        }
+        // Reclaim reads no more while too much waits for its turn.
+        self.pump_reclaim(now, out);
     }
 }

@@ -82,7 +82,7 @@ impl DataEnd {
         // the published penalty of a miss fits no slower one ([D] xbof §8.7).
         let command = FlashCommand {
             kind: CommandKind::Read,
-            die: (page.wrapping_mul(2_654_435_761) % self.ftl.layout().dies) as u16,
+            die: (page.wrapping_mul(2_654_435_761) % self.config.nand.geometry.dies()) as u16,
             planes: 1,
             page: PageKind::Lsb,
             priority: Priority::Foreground,
@@ -102,7 +102,7 @@ impl DataEnd {
             return;
         }
         self.pending_store = 0;
-        self.next_store_die = (self.next_store_die + 1) % self.ftl.layout().dies;
+        self.next_store_die = (self.next_store_die + 1) % self.config.nand.geometry.dies();
         self.counters.translation_programs += 1;
         let command = FlashCommand {
             kind: CommandKind::Program,

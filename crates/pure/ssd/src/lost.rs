@@ -82,7 +82,12 @@ impl DataEnd {
     #[cold]
     pub(crate) fn given_up(&mut self, tag: Tag) {
         match tag {
-            Tag::Read(index, _) => {
+            Tag::Read(..) | Tag::Rebuild(_) => {
+                let index = match tag {
+                    Tag::Rebuild(number) => self.rebuilds.command(number),
+                    Tag::Read(index, _) => index,
+                    _ => return,
+                };
                 self.counters.media_errors += 1;
                 let spec = self.active[index as usize].spec;
                 let first = self.first_beyond(&spec);

@@ -9,7 +9,7 @@ use crate::data::DataEnd;
 use crate::drive::{Drive, DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::Stream;
+use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
@@ -65,9 +65,12 @@ impl DataEnd {
         self.generation = self.generation.wrapping_add(1);
         for command in self.nand.reset(now) {
             match Tag::unpack(command.tag) {
-                Tag::Read(..) | Tag::Load(_) => {}
+                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) => {}
                 _ => self.interrupted.push(command),
             }
+        }
+        if let Some(turns) = &mut self.turns {
+            self.interrupted.extend(turns.reset());
         }
         self.tear_writes(now);
         self.lose_everything();
@@ -131,8 +134,7 @@ impl DataEnd {
             self.record(logical, appended.before, appended.slot);
             self.note_written(spec, logical, appended.slot, appended.before);
             if let Some(row) = appended.row {
-                let command = self.program_command(row, Stream::Host);
-                self.interrupted.push(command);
+                self.interrupt_program(row);
             }
             kept += 1;
         }
@@ -142,9 +144,15 @@ impl DataEnd {
 
     fn end_torn(&mut self) {
         if let Some(row) = self.pad_command() {
-            let command = self.program_command(row, Stream::Host);
-            self.interrupted.push(command);
+            self.interrupt_program(row);
         }
+    }
+
+    /// A die row that a torn write has filled is programmed when there is power.
+    fn interrupt_program(&mut self, row: DieRow) {
+        let program = self.program_command(row, Stream::Host);
+        let parity = self.parity_command(row.number, &program);
+        self.interrupted.extend([program].into_iter().chain(parity));
     }
 
     fn forget_commands(&mut self) {
@@ -153,6 +161,7 @@ impl DataEnd {
         self.stamps_read.clear();
         self.active.clear();
         self.free.clear();
+        self.rebuilds.clear();
         self.write_waiters.clear();
         self.flush_waiters.clear();
         self.held_flushes.clear();

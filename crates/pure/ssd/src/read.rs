@@ -91,8 +91,13 @@ impl DataEnd {
         self.active[index as usize].remaining = groups as u32;
         for group in 0..groups {
             let ReadGroup { first, last, slots } = self.plan.groups[group];
+            let span = last.get() - first.get() + 1;
+            if self.stripes.is_some() && self.rebuilt(now, (index, slots), (first, span), out) {
+                continue;
+            }
             let tag = Tag::Read(index, slots).pack();
-            let command = self.ftl.read_command(first, last.get() - first.get() + 1, Priority::Foreground, tag);
+            let command = self.ftl.read_command(first, span, Priority::Foreground, tag);
+            let command = self.placed(command, self.ftl.layout().die_row(first));
             if self.counts_reads {
                 self.ftl.count_reads(first, u32::from(command.planes));
             }
@@ -101,7 +106,7 @@ impl DataEnd {
         if self.plan.at_hand > 0 {
             self.reserve_read_dma(now, index, self.plan.at_hand);
         }
-        if groups == 0 {
+        if self.active[index as usize].remaining == 0 {
             self.finish_read(index, out);
         }
     }
@@ -143,7 +148,7 @@ impl DataEnd {
     }
 
     #[inline]
-    fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
+    pub(crate) fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
         let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
         let starts = now.max(self.read_dma_free);
         let ends = starts + self.config.read_rate.span_of(bytes);

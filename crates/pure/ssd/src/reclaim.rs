@@ -4,6 +4,7 @@ use crate::command::Tag;
 use crate::data::{DataCounters, DataEnd};
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
+use crate::turns::Turns;
 use flashyard_flash::Priority;
 use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
@@ -82,12 +83,12 @@ impl DataEnd {
     }
 
     fn pump_reclaim_slow(&mut self, now: SimTime, want: Want, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        while self.pump.reads < self.config.reclaim_reads {
+        while self.pump.reads + self.programs_held() < self.config.reclaim_reads {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.pump.reads += 1;
             let tag = Tag::Reclaim(read.number).pack();
             let command = self.ftl.read_command(read.first, read.span, Priority::Background, tag);
-            self.issue(now, command, out);
+            self.issue(now, self.placed(command, read.number), out);
         }
         let stream = self.ftl.reclaim_stream();
         if let Some(emptied) = self.ftl.reclaim_take_emptied() {
@@ -99,11 +100,17 @@ impl DataEnd {
         }
     }
 
+    /// Moved die rows that wait for their turn to be programmed: what reclaim has read must not pile up before them.
+    #[inline]
+    fn programs_held(&self) -> u32 {
+        self.turns.as_ref().map_or(0, Turns::held_programs)
+    }
+
     /// Erases the emptied superblocks that no translation under way can lead to.
     pub(crate) fn erase_released(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let mut released = std::mem::take(&mut self.released);
         self.grace.release(&mut released);
-        let dies = self.ftl.layout().dies;
+        let dies = self.config.nand.geometry.dies();
         for superblock in released.drain(..) {
             self.pump.erasing.push((superblock, dies));
             for die in 0..dies {

@@ -71,6 +71,9 @@ impl DataEnd {
     ) {
         let command = self.program_command(row, stream);
         self.issue(now, command, out);
+        if let Some(parity) = self.parity_command(row.number, &command) {
+            self.issue(now, parity, out);
+        }
     }
 
     /// The program of a full die row, counted as outstanding from now on.
@@ -81,7 +84,8 @@ impl DataEnd {
             Stream::Moved | Stream::Leveled => (Tag::MovedRow(row.number), Priority::Background),
         };
         self.programs_outstanding += 1;
-        self.ftl.program_command(row, priority, tag.pack())
+        let command = self.ftl.program_command(row, priority, tag.pack());
+        self.placed(command, row.number)
     }
 
     /// Ends a command's last flash page when commands do not share pages; returns the die row that this filled.

@@ -6,8 +6,8 @@ mod small;
 
 use crashing::World;
 use flashyard_kernel::Rng;
-use flashyard_ssd::{CommandSpec, Operation};
-use small::config;
+use flashyard_ssd::{BlockedReads, CommandSpec, Operation};
+use small::{config, striped};
 
 /// Runs `commands` random commands with up to 16 in flight; `disturb` may act before each.
 fn run(world: &mut World, rng: &mut Rng, commands: u32, mut disturb: impl FnMut(&mut World, &mut Rng)) {
@@ -23,10 +23,11 @@ fn run(world: &mut World, rng: &mut Rng, commands: u32, mut disturb: impl FnMut(
 #[test]
 fn acknowledged_writes_survive_power_cuts_at_random() {
     let mut torn = 0;
-    for seed in 0..8 {
+    for seed in 0..10 {
         println!("seed {seed}");
         let mut rng = Rng::named(seed, "crash");
-        let config = match seed % 4 {
+        let config = match seed % 5 {
+            4 => striped(config(true, 0, u32::MAX, true), true, BlockedReads::Rebuild),
             0 => config(true, 0, u32::MAX, true),
             1 => config(false, 0, u32::MAX, true),
             2 => config(true, 2, 1, true),

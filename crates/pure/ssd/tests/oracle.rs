@@ -5,9 +5,9 @@ mod small;
 
 use flashyard_ftl::{Allocation, Frontiers, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
+use flashyard_ssd::{BlockedReads, CommandSpec, DataCounters, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
-use small::{config, conflict};
+use small::{config, conflict, striped};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The oracle: for each slot the stamps that a read may see.
@@ -132,6 +132,7 @@ impl World {
 struct Exercised {
     reads_checked: u64,
     counters: FtlCounters,
+    data: DataCounters,
 }
 
 fn exercise(seed: u64, config: DriveConfig) -> Exercised {
@@ -190,7 +191,8 @@ fn exercise(seed: u64, config: DriveConfig) -> Exercised {
         let found = if place.is_some() { world.drive.data.ftl.stamp(place) } else { 0 };
         assert_eq!(found, stamp, "slot {slot} at the end (seed {seed})");
     }
-    Exercised { reads_checked: world.reads_checked, counters: *world.drive.data.ftl.counters() }
+    let data = &world.drive.data;
+    Exercised { reads_checked: world.reads_checked, counters: *data.ftl.counters(), data: *data.counters() }
 }
 
 #[test]
@@ -226,6 +228,22 @@ fn wear_levelling_moves_data_in_time_and_loses_none() {
                 config.ftl = FtlConfig { wear_leveling, frontiers, allocation, endurance: Some(50), ..config.ftl };
                 let Exercised { counters, .. } = exercise(seed, config);
                 assert!(counters.leveled_slots > 0, "{wear_leveling:?}, {frontiers:?}: {counters:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rebuilding_reads_and_reclaim_that_goes_round_lose_nothing() {
+    for (blocked_reads, seed) in BlockedReads::ALL.into_iter().zip(40..) {
+        for rotates in [false, true] {
+            for coalesce in [false, true] {
+                let config = striped(config(coalesce, 0, 1, coalesce), rotates, blocked_reads);
+                let Exercised { data, counters, .. } = exercise(seed, config);
+                // Four slots a die row, three die rows of data for one of parity.
+                let rows = counters.programmed_slots() / 4;
+                assert!(data.parity_programs.abs_diff(rows / 3) <= 4, "{data:?} for {rows} die rows");
+                assert_eq!(data.rebuilt_reads > 0, blocked_reads != BlockedReads::Wait, "{data:?}");
             }
         }
     }

@@ -88,7 +88,7 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     };
     let sample = positive("life.sample_drive_writes", section.sample_drive_writes, SAMPLE_DRIVE_WRITES)?;
     Ok(LifeConfig {
-        geometry: drive.nand.geometry,
+        geometry: drive.data_geometry(),
         ftl,
         capacity,
         random_fills: section.random_fills.unwrap_or(RANDOM_FILLS),

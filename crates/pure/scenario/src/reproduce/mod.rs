@@ -2,7 +2,8 @@
 //!
 //! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
 //! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
-//! The studies of whole lives, `wear`, `forward` and `cvss`, are made the same way (`named`); their runs have names, so
+//! The studies of whole lives, `wear`, `forward` and `cvss`, and `ttflash` of reads during reclaim, are made the same way
+//! (`named`); their runs have names, so
 //! that what is finished can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
 //! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
 
@@ -18,6 +19,7 @@ mod replay;
 mod resumable;
 mod runs;
 mod sharing;
+mod ttflash;
 mod wear;
 
 pub use resumable::{Reproduction, ReproductionError, reproduction};

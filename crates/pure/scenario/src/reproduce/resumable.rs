@@ -2,7 +2,7 @@
 //! and what all studies do alike.
 
 use super::number::Number;
-use super::{StudyError, cvss, forward, wear};
+use super::{StudyError, cvss, forward, ttflash, wear};
 use crate::Files;
 use crate::parse::ScenarioError;
 use flashyard_report::{ChartSection, Comparison, Expectations};
@@ -57,6 +57,7 @@ pub fn reproduction(
         "wear-leveling" => Some(wear::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         "ff-ssd" => Some(forward::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         "cvss" => Some(cvss::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
+        "ttflash" => Some(ttflash::study(ids, files).map(|study| Box::new(study) as Box<dyn Reproduction>)),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, VictimPolicy};
 use flashyard_nand::{Currents, IsppModel, NandConfig};
-use flashyard_ssd::{CommandSpec, DriveConfig, FirmwareCost, Operation};
+use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operation, StripeConfig};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 use std::ops::Range;
 
@@ -81,7 +81,16 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         reclaim_reads: 4,
         power_loss_protection: protection,
         erases: 0,
+        stripe: None,
     }
+}
+
+/// The same on eight dies in stripes of four, whose parity leaves as much flash as before.
+#[allow(dead_code, reason = "not every test stripes")]
+pub(crate) fn striped(mut config: DriveConfig, rotates: bool, blocked_reads: BlockedReads) -> DriveConfig {
+    config.nand.geometry.channels = 4;
+    config.nand.geometry.blocks_per_plane = 16;
+    DriveConfig { stripe: Some(StripeConfig { members: 4, rotates, blocked_reads }), ..config }
 }
 
 /// Ten translation pages of map, two of them in the drive's own memory, two in a borrowed segment. Segments are

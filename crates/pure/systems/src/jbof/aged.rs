@@ -134,7 +134,7 @@ impl AgedDrive {
     ///
     /// Errors: the first number in which the two differ.
     pub fn check(&self, config: &DriveConfig) -> Result<(), AgedDriveError> {
-        let wanted = shape(&config.nand.geometry, config.ftl.logical_slots);
+        let wanted = shape(&config.data_geometry(), config.ftl.logical_slots);
         match self.shape().into_iter().zip(wanted).find(|(aged, wanted)| aged != wanted) {
             None => Ok(()),
             Some(((name, aged), (_, wanted))) => {

@@ -47,7 +47,7 @@ pub use journal::{
 };
 pub use live::{Answer, Ask, LiveEffect, LiveJbof};
 pub use models::DriveModel;
-pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
+pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
 pub use sanity::{SanityCheck, SanityReport};
 pub use scanning::SearchFigures;
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};

@@ -32,6 +32,7 @@ struct DriveMarks {
     medium: MediumCounters,
     ftl: FtlCounters,
     cache: CacheCounters,
+    rebuilt: RebuildCounters,
     moved_bytes: u64,
     /// Payload over the drive's link, both ways.
     link_bytes: u64,
@@ -65,6 +66,8 @@ pub struct DriveFigures {
     pub medium: MediumCounters,
     /// Translation layer counters.
     pub ftl: FtlCounters,
+    /// Reads that did not wait for reclaim.
+    pub rebuilt: RebuildCounters,
     /// Energy by part.
     pub energy: DriveEnergy,
     /// What its utilizations are shares of.
@@ -73,6 +76,22 @@ pub struct DriveFigures {
     pub erase_counts: Vec<u32>,
     /// What wear has made of its superblocks, at the end; `None` where it makes no difference.
     pub wear: Option<WearStates>,
+}
+
+/// Flash reads of hosts that were rebuilt from the other members of their stripe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RebuildCounters {
+    /// How many.
+    pub reads: u64,
+    /// Flash reads that this took.
+    pub flash_reads: u64,
+}
+
+impl RebuildCounters {
+    /// What was done since `before`.
+    fn since(&self, before: &Self) -> Self {
+        Self { reads: self.reads - before.reads, flash_reads: self.flash_reads - before.flash_reads }
+    }
 }
 
 /// The servers of a drive.
@@ -216,6 +235,7 @@ impl Jbof {
                 medium: *nand.counters(),
                 ftl: *drive.data.ftl.counters(),
                 cache: *drive.data.cache.counters(),
+                rebuilt: RebuildCounters { reads: data.rebuilt_reads, flash_reads: data.rebuilding_reads },
                 moved_bytes: data.read_bytes + data.write_bytes,
                 link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),
                 link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
@@ -292,6 +312,7 @@ impl Jbof {
             cache,
             medium,
             ftl: ended.ftl.since(&begun.ftl),
+            rebuilt: ended.rebuilt.since(&begun.rebuilt),
             energy: self.energy(number, begun, ended, window),
             servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
             erase_counts: drive.data.ftl.erase_counts().collect(),

@@ -15,6 +15,7 @@ use super::named::NamedStudy;
 use super::number::Number;
 use crate::Files;
 use flashyard_report::CapacityRecord;
+pub(super) use numbers::claim;
 use runs::CvssRun;
 use section::CvssScenario;
 

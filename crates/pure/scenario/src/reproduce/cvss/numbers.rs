@@ -157,7 +157,7 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-pub(super) fn claim(holds: bool) -> f64 {
+pub(in crate::reproduce) fn claim(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 

@@ -9,15 +9,15 @@ pub(super) fn sections(records: &[(ForwardRun, ForwardRecord)], comparisons: &[C
     vec![accuracies(records), factors(comparisons)]
 }
 
-/// Every model under every trace.
+/// Every model and factor under every trace.
 fn accuracies(records: &[(ForwardRun, ForwardRecord)]) -> ChartSection {
     let bars: Vec<Bar> = records
         .iter()
         .flat_map(|(run, record)| record.tries.iter().map(move |one| (run, one)))
         .map(|(run, one)| Bar {
-            panel: format!("{}, factor {}", run.platform.name(), one.factor),
+            panel: run.platform.name().to_owned(),
             category: TRACES[run.trace].name.to_owned(),
-            series: one.prediction.clone(),
+            series: format!("{}, factor {}", one.prediction, one.factor),
             value: 100.0 * one.accuracy,
         })
         .collect();

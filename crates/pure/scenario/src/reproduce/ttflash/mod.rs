@@ -1,0 +1,41 @@
+//! The study of reads during reclaim: what they wait for, and what rebuilding them from a stripe's other dies saves.
+//!
+//! A run is a drive in use under reads and writes that come whenever they come; one with so much flash that it need not
+//! reclaim stands for what the source calls "no GC".
+
+mod charts;
+mod numbers;
+mod runs;
+
+use super::StudyError;
+use super::named::NamedStudy;
+use super::number::Number;
+use crate::Files;
+use crate::parse::resolve;
+use flashyard_report::ReclaimRecord;
+use runs::ReclaimRun;
+
+/// A number made of runs.
+type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
+
+/// The study of reads during reclaim, for all numbers or for those named in `ids`.
+///
+/// Errors: an id that is not there.
+pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
+    let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
+    let base = resolve(text, "scenarios/ttflash/scenario.toml", &[], files)?.scenario;
+    let expectations = include_str!("../../../../../../scenarios/ttflash/expected.toml");
+    NamedStudy::new(base, files, expectations, numbers::numbers(), ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::named::tests::assert_complete;
+    use crate::reproduce::tests::NoFiles;
+
+    #[test]
+    fn every_row_has_a_number_and_every_number_a_row() {
+        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 6);
+    }
+}

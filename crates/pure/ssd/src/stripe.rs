@@ -1,0 +1,182 @@
+//! Stripes of dies with parity: where their members lie, and when their parity is due.
+//!
+//! The translation layer sees a drive without parity. A stripe is one die row of each of `members - 1` data dies as the
+//! layer numbers them, and of one die more for their parity. Which die that is goes round from page row to page row:
+//! parity is not read, and so no die is left out.
+//!
+//! The parity of a stripe that is not full yet is in the controller's memory, beside the write buffer, and is programmed with the
+//! stripe's last die row. Source: [A] sheet cvss §5; where parity lies and when it is written is [A], too.
+
+use crate::command::Tag;
+use crate::data::DataEnd;
+use flashyard_flash::{FlashCommand, Geometry};
+use std::collections::BTreeSet;
+
+/// What becomes of a read whose die is held by a program or an erase of reclaim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedReads {
+    /// It waits for it.
+    Wait,
+    /// Its data is rebuilt from the other members of the stripe.
+    Rebuild,
+    /// It is rebuilt if the dies of the others are free sooner, as far as what they are doing tells.
+    RebuildIfSooner,
+}
+
+impl BlockedReads {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Wait, Self::Rebuild, Self::RebuildIfSooner];
+
+    /// Its name in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Rebuild => "rebuild",
+            Self::RebuildIfSooner => "rebuild-if-sooner",
+        }
+    }
+}
+
+/// Parity across dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripeConfig {
+    /// Dies of a stripe, that of the parity among them: at least 2, and a divisor of the channels. No two are on one
+    /// channel.
+    pub members: u32,
+    /// Whether reclaim works on one member of a stripe at a time, in turn.
+    pub rotates: bool,
+    /// Reads that find their die at work for reclaim.
+    pub blocked_reads: BlockedReads,
+}
+
+impl StripeConfig {
+    /// The flash that is left for data: what the translation layer sees.
+    pub(crate) fn data_geometry(&self, geometry: &Geometry) -> Geometry {
+        Geometry { channels: geometry.channels / self.members * (self.members - 1), ..*geometry }
+    }
+}
+
+/// The stripes of a drive.
+pub(crate) struct Stripes {
+    pub(crate) config: StripeConfig,
+    /// Stripes of a page row.
+    groups: u32,
+    /// Full stripes whose parity is not on flash yet.
+    pending: BTreeSet<u32>,
+}
+
+impl Stripes {
+    /// The stripes of a geometry whose channels the members divide.
+    pub(crate) fn new(config: StripeConfig, geometry: &Geometry) -> Self {
+        Self { config, groups: geometry.dies() / config.members, pending: BTreeSet::new() }
+    }
+
+    /// The stripe of a die row as the translation layer counts them, and its place among the data of it.
+    pub(crate) fn split(&self, row: u32) -> (u32, u32) {
+        let data = self.config.members - 1;
+        (row / data, row % data)
+    }
+
+    /// The die row at a place among the data of a stripe.
+    pub(crate) fn row(&self, stripe: u32, place: u32) -> u32 {
+        stripe * (self.config.members - 1) + place
+    }
+
+    /// The die that holds a die row.
+    pub(crate) fn die(&self, row: u32) -> u16 {
+        let (stripe, place) = self.split(row);
+        self.die_of_member(stripe, place + u32::from(place >= self.parity_member(stripe)))
+    }
+
+    /// The die that holds the parity of a stripe.
+    pub(crate) fn parity_die(&self, stripe: u32) -> u16 {
+        self.die_of_member(stripe, self.parity_member(stripe))
+    }
+
+    /// Which member holds the parity: the next one in each page row.
+    fn parity_member(&self, stripe: u32) -> u32 {
+        stripe / self.groups % self.config.members
+    }
+
+    fn die_of_member(&self, stripe: u32, member: u32) -> u16 {
+        // Below the dies of a geometry, which are a u16.
+        (stripe % self.groups * self.config.members + member) as u16
+    }
+
+    /// Whether the parity of a full stripe is on flash.
+    pub(crate) fn parity_is_programmed(&self, stripe: u32) -> bool {
+        !self.pending.contains(&stripe)
+    }
+
+    /// The parity of a stripe has been programmed.
+    pub(crate) fn parity_programmed(&mut self, stripe: u32) {
+        self.pending.remove(&stripe);
+    }
+}
+
+impl DataEnd {
+    /// The command at the die that really holds the die row.
+    #[inline]
+    pub(crate) fn placed(&self, command: FlashCommand, row: u32) -> FlashCommand {
+        match &self.stripes {
+            Some(stripes) => FlashCommand { die: stripes.die(row), ..command },
+            None => command,
+        }
+    }
+
+    /// The program of the parity, if a stripe is full with the die row that `program` is for.
+    #[inline]
+    pub(crate) fn parity_command(&mut self, row: u32, program: &FlashCommand) -> Option<FlashCommand> {
+        let stripes = self.stripes.as_mut()?;
+        let (stripe, place) = stripes.split(row);
+        if place + 2 < stripes.config.members {
+            return None;
+        }
+        stripes.pending.insert(stripe);
+        self.counters.parity_programs += 1;
+        Some(FlashCommand { die: stripes.parity_die(stripe), tag: Tag::Parity(stripe).pack(), ..*program })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn data_and_parity_of_a_stripe_lie_on_all_its_dies_and_on_different_channels(
+            members in 2_u32..9, per_channel in 1_u32..5, multiple in 1_u32..4, page_row in 0_u32..1000,
+        ) {
+            let geometry = Geometry {
+                channels: members * multiple,
+                dies_per_channel: per_channel,
+                planes_per_die: 1,
+                blocks_per_plane: 10,
+                pages_per_block: 1000,
+                page_bytes: 4096,
+            };
+            let config = StripeConfig { members, rotates: true, blocked_reads: BlockedReads::Rebuild };
+            let stripes = Stripes::new(config, &geometry);
+            let data_dies = config.data_geometry(&geometry).dies();
+            prop_assert_eq!(data_dies, geometry.dies() / members * (members - 1));
+            let mut seen = BTreeSet::new();
+            for die in 0..data_dies {
+                let row = page_row * data_dies + die;
+                let (stripe, place) = stripes.split(row);
+                prop_assert_eq!(stripes.row(stripe, place), row);
+                prop_assert!(seen.insert(stripes.die(row)));
+                if place == 0 {
+                    prop_assert!(seen.insert(stripes.parity_die(stripe)));
+                    let of_stripe = (0..members - 1).map(|place| stripes.die(stripes.row(stripe, place)));
+                    let channels: BTreeSet<u32> = of_stripe
+                        .chain([stripes.parity_die(stripe)])
+                        .map(|die| u32::from(die) % geometry.channels)
+                        .collect();
+                    prop_assert_eq!(channels.len() as u32, members);
+                }
+            }
+            prop_assert_eq!(seen.len() as u32, geometry.dies());
+        }
+    }
+}
