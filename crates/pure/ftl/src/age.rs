@@ -105,7 +105,7 @@ impl Ftl {
 
     /// Whether reclaim would not stop for room while it empties the victim.
     fn fits_at_once(&self, victim: u32) -> bool {
-        let needed = self.blocks.victims.valid(victim) + self.layout.slots_per_die_row;
+        let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
         self.reclaim.leveled || u64::from(needed) <= self.moved_room()
     }
 
@@ -142,7 +142,7 @@ impl Ftl {
         if per_row == 1 {
             // Rows of one slot are all alike.
             let command = self.read_command(Slot::new(row(0)), 1, Priority::Background, 0);
-            return medium.accept_alike(command, u64::from(self.blocks.victims.valid(victim)));
+            return medium.accept_alike(command, u64::from(self.blocks.all[victim as usize].valid));
         }
         for base in (self.reclaim.next_row..self.reclaim.rows).map(row) {
             let mask = self.blocks.valid_mask(base, per_row);

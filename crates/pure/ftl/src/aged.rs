@@ -72,7 +72,7 @@ impl Ftl {
                 && superblock.state == State::Closed
             {
                 superblock.closed_at = if used.opened == u64::MAX { 0 } else { used.opened };
-                ftl.blocks.victims.remove(number);
+                ftl.blocks.victims.remove(number, superblock.valid);
             }
         }
         ftl.order_aged(state)?;
@@ -112,7 +112,7 @@ impl Ftl {
             self.known(number)?;
             let superblock = &self.blocks.all[number as usize];
             if superblock.state == State::Closed && !std::mem::replace(&mut listed[number as usize], true) {
-                self.blocks.victims.insert(number);
+                self.blocks.victims.insert(number, superblock.valid);
             }
         }
         Ok(())

@@ -31,6 +31,7 @@ pub(crate) struct Superblock {
     pub(crate) single_level: bool,
     /// To be retired when it is next emptied, whatever its erases.
     pub(crate) retiring: bool,
+    pub(crate) valid: u32,
     pub(crate) erases: u32,
     /// Slots appended by the layer when this superblock was closed: its birthday.
     pub(crate) closed_at: u64,
@@ -109,13 +110,13 @@ impl Blocks {
                 state,
                 single_level: false,
                 retiring: false,
+                valid,
                 erases: 0,
                 closed_at: 0,
                 unprogrammed: None,
             });
             if valid > 0 {
-                blocks.victims.fill(number, valid);
-                blocks.victims.insert(number);
+                blocks.victims.insert(number, valid);
                 // The tail of a partly filled superblock is padding.
                 for index in valid..slots {
                     blocks.invalid.set(number * slots + index);
@@ -154,7 +155,7 @@ impl Blocks {
     pub(crate) fn fill(&mut self, superblock: u32, slot: Slot, logical: u32) {
         self.reverse.replace(slot.get(), Slot::new(logical));
         self.invalid.clear(slot.get());
-        self.victims.fill(superblock, 1);
+        self.all[superblock as usize].valid += 1;
     }
 
     /// Records that the slots of a superblock from `first` now hold `logicals`.
@@ -162,13 +163,13 @@ impl Blocks {
         let count = logicals.len() as u32;
         self.reverse.replace_run(first.get(), logicals);
         self.invalid.clear_run(first.get(), count);
-        self.victims.fill(superblock, count);
+        self.all[superblock as usize].valid += count;
     }
 
     /// Records that nothing in the first `slots` slots of a victim is current any more.
     pub(crate) fn invalidate_all(&mut self, victim: u32, slots: u32) {
         self.invalid.set_run(victim * self.layout.slots_per_superblock, slots);
-        self.victims.lose(victim, self.victims.valid(victim));
+        self.all[victim as usize].valid = 0;
     }
 
     /// Records that the programs of die rows of an open superblock have completed.
@@ -191,7 +192,7 @@ impl Blocks {
     #[inline]
     pub(crate) fn invalidate(&mut self, slot: Slot) {
         let number = self.invalidate_uncounted(slot);
-        self.victims.lose(number, 1);
+        self.lose(number, 1);
     }
 
     /// The same without the count of its superblock, which is returned: for slots in a row.
@@ -202,10 +203,21 @@ impl Blocks {
         self.layout.split(slot).0
     }
 
+    /// Counts `slots` slots of a superblock that are no longer current.
+    #[inline]
+    pub(crate) fn lose(&mut self, number: u32, slots: u32) {
+        let superblock = &mut self.all[number as usize];
+        let before = superblock.valid;
+        superblock.valid = before - slots;
+        if superblock.state == State::Closed {
+            self.victims.decrease(number, before, superblock.valid);
+        }
+    }
+
     /// Opens an erased superblock that was taken from the list of them.
     pub(crate) fn open(&mut self, number: u32, single_level: bool) {
         let superblock = &mut self.all[number as usize];
-        debug_assert_eq!((superblock.state, self.victims.valid(number)), (State::Erased, 0));
+        debug_assert_eq!((superblock.state, superblock.valid), (State::Erased, 0));
         superblock.state = State::Open;
         superblock.single_level = single_level;
     }
@@ -214,8 +226,8 @@ impl Blocks {
         let superblock = &mut self.all[number as usize];
         superblock.state = State::Closed;
         superblock.closed_at = at;
-        let worn = superblock.worn(number);
-        self.victims.insert(number);
+        let (valid, worn) = (superblock.valid, superblock.worn(number));
+        self.victims.insert(number, valid);
         if let Some(in_use) = &mut self.in_use {
             in_use.insert(worn);
         }
@@ -226,8 +238,8 @@ impl Blocks {
         let superblock = &mut self.all[number as usize];
         debug_assert_eq!(superblock.state, State::Closed);
         superblock.state = State::Victim;
-        let worn = superblock.worn(number);
-        self.victims.remove(number);
+        let (valid, worn) = (superblock.valid, superblock.worn(number));
+        self.victims.remove(number, valid);
         if let Some(in_use) = &mut self.in_use {
             in_use.remove(&worn);
         }
@@ -236,11 +248,7 @@ impl Blocks {
     /// Counts the erase of an emptied superblock.
     pub(crate) fn count_erase(&mut self, number: u32) {
         let superblock = &mut self.all[number as usize];
-        assert_eq!(
-            (superblock.state, self.victims.valid(number)),
-            (State::Victim, 0),
-            "only emptied victims are erased"
-        );
+        assert_eq!((superblock.state, superblock.valid), (State::Victim, 0), "only emptied victims are erased");
         superblock.erases += 1;
         self.erases_total += 1;
     }

@@ -389,7 +389,7 @@ impl Ftl {
 
     /// Slots of each superblock whose data is current.
     pub fn valid_counts(&self) -> impl Iterator<Item = u32> + '_ {
-        self.blocks.victims.valid_counts()
+        self.blocks.all.iter().map(|superblock| superblock.valid)
     }
 
     /// Checks the invariants of the crate page over all of the drive. For tests: it costs a full scan.
@@ -403,7 +403,7 @@ impl Ftl {
         }
         let mapped = (0..self.config.logical_slots).filter(|&logical| self.map.get(logical).is_some()).count()
             - self.misled.len();
-        let valid: u64 = self.valid_counts().map(u64::from).sum();
+        let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
         assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
         let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
         assert_eq!(erased as u32, self.blocks.erased.len(), "the erased list and the states differ");

@@ -200,7 +200,7 @@ impl Ftl {
             VictimPolicy::CapacityVariant(weights) => self.capacity_variant_victim(&weights),
             VictimPolicy::FewestValidOldest => self.fewest_valid_oldest(),
         }?;
-        let valid = self.blocks.victims.valid(victim);
+        let valid = self.blocks.all[victim as usize].valid;
         let programmed = self.blocks.all[victim as usize].unprogrammed.is_none();
         (programmed && self.pays(valid)).then_some(victim)
     }
@@ -213,7 +213,7 @@ impl Ftl {
         if !shared && !self.may_retire() {
             return true;
         }
-        let needed = match self.blocks.victims.valid(victim) {
+        let needed = match self.blocks.all[victim as usize].valid {
             // Nothing moves: it is erased even when no room is left at all.
             0 => 0,
             valid => u64::from(valid) + u64::from(self.layout.slots_per_die_row),
@@ -234,16 +234,15 @@ impl Ftl {
     fn cost_benefit_victim(&self) -> Option<u32> {
         let now = self.birthday();
         let mut best: Option<(u32, (f64, u64))> = None;
-        for (number, superblock) in (0..).zip(&self.blocks.all) {
+        for (number, superblock) in self.blocks.all.iter().enumerate() {
             if superblock.state != State::Closed || superblock.unprogrammed.is_some() {
                 continue;
             }
-            let valid = self.blocks.victims.valid(number);
-            let share = f64::from(valid) / f64::from(self.layout.slots_per_superblock);
+            let share = f64::from(superblock.valid) / f64::from(self.layout.slots_per_superblock);
             let age = now - superblock.closed_at;
             let score = if share == 0.0 { f64::INFINITY } else { (1.0 - share) * age as f64 / (2.0 * share) };
-            if self.pays(valid) && best.is_none_or(|(_, most)| (score, age) > most) {
-                best = Some((number, (score, age)));
+            if self.pays(superblock.valid) && best.is_none_or(|(_, most)| (score, age) > most) {
+                best = Some((number as u32, (score, age)));
             }
         }
         best.map(|(number, _)| number)

@@ -108,8 +108,8 @@ impl Ftl {
             }
         }
         let Blocks { all, victims, .. } = &mut ftl.blocks;
-        for (number, _) in (0..).zip(all.iter()).filter(|(_, superblock)| superblock.state == State::Closed) {
-            victims.insert(number);
+        for (number, superblock) in (0..).zip(all.iter()).filter(|(_, superblock)| superblock.state == State::Closed) {
+            victims.insert(number, superblock.valid);
         }
         ftl.retire_erased();
         ftl.set_wear_leveling(config.wear_leveling);

@@ -43,13 +43,13 @@ impl Ftl {
             if self.gives_up(logical, old) {
                 let superblock = self.blocks.invalidate_uncounted(old);
                 if superblock != number {
-                    self.blocks.victims.lose(number, lost);
+                    self.blocks.lose(number, lost);
                     (number, lost) = (superblock, 0);
                 }
                 lost += 1;
             }
         }
-        self.blocks.victims.lose(number, lost);
+        self.blocks.lose(number, lost);
     }
 
     /// Programs the die rows that were filled while a frontier went on to `next`.

@@ -14,8 +14,7 @@ impl Ftl {
         let mut best: Option<(u32, f64)> = None;
         for number in self.victims_to_score() {
             let superblock = &self.blocks.all[number as usize];
-            let invalid =
-                1.0 - f64::from(self.blocks.victims.valid(number)) / f64::from(self.layout.slots_per_superblock);
+            let invalid = 1.0 - f64::from(superblock.valid) / f64::from(self.layout.slots_per_superblock);
             let age = f64::from(superblock.erases) / endurance;
             let reads = f64::from(self.reads_of(number)) / f64::from(most_reads.max(1));
             let score = if self.degraded {
@@ -34,7 +33,7 @@ impl Ftl {
     pub(crate) fn fewest_valid_oldest(&self) -> Option<u32> {
         self.victims_to_score().min_by_key(|&number| {
             let superblock = &self.blocks.all[number as usize];
-            (self.blocks.victims.valid(number), Reverse(superblock.erases))
+            (superblock.valid, Reverse(superblock.erases))
         })
     }
 
@@ -42,9 +41,7 @@ impl Ftl {
     fn victims_to_score(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.layout.superblocks).filter(|&number| {
             let superblock = &self.blocks.all[number as usize];
-            superblock.state == State::Closed
-                && superblock.unprogrammed.is_none()
-                && self.pays(self.blocks.victims.valid(number))
+            superblock.state == State::Closed && superblock.unprogrammed.is_none() && self.pays(superblock.valid)
         })
     }
 }

@@ -1,11 +1,11 @@
-//! How much superblocks hold, and the closed ones ordered by that, so that the greedy victim costs no search.
+//! Closed superblocks ordered by how little they hold, so that the greedy victim costs no search.
 
 use crate::config::VictimTies;
 
 const NIL: u32 = u32::MAX;
 const BUCKETS_MAX: u32 = 4096;
 
-/// Valid slots of every superblock, and the closed ones in buckets of that count: doubly linked lists in arrays.
+/// Closed superblocks in buckets of valid count: doubly linked lists in arrays.
 ///
 /// With more slots in a superblock than buckets, a bucket spans a power of two of counts, so the pick
 /// is within that of the least. Heads are picked: the ties decide at which end superblocks enter.
@@ -14,19 +14,15 @@ pub(crate) struct VictimIndex {
     heads: Vec<u32>,
     /// Ends of the lists, where superblocks enter when the oldest is picked; empty otherwise.
     tails: Vec<u32>,
-    entries: Vec<Entry>,
+    links: Vec<Links>,
     lowest: u32,
 }
 
-/// What changes of a superblock when a slot is overwritten, in a quarter of a cache line.
+/// Neighbours of a superblock in its list, or `NIL`: together, because they are loaded together.
 #[derive(Clone, Copy)]
-struct Entry {
-    /// Its neighbours in its list, or `NIL`.
+struct Links {
     next: u32,
     previous: u32,
-    valid: u32,
-    /// Whether it is in a list.
-    listed: bool,
 }
 
 impl VictimIndex {
@@ -40,97 +36,67 @@ impl VictimIndex {
             shift,
             heads: vec![NIL; buckets as usize],
             tails: if ties == VictimTies::OldestFirst { vec![NIL; buckets as usize] } else { Vec::new() },
-            entries: vec![Entry { next: NIL, previous: NIL, valid: 0, listed: false }; superblocks as usize],
+            links: vec![Links { next: NIL, previous: NIL }; superblocks as usize],
             lowest: buckets,
         }
     }
 
-    /// Valid slots of a superblock.
     #[inline]
-    pub(crate) fn valid(&self, superblock: u32) -> u32 {
-        self.entries[superblock as usize].valid
-    }
-
-    /// Valid slots of every superblock.
-    pub(crate) fn valid_counts(&self) -> impl Iterator<Item = u32> + '_ {
-        self.entries.iter().map(|entry| entry.valid)
-    }
-
-    /// Counts slots that a superblock outside the lists was given.
-    #[inline]
-    pub(crate) fn fill(&mut self, superblock: u32, slots: u32) {
-        debug_assert!(!self.entries[superblock as usize].listed, "only an open superblock is filled");
-        self.entries[superblock as usize].valid += slots;
-    }
-
-    /// Counts slots that a superblock lost.
-    ///
-    /// Losing several at once is losing one several times, as long as no other superblock moves between.
-    #[inline]
-    pub(crate) fn lose(&mut self, superblock: u32, slots: u32) {
-        let entry = &mut self.entries[superblock as usize];
-        let (before, valid) = (entry.valid, entry.valid - slots);
-        if entry.listed && valid >> self.shift != before >> self.shift {
-            self.remove(superblock);
-            self.entries[superblock as usize].valid = valid;
-            self.insert(superblock);
-        } else {
-            entry.valid = valid;
-        }
-    }
-
-    /// Lists a superblock.
-    #[inline]
-    pub(crate) fn insert(&mut self, superblock: u32) {
-        let entry = &mut self.entries[superblock as usize];
-        let bucket = (entry.valid >> self.shift) as usize;
-        entry.listed = true;
-        self.lowest = self.lowest.min(bucket as u32);
+    pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
+        let bucket = valid >> self.shift;
+        self.lowest = self.lowest.min(bucket);
         if !self.tails.is_empty() {
             return self.insert_last(superblock, bucket);
         }
-        let head = std::mem::replace(&mut self.heads[bucket], superblock);
-        (entry.next, entry.previous) = (head, NIL);
+        let head = self.heads[bucket as usize];
+        self.links[superblock as usize] = Links { next: head, previous: NIL };
         if head != NIL {
-            self.entries[head as usize].previous = superblock;
+            self.links[head as usize].previous = superblock;
         }
+        self.heads[bucket as usize] = superblock;
     }
 
-    fn insert_last(&mut self, superblock: u32, bucket: usize) {
-        let tail = std::mem::replace(&mut self.tails[bucket], superblock);
-        let entry = &mut self.entries[superblock as usize];
-        (entry.next, entry.previous) = (NIL, tail);
+    fn insert_last(&mut self, superblock: u32, bucket: u32) {
+        let tail = std::mem::replace(&mut self.tails[bucket as usize], superblock);
+        self.links[superblock as usize] = Links { next: NIL, previous: tail };
         if tail == NIL {
-            self.heads[bucket] = superblock;
+            self.heads[bucket as usize] = superblock;
         } else {
-            self.entries[tail as usize].next = superblock;
+            self.links[tail as usize].next = superblock;
         }
     }
 
-    /// Takes a superblock out of its list.
     #[inline]
-    pub(crate) fn remove(&mut self, superblock: u32) {
-        let entry = &mut self.entries[superblock as usize];
-        entry.listed = false;
-        let Entry { next, previous, valid, .. } = *entry;
-        let bucket = (valid >> self.shift) as usize;
+    pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
+        let Links { next, previous } = self.links[superblock as usize];
         if previous == NIL {
-            self.heads[bucket] = next;
+            self.heads[(valid >> self.shift) as usize] = next;
         } else {
-            self.entries[previous as usize].next = next;
+            self.links[previous as usize].next = next;
         }
         if next != NIL {
-            self.entries[next as usize].previous = previous;
+            self.links[next as usize].previous = previous;
         } else if !self.tails.is_empty() {
-            self.tails[bucket] = previous;
+            self.tails[(valid >> self.shift) as usize] = previous;
+        }
+    }
+
+    /// Moves a superblock whose valid count fell from `before` to `valid`.
+    ///
+    /// Falling by several at once is falling by one several times, as long as no other superblock moves between.
+    #[inline]
+    pub(crate) fn decrease(&mut self, superblock: u32, before: u32, valid: u32) {
+        if valid >> self.shift != before >> self.shift {
+            self.remove(superblock, before);
+            self.insert(superblock, valid);
         }
     }
 
     /// Loads the neighbours of a listed superblock, which change when it moves; returns a number made of them.
     #[inline]
     pub(crate) fn neighbours(&self, superblock: u32) -> u32 {
-        let Entry { next, previous, .. } = self.entries[superblock as usize];
-        let there = |superblock: u32| self.entries.get(superblock as usize).map_or(0, |entry| entry.next);
+        let Links { next, previous } = self.links[superblock as usize];
+        let there = |superblock: u32| self.links.get(superblock as usize).map_or(0, |links| links.next);
         there(next) ^ there(previous)
     }
 
@@ -140,7 +106,7 @@ impl VictimIndex {
         for &head in &self.heads {
             let begin = all.len();
             let listed = |number: u32| (number != NIL).then_some(number);
-            all.extend(std::iter::successors(listed(head), |&at| listed(self.entries[at as usize].next)));
+            all.extend(std::iter::successors(listed(head), |&at| listed(self.links[at as usize].next)));
             // Where the newest is picked, the head came last.
             if self.tails.is_empty() {
                 all[begin..].reverse();
@@ -179,16 +145,15 @@ mod tests {
             for (superblock, valid) in steps {
                 match model[superblock as usize] {
                     None => {
-                        index.fill(superblock, valid);
-                        index.insert(superblock);
+                        index.insert(superblock, valid);
                         model[superblock as usize] = Some(valid);
                     }
                     Some(0) => {
-                        index.remove(superblock);
+                        index.remove(superblock, 0);
                         model[superblock as usize] = None;
                     }
                     Some(held) => {
-                        index.lose(superblock, 1);
+                        index.decrease(superblock, held, held - 1);
                         model[superblock as usize] = Some(held - 1);
                     }
                 }
@@ -203,14 +168,12 @@ mod tests {
     fn the_oldest_of_equals_is_picked_if_asked_for() {
         let picked = |ties| {
             let mut index = VictimIndex::new(8, 16, ties);
-            for (superblock, valid) in [(3, 4), (1, 4), (5, 4), (2, 5)] {
-                index.fill(superblock, valid);
-                index.insert(superblock);
-            }
-            index.lose(2, 1);
+            [3, 1, 5].into_iter().for_each(|superblock| index.insert(superblock, 4));
+            index.insert(2, 5);
+            index.decrease(2, 5, 4);
             let pick = || {
                 let least = index.least()?;
-                index.remove(least);
+                index.remove(least, 4);
                 Some(least)
             };
             std::iter::from_fn(pick).collect::<Vec<_>>()
