@@ -31,8 +31,8 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::reproduce::named::tests::assert_complete;
-    use crate::reproduce::tests::NoFiles;
 
     #[test]
     fn every_row_has_a_number_and_every_number_a_row() {

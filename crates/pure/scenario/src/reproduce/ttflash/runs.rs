@@ -200,9 +200,9 @@ fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::parse::resolve;
     use crate::quantity::Time;
-    use crate::reproduce::tests::NoFiles;
     use flashyard_units::SimSpan;
 
     fn base(overrides: &[&str]) -> Result<Scenario, ScenarioError> {
