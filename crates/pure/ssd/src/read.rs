@@ -96,8 +96,11 @@ impl DataEnd {
                 continue;
             }
             let tag = Tag::Read(index, slots).pack();
-            let command = self.ftl.read_command(first, span, Priority::Foreground, tag);
-            let command = self.placed(command, self.ftl.layout().die_row(first));
+            let mut command = self.ftl.read_command(first, span, Priority::Foreground, tag);
+            // The division is not for drives without stripes.
+            if self.stripes.is_some() {
+                command = self.placed(command, self.ftl.layout().die_row(first));
+            }
             if self.counts_reads {
                 self.ftl.count_reads(first, u32::from(command.planes));
             }
