@@ -46,7 +46,7 @@ def fio(directory, socket):
     """Starts fio on the busy drives: every block that is written is read back and compared."""
     jobs = [part for drive in range(BUSY) for part in (f"--name=busy-{drive}", f"--uri=nbd+unix:///drive-{drive}?socket={socket}")]
     common = ["--ioengine=nbd", "--rw=randrw", "--bs=4k", "--iodepth=128", "--size=64m", "--time_based", f"--runtime={END:.0f}", "--verify=crc32c", "--verify_backlog=4096"]
-    return subprocess.Popen(["fio", "--output-format=json", f"--output={directory}/fio.json", *common, *jobs])
+    return subprocess.Popen(["fio", "--output-format=json", f"--output={directory}/fio.json", f"--aux-path={directory}", *common, *jobs])
 
 
 def busy_figures(snapshots, begin, end):

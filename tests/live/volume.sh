@@ -46,7 +46,7 @@ soon mountpoint -q "$mount" || fail "no mount"
 echo "== shrunk by hand while fio and sqlite write"
 cp -r "$root/crates/pure" "$mount/sources"
 fio --name=verify --directory="$mount" --size=24m --rw=randwrite --bs=16k --verify=crc32c --do_verify=1 --verify_fatal=1 \
-    --fsync=64 --loops=6 --output="$work/fio.log" &
+    --fsync=64 --loops=6 --aux-path="$work" --output="$work/fio.log" &
 fio=$!
 (
     for round in $(seq 40); do

@@ -155,6 +155,7 @@ impl Ftl {
 
     /// Moves slots that are valid in the victim, all of which is invalidated afterwards.
     fn move_piece(&mut self, logicals: &[u32], medium: &mut impl Medium) {
+        self.touch_map(logicals);
         let stream = self.reclaim_stream();
         let mut left = logicals;
         while let Some((&next, after)) = left.split_first() {
@@ -297,7 +298,7 @@ mod tests {
         #[test]
         fn runs_and_victims_at_once_leave_what_single_slots_and_rows_leave(
             seed: u64, shared: bool, oldest_first: bool, slc in 0_u32..3, planes in 1_u32..3, pages in 1_u32..3,
-            dies in 1_u32..4, leveled: bool,
+            dies in 1_u32..4, leveled: bool, whole: bool,
         ) {
             let geometry = Geometry {
                 channels: 1,
@@ -319,7 +320,7 @@ mod tests {
                 ..FtlConfig::default()
             };
             let new = || Ftl::new(&geometry, config).expect("the drive fits");
-            let (mut one, mut many) = (new(), new());
+            let (mut one, mut many) = (new(), if whole { new().with_whole_maps() } else { new() });
             let (mut counted_one, mut counted_many) = (Counting::default(), Counting::default());
             let mut rng = Rng::named(seed, "test");
             for _ in 0..250 {

@@ -172,6 +172,14 @@ impl Ftl {
         Ok(ftl)
     }
 
+    /// The same layer with both maps in one piece, 8 bytes of memory a slot: faster for a drive that is written all over.
+    #[must_use]
+    pub fn with_whole_maps(mut self) -> Self {
+        self.map.make_whole();
+        self.blocks.reverse.make_whole();
+        self
+    }
+
     /// The layer's parameters.
     pub fn config(&self) -> &FtlConfig {
         &self.config

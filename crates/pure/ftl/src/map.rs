@@ -4,6 +4,7 @@
 //! sequentially filled drive is all base. What differs is kept in chunks of one translation page, 1024 entries.
 //! The chunks of a large table hold scattered entries in a hash table first, 8 to 16 bytes an entry, and become
 //! dense, 4 bytes an entry, once that is cheaper: random writes over terabytes would otherwise cost 4 KiB each.
+//! Who will write all of a table anyway makes it whole: a lookup is one load then.
 
 use crate::scattered::Scattered;
 use flashyard_flash::Slot;
@@ -26,6 +27,8 @@ pub struct SparseTable {
     scattered_in: Vec<u16>,
     len: u32,
     filled: u32,
+    /// All entries of a table that was made whole, and then the only ones; empty otherwise.
+    whole: Vec<u32>,
 }
 
 impl SparseTable {
@@ -38,7 +41,14 @@ impl SparseTable {
             scattered_in: if len > SMALL { vec![0; chunks] } else { Vec::new() },
             len,
             filled,
+            whole: Vec::new(),
         }
+    }
+
+    /// Keeps all entries in one piece from now on, 4 bytes each whether written or not.
+    pub(crate) fn make_whole(&mut self) {
+        let whole = (0..self.len).map(|index| self.get(index).get()).collect();
+        *self = Self { whole, len: self.len, ..Self::new(0, 0) };
     }
 
     /// The number of entries.
@@ -54,6 +64,9 @@ impl SparseTable {
     /// The entry at `index`. Panics beyond the table.
     #[inline]
     pub fn get(&self, index: u32) -> Slot {
+        if let Some(&slot) = self.whole.get(index as usize) {
+            return Slot::new(slot);
+        }
         match &self.chunks[(index >> CHUNK_SHIFT) as usize] {
             Some(chunk) => Slot::new(chunk[index as usize % CHUNK]),
             None if self.scattered.is_empty() => self.base(index),
@@ -64,6 +77,9 @@ impl SparseTable {
     /// Sets the entry at `index` and returns the one before. Panics beyond the table.
     #[inline]
     pub fn replace(&mut self, index: u32, slot: Slot) -> Slot {
+        if let Some(entry) = self.whole.get_mut(index as usize) {
+            return Slot::new(std::mem::replace(entry, slot.get()));
+        }
         let number = (index >> CHUNK_SHIFT) as usize;
         if self.chunks[number].is_none() {
             if !self.scattered_in.is_empty() {
@@ -79,6 +95,10 @@ impl SparseTable {
     /// Panics beyond the table.
     #[inline]
     pub(crate) fn set(&mut self, index: u32, slot: Slot) {
+        if let Some(entry) = self.whole.get_mut(index as usize) {
+            *entry = slot.get();
+            return;
+        }
         match &mut self.chunks[(index >> CHUNK_SHIFT) as usize] {
             Some(chunk) => chunk[index as usize % CHUNK] = slot.get(),
             None => _ = self.replace(index, slot),
@@ -87,6 +107,10 @@ impl SparseTable {
 
     /// Sets as many entries from `first` as there are slots. Panics beyond the table.
     pub(crate) fn replace_run(&mut self, first: u32, slots: &[u32]) {
+        if !self.whole.is_empty() {
+            self.whole[first as usize..][..slots.len()].copy_from_slice(slots);
+            return;
+        }
         let (mut index, mut left) = (first as usize, slots);
         while !left.is_empty() {
             let (now, later) = left.split_at(left.len().min(CHUNK - index % CHUNK));
@@ -104,7 +128,8 @@ impl SparseTable {
     /// Bytes of memory behind the table.
     pub fn resident_bytes(&self) -> u64 {
         let dense = self.chunks.iter().filter(|chunk| chunk.is_some()).count() * CHUNK * 4;
-        self.scattered.bytes() + (dense + self.chunks.len() * 8 + self.scattered_in.len() * 2) as u64
+        let whole = self.whole.len() * 4;
+        self.scattered.bytes() + (whole + dense + self.chunks.len() * 8 + self.scattered_in.len() * 2) as u64
     }
 
     #[inline]
@@ -147,11 +172,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn compare(len: u32, filled: u32, writes: &[(u32, u32)]) -> Result<(), TestCaseError> {
+    /// `whole`: the write before which the table is made whole, if it is one of them.
+    fn compare(len: u32, filled: u32, writes: &[(u32, u32)], whole: usize) -> Result<(), TestCaseError> {
         let mut model = std::collections::BTreeMap::new();
         let base = |index: u32| if index < filled { index } else { u32::MAX };
         let mut sparse = SparseTable::new(len, filled);
-        for &(index, slot) in writes {
+        for (number, &(index, slot)) in writes.iter().enumerate() {
+            if number == whole {
+                sparse.make_whole();
+                prop_assert_eq!(sparse.len(), len);
+            }
             let before = model.insert(index, slot).unwrap_or_else(|| base(index));
             prop_assert_eq!(sparse.replace(index, Slot::new(slot)).get(), before);
         }
@@ -167,9 +197,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_small_table_reads_like_a_dense_one(
-            filled in 0_u32..5000, writes in prop::collection::vec((0_u32..5000, 0_u32..9999), 0..100),
+            filled in 0_u32..5000, writes in prop::collection::vec((0_u32..5000, 0_u32..9999), 0..100), whole in 0_usize..200,
         ) {
-            compare(5000, filled, &writes)?;
+            compare(5000, filled, &writes, whole)?;
         }
 
         #[test]
@@ -179,7 +209,7 @@ mod tests {
             far in prop::collection::vec((0_u32..SMALL + 4096, 0_u32..9999), 0..50),
         ) {
             let writes: Vec<(u32, u32)> = near.into_iter().map(|(index, slot)| (SMALL + index, slot)).chain(far).collect();
-            compare(SMALL + 4096, filled, &writes)?;
+            compare(SMALL + 4096, filled, &writes, usize::MAX)?;
         }
     }
 

@@ -42,6 +42,11 @@ impl Ftl {
         black_box(numbers.iter().fold(0, |all, &number| all ^ self.blocks.victims.neighbours(number)));
     }
 
+    /// Loads the map entries of the slots: a processor has more loads under way at once than stores.
+    pub(crate) fn touch_map(&self, logicals: &[u32]) {
+        black_box(logicals.iter().fold(0, |all, &logical| all ^ self.map.get(logical).get()));
+    }
+
     /// Loads the reverse map of a superblock.
     pub(crate) fn touch_reverse(&self, superblock: u32) {
         let first = superblock * self.layout.slots_per_superblock;

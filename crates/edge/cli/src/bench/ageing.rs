@@ -28,7 +28,7 @@ pub(crate) fn measure(name: &str, blocks: u32, writes: u64, digest: &mut Digest)
         stamps: false,
         ..FtlConfig::default()
     };
-    let mut ftl = Ftl::new(&geometry, config).expect("the constants above are valid");
+    let mut ftl = Ftl::new(&geometry, config).expect("the constants above are valid").with_whole_maps();
     let mut rng = Rng::named(1, "bench.ageing");
     let mut medium = CountingMedium::default();
     let mut age = |ftl: &mut Ftl, writes: u64| {

@@ -52,7 +52,7 @@ impl Life {
             return Err(LifeError::Footprint { footprint, logical });
         }
         let filling = FtlConfig { filled_slots: logical, wear_leveling: WearLeveling::None, ..config.ftl };
-        let mut ftl = Ftl::new(&config.geometry, filling)?;
+        let mut ftl = Ftl::new(&config.geometry, filling)?.with_whole_maps();
         let mut medium = CountingMedium::default();
         precondition(&mut ftl, &mut medium, &config)?;
         ftl.set_wear_leveling(config.ftl.wear_leveling);
