@@ -24,7 +24,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(CARGO) xtask golden xbof
 	$(CARGO) xtask real-traces
 
-test-lives: ## the reproductions that wear drives out, against their golden tables (a quarter of an hour of two cores)
+test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
 	$(CARGO) xtask golden wear-leveling
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss

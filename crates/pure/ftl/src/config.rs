@@ -107,6 +107,12 @@ pub enum WearLeveling {
         /// Share of the endurance at which a new drive begins, in percent: 0 to 100.
         percent: u32,
     },
+    /// While erases are spread too unevenly over the drive, the data of the least erased superblock moves.
+    UnevenFactor {
+        /// The square of all erases by what it would be if they were even, in percent, from which on wear is uneven: 0 to
+        /// 100.
+        percent: u32,
+    },
 }
 
 /// Parameters of one drive's translation layer.
@@ -289,7 +295,7 @@ impl FtlConfig {
                 return Err(FtlConfigError::NotShared { what: "commands that begin a flash page each" });
             }
         }
-        if let WearLeveling::Progressive { percent } = self.wear_leveling
+        if let WearLeveling::Progressive { percent } | WearLeveling::UnevenFactor { percent } = self.wear_leveling
             && percent > 100
         {
             return Err(FtlConfigError::Range { name: "percent", value: percent, range: "0 to 100" });

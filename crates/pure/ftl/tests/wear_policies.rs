@@ -33,6 +33,7 @@ fn leveling() -> impl Strategy<Value = WearLeveling> {
             .prop_map(|(threshold, protection)| WearLeveling::OldBlockProtection { threshold, protection }),
         (0_u32..8).prop_map(|threshold| WearLeveling::DualPool { threshold }),
         (0_u32..=100).prop_map(|percent| WearLeveling::Progressive { percent }),
+        (0_u32..=100).prop_map(|percent| WearLeveling::UnevenFactor { percent }),
     ]
 }
 
@@ -233,6 +234,7 @@ fn each_policy_moves_data_and_narrows_the_spread_of_erases() {
         WearLeveling::OldBlockProtection { threshold: 8, protection: 4 },
         WearLeveling::DualPool { threshold: 8 },
         WearLeveling::Progressive { percent: 5 },
+        WearLeveling::UnevenFactor { percent: 99 },
     ] {
         assert!(spread(policy) < 30, "{policy:?}: {}", spread(policy));
     }

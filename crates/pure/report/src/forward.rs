@@ -30,6 +30,8 @@ pub struct ForwardTry {
     pub simulated: u32,
     /// One minus the mean relative error of the blocks' erase counts, a share.
     pub accuracy: f64,
+    /// The same of the erase counts in order: of their distribution, whichever block has them.
+    pub distribution: f64,
     /// Mean erase count by that of the full simulation.
     pub mean_ratio: f64,
 }
@@ -56,7 +58,16 @@ impl ForwardRecord {
 
 /// One row a way of ageing.
 pub fn forward_table(records: &[ForwardRecord]) -> String {
-    let mut table = table(&["life", "model", "factor", "periods", "simulated", "accuracy\n%", "mean by\nthat of full"]);
+    let mut table = table(&[
+        "life",
+        "model",
+        "factor",
+        "periods",
+        "simulated",
+        "accuracy\n%",
+        "of the\ndistribution %",
+        "mean by\nthat of full",
+    ]);
     for record in records {
         for one in &record.tries {
             table.add_row(vec![
@@ -66,6 +77,7 @@ pub fn forward_table(records: &[ForwardRecord]) -> String {
                 right(format!("{} of {}", one.periods, record.periods)),
                 right(one.simulated.to_string()),
                 right(format!("{:.1}", 100.0 * one.accuracy)),
+                right(format!("{:.1}", 100.0 * one.distribution)),
                 right(format!("{:.3}", one.mean_ratio)),
             ]);
         }

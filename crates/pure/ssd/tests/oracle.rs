@@ -218,6 +218,7 @@ fn wear_levelling_moves_data_in_time_and_loses_none() {
         WearLeveling::Progressive { percent: 0 },
         WearLeveling::DualPool { threshold: 0 },
         WearLeveling::HotColdSwap { threshold: 0 },
+        WearLeveling::UnevenFactor { percent: 100 },
     ];
     for (wear_leveling, seed) in policies.into_iter().zip(20..) {
         for frontiers in [Frontiers::Separate, Frontiers::Shared] {

@@ -10,6 +10,7 @@ mod dual_pool;
 mod hot_cold_swap;
 mod old_block_protection;
 mod progressive;
+mod uneven_factor;
 
 use crate::blocks::{State, Worn};
 use crate::config::WearLeveling;
@@ -18,6 +19,7 @@ use dual_pool::DualPool;
 use hot_cold_swap::HotColdSwap;
 use old_block_protection::OldBlockProtection;
 use progressive::Progressive;
+use uneven_factor::UnevenFactor;
 
 pub use old_block_protection::Reentries;
 
@@ -27,6 +29,7 @@ pub(crate) enum Wear {
     OldBlockProtection(OldBlockProtection),
     DualPool(DualPool),
     Progressive(Progressive),
+    UnevenFactor(UnevenFactor),
 }
 
 /// What a policy asks for.
@@ -79,6 +82,7 @@ impl Ftl {
                 let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance));
                 self.config.endurance.map(of)
             }
+            WearLeveling::UnevenFactor { percent } => Some(Wear::UnevenFactor(UnevenFactor::new(percent, blocks))),
         };
         self.wear = wear.map(Box::new);
     }
@@ -155,8 +159,10 @@ impl Ftl {
     }
 
     fn go_on_leveling(&mut self, superblock: u32) {
-        if let Some(Wear::DualPool(pools)) = self.wear.as_deref_mut() {
-            pools.note_erase(superblock, &self.blocks);
+        match self.wear.as_deref_mut() {
+            Some(Wear::DualPool(pools)) => pools.note_erase(superblock, &self.blocks),
+            Some(Wear::UnevenFactor(policy)) => policy.note_erase(superblock, &self.blocks),
+            _ => {}
         }
         let mut by_reclaim = true;
         if let Some(leveling) = self.leveling {
@@ -194,6 +200,7 @@ impl Ftl {
             Wear::HotColdSwap(policy) => policy.choose(blocks),
             Wear::OldBlockProtection(policy) => policy.choose(superblock, blocks),
             Wear::Progressive(policy) => policy.choose(superblock, blocks),
+            Wear::UnevenFactor(policy) => policy.choose(blocks),
         }
     }
 

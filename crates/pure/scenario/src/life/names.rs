@@ -5,7 +5,7 @@ use crate::parse::ScenarioError;
 use flashyard_ftl::{Allocation, Frontiers, WearLeveling};
 
 /// Forms of wear leveling that are accepted.
-const LEVELING_FORMS: &str = "none, hot-cold-swap(TH), obp(TH,PT), dp(TH) or pwl(PERCENT)";
+const LEVELING_FORMS: &str = "none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT)";
 
 /// Wear leveling by name, `obp(4,8)`.
 ///
@@ -28,6 +28,7 @@ pub(super) fn leveling(text: &str) -> Result<WearLeveling, ScenarioError> {
         }
         ("dp", &[threshold]) => Ok(WearLeveling::DualPool { threshold }),
         ("pwl", &[percent]) => Ok(WearLeveling::Progressive { percent }),
+        ("uneven", &[percent]) => Ok(WearLeveling::UnevenFactor { percent }),
         _ => Err(wrong()),
     }
 }
@@ -40,6 +41,7 @@ pub(crate) fn leveling_name(leveling: WearLeveling) -> String {
         WearLeveling::OldBlockProtection { threshold, protection } => format!("obp({threshold},{protection})"),
         WearLeveling::DualPool { threshold } => format!("dp({threshold})"),
         WearLeveling::Progressive { percent } => format!("pwl({percent})"),
+        WearLeveling::UnevenFactor { percent } => format!("uneven({percent})"),
     }
 }
 
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_wear_leveling_is_read_back_by_its_name() {
-        for name in ["none", "hot-cold-swap(8)", "obp(4,8)", "dp(5)", "pwl(50)"] {
+        for name in ["none", "hot-cold-swap(8)", "obp(4,8)", "dp(5)", "pwl(50)", "uneven(70)"] {
             assert_eq!(leveling_name(leveling(name).expect("it is one of the forms")), name);
         }
     }

@@ -12,7 +12,7 @@ pub struct LifeSection {
     pub endurance: Option<u32>,
     /// Whether superblocks are retired at that many erases; they are without it.
     pub retire: Option<bool>,
-    /// Wear leveling: none, hot-cold-swap(TH), obp(TH,PT), dp(TH) or pwl(PERCENT).
+    /// Wear leveling: none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT).
     pub wear_leveling: Option<String>,
     /// Which erased superblock is opened next: fifo, youngest-first, oldest-first or wear-focusing.
     pub allocation: Option<String>,

@@ -12,6 +12,17 @@ pub fn accuracy(predicted: &[u32], real: &[u32]) -> Option<f64> {
     Some(1.0 - predicted.iter().zip(real).map(error).sum::<f64>() / real.len() as f64)
 }
 
+/// The same for the distribution of wear, whichever block has it: the least erased block of one against the least erased
+/// of the other, and so on.
+pub fn distribution_accuracy(predicted: &[u32], real: &[u32]) -> Option<f64> {
+    let sorted = |counts: &[u32]| {
+        let mut counts = counts.to_vec();
+        counts.sort_unstable();
+        counts
+    };
+    accuracy(&sorted(predicted), &sorted(real))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,5 +34,13 @@ mod tests {
         assert_eq!(accuracy(&[2], &[0]), Some(-1.0));
         assert_eq!(accuracy(&[1], &[1, 2]), None);
         assert_eq!(accuracy(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_distribution_does_not_say_which_block_is_worn() {
+        assert_eq!(accuracy(&[10, 20], &[20, 10]), Some(0.25));
+        assert_eq!(distribution_accuracy(&[10, 20], &[20, 10]), Some(1.0));
+        assert_eq!(distribution_accuracy(&[18, 10], &[10, 20]), Some(0.95));
+        assert_eq!(distribution_accuracy(&[1], &[1, 2]), None);
     }
 }

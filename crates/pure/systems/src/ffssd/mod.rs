@@ -19,7 +19,7 @@ mod predictors;
 mod skew_normal;
 mod steadiness;
 
-pub use accuracy::accuracy;
+pub use accuracy::{accuracy, distribution_accuracy};
 pub use forward::{FastForward, ForwardConfig, Step};
 pub use predictors::Prediction;
 pub use skew_normal::{Fit, SkewNormal};

@@ -6,7 +6,7 @@ use crate::reproduce::number::Number;
 use flashyard_report::ForwardRecord;
 use flashyard_workload::surrogates::TRACES;
 
-use Platform::{Hundred, NoLeveling, Threshold, UntilFailure};
+use Platform::{Hundred, NoLeveling, Public, Threshold, UntilFailure};
 
 /// Traces and factors of the sweep. Source: [P] sheet ff-ssd §7, rows 7 and 8.
 pub(super) const SWEEP_TRACES: [&str; 2] = ["LM-TBE", "MSN-BEFS"];
@@ -37,10 +37,17 @@ pub(super) fn numbers() -> Vec<ForwardNumber> {
     for prediction in ["two-point", "devs", "cml"] {
         let id = format!("ycsb-{prediction}");
         numbers.push(number(&id, [run(UntilFailure, "YCSB-A")], move |records| of(records, prediction, 1.5)[0]));
-        let id = format!("threshold-{prediction}-mean");
-        numbers.push(number(&id, all(Threshold), move |records| mean(&of(records, prediction, 2.0))));
+        for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
+            let id = format!("{name}-{prediction}-mean");
+            numbers.push(number(&id, all(platform), move |records| mean(&of(records, prediction, 2.0))));
+        }
     }
-    numbers.push(number("threshold-two-point-least", all(Threshold), |records| least(&of(records, "two-point", 2.0))));
+    for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
+        let id = format!("{name}-two-point-least");
+        numbers.push(number(&id, all(platform), |records| least(&of(records, "two-point", 2.0))));
+    }
+    numbers.push(number("threshold-distribution-mean", all(Threshold), |records| mean(&distributions(records))));
+    numbers.push(number("threshold-distribution-least", all(Threshold), |records| least(&distributions(records))));
     for name in ["DTRS", "WBS"] {
         let id = format!("no-leveling-{}", name.to_lowercase());
         numbers.push(number(&id, [run(NoLeveling, name)], |records| {
@@ -84,6 +91,12 @@ fn all(platform: Platform) -> Vec<ForwardRun> {
 fn of(records: &[&ForwardRecord], prediction: &str, factor: f64) -> Vec<f64> {
     let accuracy = |record: &&ForwardRecord| record.of(prediction, factor).map_or(f64::NAN, |one| 100.0 * one.accuracy);
     records.iter().map(accuracy).collect()
+}
+
+/// How close the distribution of wear is under every trace, by two points at factor 2, in percent.
+fn distributions(records: &[&ForwardRecord]) -> Vec<f64> {
+    let found = |record: &&ForwardRecord| record.of("two-point", 2.0).map_or(f64::NAN, |one| 100.0 * one.distribution);
+    records.iter().map(found).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

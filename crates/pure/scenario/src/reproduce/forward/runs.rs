@@ -6,7 +6,7 @@ use crate::parse::ScenarioError;
 use crate::reproduce::named::NamedRun;
 use crate::schema::{Scenario, WorkloadSection};
 use flashyard_report::{ChartSection, Comparison, ForwardRecord, ForwardTry, WearFit};
-use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy};
+use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy, distribution_accuracy};
 use flashyard_systems::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
 use flashyard_workload::surrogates::TRACES;
 
@@ -19,8 +19,12 @@ pub(super) enum Platform {
     Hundred,
     /// No wear leveling, no retirement, 600 periods. Source: [P] sheet §7, row 5.
     NoLeveling,
-    /// Wear leveling by a threshold, 100,000 erases, 600 periods. Source: [P] sheet §4, row 4.
+    /// The second simulator as it is described: wear leveling by a threshold of the uneven factor, 600 periods of 100,000
+    /// erases. Source: [P] sheet §4, row 4.
     Threshold,
+    /// The second simulator as it is public: erased blocks in the order of their erases, and nothing is moved; the uneven
+    /// factor is counted only. Source: [C] SimpleSSD 2.0, of which Amber is the name in print.
+    Public,
 }
 
 impl Platform {
@@ -31,6 +35,7 @@ impl Platform {
             Self::Hundred => "100 periods",
             Self::NoLeveling => "600 periods without leveling",
             Self::Threshold => "600 periods threshold",
+            Self::Public => "600 periods public simulator",
         }
     }
 }
@@ -38,12 +43,9 @@ impl Platform {
 /// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
 const LONG: u32 = 600;
 
-/// Drive writes of a period there. [A] the source has a pass of the trace, which for a trace with a footprint of some
-/// GiB in 256 is a small part of a drive write.
-const SHORT_PERIOD: f64 = 0.1;
-
-/// Threshold of the wear leveling of the second platform, in erases. [A] the source says "threshold on uneven factor".
-const THRESHOLD: u32 = 10;
+/// Wear leveling of the second simulator. Source: [P] a threshold of the uneven factor; [C] which, is the default of the
+/// public code's development branch.
+const UNEVEN: &str = "uneven(70)";
 
 /// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,9 @@ impl ForwardRun {
                 vec![(TwoPoint, 15), (TwoPoint, 20), (Grouped, 15), (Devs, 15), (Cml, 15)]
             }
             Platform::Hundred => [15, 20, 30, 40].map(|factor| (TwoPoint, factor)).to_vec(),
-            Platform::NoLeveling | Platform::Threshold => vec![(TwoPoint, 20), (Devs, 20), (Cml, 20)],
+            Platform::NoLeveling | Platform::Threshold | Platform::Public => {
+                vec![(TwoPoint, 20), (Devs, 20), (Cml, 20)]
+            }
         }
     }
 
@@ -77,15 +81,12 @@ impl ForwardRun {
         let life = &mut scenario.life;
         match self.platform {
             Platform::UntilFailure | Platform::Hundred => {}
-            Platform::NoLeveling => {
-                life.wear_leveling = None;
+            Platform::NoLeveling => (life.wear_leveling, life.retire) = (None, Some(false)),
+            Platform::Threshold | Platform::Public => {
+                // Source: [C] erased blocks are kept in the order of their erases.
+                life.allocation = Some("youngest-first".to_owned());
+                life.wear_leveling = (self.platform == Platform::Threshold).then(|| UNEVEN.to_owned());
                 life.retire = Some(false);
-                life.period_drive_writes = Some(SHORT_PERIOD);
-            }
-            Platform::Threshold => {
-                life.wear_leveling = Some(format!("hot-cold-swap({THRESHOLD})"));
-                life.retire = Some(false);
-                life.period_drive_writes = Some(SHORT_PERIOD);
             }
         }
         scenario
@@ -113,7 +114,7 @@ impl NamedRun for ForwardRun {
         let periods = match self.platform {
             Platform::UntilFailure => u32::MAX,
             Platform::Hundred => 100,
-            Platform::NoLeveling | Platform::Threshold => LONG,
+            Platform::NoLeveling | Platform::Threshold | Platform::Public => LONG,
         };
         let mut fits = Vec::new();
         let mut age =
@@ -144,6 +145,7 @@ impl NamedRun for ForwardRun {
                 periods: forwarded.periods,
                 simulated: forwarded.simulated,
                 accuracy: accuracy(&forwarded.erase_counts, &real.erase_counts).unwrap_or(f64::NAN),
+                distribution: distribution_accuracy(&forwarded.erase_counts, &real.erase_counts).unwrap_or(f64::NAN),
                 mean_ratio: mean(&forwarded.erase_counts) / mean(&real.erase_counts),
             });
         }

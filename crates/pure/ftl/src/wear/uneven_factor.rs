@@ -1,0 +1,36 @@
+//! Uneven factor: one superblock is levelled after each erase for as long as the wear of the whole drive is too uneven.
+//!
+//! After reclaim has erased a superblock: if the square of all erases is at most a share of what it would be with even
+//! wear, n times the sum of their squares (Jain's index of fairness), the data of the least erased superblock in
+//! use moves to where moved data goes. Unlike a threshold in erases, a share means the same at every age.
+//!
+//! Source: \[C\] the public simulator Amber (SimpleSSD), whose default share is 0.7; \[P\] sheet ff-ssd §4 names the "uneven
+//! factor". There it goes with [`crate::Allocation::YoungestFirst`].
+
+use super::Exchange;
+use crate::blocks::Blocks;
+
+pub(crate) struct UnevenFactor {
+    percent: u32,
+    /// Sum of the squares of all erases.
+    squares: u64,
+}
+
+impl UnevenFactor {
+    pub(crate) fn new(percent: u32, blocks: &Blocks) -> Self {
+        Self { percent, squares: blocks.all.iter().map(|block| u64::from(block.erases).pow(2)).sum() }
+    }
+
+    /// Counts an erase.
+    pub(crate) fn note_erase(&mut self, number: u32, blocks: &Blocks) {
+        self.squares += 2 * u64::from(blocks.erases(number)) - 1;
+    }
+
+    pub(crate) fn choose(&self, blocks: &Blocks) -> Option<Exchange> {
+        let even = blocks.all.len() as u128 * u128::from(self.squares);
+        if 100 * u128::from(blocks.erases_total).pow(2) > u128::from(self.percent) * even {
+            return None;
+        }
+        Some(Exchange { source: blocks.least_erased_in_use()?, destination: None, then: None })
+    }
+}
