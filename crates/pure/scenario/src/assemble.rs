@@ -2,13 +2,13 @@
 
 use crate::Files;
 use crate::fio::JobFiles;
-use crate::life::allocation;
+use crate::life::{allocation, frontiers, leveling};
 use crate::parse::ScenarioError;
 use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, StripeSection, VictimName, WorkloadSection};
 use crate::traces;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
-use flashyard_ftl::{Allocation, FtlConfig, ScoreWeights, VictimPolicy};
+use flashyard_ftl::{FtlConfig, ScoreWeights, VictimPolicy};
 use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
@@ -33,15 +33,7 @@ fn bytes_u32(key: &'static str, bytes: u64) -> Result<u32, ScenarioError> {
 
 /// The parameters of one drive with full resources.
 pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
-    let geometry = Geometry {
-        channels: section.channels,
-        dies_per_channel: section.dies_per_channel,
-        planes_per_die: section.planes_per_die,
-        blocks_per_plane: section.blocks_per_plane,
-        pages_per_block: section.pages_per_block,
-        page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
-    };
-    geometry.validate().map_err(|error| value("drive", error.to_string()))?;
+    let geometry = geometry(section)?;
     let shares = [("drive.over_provisioning", section.over_provisioning), ("drive.filled", section.filled)];
     for (key, share) in shares {
         if !(0.0..=1.0).contains(&share) {
@@ -53,42 +45,8 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
     }
     let page_transfer = section.translation_page_transfer.0.get();
     let mut config = DriveConfig {
-        nand: NandConfig {
-            geometry,
-            read: [section.read_lsb.0, section.read_csb.0, section.read_msb.0],
-            program: IsppModel { pulse: section.program_pulse.0, pulses: section.program_pulses },
-            erase: section.erase.0,
-            channel: section.channel_rate.0,
-            starvation_bound: section.starvation_bound,
-            raw_bit_error_rate: section.raw_bit_error_rate,
-            correctable_bit_error_rate: section.correctable_bit_error_rate,
-            read_retries_max: section.read_retries_max,
-            wear: None,
-            currents: Currents {
-                volts: section.supply_volts,
-                active_ma: section.active_milliamperes,
-                bus_idle_ma: section.bus_idle_milliamperes,
-                standby_ma: section.standby_milliamperes,
-            },
-        },
-        ftl: FtlConfig {
-            victim: match section.victim {
-                VictimName::Greedy => VictimPolicy::Greedy,
-                VictimName::CostBenefit => VictimPolicy::CostBenefit,
-                VictimName::CapacityVariant => VictimPolicy::CapacityVariant(ScoreWeights::default()),
-                VictimName::FewestValidOldest => VictimPolicy::FewestValidOldest,
-            },
-            allocation: match &section.allocation {
-                Some(name) => allocation("drive.allocation", name)?,
-                None => Allocation::default(),
-            },
-            reclaim_below: section.reclaim_below,
-            coalesce: section.coalesce_writes,
-            slc_superblocks: section.slc_superblocks,
-            stamps: false,
-            remap_entries: remap_entries(&geometry),
-            ..FtlConfig::default()
-        },
+        nand: nand(section, geometry),
+        ftl: ftl(section, &geometry)?,
         cores: section.cores,
         core_clock: Hertz::new(section.core_clock_mhz * 1_000_000),
         firmware: FirmwareCost {
@@ -116,6 +74,67 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
     config.ftl.filled_slots = (f64::from(logical_slots) * section.filled) as u32;
     if let Some(wear) = &section.wear {
         wear.apply(&mut config)?;
+    }
+    Ok(config)
+}
+
+fn geometry(section: &DriveSection) -> Result<Geometry, ScenarioError> {
+    let geometry = Geometry {
+        channels: section.channels,
+        dies_per_channel: section.dies_per_channel,
+        planes_per_die: section.planes_per_die,
+        blocks_per_plane: section.blocks_per_plane,
+        pages_per_block: section.pages_per_block,
+        page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
+    };
+    geometry.validate().map_err(|error| value("drive", error.to_string()))?;
+    Ok(geometry)
+}
+
+fn nand(section: &DriveSection, geometry: Geometry) -> NandConfig {
+    NandConfig {
+        geometry,
+        read: [section.read_lsb.0, section.read_csb.0, section.read_msb.0],
+        program: IsppModel { pulse: section.program_pulse.0, pulses: section.program_pulses },
+        erase: section.erase.0,
+        channel: section.channel_rate.0,
+        starvation_bound: section.starvation_bound,
+        raw_bit_error_rate: section.raw_bit_error_rate,
+        correctable_bit_error_rate: section.correctable_bit_error_rate,
+        read_retries_max: section.read_retries_max,
+        wear: None,
+        currents: Currents {
+            volts: section.supply_volts,
+            active_ma: section.active_milliamperes,
+            bus_idle_ma: section.bus_idle_milliamperes,
+            standby_ma: section.standby_milliamperes,
+        },
+    }
+}
+
+/// The translation layer without its slots, which hang on what parity takes.
+fn ftl(section: &DriveSection, geometry: &Geometry) -> Result<FtlConfig, ScenarioError> {
+    let mut config = FtlConfig {
+        victim: match section.victim {
+            VictimName::Greedy => VictimPolicy::Greedy,
+            VictimName::CostBenefit => VictimPolicy::CostBenefit,
+            VictimName::CapacityVariant => VictimPolicy::CapacityVariant(ScoreWeights::default()),
+            VictimName::FewestValidOldest => VictimPolicy::FewestValidOldest,
+        },
+        reclaim_below: section.reclaim_below,
+        coalesce: section.coalesce_writes,
+        slc_superblocks: section.slc_superblocks,
+        remap_entries: remap_entries(geometry),
+        ..FtlConfig::default()
+    };
+    if let Some(name) = &section.allocation {
+        config.allocation = allocation("drive.allocation", name)?;
+    }
+    if let Some(name) = &section.wear_leveling {
+        config.wear_leveling = leveling("drive.wear_leveling", name)?;
+    }
+    if let Some(name) = &section.frontiers {
+        config.frontiers = frontiers("drive.frontiers", name)?;
     }
     Ok(config)
 }

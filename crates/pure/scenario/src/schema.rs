@@ -180,6 +180,10 @@ pub struct DriveSection {
     pub victim: VictimName,
     /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
     pub allocation: Option<String>,
+    /// Wear leveling: none (as without the key), hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT).
+    pub wear_leveling: Option<String>,
+    /// Write frontiers of host data and moved data: separate (as without the key) or shared.
+    pub frontiers: Option<String>,
     /// Erased superblocks that start reclaim.
     pub reclaim_below: u32,
     /// Reclaim reads in flight.

@@ -4,8 +4,13 @@ use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
 use flashyard_scenario::{JbofWorld, NoFiles, resolve};
 
 fn world() -> JbofWorld {
+    world_with(&[])
+}
+
+fn world_with(settings: &[&str]) -> JbofWorld {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
-    let resolved = resolve(text, "faults", &[], &NoFiles).expect("the scenario is whole");
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let resolved = resolve(text, "faults", &settings, &NoFiles).expect("the scenario is whole");
     JbofWorld::new(&resolved.scenario).expect("its box can be built")
 }
 
@@ -31,6 +36,17 @@ fn no_acknowledged_write_is_lost_wherever_the_box_breaks() {
     let limits = Limits { points: 3_000, ..Limits::default() };
     let report = explore(&world(), whole(1), limits);
     assert_eq!(report.violations(), 0, "{report}");
+}
+
+/// A lender that was lost once found its borrower's map changed by more than was recorded: by levelling.
+#[test]
+fn drives_that_level_their_wear_lose_nothing_either() {
+    for name in ["uneven(100)", "obp(0,2)", "pwl(0)", "dp(0)", "hot-cold-swap(0)"] {
+        let policy = format!("drive.wear_leveling={name}");
+        let limits = Limits { points: 400, ..Limits::default() };
+        let report = explore(&world_with(&[&policy, "drive.wear.endurance=300"]), whole(1), limits);
+        assert_eq!(report.violations(), 0, "{name}: {report}");
+    }
 }
 
 /// What a million points once found. The event numbers may lead elsewhere as the box changes: each mechanism has its

@@ -76,6 +76,51 @@ fn wear_that_cannot_be_is_refused_in_words() {
     assert!(dead.contains("retired at 267"), "{dead}");
 }
 
+/// A drive of 40 MiB of which the host writes 2 MiB, for eight seconds: the erases of its most erased superblock.
+fn most_erases(settings: &[&str]) -> u32 {
+    let mut all = vec!["drive.channels=2", "drive.dies_per_channel=2", "drive.planes_per_die=1", "drive.filled=1.0"];
+    all.extend(["drive.blocks_per_plane=40", "drive.pages_per_block=16", "drive.over_provisioning=0.15"]);
+    all.extend(["drive.slc_superblocks=0", "drive.reclaim_below=2", "workload.read_share=0.0"]);
+    all.extend(["workload.span=2 MiB", "run.measure=8 s"]);
+    all.extend(settings);
+    let run = run(&all).expect("it runs");
+    run.result.drives[0].wear.expect("wear decides").erases_max
+}
+
+#[test]
+fn a_drive_in_time_levels_its_wear_as_its_scenario_says() {
+    let unleveled = most_erases(&[]);
+    for (name, allocation) in
+        [("obp(2,4)", "fifo"), ("dp(2)", "fifo"), ("pwl(1)", "fifo"), ("uneven(95)", "youngest-first")]
+    {
+        let (policy, order) = (format!("drive.wear_leveling={name}"), format!("drive.allocation={allocation}"));
+        let leveled = most_erases(&[&policy, &order]);
+        assert!(3 * leveled < 2 * unleveled, "{name}: {leveled} erases against {unleveled}");
+        let shared = most_erases(&[&policy, &order, "drive.frontiers=shared"]);
+        assert!(3 * shared < 2 * unleveled, "{name}, shared: {shared} erases against {unleveled}");
+    }
+}
+
+#[test]
+fn policies_that_cannot_be_are_refused_in_words() {
+    let refused = |text: &str, setting: &str| {
+        let scenario = resolve(text, "ageing", &[setting.to_owned()], &NoFiles).map(|found| found.scenario);
+        let run = scenario.and_then(|scenario| run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true));
+        let error = run.err().expect("it is wrong");
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        format!("{error} {}", cause.unwrap_or_default())
+    };
+    let wrong = |setting: &str| refused(AGEING, setting);
+    let message = wrong("drive.wear_leveling=dp");
+    assert!(message.contains("drive.wear_leveling") && message.contains("dp(TH)"), "{message}");
+    let message = wrong("drive.wear_leveling=uneven(101)");
+    assert!(message.contains("0 to 100"), "{message}");
+    let message = wrong("drive.frontiers=three");
+    assert!(message.contains("drive.frontiers") && message.contains("shared or separate"), "{message}");
+    let message = refused(&without_wear(), "drive.wear_leveling=pwl(50)");
+    assert!(message.contains("endurance"), "{message}");
+}
+
 /// The box of the scenario, ready to serve.
 fn live(settings: &[&str]) -> LiveJbof {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();

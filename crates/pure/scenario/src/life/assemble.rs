@@ -9,7 +9,7 @@ use crate::parse::ScenarioError;
 use crate::schema::Scenario;
 use crate::traces;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::VictimTies;
+use flashyard_ftl::{Frontiers, VictimTies};
 use flashyard_report::{LifeCourse, LifeRecord};
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction};
 use flashyard_systems::jbof::{AgedDrive, Source};
@@ -52,11 +52,18 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     let worn = section.retire.unwrap_or(true).then_some(endurance);
     // Whichever comes first: nominal erases, or those after which the flash errs too often.
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
-    ftl.wear_leveling = names::leveling(section.wear_leveling.as_deref().unwrap_or("none"))?;
+    if let Some(name) = &section.wear_leveling {
+        ftl.wear_leveling = names::leveling("life.wear_leveling", name)?;
+    }
     if let Some(name) = &section.allocation {
         ftl.allocation = names::allocation("life.allocation", name)?;
     }
-    ftl.frontiers = names::frontiers(section.frontiers.as_deref().unwrap_or("shared"))?;
+    // Source: [P] sheet wear-leveling §2; what the drive says comes before it.
+    ftl.frontiers = match (&section.frontiers, &scenario.drive.frontiers) {
+        (Some(name), _) => names::frontiers("life.frontiers", name)?,
+        (None, Some(_)) => ftl.frontiers,
+        (None, None) => Frontiers::Shared,
+    };
     // Source: [C] sheet wear-leveling §9.
     ftl.ties = VictimTies::OldestFirst;
     ftl.seed = scenario.seed;

@@ -8,5 +8,5 @@ mod section;
 
 pub use assemble::{AgedLife, LifeStop, age};
 pub(crate) use assemble::{config, live, source};
-pub(crate) use names::{allocation, leveling_name};
+pub(crate) use names::{allocation, frontiers, leveling, leveling_name};
 pub use section::LifeSection;

@@ -7,11 +7,11 @@ use flashyard_ftl::{Allocation, Frontiers, WearLeveling};
 /// Forms of wear leveling that are accepted.
 const LEVELING_FORMS: &str = "none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT)";
 
-/// Wear leveling by name, `obp(4,8)`.
+/// Wear leveling by name, `obp(4,8)`, as `key` says it.
 ///
 /// Errors: an unknown name, wrong numbers in the brackets.
-pub(super) fn leveling(text: &str) -> Result<WearLeveling, ScenarioError> {
-    let wrong = || value("life.wear_leveling", format!("there is no {text:?}, give {LEVELING_FORMS}"));
+pub(crate) fn leveling(key: &'static str, text: &str) -> Result<WearLeveling, ScenarioError> {
+    let wrong = || value(key, format!("there is no {text:?}, give {LEVELING_FORMS}"));
     let (name, rest) = text.split_once('(').unwrap_or((text, ""));
     let numbers: Vec<u32> = match rest.strip_suffix(')') {
         Some(inside) => {
@@ -59,12 +59,12 @@ pub(crate) fn allocation(key: &'static str, text: &str) -> Result<Allocation, Sc
     }
 }
 
-/// Frontiers by name.
-pub(super) fn frontiers(text: &str) -> Result<Frontiers, ScenarioError> {
+/// Frontiers by name, as `key` says them.
+pub(crate) fn frontiers(key: &'static str, text: &str) -> Result<Frontiers, ScenarioError> {
     match text {
         "shared" => Ok(Frontiers::Shared),
         "separate" => Ok(Frontiers::Separate),
-        _ => Err(value("life.frontiers", format!("there is no {text:?}, give shared or separate"))),
+        _ => Err(value(key, format!("there is no {text:?}, give shared or separate"))),
     }
 }
 
@@ -75,17 +75,17 @@ mod tests {
     #[test]
     fn every_wear_leveling_is_read_back_by_its_name() {
         for name in ["none", "hot-cold-swap(8)", "obp(4,8)", "dp(5)", "pwl(50)", "uneven(70)"] {
-            assert_eq!(leveling_name(leveling(name).expect("it is one of the forms")), name);
+            assert_eq!(leveling_name(leveling("key", name).expect("it is one of the forms")), name);
         }
     }
 
     #[test]
     fn wrong_forms_are_told_the_right_ones() {
         for name in ["obp", "obp(4)", "dp(5", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
-            let message = leveling(name).expect_err("it is wrong").to_string();
+            let message = leveling("key", name).expect_err("it is wrong").to_string();
             assert!(message.contains(LEVELING_FORMS) && message.contains(name), "{message}");
         }
         assert!(allocation("life.allocation", "lifo").expect_err("it is wrong").to_string().contains("youngest-first"));
-        assert!(frontiers("one").expect_err("it is wrong").to_string().contains("separate"));
+        assert!(frontiers("key", "one").expect_err("it is wrong").to_string().contains("separate"));
     }
 }

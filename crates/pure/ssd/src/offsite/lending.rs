@@ -264,10 +264,10 @@ impl DataEnd {
         self.offsite.segment_mut(frame / self.config.segment_pages).parked.push_back(index);
     }
 
-    /// Changes of the map by host and reclaim since the drive began.
+    /// Changes of the map by host, reclaim and wear levelling since the drive began.
     fn map_changes(&self) -> u64 {
         let counters = self.ftl.counters();
-        let appended = counters.host_slots + counters.moved_slots;
+        let appended = counters.host_slots + counters.moved_slots + counters.leveled_slots;
         // A remap changes two entries.
         appended + counters.trimmed_slots + 2 * self.ftl.remapped_slots()
     }
