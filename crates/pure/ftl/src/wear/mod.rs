@@ -206,6 +206,9 @@ impl Ftl {
 
     /// Checks the invariants of wear levelling. For tests.
     pub(crate) fn check_wear(&self) {
+        if let Some(Wear::UnevenFactor(policy)) = self.wear.as_deref() {
+            policy.check(&self.blocks);
+        }
         if let Some(in_use) = &self.blocks.in_use {
             let closed = self.blocks.all.iter().filter(|superblock| superblock.state == State::Closed).count();
             assert_eq!(in_use.len(), closed, "the index by erases and the states differ");

@@ -4,8 +4,8 @@
 //! wear, n times the sum of their squares (Jain's index of fairness), the data of the least erased superblock in
 //! use moves to where moved data goes. Unlike a threshold in erases, a share means the same at every age.
 //!
-//! Source: \[C\] the public simulator Amber (SimpleSSD), whose default share is 0.7; \[P\] sheet ff-ssd §4 names the "uneven
-//! factor". There it goes with [`crate::Allocation::YoungestFirst`].
+//! Source: \[P\] sheet ff-ssd §4 names the "uneven factor"; \[C\] static wear levelling of the later version of the public
+//! simulator SimpleSSD, whose default share is 0.7. There it goes with [`crate::Allocation::YoungestFirst`].
 
 use super::Exchange;
 use crate::blocks::Blocks;
@@ -24,6 +24,11 @@ impl UnevenFactor {
     /// Counts an erase.
     pub(crate) fn note_erase(&mut self, number: u32, blocks: &Blocks) {
         self.squares += 2 * u64::from(blocks.erases(number)) - 1;
+    }
+
+    /// Checks the sum against the counts. For tests.
+    pub(crate) fn check(&self, blocks: &Blocks) {
+        assert_eq!(self.squares, Self::new(self.percent, blocks).squares, "the squares do not add up");
     }
 
     pub(crate) fn choose(&self, blocks: &Blocks) -> Option<Exchange> {

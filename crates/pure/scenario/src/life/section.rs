@@ -12,11 +12,13 @@ pub struct LifeSection {
     pub endurance: Option<u32>,
     /// Whether superblocks are retired at that many erases; they are without it.
     pub retire: Option<bool>,
-    /// Wear leveling: none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT).
+    /// Wear leveling: none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT); that of the drive without it.
     pub wear_leveling: Option<String>,
-    /// Which erased superblock is opened next: fifo, youngest-first, oldest-first or wear-focusing.
+    /// Which erased superblock is opened next: fifo, youngest-first, oldest-first or wear-focusing; that of the drive
+    /// without it.
     pub allocation: Option<String>,
-    /// Whether host data and moved data share superblocks: shared or separate.
+    /// Whether host data and moved data share superblocks: shared or separate; as the drive says without it, and
+    /// shared where neither does.
     pub frontiers: Option<String>,
     /// End of life: fixed or variable.
     pub capacity: Option<String>,
