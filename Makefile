@@ -14,7 +14,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: ## run the seven designs on generated workloads, or on TRACE=FILE
-	$(FLASHYARD) run scenarios/demo/scenario.toml $(if $(TRACE),--set 'workload.trace=$(TRACE)')
+	$(FLASHYARD) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
 	$(CARGO) test --workspace

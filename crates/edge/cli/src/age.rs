@@ -1,17 +1,16 @@
 //! `flashyard age`.
 
 use crate::arguments::AgeOptions;
-use crate::files::{DiskFiles, write_aged};
+use crate::files::write_aged;
+use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
 use flashyard_scenario::{AgedLife, LifeStop, Resolved, resolve};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
-    let origin = options.scenario.display().to_string();
-    let text = std::fs::read_to_string(&options.scenario).with_context(|| format!("{origin}: cannot be read"))?;
-    let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
+    let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
     let resolved = resolve(&text, &origin, &options.set, files)?;
     let mut scenario = resolved.scenario.clone();
     scenario.seed = options.seed.unwrap_or(scenario.seed);

@@ -7,16 +7,33 @@ use flashyard_scenario::Pacing;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// An open proving ground for disaggregated flash storage.
+/// An open proving ground for disaggregated flash storage
 #[derive(Debug, Parser)]
-#[command(name = "flashyard", version, about, max_term_width = 100)]
+#[command(name = "flashyard", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// What the program is, at the top of its help.
+const ABOUT: &str = "An open proving ground for disaggregated flash storage";
+
+/// First steps, at the end of its help.
+const EXAMPLES: &str = "\
+Examples:
+  flashyard demo                                   compare seven JBOF designs
+  flashyard demo --trace FILE --out page           the same on a trace of yours, as a page for the browser
+  flashyard init mine && flashyard run mine/scenario.toml --sweep drive.cores=2,3,6
+  flashyard serve live --listen 127.0.0.1:4420     drives that Linux connects to over NVMe/TCP
+
+Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Compare seven designs of a JBOF on a generated workload, or on a trace of yours
+    Demo(DemoOptions),
+    /// Write a scenario and its profiles into a directory, to start from
+    Init(InitOptions),
     /// Run a scenario: every design it names, on the workload it describes
     Run(RunOptions),
     /// Run what a published system's results need and put ours beside theirs
@@ -147,8 +164,70 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Drive the designs with this trace file in place of the generated workload
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Override a key, for example --set jbof.drives=24
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Write report.html, report.json, resolved.toml and Parquet tables to this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Designs run at once; all cores without it. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+impl DemoOptions {
+    /// The run that the demo is.
+    pub(crate) fn run(self) -> RunOptions {
+        let mut set = self.set;
+        set.extend(self.trace.map(|trace| format!("workload.trace={}", trace.display())));
+        RunOptions {
+            scenario: PathBuf::from("demo"),
+            set,
+            sweep: Vec::new(),
+            fio: None,
+            seed: None,
+            out: self.out,
+            json: self.json,
+            json_fio: false,
+            threads: self.threads,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitOptions {
+    /// Directory to write to; made where it is missing
+    pub(crate) directory: PathBuf,
+    /// Scenario to start from: demo, explorer, ageing, faults, fio, lender-choice, lender-qos, live, mixed, rack or stability
+    #[arg(long, value_name = "NAME", default_value = "demo")]
+    pub(crate) from: String,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl InitOptions {
+    /// The command that the scenario is made for.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.from.as_str() {
+            "live" => "serve",
+            "ageing" => "age --drive-writes 2",
+            "faults" => "faults",
+            _ => "run",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Scenario file (TOML)
+    /// Scenario file (TOML), or the name of a scenario that the program carries, for example demo
     pub(crate) scenario: PathBuf,
     /// Override a key, for example --set jbof.drives=24
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -277,7 +356,7 @@ pub(crate) struct FaultsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
-    /// Scenario file (TOML); its first design is served
+    /// Scenario file (TOML), or live; its first design is served
     pub(crate) scenario: PathBuf,
     /// Override a key, for example --set jbof.drives=24
     #[arg(long = "set", value_name = "KEY=VALUE")]

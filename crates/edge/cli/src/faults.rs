@@ -1,9 +1,9 @@
 //! `flashyard faults`.
 
 use crate::arguments::FaultsOptions;
-use crate::files::DiskFiles;
+use crate::scenarios::Source;
 use crate::{Outcome, output, parallel};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use flashyard_cvfs::crash::CrashWorld;
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
 use flashyard_scenario::{JbofWorld, Overrides, resolve_with};
@@ -19,22 +19,12 @@ const SHOWN: usize = 4;
 /// Runs that shrinking one case may take.
 const SHRINK_RUNS: u64 = 10_000;
 
-/// The small box that is explored when no scenario is given.
-const BOX: &str = include_str!("../../../../scenarios/faults/scenario.toml");
-
 /// The world to explore: the box of a scenario.
 fn world(options: &FaultsOptions) -> Result<JbofWorld> {
-    let path = options.scenario.as_deref();
-    let text = match path {
-        Some(path) => {
-            std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?
-        }
-        None => BOX.to_owned(),
-    };
-    let origin = path.map_or("scenarios/faults/scenario.toml".to_owned(), |path| path.display().to_string());
-    let folder = path.and_then(Path::parent).unwrap_or(Path::new("."));
+    let Source { text, origin, files, .. } =
+        Source::open(options.scenario.as_deref().unwrap_or(Path::new("faults")), None)?;
     let overrides = Overrides { settings: options.set.clone(), ..Overrides::default() };
-    let resolved = resolve_with(&text, &origin, &overrides, DiskFiles::leak_with_jobs(folder, None))?;
+    let resolved = resolve_with(&text, &origin, &overrides, files)?;
     Ok(JbofWorld::new(&resolved.scenario)?)
 }
 

@@ -1,5 +1,6 @@
 //! Profiles and traces from the file system.
 
+use crate::scenarios::CarriedFile;
 use anyhow::Context;
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
@@ -12,18 +13,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct DiskFiles {
     base: PathBuf,
     job_file: Option<PathBuf>,
+    carried: &'static [CarriedFile],
 }
 
 impl DiskFiles {
-    /// Files for a scenario in directory `base`. They live as long as the program: runs on several
-    /// threads share them.
-    pub(crate) fn leak(base: &Path) -> &'static Self {
-        Self::leak_with_jobs(base, None)
-    }
-
-    /// The same with a job file that the command line names, from the working directory.
-    pub(crate) fn leak_with_jobs(base: &Path, job_file: Option<&Path>) -> &'static Self {
-        Box::leak(Box::new(Self { base: base.to_owned(), job_file: job_file.map(Path::to_owned) }))
+    /// Files for a scenario in directory `base`, with the job file that the command line names, from the working
+    /// directory, and with those that the program carries. They live as long as the program: runs on several threads
+    /// share them.
+    pub(crate) fn leak(base: &Path, job_file: Option<&Path>, carried: &'static [CarriedFile]) -> &'static Self {
+        Box::leak(Box::new(Self { base: base.to_owned(), job_file: job_file.map(Path::to_owned), carried }))
     }
 }
 
@@ -55,6 +53,11 @@ impl Files for DiskFiles {
 
     fn text(&self, name: &str) -> Result<String, String> {
         let direct = Path::new(name);
+        if self.job_file.as_deref() != Some(direct)
+            && let Some((_, text)) = self.carried.iter().find(|file| file.0 == name)
+        {
+            return Ok((*text).to_owned());
+        }
         let path = if self.job_file.as_deref() == Some(direct) { direct.to_owned() } else { self.base.join(direct) };
         std::fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
     }

@@ -10,6 +10,7 @@ mod cvfs;
 mod faults;
 mod files;
 mod fronts;
+mod init;
 mod kept;
 mod load;
 mod out;
@@ -17,6 +18,7 @@ mod output;
 mod parallel;
 mod reproduce;
 mod run;
+mod scenarios;
 mod serve;
 mod trace;
 mod watch;
@@ -61,6 +63,8 @@ fn main() -> ExitCode {
 
 fn execute(arguments: Arguments) -> Result<Outcome> {
     match arguments.command {
+        Command::Demo(options) => run::run(&options.run()),
+        Command::Init(options) => init::init(&options),
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Age(options) => age::age(&options),

@@ -16,7 +16,7 @@ use std::path::Path;
 const KEPT: &str = "runs.jsonl";
 
 pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
-    let files = DiskFiles::leak(Path::new("."));
+    let files = DiskFiles::leak(Path::new("."), None, &[]);
     parallel::catch_interrupt()?;
     if options.system == "xbof" {
         return xbof(options, files);

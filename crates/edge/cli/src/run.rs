@@ -1,7 +1,7 @@
 //! `flashyard run`.
 
 use crate::arguments::RunOptions;
-use crate::files::DiskFiles;
+use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{
@@ -17,11 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
-    let path = &options.scenario;
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
-    let files = DiskFiles::leak_with_jobs(path.parent().unwrap_or(Path::new(".")), options.fio.as_deref());
-    let origin = path.display().to_string();
+    let Source { text, origin, files, .. } = Source::open(&options.scenario, options.fio.as_deref())?;
     let mut overrides = Overrides {
         settings: options.set.clone(),
         sweeps: options.sweep.clone(),
@@ -54,7 +50,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         match result {
             Ok(run) => runs.push(run),
             Err(ScenarioError::World(JbofError::Interrupted)) => {}
-            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+            Err(error) => return Err(error).with_context(|| origin.clone()),
         }
     }
     let complete = runs.len() == tasks.len();

@@ -3,6 +3,7 @@
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
 use crate::files::DiskFiles;
+use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
 use crate::{Outcome, fronts, output, parallel};
 use anyhow::{Context, Result, bail};
@@ -25,32 +26,27 @@ const LOAD_SLOTS_MAX: u32 = 1 << 18;
 const LOAD_REQUEST_SLOTS: u32 = 8;
 
 /// The scenario with what the command line changes.
-fn resolved(options: &ServeOptions) -> Result<Resolved> {
-    let path = &options.scenario;
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?;
+fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
     let mut settings = options.set.clone();
     settings.extend(options.seed.map(|seed| format!("seed={seed}")));
     let overrides = Overrides { settings, ..Overrides::default() };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let origin = path.display().to_string();
-    Ok(resolve_with(&text, &origin, &overrides, DiskFiles::leak(folder))?)
+    Ok(resolve_with(&source.text, &source.origin, &overrides, source.files)?)
 }
 
 /// Where the drives' bytes are: as the command line says, or as the scenario does, from its directory.
-fn data_directory(options: &ServeOptions, in_scenario: Option<&str>) -> Option<PathBuf> {
-    let beside = |name| options.scenario.parent().unwrap_or(Path::new(".")).join(name);
-    options.data.clone().or_else(|| in_scenario.map(beside))
+fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&str>) -> Option<PathBuf> {
+    options.data.clone().or_else(|| in_scenario.map(|name| folder.join(name)))
 }
 
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
-    let resolved = resolved(options)?;
+    let source = Source::open(&options.scenario, None)?;
+    let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;
-    let files = DiskFiles::leak(options.scenario.parent().unwrap_or(Path::new(".")));
+    let files = source.files;
     let shapes = scenario.shapes()?.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots });
     let exports = scenario.exported()?;
-    let data = data_directory(options, scenario.serve.data.as_deref());
+    let data = data_directory(options, &source.folder, scenario.serve.data.as_deref());
     let shapes: Vec<_> = shapes.collect();
     let SetUp { world, media, recovered } =
         set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
@@ -188,7 +184,7 @@ pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
     let bytes = std::fs::read(&options.journal).with_context(|| format!("{path}: the journal cannot be read"))?;
     let (header, records) = read_journal(&bytes).with_context(|| path.to_string())?;
     // The text has everything merged in: no file is needed, but for the state of drives that began as aged ones.
-    let files = DiskFiles::leak(Path::new("."));
+    let files = DiskFiles::leak(Path::new("."), None, &[]);
     let resolved = resolve_with(&header.scenario, "the journal's scenario", &Overrides::default(), files)?;
     let mut world = resolved.scenario.live_with(files, header.contents.as_deref())?;
     let found = replay(&mut world, records, |_| {}).with_context(|| path.to_string())?;

@@ -30,7 +30,7 @@ pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
 pub use life::{AgedLife, LifeSection, LifeStop, age};
 pub use live::{Pacing, ServeSection};
-pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, resolve, resolve_with};
+pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, builtin_profiles, resolve, resolve_with};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;

@@ -73,6 +73,11 @@ const BUILTIN: [(&str, &str, &str); 5] = [
     ("prices", "2025", include_str!("../../../../profiles/prices/2025.toml")),
 ];
 
+/// The profiles that ship with the program: kind (the folder in `profiles`), name and text.
+pub fn builtin_profiles() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    BUILTIN.into_iter()
+}
+
 /// The text of a profile that ships with the program.
 pub fn builtin_profile(kind: &str, name: &str) -> Option<&'static str> {
     BUILTIN.iter().find(|entry| entry.0 == kind && entry.1 == name).map(|entry| entry.2)

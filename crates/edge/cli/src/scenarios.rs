@@ -1,0 +1,141 @@
+//! Scenarios: files of the user, or those that the program carries, so that it runs without a checkout.
+
+use crate::files::DiskFiles;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+
+/// A file of a carried scenario: its name beside the scenario, and its text.
+pub(crate) type CarriedFile = (&'static str, &'static str);
+
+/// A scenario that the program carries.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    /// What it is called: the name of its folder in `scenarios`.
+    pub(crate) name: &'static str,
+    /// `scenario.toml`, then the files it names.
+    pub(crate) files: &'static [CarriedFile],
+}
+
+macro_rules! carried {
+    ($($name:literal: $($file:literal)+;)+) => {
+        &[$(Carried {
+            name: $name,
+            files: &[$(($file, include_str!(concat!("../../../../scenarios/", $name, "/", $file)))),+],
+        }),+]
+    };
+}
+
+/// Every scenario that a user can start from; the studies of `reproduce` have their own door.
+pub(crate) const CARRIED: &[Carried] = carried! {
+    "demo": "scenario.toml";
+    "explorer": "scenario.toml";
+    "ageing": "scenario.toml" "life.toml";
+    "faults": "scenario.toml";
+    "fio": "scenario.toml" "mixed.fio" "read-latency.fio";
+    "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
+    "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
+    "live": "scenario.toml";
+    "mixed": "scenario.toml" "borrower.fio" "fast.fio" "slow.fio";
+    "rack": "scenario.toml" "burst.fio" "idle.fio";
+    "stability": "scenario.toml" "borrower.fio" "heavy.fio" "light.fio";
+};
+
+/// Finds a carried scenario.
+pub(crate) fn carried(name: &str) -> Option<&'static Carried> {
+    CARRIED.iter().find(|carried| carried.name == name)
+}
+
+/// The names of all carried scenarios, for messages.
+pub(crate) fn names() -> String {
+    CARRIED.iter().map(|carried| carried.name).collect::<Vec<_>>().join(", ")
+}
+
+/// A scenario's text, and where it and the files beside it come from.
+pub(crate) struct Source {
+    /// The scenario as its author wrote it.
+    pub(crate) text: String,
+    /// How messages call it.
+    pub(crate) origin: String,
+    /// The folder that relative paths of the scenario start from.
+    pub(crate) folder: PathBuf,
+    /// Profiles, traces and job files around it.
+    pub(crate) files: &'static DiskFiles,
+}
+
+impl Source {
+    /// Opens the scenario that a command line names: a file, or the name of a carried scenario where no such file exists.
+    /// `jobs` is a job file of fio that the command line names.
+    ///
+    /// Errors: neither exists, or the file cannot be read.
+    pub(crate) fn open(path: &Path, jobs: Option<&Path>) -> Result<Self> {
+        let name = path.to_str().filter(|_| !path.exists());
+        if let Some(carried) = name.and_then(carried) {
+            return Ok(Self {
+                text: carried.files[0].1.to_owned(),
+                origin: format!("{} (carried by the program)", carried.name),
+                folder: PathBuf::from("."),
+                files: DiskFiles::leak(Path::new("."), jobs, carried.files),
+            });
+        }
+        if let Some(name) = name.filter(|name| !name.contains(['/', '.'])) {
+            bail!("{name}: no such file, and the program carries no scenario of that name; it carries {}", names());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(Self {
+            text: std::fs::read_to_string(path)
+                .with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
+            origin: path.display().to_string(),
+            folder: folder.to_owned(),
+            files: DiskFiles::leak(folder, jobs, &[]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Scenarios of studies, which `reproduce` and the benchmark carry.
+    const STUDIES: [&str; 6] = ["bench", "cvss", "ff-ssd", "ttflash", "wear-leveling", "xbof"];
+
+    #[test]
+    fn every_scenario_of_the_repository_is_carried_with_its_files() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
+        let mut found = BTreeSet::new();
+        for entry in std::fs::read_dir(root).expect("the repository has scenarios") {
+            let folder = entry.expect("the folder can be read").path();
+            let name = folder.file_name().and_then(|name| name.to_str()).expect("names are UTF-8").to_owned();
+            if STUDIES.contains(&name.as_str()) {
+                continue;
+            }
+            let carried = carried(&name).unwrap_or_else(|| panic!("{name} is not carried"));
+            for file in std::fs::read_dir(&folder).expect("the folder can be read") {
+                let file = file.expect("the folder can be read");
+                let file_name = file.file_name().into_string().expect("names are UTF-8");
+                if file.path().is_file() {
+                    let text = std::fs::read_to_string(file.path()).expect("scenarios are text");
+                    assert!(carried.files.contains(&(&file_name, &text)), "{name}/{file_name} is not carried");
+                }
+            }
+            found.insert(name);
+        }
+        let carried: BTreeSet<String> = CARRIED.iter().map(|carried| carried.name.to_owned()).collect();
+        assert_eq!(found, carried);
+    }
+
+    #[test]
+    fn a_file_takes_precedence_over_a_carried_scenario() {
+        assert_eq!(Source::open(Path::new("demo"), None).expect("it is carried").text, CARRIED[0].files[0].1);
+        let folder = tempfile::tempdir().expect("a directory can be made");
+        let file = folder.path().join("demo");
+        std::fs::write(&file, "name = 'mine'").expect("the file can be written");
+        assert_eq!(Source::open(&file, None).expect("it exists").text, "name = 'mine'");
+    }
+
+    #[test]
+    fn an_unknown_name_lists_what_the_program_carries() {
+        let Err(error) = Source::open(Path::new("dmeo"), None) else { panic!("there is no such scenario") };
+        assert!(error.to_string().contains("it carries demo, explorer"), "{error}");
+    }
+}
