@@ -237,13 +237,16 @@ impl Engine {
         if heard || asked {
             self.heard = self.turned;
         }
-        self.take_in();
+        // One moment for all that is done to the box in this turn: a second look at the clock, with events between that
+        // what was taken in has made, could fall behind the first one.
+        let now = self.moment();
+        self.take_in(now);
         self.release();
         if self.turned >= self.keep_again {
             self.keep_again = self.turned + KEEP_PERIOD;
             self.keep_lives();
         }
-        self.accompany();
+        self.accompany(now);
         self.follow()?;
         // Without a clock what was just asked for can be answered in the same turn.
         if asked && self.pace.tempo() == Tempo::Off {
@@ -331,11 +334,7 @@ impl Engine {
     }
 
     /// Hands what was asked over to the box.
-    fn take_in(&mut self) {
-        if self.inbox.is_empty() {
-            return;
-        }
-        let now = self.moment();
+    fn take_in(&mut self, now: SimTime) {
         let mut inbox = std::mem::take(&mut self.inbox);
         for inbound in inbox.drain(..) {
             match inbound {
@@ -380,15 +379,20 @@ impl Engine {
         if operation == Operation::Read {
             pending.found.resize(count as usize, Slot::NONE);
         }
-        let asked = self.session.ask(now, Ask { token, drive, operation, first, count, source });
-        asked.expect("the desk takes only what the box takes");
+        if let Err(refused) = self.session.ask(now, Ask { token, drive, operation, first, count, source }) {
+            tracing::error!(%refused, "the desk took what the box does not take");
+            let pending = &mut self.pending[token as usize];
+            (pending.taken, pending.payload) = (false, Payload::None);
+            let (tag, front) = (request.tag, pending.front);
+            self.free.push(token);
+            self.fronts[front].answered(Answered { tag, answer: Answer::Failed, data: Data::NONE });
+        }
     }
 
     /// Lets companions look and act.
-    fn accompany(&mut self) {
+    fn accompany(&mut self, now: SimTime) {
         let mut companions = std::mem::take(&mut self.companions);
         for companion in &mut companions {
-            let now = self.moment();
             let mut cabin = Cabin {
                 session: &mut self.session,
                 media: &mut self.media,
