@@ -28,7 +28,7 @@ pub struct DiscoveryEntry {
     pub address_family: u8,
     /// 2: kind of subsystem: 1 discovery elsewhere, 2 NVM, 3 this discovery.
     pub subsystem_kind: u8,
-    /// 3: requirements: secure channel in bits 1:0 (2 not required).
+    /// 3: requirements: secure channel in bits 1:0 (0 not specified, 1 required, 2 not required).
     pub requirements: u8,
     /// 4: port of the subsystem.
     pub port_id: U16,
@@ -69,7 +69,8 @@ impl DiscoveryEntry {
             transport: Self::TCP,
             address_family: if is_ipv6 { 2 } else { 1 },
             subsystem_kind,
-            requirements: 2,
+            // Not specified. Of "not required" libnvme 1.3 makes a wish for TLS, which kernels without it refuse.
+            requirements: 0,
             port_id: U16::new(port_id),
             controller_id: U16::new(crate::fabrics::CONTROLLER_DYNAMIC),
             admin_queue_entries: U16::new(32),
@@ -125,5 +126,13 @@ mod tests {
         assert_eq!((bytes.len(), bytes[0], bytes[8]), (3072, 5, 2));
         assert_eq!(DiscoveryEntry::read_from_bytes(&bytes[1024..2048]), Ok(entry));
         assert_eq!(&bytes[1024 + 32..1024 + 37], b"4420 ");
+    }
+
+    #[test]
+    fn a_secure_channel_is_not_spoken_of() {
+        // `nvme connect-all` of Debian 12 connects to such entries only.
+        let entry = DiscoveryEntry::tcp(DiscoveryEntry::KIND_NVM, "nqn.x", 1, "127.0.0.1", false, 4420);
+        let (requirements, kind_of_security) = (entry.as_bytes()[3], entry.as_bytes()[768]);
+        assert_eq!((requirements, kind_of_security), (0, 0));
     }
 }
