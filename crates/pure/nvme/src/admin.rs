@@ -90,6 +90,21 @@ pub enum AdminCommand {
     KeepAlive,
 }
 
+impl AdminCommand {
+    /// The name in the specification.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Identify(_) => "Identify",
+            Self::GetLogPage(_) => "Get Log Page",
+            Self::Abort { .. } => "Abort",
+            Self::SetFeatures { .. } => "Set Features",
+            Self::GetFeatures { .. } => "Get Features",
+            Self::AsyncEventRequest => "Asynchronous Event Request",
+            Self::KeepAlive => "Keep Alive",
+        }
+    }
+}
+
 /// Which value Get Features asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {

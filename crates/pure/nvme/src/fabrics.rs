@@ -78,6 +78,15 @@ pub struct Connect {
     pub keep_alive_ms: u32,
 }
 
+impl Connect {
+    /// Offset of the record's format in the entry, for the error that names it.
+    pub const FORMAT_OFFSET: u16 = 40;
+    /// Offset of the queue.
+    pub const QUEUE_ID_OFFSET: u16 = 42;
+    /// Offset of the number of entries.
+    pub const QUEUE_SIZE_OFFSET: u16 = 44;
+}
+
 /// Parameters of Authentication Send and Receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authentication {
@@ -147,7 +156,7 @@ impl ConnectData {
         nqn_of(&self.subsystem_nqn)
     }
 
-    /// The name of the host, with or without the prefix of names. Errors: it is none.
+    /// The name of the host, with or without the prefix of names; empty where the host has none. Errors: it is no text.
     pub fn host(&self) -> Result<&str, NqnError> {
         name_of(&self.host_nqn)
     }

@@ -152,6 +152,9 @@ codes! {
     ABORTED_BY_HOST = 0x371, "Command Aborted By Host";
 }
 
+/// Stands between the two names of a code that fabrics commands use in their own way; theirs is the second.
+const BOTH: &str = ", or ";
+
 /// Which table the code of a status belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusType {
@@ -177,6 +180,15 @@ impl Status {
     /// A status from its bits, without the phase; the highest bit is ignored.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x7FFF)
+    }
+
+    /// The name for a fabrics command or for any other: some numbers have one meaning for each.
+    pub fn name_for(self, is_fabrics: bool) -> Option<&'static str> {
+        let name = self.name()?;
+        Some(match (name.split_once(BOTH), is_fabrics) {
+            (Some((_, name)), true) | (Some((name, _)), false) => name,
+            (None, _) => name,
+        })
     }
 
     /// The bits without the phase.
@@ -266,6 +278,18 @@ mod tests {
         assert_eq!(status.code(), Status::INVALID_FIELD);
         assert!(status.forbids_retry() && status.has_more() && !status.is_success());
         assert_eq!(format!("{status:?}"), "0x002 Invalid Field in Command, do not retry");
+    }
+
+    #[test]
+    fn a_code_has_the_name_that_it_has_for_the_command() {
+        let names = |status: Status| (status.name_for(true), status.name_for(false));
+        assert_eq!(
+            names(Status::CONNECT_INVALID_PARAMETERS.do_not_retry()),
+            (Some("Connect Invalid Parameters"), Some("Write to Read Only Range"))
+        );
+        assert_eq!(names(Status::CONTROLLER_BUSY), (Some("Controller Busy"), Some("Invalid Protection Information")));
+        assert_eq!(names(Status::INVALID_FIELD), (Status::INVALID_FIELD.name(), Status::INVALID_FIELD.name()));
+        assert_eq!(names(Status::from_bits(0x7F)), (None, None));
     }
 
     #[test]

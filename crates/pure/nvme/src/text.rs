@@ -55,14 +55,14 @@ pub fn nqn_of(field: &[u8]) -> Result<&str, NqnError> {
     Ok(name)
 }
 
-/// The name in a zero-terminated field, whatever it begins with: hosts are known whose own name lacks the prefix.
+/// The name in a zero-terminated field, whatever it begins with: there are hosts whose name lacks the prefix, and hosts
+/// without a name (SPDK's `spdk_nvme_perf`), whose field is empty.
 ///
-/// Errors: empty, too long, not printable, or without a terminating zero.
+/// Errors: too long, not printable, or without a terminating zero.
 pub fn name_of(field: &[u8]) -> Result<&str, NqnError> {
     let end = field.iter().position(|byte| *byte == 0).ok_or(NqnError::TooLong)?;
     let name = std::str::from_utf8(&field[..end]).map_err(|_| NqnError::NotText)?;
     match check_nqn(name) {
-        Err(NqnError::NoPrefix) if name.is_empty() => Err(NqnError::NotText),
         Err(NqnError::NoPrefix) | Ok(()) => Ok(name),
         Err(error) => Err(error),
     }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(nqn_of(b"nqn.x"), Err(NqnError::TooLong));
         assert_eq!(nqn_of(b"nqn.\0"), Err(NqnError::NoPrefix));
         assert_eq!(name_of(b"2014-08.x\0"), Ok("2014-08.x"));
-        assert_eq!(name_of(b"\0"), Err(NqnError::NotText));
+        assert_eq!(name_of(b"\0"), Ok(""));
         assert_eq!(nqn_of(b"nqn.\n\0"), Err(NqnError::NotText));
         assert_eq!(nqn_of(b"nqn.\xFF\0"), Err(NqnError::NotText));
         assert_eq!(check_nqn(&format!("nqn.{}", "a".repeat(220))), Err(NqnError::TooLong));

@@ -32,7 +32,11 @@ fn failure(target: TargetConfig, change: impl FnOnce(&mut InitiatorConfig)) -> (
 fn hosts_that_are_not_listed_are_refused() {
     let (_, error) = failure(listed(None, None), |config| config.host_nqn = "nqn.2026-01.test:stranger".into());
     let status = Status::CONNECT_INVALID_HOST.do_not_retry();
-    assert_eq!(error, ConnectionError::Setup { step: "connect", status });
+    assert_eq!(error, ConnectionError::Connect { status, parameter: None });
+    assert_eq!(
+        error.to_string(),
+        "connect failed: this host is not one of those that may connect (Connect Invalid Host)"
+    );
     World::with(listed(None, None), |_| ()).connect();
 }
 
@@ -71,7 +75,7 @@ fn a_wrong_secret_is_refused_and_the_connection_closed() {
 }
 
 #[test]
-fn without_a_secret_nothing_but_the_dialogue_is_answered() {
+fn a_host_without_a_secret_does_not_try() {
     let (_, error) = failure(listed(Some(secret(1, None)), None), |_| ());
     assert_eq!(error, ConnectionError::SecretMissing);
 }

@@ -2,20 +2,20 @@
 
 mod world;
 
-use flashyard_nvme::admin::{AdminCommand, Identify, Select, cns};
+use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
-use flashyard_nvme::fabrics::ConnectParameter;
+use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
 use flashyard_nvme::feature::id;
 use flashyard_nvme::identify::{Descriptor, read_descriptors, read_list};
 use flashyard_nvme::log::{AnaState, DiscoveryEntry, ErrorEntry, SmartLog, page, read_ana_log};
-use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
 use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Session};
 use flashyard_units::SimSpan;
 use world::{Link, NQN, World, target_config};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 fn connected() -> World {
     let mut world = World::new(Limits::default(), |_| ());
@@ -113,11 +113,7 @@ fn discovery_shows_what_the_host_may_connect_to_at_every_port() {
     let log = world.log(page::DISCOVERY, 1024);
     assert_eq!((log[0], log[8]), (2, 1), "another generation, with this discovery only");
     let (status, ..) = world.admin_command(
-        AdminCommand::GetLogPage(flashyard_nvme::admin::GetLogPage {
-            page: page::SMART,
-            len_bytes: 512,
-            ..Default::default()
-        }),
+        AdminCommand::GetLogPage(GetLogPage { page: page::SMART, len_bytes: 512, ..Default::default() }),
         Data::ToHost(512),
     );
     assert_eq!(status.code(), Status::INVALID_LOG_PAGE);
@@ -130,16 +126,23 @@ fn connects_are_refused_with_what_is_wrong() {
         let admin = world.open(1, None);
         world.links[admin].host_effects.failure.clone()
     };
-    let error = |status| Some(ConnectionError::Setup { step: "connect", status });
-    assert_eq!(refused(|c| c.subsystem_nqn = "nqn.2026-01.test:none".into()), error(ConnectParameter::STATUS));
-    assert_eq!(refused(|c| c.controller_id = Some(5)), error(ConnectParameter::STATUS));
-    assert_eq!(refused(|c| c.queue_entries = 4096), error(ConnectParameter::STATUS));
-    assert_eq!(refused(|c| c.host_nqn = "\n".into()), error(ConnectParameter::STATUS));
+    let error =
+        |parameter| Some(ConnectionError::Connect { status: ConnectParameter::STATUS, parameter: Some(parameter) });
+    let data = |offset| error(ConnectParameter::Data(offset));
+    let unknown = refused(|c| c.subsystem_nqn = "nqn.2026-01.test:none".into());
+    assert_eq!(unknown, data(ConnectData::SUBSYSTEM_OFFSET));
+    assert_eq!(
+        unknown.map(|error| error.to_string()).as_deref(),
+        Some("connect failed: no subsystem has that name there (Connect Invalid Parameters)")
+    );
+    assert_eq!(refused(|c| c.controller_id = Some(5)), data(ConnectData::CONTROLLER_ID_OFFSET));
+    assert_eq!(refused(|c| c.host_nqn = "\n".into()), data(ConnectData::HOST_OFFSET));
     let mut world = connected();
+    let queue = error(ConnectParameter::Entry(Connect::QUEUE_ID_OFFSET));
     let again = world.open(1, Some(1));
-    assert_eq!(world.links[again].host_effects.failure, error(ConnectParameter::STATUS), "the queue is taken");
+    assert_eq!(world.links[again].host_effects.failure, queue, "the queue is taken");
     let beyond = world.open(1, Some(65));
-    assert_eq!(world.links[beyond].host_effects.failure, error(ConnectParameter::STATUS));
+    assert_eq!(world.links[beyond].host_effects.failure, queue);
     let second = world.open(1, Some(2));
     assert!(world.links[second].host.is_ready());
 }
@@ -152,7 +155,7 @@ fn a_static_controller_is_the_one_that_was_asked_for() {
     world.connect();
     assert_eq!(world.admin().controller().id, 7);
     let second = world.open(1, None);
-    let busy = ConnectionError::Setup { step: "connect", status: Status::CONTROLLER_BUSY };
+    let busy = ConnectionError::Connect { status: Status::CONTROLLER_BUSY, parameter: None };
     assert_eq!(world.links[second].host_effects.failure, Some(busy));
 }
 
@@ -192,6 +195,16 @@ fn logs_show_the_figures_and_the_errors() {
     assert_eq!((error.count.get(), error.lba.get(), error.nsid.get(), error.sq_id.get()), (1, 3, 1, 1));
     assert_eq!(Status::from_bits(error.status.get() >> 1).code(), Status::COMPARE_FAILURE);
     assert_eq!(world.log(page::SUPPORTED, 1024)[4 * usize::from(page::ANA)], 1);
+    let mut from = |page, offset_bytes| {
+        let get = GetLogPage { page, offset_bytes, len_bytes: 64, ..GetLogPage::default() };
+        let (status, _, data) = world.admin_command(AdminCommand::GetLogPage(get), Data::ToHost(64));
+        (status.code(), data.first().copied())
+    };
+    assert_eq!(from(page::SMART, 5 * 16), (Status::SUCCESS, Some(0)));
+    assert_eq!(from(page::ERROR, 4096 - 64), (Status::SUCCESS, Some(0)));
+    assert_eq!(from(page::ERROR, 4096 + 4), (Status::INVALID_FIELD, None));
+    assert_eq!(from(page::SMART, 516), (Status::INVALID_FIELD, None));
+    assert_eq!(from(page::SMART, u64::MAX - 3), (Status::INVALID_FIELD, None));
     assert_eq!(world.log(page::EFFECTS, 4096)[1024 + 4], 3);
     assert_eq!(unpadded(&world.log(page::FIRMWARE, 512)[8..16]), "1.0");
 }
@@ -228,7 +241,49 @@ fn features_keep_what_is_set_and_refuse_what_is_not_there() {
 }
 
 #[test]
-fn unknown_admin_commands_are_refused_and_aborts_have_no_effect() {
+fn a_drive_without_a_write_cache_has_no_feature_of_one() {
+    let mut config = target_config(Limits::default());
+    config.subsystems[0].has_write_cache = false;
+    let mut world = World::with(config, |_| ());
+    world.connect();
+    let identify = Identify { cns: cns::CONTROLLER, ..Identify::default() };
+    let (_, _, data) = world.admin_command(AdminCommand::Identify(identify), Data::ToHost(4096));
+    assert_eq!(data[525] & 1, 0, "VWC");
+    for command in [
+        AdminCommand::GetFeatures { feature: id::WRITE_CACHE, select: Select::Current, parameter: 0 },
+        AdminCommand::SetFeatures { feature: id::WRITE_CACHE, save: false, values: [1, 0, 0, 0, 0] },
+    ] {
+        assert_eq!(world.admin_command(command, Data::None).0.code(), Status::INVALID_FIELD, "{command:?}");
+    }
+}
+
+#[test]
+fn limits_of_deallocation_are_announced_and_larger_commands_carried_out() {
+    let announced = |deallocate_blocks| {
+        let mut world = World::new(Limits { deallocate_blocks, ..Limits::default() }, |_| ());
+        world.connect();
+        let identify = Identify { cns: cns::CONTROLLER_OF_COMMAND_SET, ..Identify::default() };
+        let (status, _, data) = world.admin_command(AdminCommand::Identify(identify), Data::ToHost(4096));
+        assert_eq!(status, Status::SUCCESS);
+        (world, data[..16].to_vec())
+    };
+    assert_eq!(announced(0).1, [0; 16]);
+    let (mut world, data) = announced(0x2000);
+    // DMRL at byte 3, DMRSL at 4, DMSL at 8.
+    assert_eq!(data, [0, 0, 0, 255, 0, 0x20, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]);
+    let (mut small, _) = announced(1);
+    for world in [&mut world, &mut small] {
+        world.write(0, &[7; 8192]);
+        let trim =
+            NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
+        let range = DsmRange::new(BlockRange { lba: 0, blocks: 2 });
+        assert_eq!(world.run(1, trim, range.as_bytes().to_vec(), 0).0, Status::SUCCESS);
+        assert_eq!(world.read(0, 2), [0; 8192]);
+    }
+}
+
+#[test]
+fn unknown_admin_commands_are_refused_and_a_command_that_is_not_there_is_not_aborted() {
     let mut world = connected();
     let (status, result, _) = world.admin_command(AdminCommand::Abort { sq_id: 1, command_id: 1 }, Data::None);
     assert_eq!((status, result), (Status::SUCCESS, 1));

@@ -23,7 +23,7 @@ pub enum Pattern {
 pub struct HostLoad {
     /// Bytes of a request; a multiple of the namespace's block.
     pub request_bytes: u32,
-    /// Requests under way, over all queues.
+    /// Requests under way, over all queues; as many as the queues hold where that is less.
     pub depth: usize,
     /// Share of reads, 0 to 1.
     pub reads: f64,
@@ -40,6 +40,8 @@ pub struct HostLoad {
 /// What came of it.
 #[derive(Clone, Debug)]
 pub struct HostReport {
+    /// Requests under way.
+    pub depth: usize,
     /// Requests completed in the measured time.
     pub requests: u64,
     /// Bytes of them.
@@ -95,19 +97,19 @@ pub fn run_host_load(host: &mut Host, load: &HostLoad) -> Result<HostReport, Hos
         return Err(HostError::Nothing("no room for requests of that size"));
     }
     let mut aim = Aim { rng: Rng::named(load.seed, "host.load"), places, next: 0, blocks };
-    let mut run = Run {
-        report: HostReport { requests: 0, bytes: 0, failed: 0, span: Duration::ZERO, latency: LatencyHistogram::new() },
-        sent: vec![Instant::now(); load.depth],
-    };
+    let depth = load.depth.min(host.queues.iter().map(|queue| queue.machine.capacity()).sum());
+    let report =
+        HostReport { depth, requests: 0, bytes: 0, failed: 0, span: load.span, latency: LatencyHistogram::new() };
+    let mut run = Run { report, sent: vec![Instant::now(); depth] };
     let begun = Instant::now();
     let measured_from = begun + load.ramp;
     let end = measured_from + load.span;
     let queues = host.queues.len();
-    for token in 0..load.depth {
+    for token in 0..depth {
         run.submit(&mut host.queues[token % queues], token as u64, &namespace, load, &mut aim);
     }
     let mut heard = Instant::now();
-    let mut under_way = load.depth;
+    let mut under_way = depth;
     while under_way > 0 {
         for queue in &mut host.queues {
             queue.turn()?;
@@ -139,7 +141,6 @@ pub fn run_host_load(host: &mut Host, load: &HostLoad) -> Result<HostReport, Hos
             host.admin.turn()?;
         }
     }
-    run.report.span = load.span;
     Ok(run.report)
 }
 

@@ -45,7 +45,7 @@ pub enum HostError {
     #[error("the controller offers {0}")]
     Nothing(&'static str),
     /// The controller does not do what an admin command asks for.
-    #[error("the controller refuses {command:?}: {status}")]
+    #[error("the controller refuses {}: {}", command.name(), status.name_for(false).unwrap_or("a status of the vendor"))]
     Refused {
         /// Which.
         command: AdminCommand,

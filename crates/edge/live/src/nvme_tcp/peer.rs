@@ -21,6 +21,11 @@ impl Peer {
             tracing::debug!(%error, "small answers may be delayed");
         }
         let session = Session::new(target, port as u16 + 1);
+        let session = match (socket.local_addr(), socket.peer_addr()) {
+            (Ok(local), Ok(host)) => session.between(local.ip(), host.ip()),
+            // The host has gone already, and nothing will be told to it.
+            _ => session,
+        };
         Self { connection: Connection::new(socket), session, effects: Effects::default(), port }
     }
 

@@ -4,7 +4,7 @@ use crate::front::Desk;
 use flashyard_nvmf::target::{ConfigError, Port};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Why a target cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -54,22 +54,10 @@ impl Ports {
         self.0.iter().position(|listener| listener.address == address)
     }
 
-    /// What discovery tells: an address that stands for every one of this machine is told as its loopback.
+    /// What discovery tells.
     pub(super) fn as_seen_by_hosts(&self) -> Vec<Port> {
-        let seen = |address: IpAddr| match address {
-            IpAddr::V4(address) if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(address) if address.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-            other => other,
-        };
-        (1..)
-            .zip(self.addresses())
-            .map(|(id, address)| Port {
-                id,
-                address: seen(address.ip()).to_string(),
-                is_ipv6: address.is_ipv6(),
-                service: address.port(),
-            })
-            .collect()
+        let port = |(id, address): (u16, SocketAddr)| Port { id, address: address.ip(), service: address.port() };
+        (1..).zip(self.addresses()).map(port).collect()
     }
 
     pub(super) fn register(&mut self, desk: &Desk<'_>) -> io::Result<()> {

@@ -19,6 +19,19 @@ use zerocopy::little_endian::{U16, U32};
 /// Data of one PDU at most: far above what any controller sends at once.
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
+/// Entries of an admin queue: every controller over fabrics has as many. Source: NVM Express Base 2.0, figure 265, ASQSZ.
+const ADMIN_ENTRIES: u16 = 32;
+
+/// Entries of queue `queue_id`: as many as are wanted, no more than the controller has.
+fn queue_entries(config: &InitiatorConfig, queue_id: u16, info: &ControllerInfo) -> u16 {
+    let commands_max = if info.commands_max == 0 { u16::MAX } else { info.commands_max };
+    let most = match queue_id {
+        0 => ADMIN_ENTRIES,
+        _ => u16::try_from(info.queue_entries_max).unwrap_or(u16::MAX).min(commands_max),
+    };
+    config.queue_entries.min(most).clamp(2, 4096)
+}
+
 /// One connection of a host: its admin queue or an I/O queue.
 #[derive(Debug)]
 pub struct Connection {
@@ -32,6 +45,7 @@ pub struct Connection {
     data_pdu_bytes: u32,
     /// Most data of a capsule.
     pub(super) capsule_bytes: u32,
+    pub(super) queue_entries: u16,
     pub(super) commands: Commands,
     pub(super) setup: Setup,
     /// Where an authentication is.
@@ -66,8 +80,7 @@ impl Connection {
     ) -> Self {
         let outstanding = config.transfers_outstanding;
         effects.output.header(|out| initialize_request(out, Alignment::default(), config.digests, outstanding));
-        // A queue of n entries is full with n - 1 commands.
-        let commands = Commands::new(config.queue_entries.clamp(2, 4096) - 1);
+        let queue_entries = queue_entries(&config, queue_id, &info);
         Self {
             config,
             queue_id,
@@ -76,7 +89,9 @@ impl Connection {
             alignment: Alignment::default(),
             data_pdu_bytes: 0,
             capsule_bytes,
-            commands,
+            queue_entries,
+            // A queue of n entries is full with n - 1 commands.
+            commands: Commands::new(queue_entries - 1),
             setup: Setup::Initialize,
             step: Step::Idle,
             info,
@@ -94,6 +109,11 @@ impl Connection {
     /// What the setup found out about the controller; complete once the admin connection is ready.
     pub fn controller(&self) -> &ControllerInfo {
         &self.info
+    }
+
+    /// Commands that the queue holds at most.
+    pub fn capacity(&self) -> usize {
+        usize::from(self.queue_entries - 1)
     }
 
     /// Commands that are not finished.

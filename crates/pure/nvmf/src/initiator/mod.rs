@@ -18,6 +18,7 @@ use crate::Output;
 use crate::secret::Secret;
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
 use flashyard_nvme::tcp::{Digests, FatalError, FatalStatus};
 use thiserror::Error;
 
@@ -32,7 +33,8 @@ pub struct InitiatorConfig {
     pub subsystem_nqn: String,
     /// Controller wanted; `None` takes any.
     pub controller_id: Option<u16>,
-    /// Entries of each queue, 2 to 4096.
+    /// Entries wanted of each I/O queue, 2 to 4096. A controller that has fewer is asked for those; an admin queue has 32
+    /// at most, which every controller has.
     pub queue_entries: u16,
     /// I/O queues wanted.
     pub io_queues: u16,
@@ -92,8 +94,16 @@ pub enum ConnectionError {
     /// The controller gave the connection up.
     #[error("the controller gave the connection up: {0:?}")]
     ControllerTerminated(FatalStatus),
+    /// The controller refused the queue.
+    #[error("connect failed: {}", refusal(*status, *parameter))]
+    Connect {
+        /// How.
+        status: Status,
+        /// What is wrong, where the status says that a parameter is.
+        parameter: Option<ConnectParameter>,
+    },
     /// A command of the setup failed.
-    #[error("{step} failed: {status}")]
+    #[error("{step} failed: {}", status.name_for(false).unwrap_or("a status of the vendor"))]
     Setup {
         /// Which one.
         step: &'static str,
@@ -106,4 +116,30 @@ pub enum ConnectionError {
     /// The dialogue of authentication failed.
     #[error("authentication failed: {0}")]
     Authentication(#[from] crate::dhchap::Failure),
+}
+
+/// Why a controller refuses a queue.
+fn refusal(status: Status, parameter: Option<ConnectParameter>) -> String {
+    let reason = match (status.code(), parameter) {
+        (Status::CONNECT_INVALID_PARAMETERS, Some(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET))) => {
+            "no subsystem has that name there"
+        }
+        (Status::CONNECT_INVALID_PARAMETERS, Some(ConnectParameter::Data(ConnectData::HOST_OFFSET))) => {
+            "the name or the identifier of this host is not accepted"
+        }
+        (Status::CONNECT_INVALID_PARAMETERS, Some(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET))) => {
+            "there is no such controller"
+        }
+        (Status::CONNECT_INVALID_PARAMETERS, Some(ConnectParameter::Entry(Connect::QUEUE_ID_OFFSET))) => {
+            "the queue is taken, or the controller has fewer"
+        }
+        (Status::CONNECT_INVALID_PARAMETERS, Some(ConnectParameter::Entry(Connect::QUEUE_SIZE_OFFSET))) => {
+            "the controller has no queue of so many entries"
+        }
+        (Status::CONNECT_INVALID_HOST, _) => "this host is not one of those that may connect",
+        (Status::CONTROLLER_BUSY, _) => "the drive is away, or the target has no room for another controller",
+        _ => "",
+    };
+    let name = status.name_for(true).map_or_else(|| format!("status {:#05x}", status.code().bits()), str::to_owned);
+    if reason.is_empty() { name } else { format!("{reason} ({name})") }
 }

@@ -4,7 +4,7 @@ use super::commands::{Data, Owner};
 use super::connection::Connection;
 use super::{ConnectionError, Effects};
 use flashyard_nvme::admin::{AdminCommand, Identify, cns};
-use flashyard_nvme::fabrics::{CONTROLLER_DYNAMIC, Connect, ConnectData, Connected, FabricsCommand};
+use flashyard_nvme::fabrics::{CONTROLLER_DYNAMIC, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand};
 use flashyard_nvme::feature::{Queues, id};
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace, read_list};
 use flashyard_nvme::property::{Capabilities, Configuration, ControllerStatus, Property};
@@ -43,6 +43,8 @@ pub struct ControllerInfo {
     pub io_queues: u16,
     /// Most entries of a queue.
     pub queue_entries_max: u32,
+    /// Commands of a queue that the controller works on at once; zero where it does not say.
+    pub commands_max: u16,
     /// Most data of a command in bytes; `None` is no limit.
     pub data_bytes_max: Option<u32>,
     /// Most data that the capsule of an I/O command may carry.
@@ -94,7 +96,7 @@ impl Connection {
         let connect = FabricsCommand::Connect(Connect {
             format: 0,
             queue_id: self.queue_id,
-            queue_size: self.config.queue_entries.clamp(2, 4096) - 1,
+            queue_size: self.queue_entries - 1,
             disable_flow_control: !self.config.has_flow_control,
             keep_alive_ms: if self.queue_id == 0 { self.config.keep_alive_ms } else { 0 },
         });
@@ -130,6 +132,11 @@ impl Connection {
         let step = self.setup.name();
         // A controller of discovery may lack what is not needed to read its log.
         let is_optional = matches!(self.setup, Setup::EventConfiguration);
+        if !status.is_success() && self.setup == Setup::Connect {
+            let is_parameter = status.code() == Status::CONNECT_INVALID_PARAMETERS;
+            let parameter = is_parameter.then(|| ConnectParameter::decode(result));
+            return Err(ConnectionError::Connect { status, parameter });
+        }
         if !status.is_success() && !is_optional {
             return Err(ConnectionError::Setup { step, status });
         }
@@ -226,6 +233,7 @@ impl Connection {
         self.info.serial = unpadded(&it.serial);
         self.info.model = unpadded(&it.model);
         self.info.remaps = it.announces_remap();
+        self.info.commands_max = it.commands_max.get();
         let pages = u32::from(it.data_pages_max_log2);
         self.info.data_bytes_max = (pages > 0).then(|| 4096_u32.checked_shl(pages).unwrap_or(u32::MAX));
         let capsule_bytes = it.command_capsule_units.get().saturating_mul(16);

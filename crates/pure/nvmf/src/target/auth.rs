@@ -32,9 +32,9 @@ enum Step {
     /// The host's proof.
     Reply(Challenge),
     /// The host fetches the answer to its proof; whether it then has to confirm ours.
-    SendSuccess { success: Message, is_mutual: bool },
-    /// The host confirms our proof.
-    Confirm,
+    SendSuccess { success: Message, mutual: Option<u16> },
+    /// The host confirms our proof, under the number of its dialogue.
+    Confirm(u16),
     /// The host fetches the refusal.
     SendFailure(Message),
     /// Refused.
@@ -77,7 +77,8 @@ impl Dialogue {
                 let theirs = theirs.map(|value| Challenge { sequence, value, ..challenge.clone() });
                 self.reply(&challenge, transaction, &response, theirs, &public)
             }
-            (Step::Confirm, Ok(Message::Success2 { .. })) => return true,
+            (Step::Confirm(number), Ok(Message::Success2 { .. })) if number == transaction => return true,
+            (Step::Confirm(_), Ok(Message::Success2 { .. })) => Err(Explanation::IncorrectPayload),
             (_, Ok(Message::Failure2 { .. })) => return false,
             _ => Err(Explanation::IncorrectMessage),
         };
@@ -90,8 +91,8 @@ impl Dialogue {
         if channel != 0 {
             return Err(Explanation::ConcatenationMismatch);
         }
-        let hash = Hash::ALL.into_iter().find(|hash| hashes.contains(&hash.id()));
-        let hash = hash.ok_or(Explanation::HashNotUsable)?;
+        // The host names what it prefers first.
+        let hash = hashes.iter().find_map(|id| Hash::from_id(*id)).ok_or(Explanation::HashNotUsable)?;
         if !groups.contains(&GROUP_NULL) {
             return Err(Explanation::GroupNotUsable);
         }
@@ -123,9 +124,9 @@ impl Dialogue {
                 Some(theirs.response_of_controller(&secret.key_of(&self.parties.subsystem), &self.parties))
             }
         };
-        let is_mutual = proof.is_some();
+        let mutual = proof.is_some().then_some(transaction);
         let hash_len = challenge.hash.len_bytes() as u8;
-        Ok(Step::SendSuccess { success: Message::Success1 { transaction, hash_len, response: proof }, is_mutual })
+        Ok(Step::SendSuccess { success: Message::Success1 { transaction, hash_len, response: proof }, mutual })
     }
 
     /// The message that the host fetches, into `out`. `None` when it is not our turn; otherwise whether the host is
@@ -144,11 +145,11 @@ impl Dialogue {
                 };
                 (message, Step::Reply(challenge))
             }
-            Step::SendSuccess { success, is_mutual: false } => {
+            Step::SendSuccess { success, mutual: None } => {
                 success.encode(out);
                 return Some(true);
             }
-            Step::SendSuccess { success, is_mutual: true } => (success, Step::Confirm),
+            Step::SendSuccess { success, mutual: Some(transaction) } => (success, Step::Confirm(transaction)),
             Step::SendFailure(failure) => (failure, Step::Failed),
             other => {
                 self.step = other;
@@ -172,19 +173,21 @@ fn is_ours(message: Authentication) -> bool {
 
 impl Session {
     /// A message of the host. Authentication that succeeded may be asked for no second time.
-    pub(super) fn authentication_send(&mut self, _: &mut Target, message: Authentication, data: &[u8]) -> Answer {
+    pub(super) fn authentication_send(&mut self, target: &mut Target, message: Authentication, data: &[u8]) -> Answer {
         if !is_ours(message) || message.len_bytes as usize != data.len() {
             return Answer::refusal(Status::INVALID_FIELD);
         }
         let Some(dialogue) = &mut self.queue.dialogue else { return Answer::refusal(Status::COMMAND_SEQUENCE) };
-        if dialogue.take(data) {
-            self.queue.dialogue = None;
-        }
-        Answer::SUCCESS
+        if dialogue.take(data) { self.authenticated(target) } else { Answer::SUCCESS }
     }
 
     /// A message for the host.
-    pub(super) fn authentication_receive(&mut self, message: Authentication, reply: &mut Vec<u8>) -> Answer {
+    pub(super) fn authentication_receive(
+        &mut self,
+        target: &mut Target,
+        message: Authentication,
+        reply: &mut Vec<u8>,
+    ) -> Answer {
         if !is_ours(message) || message.len_bytes == 0 {
             return Answer::refusal(Status::INVALID_FIELD);
         }
@@ -194,10 +197,23 @@ impl Session {
             return Answer::refusal(Status::INVALID_FIELD);
         }
         match given {
-            None => return Answer::refusal(Status::COMMAND_SEQUENCE),
-            Some(true) => self.queue.dialogue = None,
-            Some(false) => {}
+            None => Answer::refusal(Status::COMMAND_SEQUENCE),
+            Some(true) => self.authenticated(target),
+            Some(false) => Answer::SUCCESS,
         }
-        Answer::SUCCESS
+    }
+
+    /// The host is who it says.
+    fn authenticated(&mut self, target: &mut Target) -> Answer {
+        target.forget_proof(self.id);
+        if self.take_queue(target) {
+            self.queue.dialogue = None;
+            return Answer::SUCCESS;
+        }
+        // Another connection of the host was faster. The dialogue has ended, and this connection ends with it.
+        if let Some(dialogue) = &mut self.queue.dialogue {
+            dialogue.step = Step::Failed;
+        }
+        Answer::refusal(Status::COMMAND_SEQUENCE)
     }
 }

@@ -4,6 +4,7 @@ use crate::secret::Secret;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
+use std::net::IpAddr;
 use thiserror::Error;
 
 /// A whole target.
@@ -24,10 +25,9 @@ pub struct TargetConfig {
 pub struct Port {
     /// Identifier, unique in the target.
     pub id: u16,
-    /// Address that hosts can reach, numeric.
-    pub address: String,
-    /// Whether the address is one of IPv6.
-    pub is_ipv6: bool,
+    /// Where it listens. One that stands for every address of the machine is told to each host as the one by which it
+    /// came ([`Session::between`](super::Session::between)).
+    pub address: IpAddr,
     /// TCP port.
     pub service: u16,
 }
@@ -81,7 +81,7 @@ pub struct Namespace {
 /// Who may connect to a subsystem.
 #[derive(Clone, Debug, Default)]
 pub enum Hosts {
-    /// Everybody, without authentication.
+    /// Everybody, without authentication, and hosts without a name too.
     #[default]
     Any,
     /// These only.
@@ -116,10 +116,18 @@ pub struct Limits {
     pub queue_entries: u16,
     /// I/O queues of a controller.
     pub io_queues: u16,
-    /// Controllers of the whole target.
+    /// Controllers of the whole target with namespaces, of hosts that have proved who they are where they have to.
     pub controllers: u16,
+    /// Controllers of discovery, which need no proof. Beyond, the one that is silent longest ends.
+    pub discovery_controllers: u16,
+    /// Controllers of hosts that have not proved who they are, or not enabled them. Beyond, the one that is silent
+    /// longest ends.
+    pub pending_controllers: u16,
     /// Asynchronous Event Requests outstanding of a controller.
     pub event_requests: u8,
+    /// Blocks that a Dataset Management command should deallocate at most; zero is no limit. It is announced, and larger
+    /// commands are carried out all the same: hosts are known that do not look.
+    pub deallocate_blocks: u32,
     /// Digests that are granted where a host asks for them.
     pub digests: Digests,
 }
@@ -137,7 +145,10 @@ impl Default for Limits {
             queue_entries: 128,
             io_queues: 64,
             controllers: 256,
+            discovery_controllers: 128,
+            pending_controllers: 256,
             event_requests: 4,
+            deallocate_blocks: 0,
             digests: Digests { header: true, data: true },
         }
     }
@@ -236,7 +247,9 @@ impl Limits {
             ("transfers_outstanding", self.transfers_outstanding >= 1),
             ("queue_entries", (2..=4096).contains(&self.queue_entries)),
             ("io_queues", (1..=1024).contains(&self.io_queues)),
-            ("controllers", (1..=0xFFEF).contains(&self.controllers)),
+            ("controllers", (1..=0x7FFF).contains(&self.controllers)),
+            ("discovery_controllers", (1..=0x3FFF).contains(&self.discovery_controllers)),
+            ("pending_controllers", (1..=0x3FFF).contains(&self.pending_controllers)),
             ("event_requests", self.event_requests >= 1),
         ];
         match checks.iter().find(|(_, is_right)| !is_right) {

@@ -1,7 +1,7 @@
 //! Fabrics commands: Connect, properties, Disconnect.
 
 use super::auth::Dialogue;
-use super::controller::Controller;
+use super::controller::{Controller, SETUP_TIME};
 use super::directory::Target;
 use super::session::{Answer, QueueKind, Session};
 use flashyard_nvme::fabrics::{
@@ -11,13 +11,6 @@ use flashyard_nvme::property::{Capabilities, Property, VERSION_2_0};
 use flashyard_nvme::text::DISCOVERY_NQN;
 use flashyard_nvme::{Sqe, Status};
 use flashyard_units::{SimSpan, SimTime};
-
-/// Offsets of fields of Connect within its entry.
-mod field {
-    pub(super) const FORMAT: u16 = 40;
-    pub(super) const QUEUE_ID: u16 = 42;
-    pub(super) const QUEUE_SIZE: u16 = 44;
-}
 
 /// Entries of an admin queue at most.
 const ADMIN_ENTRIES_MAX: u16 = 128;
@@ -61,7 +54,7 @@ impl Session {
             (QueueKind::Unconnected, FabricsCommand::Connect(connect)) => self.connect(target, now, connect, data),
             (QueueKind::Unconnected, _) | (_, FabricsCommand::Connect(_)) => Answer::refusal(Status::COMMAND_SEQUENCE),
             (_, FabricsCommand::AuthenticationSend(message)) => self.authentication_send(target, message, data),
-            (_, FabricsCommand::AuthenticationReceive(message)) => self.authentication_receive(message, reply),
+            (_, FabricsCommand::AuthenticationReceive(message)) => self.authentication_receive(target, message, reply),
             _ if self.queue.dialogue.is_some() => Answer::refusal(Status::AUTHENTICATION_REQUIRED),
             (QueueKind::Io(_), FabricsCommand::Disconnect { format: 0 }) => {
                 self.leave(target);
@@ -84,14 +77,17 @@ impl Session {
             return Answer::refusal(Status::INVALID_SGL_DATA_LENGTH);
         };
         if connect.format != 0 {
-            return Answer { result: u64::from(field::FORMAT), ..Answer::refusal(Status::CONFLICTING_ATTRIBUTES) };
+            return Answer {
+                result: u64::from(Connect::FORMAT_OFFSET),
+                ..Answer::refusal(Status::CONFLICTING_ATTRIBUTES)
+            };
         }
         let limit = match connect.queue_id {
             0 => ADMIN_ENTRIES_MAX.max(target.config.limits.queue_entries),
             _ => target.config.limits.queue_entries,
         };
         if connect.queue_size == 0 || connect.queue_size >= limit {
-            return wrong(ConnectParameter::Entry(field::QUEUE_SIZE));
+            return wrong(ConnectParameter::Entry(Connect::QUEUE_SIZE_OFFSET));
         }
         let Ok(host) = data.host() else { return wrong(ConnectParameter::Data(ConnectData::HOST_OFFSET)) };
         let Ok(nqn) = data.subsystem() else { return wrong(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET)) };
@@ -106,6 +102,11 @@ impl Session {
                 self.queue.has_flow_control = !connect.disable_flow_control;
                 self.queue.dialogue = self.dialogue(target, nqn, host);
                 let authentication_required = self.queue.dialogue.is_some();
+                if authentication_required && connect.queue_id > 0 {
+                    target.await_proof(self.id, self.queue.controller, now.saturating_add(SETUP_TIME));
+                } else {
+                    self.take_queue(target);
+                }
                 Answer::result(Connected { controller_id, authentication_required }.encode())
             }
         }
@@ -142,6 +143,7 @@ impl Session {
         };
         let mut controller = Controller::new(subsystem, self.port, host, data.host_id, self.id, now);
         controller.serial = target.nonce();
+        controller.host_address = self.host_address;
         controller.keep_alive = SimSpan::from_ms(u64::from(connect.keep_alive_ms));
         let serial = controller.serial;
         let added = target.add_controller(wanted, controller);
@@ -163,7 +165,12 @@ impl Session {
         let id = data.controller_id.get();
         let no_controller = wrong(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET));
         let index = usize::from(id).checked_sub(1).ok_or(no_controller)?;
-        let subsystem = target.subsystem(nqn, self.port).map(|(index, _)| index);
+        let found = target.subsystem(nqn, self.port);
+        // Whoever may not connect any more gets no further queue either.
+        if found.is_some_and(|(_, subsystem)| subsystem.admits(host).is_none()) {
+            return Err(Answer::refusal(Status::CONNECT_INVALID_HOST));
+        }
+        let subsystem = found.map(|(index, _)| index);
         if subsystem.is_some_and(|subsystem| target.is_away(subsystem)) {
             return Err(Answer { status: Status::CONTROLLER_BUSY, result: 0 });
         }
@@ -179,14 +186,24 @@ impl Session {
         if !controller.is_ready() {
             return Err(Answer::refusal(Status::COMMAND_SEQUENCE));
         }
-        let is_taken = controller.io_sessions.iter().any(|(queue, _)| *queue == connect.queue_id);
-        if connect.queue_id > queues || is_taken {
-            return Err(wrong(ConnectParameter::Entry(field::QUEUE_ID)));
+        if connect.queue_id > queues || controller.has_queue(connect.queue_id) {
+            return Err(wrong(ConnectParameter::Entry(Connect::QUEUE_ID_OFFSET)));
         }
-        controller.io_sessions.push((connect.queue_id, self.id));
         self.queue.kind = QueueKind::Io(connect.queue_id);
         self.queue.controller = (index, controller.serial);
         Ok(id)
+    }
+
+    /// Takes the I/O queue of this connection, whose host has proved who it is if it has to. Whether it is still free.
+    pub(super) fn take_queue(&self, target: &mut Target) -> bool {
+        let QueueKind::Io(queue) = self.queue.kind else { return true };
+        match self.controller(target) {
+            Some(controller) if !controller.has_queue(queue) => {
+                controller.io_sessions.push((queue, self.id));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The authentication that `host` has to pass, if any.

@@ -8,12 +8,31 @@ use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// Entries that the error log keeps.
 pub(super) const ERROR_ENTRIES: usize = 64;
 
 /// Time that a host gets beyond its timeout: one granularity of the keep-alive timer.
 const KEEP_ALIVE_GRACE: SimSpan = SimSpan::from_ms(100);
+
+/// Time from Connect within which a host proves who it is and enables its controller. [A] Linux takes milliseconds
+pub(super) const SETUP_TIME: SimSpan = SimSpan::from_ms(10_000);
+
+/// Silence after which a controller of discovery ends whose host set no timeout. Source: NVM Express Base 2.0, section
+/// 3.1.2.3: two minutes.
+const DISCOVERY_SILENCE: SimSpan = SimSpan::from_ms(120_000);
+
+/// Which limit a controller counts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Discovery: nothing is proved.
+    Discovery,
+    /// The host has not proved who it is, or not enabled the controller.
+    Pending,
+    /// The host works with it.
+    Settled,
+}
 
 /// What a host has connected to.
 #[derive(Debug)]
@@ -26,6 +45,10 @@ pub(super) struct Controller {
     pub(super) port: u16,
     pub(super) host_nqn: String,
     pub(super) host_id: [u8; 16],
+    /// Where the host is, if that is known.
+    pub(super) host_address: Option<IpAddr>,
+    /// When its host must have enabled it; `None` once it has.
+    set_up_by: Option<SimTime>,
     pub(super) admin_session: Option<SessionId>,
     /// Queue identifiers and their connections.
     pub(super) io_sessions: Vec<(u16, SessionId)>,
@@ -99,6 +122,8 @@ impl Controller {
             port,
             host_nqn: host_nqn.to_owned(),
             host_id,
+            host_address: None,
+            set_up_by: Some(now.saturating_add(SETUP_TIME)),
             admin_session: Some(session),
             io_sessions: Vec::new(),
             configuration: Configuration::default(),
@@ -120,8 +145,22 @@ impl Controller {
 
     /// When the controller ends unless its host is heard of.
     pub(super) fn deadline(&self) -> Option<SimTime> {
-        let limit = SimSpan::from_ps(self.keep_alive.as_ps().saturating_add(KEEP_ALIVE_GRACE.as_ps()));
-        (self.keep_alive > SimSpan::ZERO).then(|| self.heard.saturating_add(limit))
+        let limit = match (self.keep_alive, self.subsystem) {
+            (SimSpan::ZERO, Some(_)) => return self.set_up_by,
+            (SimSpan::ZERO, None) => DISCOVERY_SILENCE,
+            (span, _) => SimSpan::from_ps(span.as_ps().saturating_add(KEEP_ALIVE_GRACE.as_ps())),
+        };
+        let silent = self.heard.saturating_add(limit);
+        Some(self.set_up_by.map_or(silent, |by| by.min(silent)))
+    }
+
+    /// Which limit it counts to.
+    pub(super) fn class(&self) -> Class {
+        match (self.subsystem, self.set_up_by) {
+            (None, _) => Class::Discovery,
+            (Some(_), Some(_)) => Class::Pending,
+            (Some(_), None) => Class::Settled,
+        }
     }
 
     /// The host sets the configuration. Enabling, disabling and stopping take no time.
@@ -134,6 +173,9 @@ impl Controller {
             let is_supported = sizes_fit && new.memory_page_size == 0 && new.arbitration == 0;
             self.status = ControllerStatus { ready: is_supported, fatal: !is_supported, ..self.status };
             self.status.shutdown = ShutdownStatus::None;
+            if is_supported {
+                self.set_up_by = None;
+            }
         }
         if !new.enable && old.enable {
             self.reset();
@@ -154,6 +196,11 @@ impl Controller {
         self.events.clear();
         self.reported.clear();
         self.changed.clear();
+    }
+
+    /// Whether a connection has the I/O queue.
+    pub(super) fn has_queue(&self, queue: u16) -> bool {
+        self.io_sessions.iter().any(|(taken, _)| *taken == queue)
     }
 
     /// Whether I/O commands and Asynchronous Event Requests are taken.

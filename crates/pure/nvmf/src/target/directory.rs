@@ -1,13 +1,14 @@
 //! What all connections share: subsystems, controllers, and who has to be told of what.
 
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
-use super::controller::Controller;
+use super::controller::{Class, Controller};
 use super::session::Answer;
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::AnaState;
 use flashyard_units::SimTime;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Names a connection for as long as it lives.
@@ -58,6 +59,16 @@ pub struct Target {
     away: Vec<bool>,
     demands: Vec<Demand>,
     looks: Vec<usize>,
+    unproven: Vec<Unproven>,
+}
+
+/// An I/O connection whose host has not proved who it is: it has no queue yet.
+#[derive(Clone, Copy, Debug)]
+struct Unproven {
+    session: SessionId,
+    /// Place and serial number of its controller.
+    controller: (usize, u64),
+    until: SimTime,
 }
 
 impl Target {
@@ -81,6 +92,7 @@ impl Target {
             orphans: Vec::new(),
             demands: Vec::new(),
             looks: Vec::new(),
+            unproven: Vec::new(),
         })
     }
 
@@ -207,12 +219,15 @@ impl Target {
         }
     }
 
-    /// When [`Target::expire`] has to be called next at the latest; `None` while no host has a keep-alive timeout.
+    /// When [`Target::expire`] has to be called next at the latest; `None` while no host has a keep-alive timeout, or is
+    /// setting something up.
     pub fn deadline(&self) -> Option<SimTime> {
-        self.controllers.iter().flatten().filter_map(Controller::deadline).min()
+        let proofs = self.unproven.iter().map(|waiting| waiting.until);
+        self.controllers.iter().flatten().filter_map(Controller::deadline).chain(proofs).min()
     }
 
-    /// Ends controllers whose host has not been heard of for longer than it promised.
+    /// Ends controllers whose host has not been heard of for longer than it promised, or has not set them up in time, and
+    /// connections whose host has not proved in time who it is.
     pub fn expire(&mut self, now: SimTime) {
         for index in 0..self.controllers.len() {
             let deadline = self.controllers[index].as_ref().and_then(Controller::deadline);
@@ -220,6 +235,7 @@ impl Target {
                 self.end_controller(index);
             }
         }
+        self.wake.extend(self.unproven.extract_if(.., |waiting| waiting.until <= now).map(|waiting| waiting.session));
     }
 
     /// Connections whose [`super::Session::poll`] has to be called: something happened that they have to send, or they
@@ -250,13 +266,19 @@ impl Target {
     }
 
     /// Puts `controller` under a free identifier, or under `wanted`. `None` where there is none.
+    ///
+    /// Hosts that have proved nothing keep nobody out: beyond their limits, the one that is silent longest ends.
     pub(super) fn add_controller(&mut self, wanted: Option<u16>, mut controller: Controller) -> Option<usize> {
         let limit = usize::from(self.config.limits.controllers);
+        if controller.class() != Class::Discovery && self.count(Class::Settled) >= limit {
+            return None;
+        }
+        self.make_room(&controller);
         let index = match wanted {
-            Some(id) => usize::from(id).checked_sub(1)?,
+            Some(id) => usize::from(id).checked_sub(1).filter(|index| *index < limit)?,
             None => self.controllers.iter().position(Option::is_none).unwrap_or(self.controllers.len()),
         };
-        if index >= limit || self.controllers.get(index).is_some_and(Option::is_some) {
+        if self.controllers.get(index).is_some_and(Option::is_some) {
             return None;
         }
         while self.controllers.len() <= index {
@@ -267,9 +289,52 @@ impl Target {
         Some(index)
     }
 
+    fn count(&self, class: Class) -> usize {
+        self.controllers.iter().flatten().filter(|controller| controller.class() == class).count()
+    }
+
+    /// Ends a controller of the class of `newcomer` if there are as many as may be: of those from the same address, or
+    /// else of all, the one that is silent longest.
+    fn make_room(&mut self, newcomer: &Controller) {
+        let class = newcomer.class();
+        let limits = &self.config.limits;
+        let limit = match class {
+            Class::Discovery => limits.discovery_controllers,
+            Class::Pending => limits.pending_controllers,
+            Class::Settled => return,
+        };
+        if self.count(class) < usize::from(limit) {
+            return;
+        }
+        let present = self.controllers.iter().enumerate().filter_map(|(index, there)| Some((index, there.as_ref()?)));
+        let victim = present.filter(|(_, controller)| controller.class() == class).max_by_key(|(_, there)| {
+            (there.host_address == newcomer.host_address, Reverse((there.heard, there.serial)))
+        });
+        if let Some((index, _)) = victim {
+            self.end_controller(index);
+        }
+    }
+
+    /// The host of an I/O connection has to prove until then who it is.
+    pub(super) fn await_proof(&mut self, session: SessionId, controller: (usize, u64), until: SimTime) {
+        self.unproven.push(Unproven { session, controller, until });
+    }
+
+    /// Whether the host of an I/O connection may still prove who it is.
+    pub(super) fn awaits_proof(&self, session: SessionId) -> bool {
+        self.unproven.iter().any(|waiting| waiting.session == session)
+    }
+
+    /// The host of an I/O connection has proved who it is, or is gone.
+    pub(super) fn forget_proof(&mut self, session: SessionId) {
+        self.unproven.retain(|waiting| waiting.session != session);
+    }
+
     /// Removes a controller; its connections are woken and find it gone.
     pub(super) fn end_controller(&mut self, index: usize) {
         if let Some(controller) = self.controllers.get_mut(index).and_then(Option::take) {
+            let of_it = |waiting: &mut Unproven| waiting.controller == (index, controller.serial);
+            self.wake.extend(self.unproven.extract_if(.., of_it).map(|waiting| waiting.session));
             self.wake.extend(controller.admin_session);
             self.wake.extend(controller.io_sessions.iter().map(|(_, session)| *session));
         }

@@ -26,10 +26,10 @@ impl Session {
         data: &[u8],
     ) -> Answer {
         let io_queues = u32::from(target.config.limits.io_queues);
-        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        if !is_known(feature, controller.subsystem.is_none()) {
+        if !self.has_feature(target, feature) {
             return Answer::refusal(Status::INVALID_FIELD);
         }
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         if !matches!(nsid, 0 | NSID_ALL) && feature != id::ERROR_RECOVERY {
             return Answer::refusal(Status::FEATURE_NOT_NAMESPACE);
         }
@@ -75,6 +75,13 @@ impl Session {
         Answer::SUCCESS
     }
 
+    /// Whether the controller has the feature: that of the write cache goes with the cache.
+    fn has_feature(&self, target: &mut Target, feature: u8) -> bool {
+        let place = self.controller(target).and_then(|controller| controller.subsystem);
+        let has_cache = place.is_some_and(|place| target.config.subsystems[place].has_write_cache);
+        is_known(feature, place.is_none()) && (feature != id::WRITE_CACHE || has_cache)
+    }
+
     /// Hands a feature of capacity-variant drives on; the answer comes when the drive has done it.
     pub(super) fn ask_drive(
         &self,
@@ -103,10 +110,10 @@ impl Session {
         reply: &mut Vec<u8>,
     ) -> Answer {
         let io_queues = u32::from(target.config.limits.io_queues);
-        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        if !is_known(feature, controller.subsystem.is_none()) {
+        if !self.has_feature(target, feature) {
             return Answer::refusal(Status::INVALID_FIELD);
         }
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         let features = match select {
             Select::Current => controller.features,
             // Nothing is saved, and then the saved value is the default.

@@ -7,13 +7,13 @@ use super::session::{Answer, Session};
 use crate::NAMESPACES_MAX;
 use flashyard_nvme::admin::{Identify, cns};
 use flashyard_nvme::identify::{
-    Descriptor, IdentifyController, IdentifyNamespace, IdentifyNamespaceIndependent, command_sets, controller_list,
-    descriptors, namespace_list,
+    Descriptor, IdentifyController, IdentifyControllerNvm, IdentifyNamespace, IdentifyNamespaceIndependent,
+    command_sets, controller_list, descriptors, namespace_list,
 };
 use flashyard_nvme::property::VERSION_2_0;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded, zero_terminated};
 use flashyard_nvme::{Cqe, IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
-use zerocopy::IntoBytes;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// The I/O command set of blocks.
 const NVM_COMMAND_SET: u8 = 0;
@@ -40,7 +40,10 @@ impl Session {
             }
             cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED => namespace_list(reply, later),
             cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_blocks => namespace_list(reply, later),
-            cns::CONTROLLER_OF_COMMAND_SET if is_blocks => reply.resize(IDENTIFY_BYTES, 0),
+            cns::CONTROLLER_OF_COMMAND_SET if is_blocks => {
+                let limits = command_set_limits(target, subsystem);
+                reply.extend_from_slice(limits.as_bytes());
+            }
             cns::NAMESPACE_OF_COMMAND_SET | cns::NAMESPACES_ACTIVE_OF_COMMAND_SET | cns::CONTROLLER_OF_COMMAND_SET
                 if !is_blocks =>
             {
@@ -103,6 +106,18 @@ impl Session {
         }
         it
     }
+}
+
+/// How much a Dataset Management command should ask for. All three limits are there, or none.
+fn command_set_limits(target: &Target, subsystem: Option<&Subsystem>) -> IdentifyControllerNvm {
+    let mut it = IdentifyControllerNvm::new_zeroed();
+    let blocks = target.config.limits.deallocate_blocks;
+    if subsystem.is_some() && blocks > 0 {
+        it.dsm_ranges_max = u8::MAX;
+        it.dsm_range_blocks_max.set(blocks);
+        it.dsm_blocks_max.set(blocks.into());
+    }
+    it
 }
 
 /// What a controller with namespaces has and one of discovery has not.

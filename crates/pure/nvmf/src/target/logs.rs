@@ -1,17 +1,19 @@
 //! Answers to Get Log Page.
 
-use super::config::Hosts;
+use super::config::{Hosts, Port};
+use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
 use super::session::{Answer, Session};
 use flashyard_nvme::admin::{GetLogPage, opcode};
 use flashyard_nvme::log::{
-    AnaGroup, DiscoveryEntry, Effect, FirmwareSlots, ana_log, changed_namespaces, discovery_log, effects, page,
-    supported_pages,
+    AnaGroup, DiscoveryEntry, Effect, ErrorEntry, FirmwareSlots, ana_log, changed_namespaces, discovery_log, effects,
+    page, supported_pages,
 };
 use flashyard_nvme::nvm;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded};
 use flashyard_nvme::{NSID_ALL, Status};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use zerocopy::IntoBytes;
 
 /// Pages of a controller with namespaces; the last one is not everywhere.
@@ -78,14 +80,14 @@ impl Session {
             // Health is kept for the subsystem, not for each namespace.
             return Answer::refusal(Status::INVALID_FIELD);
         }
-        if !get.retain_event {
-            controller.page_was_read(get.page);
-        }
         match (get.page, place) {
             (page::SUPPORTED, _) => supported_pages(reply, pages),
-            (page::ERROR, _) => controller.errors.iter().for_each(|entry| reply.extend_from_slice(entry.as_bytes())),
+            (page::ERROR, _) => {
+                controller.errors.iter().for_each(|entry| reply.extend_from_slice(entry.as_bytes()));
+                reply.resize(ERROR_ENTRIES * size_of::<ErrorEntry>(), 0);
+            }
             (page::CHANGED_NAMESPACES, _) => {
-                let changed = controller.changed(!get.retain_event);
+                let changed = controller.changed(false);
                 changed_namespaces(reply, &changed);
             }
             (page::EFFECTS, place) => {
@@ -110,7 +112,17 @@ impl Session {
             (page::ANA, Some(place)) => self.ana_page(target, place, get.specific & 1 != 0, reply),
             _ => self.discovery_page(target, reply),
         }
-        cut(reply, get.offset_bytes, get.len_bytes as usize);
+        if get.offset_bytes > reply.len() as u64 {
+            return Answer::refusal(Status::INVALID_FIELD);
+        }
+        if let (false, Some(controller)) = (get.retain_event, self.controller(target)) {
+            controller.page_was_read(get.page);
+            if get.page == page::CHANGED_NAMESPACES {
+                controller.changed(true);
+            }
+        }
+        reply.drain(..get.offset_bytes as usize);
+        reply.resize(get.len_bytes as usize, 0);
         Answer::SUCCESS
     }
 
@@ -128,13 +140,16 @@ impl Session {
         ana_log(reply, target.ana_changes, &groups, groups_only);
     }
 
-    /// Every subsystem that the host may connect to, at every port that leads to it.
+    /// Every subsystem that the host may connect to, at every port that leads to it and that the host can reach.
     fn discovery_page(&self, target: &mut Target, reply: &mut Vec<u8>) {
         let host = self.controller(target).map(|controller| controller.host_nqn.clone()).unwrap_or_default();
         let config = &target.config;
         let mut entries = Vec::new();
-        let mut add = |kind, nqn: &str, port: &super::config::Port| {
-            entries.push(DiscoveryEntry::tcp(kind, nqn, port.id, &port.address, port.is_ipv6, port.service));
+        let mut add = |kind, nqn: &str, port: &Port| {
+            if let Some(address) = self.address_of(port) {
+                let text = address.to_string();
+                entries.push(DiscoveryEntry::tcp(kind, nqn, port.id, &text, address.is_ipv6(), port.service));
+            }
         };
         for port in config.ports.iter().filter(|port| port.id == self.port) {
             add(DiscoveryEntry::KIND_CURRENT_DISCOVERY, DISCOVERY_NQN, port);
@@ -150,11 +165,18 @@ impl Session {
         }
         discovery_log(reply, target.generation, &entries);
     }
-}
 
-/// Leaves `len` bytes from `offset` on, zeros where the page has none.
-fn cut(page: &mut Vec<u8>, offset: u64, len: usize) {
-    let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(page.len());
-    page.drain(..offset);
-    page.resize(len, 0);
+    /// The address at which this host finds `port`; `None` where it cannot, as far as is known.
+    fn address_of(&self, port: &Port) -> Option<IpAddr> {
+        match self.local {
+            // A port of IPv6 that listens on every address takes connections of IPv4 as well.
+            Some(local) if port.address.is_unspecified() => {
+                (local.is_ipv4() || port.address.is_ipv6()).then_some(local)
+            }
+            None if port.address.is_unspecified() => None,
+            // The loopback of another machine is not this one.
+            Some(local) if port.address.is_loopback() && !local.is_loopback() => None,
+            _ => Some(port.address),
+        }
+    }
 }

@@ -6,6 +6,7 @@ use super::slots::Work;
 use flashyard_nvme::log::AnaState;
 use flashyard_nvme::nvm::{BlockRange, Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
+use flashyard_nvme::tcp::ADMIN_CAPSULE_DATA_BYTES;
 use flashyard_nvme::{Sqe, Status};
 
 /// Flags of an entry: fused operation, and how data is described.
@@ -24,7 +25,13 @@ impl Session {
     /// An admin or a fabrics command.
     pub(super) fn plan_here(&self, target: &Target, sqe: &Sqe) -> Result<Plan, Status> {
         let sgl = descriptor(sqe)?;
-        if sgl.len_bytes() > target.config.limits.data_bytes_max() {
+        let most = match self.queue.kind {
+            // Memory is for hosts that have shown who they are.
+            QueueKind::Unconnected => ADMIN_CAPSULE_DATA_BYTES,
+            _ if self.queue.dialogue.is_some() => ADMIN_CAPSULE_DATA_BYTES,
+            _ => target.config.limits.data_bytes_max(),
+        };
+        if sgl.len_bytes() > most {
             return Err(Status::INVALID_FIELD.do_not_retry());
         }
         let direction = direction_of(sqe);

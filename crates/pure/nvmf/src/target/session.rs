@@ -14,6 +14,7 @@ use flashyard_nvme::tcp::{
 };
 use flashyard_nvme::{Cqe, Sqe, Status};
 use flashyard_units::SimTime;
+use std::net::IpAddr;
 use zerocopy::little_endian::{U16, U32};
 
 /// One connection of a host, as a machine: bytes in, bytes and commands out.
@@ -21,6 +22,9 @@ use zerocopy::little_endian::{U16, U32};
 pub struct Session {
     pub(super) id: SessionId,
     pub(super) port: u16,
+    /// Addresses of this end and of the host's, where they are known.
+    pub(super) local: Option<IpAddr>,
+    pub(super) host_address: Option<IpAddr>,
     framer: Framer,
     phase: Phase,
     pub(super) digests: Digests,
@@ -122,7 +126,17 @@ impl Session {
             sink: Sink::Discard,
             id: target.new_session(),
             port,
+            local: None,
+            host_address: None,
         }
+    }
+
+    /// Tells where the connection is: `local` is the address by which the host has come, and discovery names it for ports
+    /// that listen on every address; hosts of one address give way to each other where they fill a limit.
+    #[must_use]
+    pub fn between(mut self, local: IpAddr, host: IpAddr) -> Self {
+        (self.local, self.host_address) = (Some(local.to_canonical()), Some(host.to_canonical()));
+        self
     }
 
     /// The name of this connection in [`Target::take_wakes`].
@@ -140,17 +154,25 @@ impl Session {
     /// A host that breaks the protocol is told so, and `effects.close` is set; nothing is taken afterwards.
     pub fn receive(&mut self, target: &mut Target, now: SimTime, bytes: &[u8], effects: &mut Effects) {
         let mut input = bytes;
+        let mut is_heard = false;
         while self.phase != Phase::Closed {
             let outcome = match self.framer.next(&mut input) {
                 Ok(None) => break,
-                Ok(Some(event)) => self.on_event(target, now, event, effects),
+                Ok(Some(event)) => {
+                    is_heard |= matches!(event, Event::Command { .. } | Event::End { .. });
+                    self.on_event(target, now, event, effects)
+                }
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
                 self.give_up(error, effects);
             }
         }
-        if let Some(controller) = self.controller(target) {
+        // Only whole commands and whole data keep a controller alive, and only those of its host.
+        if is_heard
+            && self.queue.dialogue.is_none()
+            && let Some(controller) = self.controller(target)
+        {
             controller.heard = now;
         }
     }
@@ -205,6 +227,12 @@ impl Session {
             effects.close = Some(CloseReason::ControllerEnded);
             return;
         }
+        let has_queue = self.queue.dialogue.is_none() || self.queue.kind == QueueKind::Admin;
+        if !has_queue && !target.awaits_proof(self.id) {
+            self.phase = Phase::Closed;
+            effects.close = Some(CloseReason::AuthenticationFailed);
+            return;
+        }
         self.hear_of_aborts(target, effects);
         self.send_events(target, effects);
     }
@@ -221,6 +249,7 @@ impl Session {
         match self.queue.kind {
             QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
             QueueKind::Io(_) => {
+                target.forget_proof(id);
                 self.give_up_aborts(target);
                 if let Some(controller) = self.controller(target) {
                     controller.io_sessions.retain(|(_, session)| *session != id);

@@ -34,7 +34,7 @@ pub(crate) struct World {
 }
 
 pub(crate) fn target_config(limits: Limits) -> TargetConfig {
-    let port = |id, service| Port { id, address: "192.0.2.1".into(), is_ipv6: false, service };
+    let port = |id, service| Port { id, address: [192, 0, 2, 1].into(), service };
     let mut namespace = Namespace::new(1, 1024, 12);
     namespace.nguid = [0x11; 16];
     namespace.uuid = [0x22; 16];
