@@ -7,7 +7,7 @@ use flashyard_kernel::{Pace, Rng, Wake};
 use flashyard_scenario::{NoFiles, Scenario, resolve};
 use flashyard_ssd::Movement;
 use flashyard_systems::jbof::{
-    Answer, Ask, Control, JournalHeader, LiveEffect, Refused, Session, read_journal, replay,
+    Answer, Ask, Control, JournalError, JournalHeader, LiveEffect, Refused, Session, read_journal, replay,
 };
 use flashyard_units::{SimSpan, SimTime};
 use proptest::prelude::*;
@@ -430,6 +430,28 @@ fn a_command_longer_than_the_time_out_is_carried_out_in_the_end() {
 }
 
 #[test]
+fn requests_for_a_drive_that_is_away_are_not_in_progress_and_those_for_one_that_hangs_are() {
+    let mut clients = Clients::new(false);
+    let mut now = SimTime::ZERO + SimSpan::from_us(50);
+    clients.run_until(now);
+    let state = |clients: &Clients| (clients.session.world().in_flight(), clients.session.world().in_progress());
+    let mut control = |clients: &mut Clients, control| {
+        clients.session.control(now, control).expect("it can be done");
+        for block in 0..4 {
+            clients.ask(now, Operation::Write, 2, 8 * block, 4);
+        }
+        now = now + SimSpan::from_ms(3);
+        clients.run_until(now);
+        state(clients)
+    };
+    assert_eq!(control(&mut clients, Control::Pull { drive: 2 }), (4, 0));
+    assert_eq!(control(&mut clients, Control::Insert { drive: 2 }), (0, 0));
+    assert_eq!(control(&mut clients, Control::Link { drive: 2, up: false }), (4, 0));
+    assert_eq!(control(&mut clients, Control::Link { drive: 2, up: true }), (0, 0));
+    assert_eq!(control(&mut clients, Control::Hang { drive: 2, span: SimSpan::from_ms(500) }), (4, 4));
+}
+
+#[test]
 fn what_cannot_be_asked_is_refused_in_words() {
     let mut clients = Clients::new(false);
     let mut ask = |drive, first, count| {
@@ -441,6 +463,48 @@ fn what_cannot_be_asked_is_refused_in_words() {
     assert!(ask(0, 0, 0).contains("0 slots"));
     let rate = clients.session.control(SimTime::ZERO, Control::Age { drive: 0, raw_bit_error_rate: f64::NAN });
     assert!(matches!(rate, Err(Refused::Rate(_))));
+    let hang = Control::Hang { drive: 0, span: SimSpan::from_secs(3601) };
+    let refused = clients.session.control(SimTime::ZERO, hang).expect_err("an hour is the most").to_string();
+    assert_eq!(refused, "a firmware cannot stand still for 3601.000 s, give at most 3600.000 s");
+}
+
+/// Every byte of a journal's records changed in several ways: each is repeated or refused, and none for ever.
+#[test]
+fn a_damaged_journal_is_repeated_or_refused_and_ends() {
+    let control = |clients: &mut Clients, now, number, rng: &mut Rng| break_something(clients, now, number, rng);
+    let mut clients = session(9, 60, SimSpan::from_us(40), true, control);
+    clients.session.end();
+    let bytes = clients.session.take_journal();
+    let records = bytes.len() - "the small box".len();
+    let begins = bytes.windows(9).position(|words| words == b"small box").expect("it is in the head") + 10;
+    let mut rng = Rng::named(1, "damage");
+    let mut refused = 0;
+    for number in 0..400 {
+        let mut damaged = bytes.clone();
+        let at = begins + rng.below((bytes.len() - begins) as u64) as usize;
+        match number % 4 {
+            0 => damaged[at] ^= 1 << rng.below(8),
+            1 => damaged[at] |= 0x80,
+            2 => damaged.truncate(at),
+            _ => (at..damaged.len().min(at + 9)).for_each(|at| damaged[at] = 0xFF),
+        }
+        let Ok((_, records)) = read_journal(&damaged) else { continue };
+        let mut world = scenario().live(None).expect("its box can serve");
+        refused += u32::from(replay(&mut world, records, |_| {}).is_err());
+    }
+    assert!(records > 100 && refused > 50, "{refused} of 400 are refused");
+}
+
+/// A record whose number of events and whose time are both far away, of a box that never rests.
+#[test]
+fn a_record_that_names_more_events_than_its_time_has_is_refused_at_once() {
+    let mut clients = Clients::new(true);
+    let mut bytes = clients.session.take_journal();
+    // 2^62 events until a microsecond, and a flush.
+    bytes.extend([0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0xC0, 0x84, 0x3D, 3, 0, 0, 0, 0]);
+    let (_, records) = read_journal(&bytes).expect("the head is whole");
+    let refused = replay(&mut scenario().live(None).expect("its box can serve"), records, |_| {});
+    assert!(matches!(refused, Err(JournalError::NoEvent { number: 1, .. })), "{refused:?}");
 }
 
 proptest! {

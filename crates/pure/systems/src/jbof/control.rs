@@ -5,6 +5,9 @@ use super::live::{Answer, LiveEffect, LiveJbof};
 use super::world::{Jbof, Phase, Purpose};
 use flashyard_units::{SimSpan, SimTime};
 
+/// Longest that a firmware can be made to stand still.
+pub const HANG_MAX: SimSpan = SimSpan::from_secs(3600);
+
 /// One thing done to a box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
@@ -33,7 +36,7 @@ pub enum Control {
     Hang {
         /// Which.
         drive: u16,
-        /// For so long.
+        /// For so long, at most [`HANG_MAX`].
         span: SimSpan,
     },
     /// Lets drives lend each other cores and memory, or takes back what is lent.
@@ -170,6 +173,12 @@ pub enum Refused {
         /// How many it has.
         superblocks: u32,
     },
+    /// Longer than anything stands still.
+    #[error("a firmware cannot stand still for {span}, give at most {HANG_MAX}")]
+    Span {
+        /// Asked for.
+        span: SimSpan,
+    },
     /// Not an error rate.
     #[error("{0} is no bit error rate, give 0 to 0.5")]
     Rate(f64),
@@ -206,6 +215,9 @@ impl LiveJbof {
             }
             Control::Hang { drive, span } => {
                 self.check_power(drive)?;
+                if span > HANG_MAX {
+                    return Err(Refused::Span { span });
+                }
                 self.world.hang(now, drive, span);
             }
             Control::Harvest { on } => {

@@ -134,6 +134,8 @@ pub(super) struct Resilience {
     found: Vec<Vec<u64>>,
     pub(super) graves: Graves,
     pub(super) counters: FaultCounters,
+    /// Drives whose power or link is away.
+    away: u32,
 }
 
 impl Resilience {
@@ -146,6 +148,21 @@ impl Resilience {
         if let Some(stamps) = self.found.get_mut(id as usize) {
             stamps.clear();
         }
+    }
+
+    /// Requests that are kept for drives whose power or link is away.
+    #[inline]
+    pub(super) fn held_for_good(&self) -> u32 {
+        if self.away == 0 {
+            return 0;
+        }
+        let is_away = |health: &Health| !health.powered || !health.linked;
+        let drives = self.health.iter().zip(&self.view).filter(|(health, _)| is_away(health));
+        drives.map(|(_, view)| view.held.len() as u32).sum()
+    }
+
+    fn count_away(&mut self) {
+        self.away = self.health.iter().filter(|health| !health.powered || !health.linked).count() as u32;
     }
 
     /// Whether no drive is away, as physics or the driver has it.
@@ -173,6 +190,7 @@ impl Jbof {
             found: Vec::new(),
             graves: Graves::default(),
             counters: FaultCounters::default(),
+            away: 0,
         }));
         self
     }
@@ -269,6 +287,7 @@ impl Jbof {
         let health = &mut state.health[drive as usize];
         health.powered = true;
         health.breaks += 1;
+        state.count_away();
         // Nothing in its memory can be trusted by peers: it begins with an empty table.
         if let Some(harvest) = &mut self.harvest {
             harvest.initialize(drive);
@@ -315,6 +334,9 @@ impl Jbof {
 
     pub(super) fn note_reach(&mut self, drive: u16) {
         let answers = self.is_reachable(drive);
+        if let Some(state) = &mut self.resilience {
+            state.count_away();
+        }
         if let Some(harvest) = &mut self.harvest {
             harvest.set_reachable(drive, answers);
         }

@@ -14,7 +14,7 @@ use super::live::{Answer, Ask, LiveEffect, LiveJbof};
 use flashyard_blk::Operation;
 use flashyard_faults::Fingerprint;
 use flashyard_ftl::SuperblockContents;
-use flashyard_kernel::{FreeRun, Pace};
+use flashyard_kernel::{Pace, Wake};
 use flashyard_ssd::Movement;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -262,6 +262,16 @@ pub struct Replayed {
     pub complete: bool,
 }
 
+/// Virtual time up to a moment.
+struct Until(SimTime);
+
+impl Pace for Until {
+    #[inline]
+    fn wait_until(&mut self, deadline: SimTime) -> Wake {
+        if deadline <= self.0 { Wake::Due { late: SimSpan::ZERO } } else { Wake::Input { now: self.0 } }
+    }
+}
+
 /// Repeats `records` in virtual time on a `world` that has not run. `seen` is told of every effect.
 ///
 /// Errors: a record that cannot be read, that is refused, or that lies beyond the run.
@@ -277,13 +287,15 @@ pub fn replay(
         let Record { steps, at, entry } = record?;
         while world.steps() < steps {
             let batch = (steps - world.steps()).min(1 << 16);
-            if world.run(&mut FreeRun, batch) == 0 {
+            // A damaged number of events must not make it run for ever: none of them is later than the record.
+            if world.run(&mut Until(at), batch) == 0 {
                 return Err(JournalError::NoEvent { number, steps, events: world.steps() });
             }
             take_in(world, &mut effects, &mut digest, &mut found, &mut seen);
         }
         // A time that the run cannot have would end in a panic of the world.
-        let possible = world.now() <= at && world.next_due().is_none_or(|next| at <= next);
+        let in_order = world.now() <= at && world.next_due().is_none_or(|next| at <= next);
+        let possible = in_order && at <= LiveJbof::LAST;
         match entry {
             Entry::Ask(_) | Entry::Control(_) if !possible => {
                 return Err(JournalError::NoEvent { number, steps, events: world.steps() });

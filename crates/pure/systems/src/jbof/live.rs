@@ -120,6 +120,9 @@ pub struct LiveJbof {
 }
 
 impl LiveJbof {
+    /// Nothing is asked of a box later than this: time has a range, and what is asked takes some of it. 200 days.
+    pub const LAST: SimTime = SimTime::from_ps(200 * 86_400 * 1_000_000_000_000);
+
     /// A box at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold `contents`, drive
     /// by drive, from an earlier life.
     ///
@@ -250,6 +253,13 @@ impl LiveJbof {
     /// Requests under way.
     pub fn in_flight(&self) -> u32 {
         self.world.book.as_ref().map_or(0, |book| book.in_flight)
+    }
+
+    /// Requests under way that time alone brings to an end. The others are kept for drives whose power or link is away,
+    /// until somebody gives it back.
+    pub fn in_progress(&self) -> u32 {
+        let kept = self.world.resilience.as_ref().map_or(0, |state| state.held_for_good());
+        self.in_flight().saturating_sub(kept)
     }
 
     /// Handles what `pace` lets happen, at most `events_max` events, and returns how many those were.

@@ -39,7 +39,7 @@ mod world;
 
 pub use aged::{AgedDrive, AgedDriveError};
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
-pub use control::{Control, Refused};
+pub use control::{Control, HANG_MAX, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use gauges::{Capacity, DriveGauges, Gauges, Health, Presence};
 pub use journal::{
