@@ -17,6 +17,8 @@ pub struct Output {
     piece_sent: usize,
     pending: usize,
     pool: Vec<Vec<u8>>,
+    /// Capacity of all buffers of the pool.
+    pool_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -26,8 +28,9 @@ enum Piece {
     Payload(Vec<u8>),
 }
 
-/// Buffers kept at most: a queue of 128 commands in both directions. More are given back to the allocator.
-const POOL_BUFFERS_MAX: usize = 256;
+/// Bytes of buffers kept at most: 128 commands of 4 KiB, or four of 128 KiB. More are given back to the allocator, or a
+/// connection that was busy once would keep what it needed then.
+const POOL_BYTES_MAX: usize = 512 * 1024;
 
 /// Sent bytes of the arena that are removed together, so that it stays small under a load that never pauses.
 const ARENA_SENT_MAX: usize = 64 * 1024;
@@ -95,14 +98,25 @@ impl Output {
 
     /// An empty buffer, used before where possible.
     pub fn take(&mut self) -> Vec<u8> {
-        self.pool.pop().unwrap_or_default()
+        let buffer = self.pool.pop().unwrap_or_default();
+        self.pool_bytes -= buffer.capacity();
+        buffer
     }
 
     /// Gives a buffer back.
     pub fn give(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() > 0 && self.pool.len() < POOL_BUFFERS_MAX {
+        if buffer.capacity() > 0 && self.pool_bytes + buffer.capacity() <= POOL_BYTES_MAX {
             buffer.clear();
+            self.pool_bytes += buffer.capacity();
             self.pool.push(buffer);
+        }
+    }
+
+    /// Gives the buffers that are not in use back to the allocator.
+    pub fn shrink(&mut self) {
+        (self.pool, self.pool_bytes) = (Vec::new(), 0);
+        if self.pending == 0 {
+            self.headers = Vec::new();
         }
     }
 
@@ -166,6 +180,19 @@ mod tests {
         let bytes: Vec<u8> = output.slices().flatten().copied().take(at_most).collect();
         sent.extend_from_slice(&bytes);
         output.advance(bytes.len());
+    }
+
+    #[test]
+    fn a_connection_that_was_busy_once_keeps_little() {
+        let mut output = Output::new();
+        for _ in 0..1000 {
+            output.give(Vec::with_capacity(1 << 20));
+            output.give(Vec::with_capacity(4096));
+        }
+        let kept: usize = output.pool.iter().map(Vec::capacity).sum();
+        assert!(kept == output.pool_bytes && kept <= POOL_BYTES_MAX && output.pool.len() >= 100, "{kept} bytes");
+        while output.take().capacity() > 0 {}
+        assert_eq!(output.pool_bytes, 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
-use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Session};
+use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session};
 use flashyard_units::SimSpan;
 use world::{Link, NQN, World, target_config};
 use zerocopy::{FromBytes, IntoBytes};
@@ -338,6 +338,62 @@ fn payload_travels_in_the_same_few_buffers() {
         link.host_effects.output.give(done.data);
     }
     assert!(seen.len() <= 3, "{} buffers for one command at a time", seen.len());
+}
+
+/// Submits writes of a block each, and hands the target what of their bytes there is room for.
+fn writes_within(world: &mut World, count: u64, room: Room) -> usize {
+    let link = &mut world.links[1];
+    for token in 0..count {
+        let operation = NvmCommand::Write { range: BlockRange { lba: token, blocks: 8 }, fua: false };
+        link.host.submit(token, 1, operation, vec![1; 8 * 4096], 0, &mut link.host_effects).expect("there is room");
+    }
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive_within(&mut world.target, world.now, &bytes, room, &mut link.effects)
+}
+
+#[test]
+fn data_of_writes_is_asked_for_as_far_as_there_is_room() {
+    let mut world = connected();
+    let room = Room { unsent: usize::MAX, transfers: 3 * 32_768 };
+    writes_within(&mut world, 5, room);
+    let exchange = |world: &mut World, room: Room| {
+        let link = &mut world.links[1];
+        let bytes = world::drain(&mut link.effects.output, usize::MAX);
+        link.host.receive(&bytes, &mut link.host_effects);
+        let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+        link.session.receive_within(&mut world.target, world.now, &bytes, room, &mut link.effects);
+        (link.effects.commands.len(), link.session.granted_bytes(), link.session.awaits_room())
+    };
+    let session = &world.links[1].session;
+    assert_eq!((session.granted_bytes(), session.awaits_room()), (3 * 32_768, true));
+    let none = Room { transfers: 0, ..room };
+    assert_eq!(exchange(&mut world, none), (3, 0, true), "what was asked for comes, and nothing else");
+    assert_eq!(exchange(&mut world, room), (3, 2 * 32_768, false));
+    assert_eq!(exchange(&mut world, none), (5, 0, false));
+}
+
+#[test]
+fn nothing_is_taken_in_while_too_much_waits_to_be_sent() {
+    let mut world = connected();
+    let link = &mut world.links[0];
+    let get = GetLogPage { page: page::SMART, len_bytes: 512, ..GetLogPage::default() };
+    for token in 0..4 {
+        let command = AdminCommand::GetLogPage(get).encode(0);
+        link.host.submit_entry(token, command, Data::ToHost(512), &mut link.host_effects).expect("there is room");
+    }
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    let room = Room { unsent: 600, transfers: 0 };
+    let mut rest = &bytes[..];
+    let mut rounds = 0;
+    while !rest.is_empty() {
+        let taken = link.session.receive_within(&mut world.target, world.now, rest, room, &mut link.effects);
+        assert!(link.effects.output.pending_bytes() <= 600 + 512 + 100);
+        rest = &rest[taken..];
+        let answers = world::drain(&mut link.effects.output, usize::MAX);
+        link.host.receive(&answers, &mut link.host_effects);
+        rounds += 1;
+    }
+    assert!(rounds > 1 && link.host_effects.completions.len() == 4, "{rounds} rounds");
 }
 
 /// Sends a read of a block without letting the backend see it; what the target hands out is kept.

@@ -19,6 +19,7 @@ pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Sub
 pub use directory::{Demand, SessionId, Target, Wish};
 pub use session::Session;
 pub use slots::Tag;
+pub use transfer::Room;
 
 use crate::Output;
 use flashyard_nvme::nvm::NvmCommand;

@@ -4,6 +4,7 @@ use super::auth::Dialogue;
 use super::controller::Controller;
 use super::directory::{SessionId, Target};
 use super::slots::{Slot, Slots, Tag, Work};
+use super::transfer::Room;
 use super::{CloseReason, Command, Effects};
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
@@ -14,6 +15,7 @@ use flashyard_nvme::tcp::{
 };
 use flashyard_nvme::{Cqe, Sqe, Status};
 use flashyard_units::SimTime;
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use zerocopy::little_endian::{U16, U32};
 
@@ -37,6 +39,11 @@ pub struct Session {
     /// Abort commands about commands of this connection that are not settled.
     pub(super) aborts_open: usize,
     pub(super) sink: Sink,
+    /// Data of writes that has been asked for and is not complete, in bytes; what may be asked for beside it; and the
+    /// commands whose data has to wait for that.
+    pub(super) granted: usize,
+    pub(super) to_grant: usize,
+    pub(super) ungranted: VecDeque<Tag>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +131,9 @@ impl Session {
             slots: Slots::default(),
             aborts_open: 0,
             sink: Sink::Discard,
+            granted: 0,
+            to_grant: usize::MAX,
+            ungranted: VecDeque::new(),
             id: target.new_session(),
             port,
             local: None,
@@ -149,13 +159,26 @@ impl Session {
         self.slots.len()
     }
 
-    /// Takes `bytes` that arrived at `now`.
-    ///
-    /// A host that breaks the protocol is told so, and `effects.close` is set; nothing is taken afterwards.
-    pub fn receive(&mut self, target: &mut Target, now: SimTime, bytes: &[u8], effects: &mut Effects) {
+    /// Whether this is a queue of a controller, and its host has proved who it is where it has to.
+    pub fn is_live(&self) -> bool {
+        self.queue.kind != QueueKind::Unconnected && self.queue.dialogue.is_none()
+    }
+
+    /// Takes what of `bytes`, which arrived at `now`, there is room for; returns how many those were. The others are to
+    /// be handed in again, before anything else.
+    pub fn receive_within(
+        &mut self,
+        target: &mut Target,
+        now: SimTime,
+        bytes: &[u8],
+        room: Room,
+        effects: &mut Effects,
+    ) -> usize {
+        self.to_grant = room.transfers;
+        self.grant(target, effects);
         let mut input = bytes;
         let mut is_heard = false;
-        while self.phase != Phase::Closed {
+        while self.phase != Phase::Closed && effects.output.pending_bytes() <= room.unsent {
             let outcome = match self.framer.next(&mut input) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
@@ -168,6 +191,9 @@ impl Session {
                 self.give_up(error, effects);
             }
         }
+        if self.phase == Phase::Closed {
+            input = &[];
+        }
         // Only whole commands and whole data keep a controller alive, and only those of its host.
         if is_heard
             && self.queue.dialogue.is_none()
@@ -175,6 +201,14 @@ impl Session {
         {
             controller.heard = now;
         }
+        bytes.len() - input.len()
+    }
+
+    /// Takes `bytes` that arrived at `now`.
+    ///
+    /// A host that breaks the protocol is told so, and `effects.close` is set; nothing is taken afterwards.
+    pub fn receive(&mut self, target: &mut Target, now: SimTime, bytes: &[u8], effects: &mut Effects) {
+        self.receive_within(target, now, bytes, Room::UNLIMITED, effects);
     }
 
     /// The backend is going to fail the command `tag` because of the block `lba`: the error log will name it in place of
@@ -356,6 +390,7 @@ impl Session {
                 expected: plan.len,
                 requested: 0,
                 failure: None,
+                is_granted: false,
                 is_submitted: false,
                 failed_at: None,
             },
@@ -371,7 +406,7 @@ impl Session {
             self.reserve(tag, data_len);
             self.sink = Sink::Slot(tag);
         } else {
-            self.request_data(target, tag, effects);
+            self.begin_transfer(target, tag, effects);
         }
         Ok(())
     }

@@ -33,6 +33,8 @@ pub(super) struct Slot {
     pub(super) requested: u32,
     /// Set when data was damaged on the way.
     pub(super) failure: Option<Status>,
+    /// Its data counts among what the connection has been granted.
+    pub(super) is_granted: bool,
     /// The backend has it.
     pub(super) is_submitted: bool,
     /// The block at which the backend failed, where it is not the first.
@@ -114,6 +116,7 @@ mod tests {
             expected: 0,
             requested: 0,
             failure: None,
+            is_granted: false,
             is_submitted: false,
             failed_at: None,
         }

@@ -9,9 +9,60 @@ use flashyard_nvme::tcp::{DataHeader, FatalError, FatalStatus, ReadyToTransfer, 
 use flashyard_units::SimTime;
 use zerocopy::little_endian::{U16, U32};
 
+/// Memory that a connection may take in one step, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Nothing more is taken in while more than this waits to be sent.
+    pub unsent: usize,
+    /// Data of writes that the host may be asked for on top of what it has been asked for.
+    pub transfers: usize,
+}
+
+impl Room {
+    /// No limit.
+    pub const UNLIMITED: Self = Self { unsent: usize::MAX, transfers: usize::MAX };
+}
+
 impl Session {
+    /// Bytes of writes that the host has been asked for and that are not handed to the backend.
+    pub fn granted_bytes(&self) -> usize {
+        self.granted
+    }
+
+    /// Whether data of writes waits for [`Room::transfers`].
+    pub fn awaits_room(&self) -> bool {
+        !self.ungranted.is_empty()
+    }
+
+    /// Asks for the data of commands that have waited for room, in their order.
+    pub(super) fn grant(&mut self, target: &Target, effects: &mut Effects) {
+        while let Some(&tag) = self.ungranted.front() {
+            let expected = self.slots.get_mut(tag).map_or(0, |slot| slot.expected as usize);
+            if expected > self.to_grant {
+                return;
+            }
+            self.ungranted.pop_front();
+            self.grant_one(tag);
+            self.request_data(target, tag, effects);
+        }
+    }
+
+    fn grant_one(&mut self, tag: Tag) {
+        if let Some(slot) = self.slots.get_mut(tag) {
+            slot.is_granted = true;
+            self.granted += slot.expected as usize;
+            self.to_grant = self.to_grant.saturating_sub(slot.expected as usize);
+        }
+    }
+
+    /// Asks for the data of a command, or lets it wait behind others.
+    pub(super) fn begin_transfer(&mut self, target: &Target, tag: Tag, effects: &mut Effects) {
+        self.ungranted.push_back(tag);
+        self.grant(target, effects);
+    }
+
     /// Sends as many R2Ts as may be outstanding.
-    pub(super) fn request_data(&mut self, target: &Target, tag: Tag, effects: &mut Effects) {
+    fn request_data(&mut self, target: &Target, tag: Tag, effects: &mut Effects) {
         let step = match target.config.limits.transfer_bytes {
             0 => u32::MAX,
             bytes => bytes,
@@ -69,6 +120,9 @@ impl Session {
             slot.failure = Some(Status::TRANSIENT_TRANSPORT);
         }
         if slot.payload.len() == slot.expected as usize {
+            if std::mem::take(&mut slot.is_granted) {
+                self.granted -= slot.expected as usize;
+            }
             self.execute(target, now, tag, effects);
         } else {
             self.request_data(target, tag, effects);
