@@ -11,51 +11,31 @@
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, bail};
-use flashyard_live::{Cabin, Handle};
+use flashyard_live::{Cabin, Handle, SocketPath};
 use flashyard_systems::jbof::{Control, Gauges, Presence};
 use flashyard_units::SimSpan;
 use serde_json::{Value, json};
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// Bytes of a line at most.
 const LINE_MAX: u64 = 4096;
 
 /// A socket that is there as long as this is.
-pub(crate) struct ControlSocket {
-    path: PathBuf,
-}
+pub(crate) struct ControlSocket(#[expect(dead_code, reason = "its end removes the socket")] SocketPath);
 
 impl ControlSocket {
     /// Listens at `path` on threads of their own.
     pub(crate) fn open(path: &Path, handle: Handle) -> Result<Self> {
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && UnixStream::connect(path).is_err() => {
-                // Left behind by a program that was killed.
-                fs::remove_file(path).and_then(|()| UnixListener::bind(path))
-            }
-            bound => bound,
-        };
-        let listener = listener.with_context(|| format!("--control {}: cannot be listened at", path.display()))?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-            .with_context(|| format!("--control {}: cannot be kept from others", path.display()))?;
+        let (name, listener) = SocketPath::listen(path).with_context(|| format!("--control {}", path.display()))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let handle = handle.clone();
                 std::thread::spawn(move || serve(&stream, &handle));
             }
         });
-        Ok(Self { path: path.to_owned() })
-    }
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        // Who removed it before does no harm.
-        let _ = fs::remove_file(&self.path);
+        Ok(Self(name))
     }
 }
 

@@ -27,6 +27,7 @@ mod nbd;
 mod nvme_tcp;
 mod remote;
 mod report;
+mod socket;
 
 pub use assemble::{SetUp, SetUpError, set_up};
 pub use channel::{ChannelFront, Client, ClientError, Reply};
@@ -41,3 +42,4 @@ pub use nbd::{Nbd, NbdAddress};
 pub use nvme_tcp::{ListenError, NvmeTcp};
 pub use remote::{Handle, Remote};
 pub use report::Report;
+pub use socket::SocketPath;

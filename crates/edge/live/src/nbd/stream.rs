@@ -1,5 +1,6 @@
 //! TCP and Unix sockets as one.
 
+use crate::socket::SocketPath;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::fmt;
@@ -42,7 +43,8 @@ impl fmt::Display for NbdAddress {
 
 enum Socket {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    /// Its name in the file system goes with it.
+    Unix(UnixListener, Option<SocketPath>),
 }
 
 pub(super) struct Listener {
@@ -59,11 +61,9 @@ impl Listener {
                 Ok(Self { socket: Socket::Tcp(socket), address })
             }
             NbdAddress::Unix(path) => {
-                // A socket that nobody serves is what a killed server left behind.
-                if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
-                    std::fs::remove_file(path)?;
-                }
-                let socket = Socket::Unix(UnixListener::bind(path)?);
+                let (name, listener) = SocketPath::listen(path)?;
+                listener.set_nonblocking(true)?;
+                let socket = Socket::Unix(UnixListener::from_std(listener), Some(name));
                 Ok(Self { socket, address: address.clone() })
             }
         }
@@ -76,7 +76,7 @@ impl Listener {
     pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match &mut self.socket {
             Socket::Tcp(socket) => registry.register(socket, token, Interest::READABLE),
-            Socket::Unix(socket) => registry.register(socket, token, Interest::READABLE),
+            Socket::Unix(socket, _) => registry.register(socket, token, Interest::READABLE),
         }
     }
 
@@ -88,7 +88,7 @@ impl Listener {
                 }
                 Stream::Tcp(stream)
             }),
-            Socket::Unix(socket) => socket.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Socket::Unix(socket, _) => socket.accept().map(|(stream, _)| Stream::Unix(stream)),
         };
         match accepted {
             Ok(stream) => Some(stream),
@@ -102,11 +102,9 @@ impl Listener {
     }
 
     /// Takes the socket out of the file system.
-    pub(super) fn remove(&self) {
-        if let NbdAddress::Unix(path) = &self.address
-            && let Err(error) = std::fs::remove_file(path)
-        {
-            tracing::debug!(%error, "the socket was gone");
+    pub(super) fn remove(&mut self) {
+        if let Socket::Unix(_, name) = &mut self.socket {
+            drop(name.take());
         }
     }
 }
