@@ -18,6 +18,8 @@ pub struct Reply {
     pub tag: u64,
     /// How it ended; refused when the box does not have what it is about.
     pub answer: Result<Answer, Refused>,
+    /// Whether a write has failed because the disk that keeps the drives' bytes is full.
+    pub no_room: bool,
     /// What a read has found.
     pub data: Vec<u8>,
 }
@@ -45,6 +47,9 @@ pub enum ClientError {
     /// A write to a drive that is worn out.
     #[error("the drive is worn out and takes no more writes")]
     WornOut,
+    /// A write of bytes for which the disk below the drive has no room.
+    #[error("the disk that keeps the drive's bytes is full")]
+    NoRoom,
     /// A read of data that the drive could not correct.
     #[error("the drive cannot correct what it reads at slot {slot}")]
     Unread {
@@ -94,7 +99,7 @@ impl ChannelFront {
             Ok(()) => self.under_way[slot] = Some((client, request.tag)),
             Err(refused) => {
                 self.free.push(slot);
-                self.reply(client, Reply { tag: request.tag, answer: Err(refused), data: Vec::new() });
+                self.reply(client, Reply { tag: request.tag, answer: Err(refused), no_room: false, data: Vec::new() });
             }
         }
     }
@@ -132,7 +137,7 @@ impl FrontEnd for ChannelFront {
         self.free.push(slot);
         let mut data = Vec::with_capacity(answered.data.len());
         answered.data.copy_to(&mut data);
-        self.reply(client, Reply { tag, answer: Ok(answered.answer), data });
+        self.reply(client, Reply { tag, answer: Ok(answered.answer), no_room: answered.no_room, data });
     }
 
     fn send(&mut self, _desk: &mut Desk<'_>) {
@@ -217,6 +222,7 @@ impl Client {
                 return match reply.answer? {
                     Answer::Done => Ok(reply.data),
                     Answer::Dropped => Err(ClientError::Dropped),
+                    Answer::Failed if reply.no_room => Err(ClientError::NoRoom),
                     Answer::Failed => Err(ClientError::WornOut),
                     Answer::Unread { slot } => Err(ClientError::Unread { slot }),
                 };

@@ -70,8 +70,8 @@ pub enum EngineError {
     /// Bytes cannot be kept.
     #[error("the drives' bytes cannot be kept")]
     Media(#[source] io::Error),
-    /// The journal cannot be written.
-    #[error("the journal cannot be written")]
+    /// The journal could not be written to its end. The box was served, and ended in order.
+    #[error("the journal is not whole")]
     Journal(#[source] io::Error),
 }
 
@@ -86,6 +86,8 @@ struct Pending {
     asked: SimTime,
     /// Whether it is under way; its place is free otherwise.
     taken: bool,
+    /// Whether the disk had no room for some of its bytes.
+    no_room: bool,
 }
 
 /// Runs a box, its media and its front ends.
@@ -97,6 +99,8 @@ pub struct Engine {
     companions: Vec<Box<dyn Companion>>,
     exports: Vec<Export>,
     journal: Option<Box<dyn Write>>,
+    /// Why the journal ends before the box does.
+    journal_failed: Option<io::Error>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
     /// When this turn began, and when something last came from outside.
@@ -151,6 +155,7 @@ impl Engine {
             companions: Vec::new(),
             exports,
             journal: None,
+            journal_failed: None,
             poll,
             waker,
             turned: Duration::ZERO,
@@ -255,7 +260,7 @@ impl Engine {
         for number in 0..self.fronts.len() {
             self.with_front(number, |front, desk| front.send(desk));
         }
-        self.write_journal()?;
+        self.write_journal();
         Ok(more || !self.inbox.is_empty())
     }
 
@@ -368,12 +373,13 @@ impl Engine {
                 kept: Vec::new(),
                 asked: now,
                 taken: false,
+                no_room: false,
             });
             (self.pending.len() - 1) as u32
         });
         let pending = &mut self.pending[token as usize];
         (pending.front, pending.request, pending.payload) = (front, request, payload);
-        (pending.asked, pending.taken) = (now, true);
+        (pending.asked, pending.taken, pending.no_room) = (now, true, false);
         pending.kept.clear();
         pending.found.clear();
         if operation == Operation::Read {
@@ -475,7 +481,11 @@ impl Engine {
             },
             _ => None,
         };
-        self.media.follow(drive, movement, payload).map_err(EngineError::Media)
+        let has_room = self.media.follow(drive, movement, payload).map_err(EngineError::Media)?;
+        if !has_room && let Movement::Written { tag, .. } = *movement {
+            self.pending[tag as usize].no_room = true;
+        }
+        Ok(())
     }
 
     /// Copies what reads under way were promised of a superblock that is about to be erased.
@@ -489,7 +499,7 @@ impl Engine {
                     && media.layout().split(slot).0 == superblock
                     && kept.iter().all(|kept| kept.place != place)
                 {
-                    kept.push(Kept { place, bytes: media.slot(slot).into() });
+                    kept.push(Kept::of(media, place, slot));
                 }
             }
         }
@@ -499,11 +509,13 @@ impl Engine {
         if let Some(late) = self.pace.late(at) {
             self.lateness.answers.record(late);
         }
+        let answer = self.by_its_bytes(token, answer);
         let pending = &mut self.pending[token as usize];
         let Request { tag, drive, operation, count, .. } = pending.request;
         let is_read = operation == Operation::Read && answer == Answer::Done;
         let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
-        self.fronts[pending.front].answered(Answered { tag, answer, data });
+        let no_room = pending.no_room && answer == Answer::Failed;
+        self.fronts[pending.front].answered(Answered { tag, answer, no_room, data });
         pending.taken = false;
         if answer == Answer::Dropped {
             // Its bytes may still be written.
@@ -527,6 +539,24 @@ impl Engine {
             && self.spare.len() < SPARE_BUFFERS
         {
             self.spare.push(buffer);
+        }
+    }
+
+    /// What comes of a request that the box has done, by its bytes: a read of damaged ones has failed, and a write of
+    /// which some have no room.
+    fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
+        let Pending { request, found, kept, no_room, .. } = &self.pending[token as usize];
+        let &Request { drive, operation, first, .. } = request;
+        match (operation, answer) {
+            (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
+            (Operation::Read, Answer::Done) => {
+                let damaged = Data::new(self.media.drive(drive), found, kept).damaged();
+                damaged.map_or(answer, |place| {
+                    self.media.failed_read(drive, first + place);
+                    Answer::Unread { slot: first + place }
+                })
+            }
+            _ => answer,
         }
     }
 
@@ -558,10 +588,21 @@ impl Engine {
         }
     }
 
-    fn write_journal(&mut self) -> Result<(), EngineError> {
-        let Some(out) = &mut self.journal else { return Ok(()) };
+    /// Clients are served without a journal that cannot be written any more; the end tells of it.
+    fn write_journal(&mut self) {
         let bytes = self.session.take_journal();
-        if bytes.is_empty() { Ok(()) } else { out.write_all(&bytes).map_err(EngineError::Journal) }
+        if let Some(out) = self.journal.as_mut().filter(|_| !bytes.is_empty())
+            && let Err(error) = out.write_all(&bytes)
+        {
+            self.stop_journal(error);
+        }
+    }
+
+    #[cold]
+    fn stop_journal(&mut self, error: io::Error) {
+        tracing::error!(%error, "the journal ends here; the drives are served without it");
+        self.journal = None;
+        self.journal_failed = Some(error);
     }
 
     fn finish(mut self) -> Result<Report, EngineError> {
@@ -571,9 +612,9 @@ impl Engine {
         }
         self.keep_lives();
         self.session.end();
-        self.write_journal()?;
-        if let Some(out) = &mut self.journal {
-            out.flush().map_err(EngineError::Journal)?;
+        self.write_journal();
+        if let Some(Err(error)) = self.journal.as_mut().map(|out| out.flush()) {
+            self.stop_journal(error);
         }
         // The machine may not be as still now as it was at the start.
         self.lateness.noise.merge(&noise(NOISE_SPAN));
@@ -590,6 +631,6 @@ impl Engine {
             events: world.steps(),
         };
         self.media.close().map_err(EngineError::Media)?;
-        Ok(report)
+        self.journal_failed.map_or(Ok(report), |error| Err(EngineError::Journal(error)))
     }
 }

@@ -12,7 +12,7 @@
 //! ```text
 //! ready/turn: desk.ask(Request { tag, .. }, payload)   payload: a buffer from desk.buffer(bytes), filled
 //!      … virtual time …
-//! answered(Answered { tag, answer, data })             data.slices(): a read's bytes where they lie, no copy
+//! answered(Answered { tag, answer, data, .. })         data.slices(): a read's bytes where they lie, no copy
 //! send()                                               vectored writes of what answered() has queued
 //! ```
 //!
@@ -66,6 +66,8 @@ pub struct Answered<'a> {
     pub tag: u64,
     /// Carried out, or given up.
     pub answer: Answer,
+    /// Whether a write has failed because the disk that keeps the drives' bytes is full.
+    pub no_room: bool,
     /// What a read has found; nothing for everything else.
     pub data: Data<'a>,
 }

@@ -15,9 +15,11 @@
 
 use super::life::{self, Life};
 use super::mapping::Mapping;
+use super::room::{Purpose, Room};
 use flashyard_flash::Layout;
 use flashyard_ftl::Stream;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Bytes before the headers.
@@ -28,6 +30,12 @@ const NOTE_BYTES: usize = 4 + RECORD_BYTES + 4;
 const LIVES: [usize; 2] = [1024, 2048];
 const HEADER_BYTES: usize = 32;
 const RECORD_BYTES: usize = 24;
+
+// States as they are stored: none is zero.
+const DATA: u32 = 1;
+const ZEROS: u32 = 2;
+const DEAD: u32 = 3;
+const LOST: u32 = 4;
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +86,7 @@ pub(crate) enum Found {
     Nothing,
     /// A record that is whole.
     Whole(Record),
-    /// A record that was written in part.
+    /// A record that was written in part, or has changed since: nothing in it is sure.
     Torn,
 }
 
@@ -99,6 +107,35 @@ impl Band {
 
     fn first_record(layout: &Layout) -> usize {
         NOTE_PAGE_BYTES + (layout.superblocks as usize * HEADER_BYTES).next_multiple_of(4096)
+    }
+
+    /// Makes sure that everything but the records of slots can be stored to.
+    ///
+    /// Errors: the disk has no room; others of the operating system.
+    pub(super) fn reserve_headers(&self, room: &Room) -> io::Result<()> {
+        self.mapping.reserve(0..self.records, room, Purpose::Upkeep)
+    }
+
+    /// Makes sure that the records of a superblock can be stored to, before it is opened.
+    ///
+    /// Errors: as of [`Band::reserve_headers`].
+    pub(super) fn reserve_records(&self, superblock: u32, room: &Room) -> io::Result<()> {
+        self.mapping.reserve(self.records_of(superblock), room, Purpose::Upkeep)
+    }
+
+    fn records_of(&self, superblock: u32) -> Range<usize> {
+        let slots = self.layout.slots_per_superblock;
+        let first = self.at(superblock * slots);
+        first..first + slots as usize * RECORD_BYTES
+    }
+
+    /// A checksum over all headers and records that count. What a drive remembers of its life has checksums of its own.
+    pub(super) fn digest(&self) -> u32 {
+        let bytes = self.mapping.bytes();
+        let used = (0..self.layout.superblocks).filter(|&superblock| self.header(superblock).used);
+        used.fold(crc32c::crc32c(&bytes[NOTE_PAGE_BYTES..self.records]), |digest, superblock| {
+            crc32c::crc32c_append(digest, &bytes[self.records_of(superblock)])
+        })
     }
 
     /// The area in `mapping`, which has at least [`Band::bytes`].
@@ -168,6 +205,14 @@ impl Band {
         LIVES.map(|at| Life::decode(&self.mapping.bytes()[at..at + life::BYTES]))
     }
 
+    /// The logical slot whose bytes a record stood for that is not whole, as far as it still tells.
+    pub(super) fn named(&self, slot: u32) -> Option<u32> {
+        let at = self.at(slot);
+        let bytes = &self.mapping.bytes()[at..at + RECORD_BYTES];
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        [DATA, LOST].contains(&word(12)).then(|| word(8))
+    }
+
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Found {
         let at = self.at(slot);
@@ -177,10 +222,10 @@ impl Band {
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let state = match word(12) {
-            1 => State::Data,
-            2 => State::Zeros,
-            3 => State::Dead,
-            4 => State::Lost,
+            DATA => State::Data,
+            ZEROS => State::Zeros,
+            DEAD => State::Dead,
+            LOST => State::Lost,
             _ => return Found::Torn,
         };
         if word(20) != check(slot, bytes) {
@@ -192,8 +237,7 @@ impl Band {
 
     /// Zeroes the records of a superblock.
     pub(crate) fn forget(&mut self, superblock: u32) -> io::Result<()> {
-        let first = self.at(superblock * self.layout.slots_per_superblock);
-        self.mapping.discard(first..first + self.layout.slots_per_superblock as usize * RECORD_BYTES)
+        self.mapping.discard(self.records_of(superblock))
     }
 
     pub(crate) fn set_header(&mut self, superblock: u32, header: &Header) {
@@ -240,10 +284,10 @@ fn encode(slot: u32, record: &Record) -> [u8; RECORD_BYTES] {
     bytes[0..8].copy_from_slice(&record.sequence.to_le_bytes());
     bytes[8..12].copy_from_slice(&record.logical.to_le_bytes());
     let state: u32 = match record.state {
-        State::Data => 1,
-        State::Zeros => 2,
-        State::Dead => 3,
-        State::Lost => 4,
+        State::Data => DATA,
+        State::Zeros => ZEROS,
+        State::Dead => DEAD,
+        State::Lost => LOST,
     };
     bytes[12..16].copy_from_slice(&state.to_le_bytes());
     bytes[16..20].copy_from_slice(&record.checksum.to_le_bytes());

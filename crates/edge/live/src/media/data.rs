@@ -8,6 +8,15 @@ use flashyard_flash::Slot;
 pub(crate) struct Kept {
     pub(crate) place: u32,
     pub(crate) bytes: Box<[u8]>,
+    /// Whether they had their checksum.
+    pub(crate) is_whole: bool,
+}
+
+impl Kept {
+    /// What `slot` holds now, for a read that wants it at `place`.
+    pub(crate) fn of(media: &DriveMedia, place: u32, slot: Slot) -> Self {
+        Self { place, bytes: media.slot(slot).into(), is_whole: media.is_whole(slot) }
+    }
 }
 
 /// The bytes of a read, where they lie.
@@ -24,6 +33,16 @@ impl<'a> Data<'a> {
 
     pub(crate) fn new(media: &'a DriveMedia, found: &'a [Slot], kept: &'a [Kept]) -> Self {
         Self { media: Some(media), found, kept }
+    }
+
+    /// The first place whose bytes are not what was written.
+    pub(crate) fn damaged(&self) -> Option<u32> {
+        let media = self.media.filter(|media| media.is_checked())?;
+        let is_whole = |place: u32, slot: Slot| match self.kept.iter().find(|kept| kept.place == place) {
+            Some(kept) => kept.is_whole,
+            None => media.is_whole(slot),
+        };
+        (0..).zip(self.found).find(|&(place, &slot)| !is_whole(place, slot)).map(|(place, _)| place)
     }
 
     /// Bytes in all.

@@ -2,11 +2,15 @@
 //!
 //! ```text
 //! lock                 held by the process that uses it
+//! unfinished           there while its drives are made
 //! box.txt              what drives it is for; written last when the directory is made
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
-//! clean                there while nobody uses it, if the last one ended in order
+//! clean                there while nobody uses it, if the last one ended in order, with checksums of the records
 //! ```
+//!
+//! Everything in it is for its owner only. What is missing, short or not as the last owner left it is refused, never
+//! made anew.
 //!
 //! Files are mapped shared. What was stored survives the end of the process at any moment; the end of the whole
 //! machine it survives as far as the operating system has written it back.
@@ -17,11 +21,20 @@ use super::drive::DriveMedia;
 use super::mapping::Mapping;
 use super::payload::Payload;
 use super::recover::RecoveryReport;
+use super::room::Room;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+const PAYLOAD: &str = "payload";
+const BAND: &str = "band";
+const KINDS: [&str; 2] = [PAYLOAD, BAND];
+const UNFINISHED: &str = "unfinished";
+const CLEAN: &str = "clean";
+const CLEAN_HEAD: &str = "flashyard clean 1";
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +54,40 @@ pub enum MediaError {
         found: String,
         /// What was wanted.
         expected: String,
+    },
+    /// It keeps drives, and what says which ones is missing.
+    #[error(
+        "{path}: box.txt is missing, but {found} is there: these drives are not overwritten; put box.txt back, remove the \
+         files of drives that nobody wants any more, or give another --data"
+    )]
+    Unlabelled {
+        /// The directory.
+        path: PathBuf,
+        /// A file of a drive.
+        found: String,
+    },
+    /// A file of a drive is not there, or not all of it.
+    #[error(
+        "{path}: {found}, and {expected_bytes} bytes belong there; put the file back from a copy{way_out}, or give another --data"
+    )]
+    Incomplete {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// Bytes of the whole file.
+        expected_bytes: u64,
+        /// What else can be done.
+        way_out: String,
+    },
+    /// The records of a drive are not those that the last owner left.
+    #[error(
+        "{path}: this is not as the last server left it; put it back from a copy, or remove the file `clean` beside it to \
+         serve what can still be read: blocks whose records are gone then read as zeros"
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
     },
     /// The operating system refuses something.
     #[error("{path}: {what}")]
@@ -104,7 +151,9 @@ impl DataDirectory {
     /// Errors: another process has it; it keeps other drives; the operating system refuses.
     pub fn open(path: &Path, shapes: &[Shape]) -> Result<Opened, MediaError> {
         let refused = |what, source| MediaError::Io { path: path.to_owned(), what, source };
-        fs::create_dir_all(path).map_err(|error| refused("the directory cannot be made", error))?;
+        let mut private = DirBuilder::new();
+        let made = private.recursive(true).mode(0o700).create(path);
+        made.map_err(|error| refused("the directory cannot be made", error))?;
         let lock = open_file(&path.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -115,46 +164,112 @@ impl DataDirectory {
         let expected = describe(shapes);
         let found = match fs::read_to_string(path.join("box.txt")) {
             Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::New(directory)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                directory.holds_no_drives()?;
+                return Ok(Opened::New(directory));
+            }
             Err(error) => return Err(refused("box.txt cannot be read", error)),
         };
         if found != expected {
             let (found, expected) = first_difference(&found, &expected);
             return Err(MediaError::Other { path: path.to_owned(), found, expected });
         }
-        let clean = directory.path.join("clean");
-        let mut report = RecoveryReport { clean: clean.exists(), ..RecoveryReport::default() };
-        let mut contents = Vec::new();
+        directory.keep_private(shapes.len());
+        directory.recover(shapes)
+    }
+
+    /// A directory of drives is never taken for a new one. An attempt to make one that did not come to its end is.
+    fn holds_no_drives(&self) -> Result<(), MediaError> {
+        if self.path.join(UNFINISHED).exists() {
+            return Ok(());
+        }
+        let refused = |source| MediaError::Io { path: self.path.clone(), what: "the directory cannot be read", source };
+        for entry in fs::read_dir(&self.path).map_err(refused)? {
+            let name = entry.map_err(refused)?.file_name().to_string_lossy().into_owned();
+            if name.starts_with("drive-") && (name.ends_with(".payload") || name.ends_with(".band")) {
+                return Err(MediaError::Unlabelled { path: self.path.clone(), found: name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the files of an earlier version away from others.
+    fn keep_private(&self, drives: usize) {
+        let files = (0..drives).flat_map(|number| KINDS.map(|kind| format!("drive-{number}.{kind}")));
+        for name in files.chain(["lock", "box.txt", CLEAN].map(str::to_owned)) {
+            let path = self.path.join(name);
+            let is_open = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+            if is_open && let Err(error) = fs::set_permissions(&path, fs::Permissions::from_mode(0o600)) {
+                tracing::warn!(path = %path.display(), %error, "others may read this file");
+            }
+        }
+    }
+
+    fn recover(self, shapes: &[Shape]) -> Result<Opened, MediaError> {
+        let clean = self.path.join(CLEAN);
+        let digests = match fs::read_to_string(&clean) {
+            Ok(text) => Some(parse_digests(&text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(MediaError::Io { path: clean, what: "the file cannot be read", source }),
+        };
+        let mut report = RecoveryReport { clean: digests.is_some(), ..RecoveryReport::default() };
+        let room = Room::default();
         let mut drives = Vec::new();
-        for (number, shape) in shapes.iter().enumerate() {
-            let mut drive = directory.map_drive(number, shape)?;
-            contents.push(drive.recover(shape.logical_slots, &mut report));
-            drive.start(report.clean);
+        for (number, shape) in (0..).zip(shapes) {
+            let drive = self.map_drive(number, shape, &room, |path, bytes| existing_file(&path, bytes))?;
+            let digest = digests.as_ref().and_then(|digests| digests.get(number as usize));
+            if digest.is_some_and(|&digest| digest != drive.band.digest()) {
+                return Err(MediaError::Changed { path: self.drive_file(number, BAND) });
+            }
             drives.push(drive);
         }
-        if report.clean {
-            fs::remove_file(&clean).map_err(|error| refused("the mark of a clean end cannot be removed", error))?;
+        // From here on records change: whatever keeps this from its end, the next start checks everything.
+        for path in [clean, self.path.join(UNFINISHED)] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                gone => gone.map_err(|source| MediaError::Io { path, what: "the file cannot be removed", source })?,
+            }
         }
-        Ok(Opened::Kept { media: Media { drives, directory: Some(directory) }, contents, report })
+        let mut contents = Vec::new();
+        for (drive, shape) in drives.iter_mut().zip(shapes) {
+            contents.push(drive.recover(shape.logical_slots, &mut report).map_err(|error| self.no_room(error))?);
+            drive.start(report.clean);
+        }
+        Ok(Opened::Kept { media: Media { drives, directory: Some(self) }, contents, report })
     }
 
-    fn map_drive(&self, number: usize, shape: &Shape) -> Result<DriveMedia, MediaError> {
+    fn drive_file(&self, number: u16, kind: &str) -> PathBuf {
+        self.path.join(format!("drive-{number}.{kind}"))
+    }
+
+    fn no_room(&self, source: io::Error) -> MediaError {
+        MediaError::Io { path: self.path.clone(), what: "there is no room for what drives have to keep", source }
+    }
+
+    fn map_drive(
+        &self,
+        number: u16,
+        shape: &Shape,
+        room: &Room,
+        open: impl Fn(PathBuf, u64) -> Result<File, MediaError>,
+    ) -> Result<DriveMedia, MediaError> {
         let map = |kind: &str, bytes: usize| {
-            let path = self.path.join(format!("drive-{number}.{kind}"));
-            let file = open_file(&path)?;
-            Mapping::file(file, bytes).map_err(|source| MediaError::Io {
-                path,
-                what: "the file cannot be mapped",
-                source,
-            })
+            let path = self.drive_file(number, kind);
+            let file = open(path.clone(), bytes as u64)?;
+            Mapping::file(file).map_err(|source| MediaError::Io { path, what: "the file cannot be mapped", source })
         };
-        let payload = map("payload", Payload::bytes(&shape.layout))?;
-        Ok(DriveMedia::of(shape.layout, payload, map("band", Band::bytes(&shape.layout))?))
+        let payload = map(PAYLOAD, Payload::bytes(&shape.layout))?;
+        let band = map(BAND, Band::bytes(&shape.layout))?;
+        DriveMedia::of(number, shape.layout, payload, band, room).map_err(|error| self.no_room(error))
     }
 
-    /// Notes that the end was in order.
-    pub(super) fn close(&self) -> io::Result<()> {
-        File::create(self.path.join("clean"))?.sync_all()
+    /// Notes that the end was in order, and how these drives were then.
+    pub(super) fn close(&self, drives: &[DriveMedia]) -> io::Result<()> {
+        let mut text = format!("{CLEAN_HEAD}\n");
+        for (number, drive) in drives.iter().enumerate() {
+            text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()));
+        }
+        write_whole(&self.path.join(CLEAN), &text)
     }
 }
 
@@ -167,33 +282,78 @@ impl Media {
         shapes: &[Shape],
         contents: &[Vec<SuperblockContents>],
     ) -> Result<Self, MediaError> {
+        let unfinished = directory.path.join(UNFINISHED);
+        let failed = |path: &PathBuf, source| MediaError::Io {
+            path: path.clone(),
+            what: "the directory cannot be made whole",
+            source,
+        };
+        open_file(&unfinished)?.sync_all().map_err(|error| failed(&unfinished, error))?;
+        let room = Room::default();
         let mut drives = Vec::new();
-        for (number, (shape, contents)) in shapes.iter().zip(contents).enumerate() {
-            // What an attempt left behind that did not come to its end.
-            for kind in ["payload", "band"] {
-                let path = directory.path.join(format!("drive-{number}.{kind}"));
-                match fs::remove_file(&path) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(source) => return Err(MediaError::Io { path, what: "the file cannot be removed", source }),
-                }
-            }
-            let mut drive = directory.map_drive(number, shape)?;
-            drive.adopt(contents);
+        for (number, (shape, contents)) in (0..).zip(shapes.iter().zip(contents)) {
+            let mut drive = directory.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
+            drive.adopt(contents).map_err(|error| directory.no_room(error))?;
             drive.start(true);
             drives.push(drive);
         }
         let path = directory.path.join("box.txt");
-        let whole = path.with_extension("new");
-        let made = fs::write(&whole, describe(shapes)).and_then(|()| fs::rename(&whole, &path));
-        made.map_err(|source| MediaError::Io { path, what: "the file cannot be written", source })?;
+        write_whole(&path, &describe(shapes)).map_err(|error| failed(&path, error))?;
+        fs::remove_file(&unfinished).map_err(|error| failed(&unfinished, error))?;
         Ok(Self { drives, directory: Some(directory) })
     }
 }
 
+fn open_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
 fn open_file(path: &Path) -> Result<File, MediaError> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = open_options().create(true).truncate(false).open(path);
     file.map_err(|source| MediaError::Io { path: path.to_owned(), what: "the file cannot be opened", source })
+}
+
+/// A file of so many bytes, in place of what an attempt left behind that did not come to its end.
+fn new_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
+    let file = open_options().create(true).truncate(true).open(path);
+    let made = file.and_then(|file| file.set_len(bytes).map(|()| file));
+    made.map_err(|source| MediaError::Io { path: path.to_owned(), what: "the file cannot be made", source })
+}
+
+/// A file of at least so many bytes that is there.
+fn existing_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
+    let failed = |source| MediaError::Io { path: path.to_owned(), what: "the file cannot be opened", source };
+    let incomplete = |found| {
+        let name = path.file_name().unwrap_or_default().display();
+        let truncate = || format!(", make it whole by `truncate -s {bytes} {name}` to have reads of what is gone fail");
+        let way_out = if path.extension().is_some_and(|kind| kind == PAYLOAD) { truncate() } else { String::new() };
+        MediaError::Incomplete { path: path.to_owned(), found, expected_bytes: bytes, way_out }
+    };
+    let file = match open_options().open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(incomplete("it is missing".to_owned())),
+        file => file.map_err(failed)?,
+    };
+    match file.metadata().map_err(failed)?.len() {
+        found if found < bytes => Err(incomplete(format!("it has {found} bytes"))),
+        _ => Ok(file),
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = open_options().create(true).truncate(true).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}
+
+/// The checksums of records in the file of a clean end. One of an earlier version has none.
+fn parse_digests(text: &str) -> Vec<u32> {
+    let lines = text.lines().skip_while(|line| *line != CLEAN_HEAD).skip(1);
+    lines.map_while(|line| u32::from_str_radix(line.rsplit(' ').next()?, 16).ok()).collect()
 }
 
 fn describe(shapes: &[Shape]) -> String {

@@ -4,8 +4,10 @@ use super::band::{Band, Found, Header, Record, State};
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
 use super::payload::Payload;
+use super::room::Room;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
+use std::collections::BTreeSet;
 use std::io;
 
 /// Bytes of a slot.
@@ -17,7 +19,9 @@ static ZEROS: [u8; BYTES] = [0; BYTES];
 /// The bytes of one drive.
 #[derive(Debug)]
 pub struct DriveMedia {
+    number: u16,
     layout: Layout,
+    room: Room,
     pub(super) payload: Payload,
     pub(super) band: Band,
     /// Number of the last slot written.
@@ -29,7 +33,14 @@ pub struct DriveMedia {
     kept: Life,
     /// Superblocks that are marked as retired.
     marked: u32,
+    /// Whether the last write found no room.
+    is_full: bool,
+    /// Blocks that the log has named as damaged.
+    named: BTreeSet<u32>,
 }
+
+/// Damaged blocks that the log names one by one.
+const NAMED_MAX: usize = 1000;
 
 impl DriveMedia {
     /// A drive in memory.
@@ -38,17 +49,23 @@ impl DriveMedia {
     pub(super) fn memory(layout: Layout) -> io::Result<Self> {
         let payload = Payload::memory(layout)?;
         let band = Band::new(Mapping::memory(Band::bytes(&layout))?, layout);
-        Ok(Self::over(layout, payload, band, false))
+        Ok(Self::over(0, layout, payload, band, Room::default(), false))
     }
 
-    pub(super) fn of(layout: Layout, payload: Mapping, band: Mapping) -> Self {
-        let payload = Payload::file(payload, layout);
-        Self::over(layout, payload, Band::new(band, layout), true)
+    /// The drive with this number in two files, on a disk with this `room`.
+    ///
+    /// Errors: the disk has no room for what is always needed; others of the operating system.
+    pub(super) fn of(number: u16, layout: Layout, payload: Mapping, band: Mapping, room: &Room) -> io::Result<Self> {
+        let payload = Payload::file(payload, layout, room.clone());
+        let drive = Self::over(number, layout, payload, Band::new(band, layout), room.clone(), true);
+        drive.band.reserve_headers(room)?;
+        Ok(drive)
     }
 
-    fn over(layout: Layout, payload: Payload, band: Band, checked: bool) -> Self {
-        let life = Life::first();
-        Self { layout, payload, band, sequence: 0, checked, before: life, kept: life, marked: 0 }
+    fn over(number: u16, layout: Layout, payload: Payload, band: Band, room: Room, checked: bool) -> Self {
+        let (before, kept) = (Life::first(), Life::first());
+        let (sequence, marked, is_full, named) = (0, 0, false, BTreeSet::new());
+        Self { number, layout, room, payload, band, sequence, checked, before, kept, marked, is_full, named }
     }
 
     /// Slot arithmetic of the drive.
@@ -67,7 +84,64 @@ impl DriveMedia {
     pub(super) fn has_payload(&self, slot: Slot) -> bool {
         slot.is_some()
             && self.payload.holds(slot)
-            && matches!(self.band.get(slot.get()), Found::Whole(Record { state, .. }) if state != State::Zeros)
+            && matches!(self.band.get(slot.get()), Found::Whole(Record { state: State::Data | State::Dead, .. }))
+    }
+
+    /// Whether `slot` holds what was written there, as far as that can be known: bytes that outlive the process have
+    /// checksums.
+    #[inline]
+    pub(super) fn is_whole(&self, slot: Slot) -> bool {
+        if !self.checked || !slot.is_some() {
+            return true;
+        }
+        match self.band.get(slot.get()) {
+            Found::Nothing => true,
+            Found::Torn => false,
+            Found::Whole(Record { state, checksum, .. }) => match state {
+                State::Zeros => true,
+                State::Lost => false,
+                State::Data | State::Dead => crc32c::crc32c(self.payload.run(slot, 1)) == checksum,
+            },
+        }
+    }
+
+    /// Which drive of its directory it is.
+    pub(super) fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Makes sure that the records of a superblock can be stored to.
+    ///
+    /// Errors: the disk has no room; others of the operating system.
+    pub(super) fn reserve_records(&self, superblock: u32) -> io::Result<()> {
+        self.band.reserve_records(superblock, &self.room)
+    }
+
+    /// Whether bytes have checksums.
+    #[inline]
+    pub(super) fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    /// A read of `logical` has failed for its bytes: counts it, and names the block in the log.
+    #[cold]
+    pub(crate) fn failed_read(&mut self, logical: u32) {
+        self.before.media_errors = self.before.media_errors.saturating_add(1);
+        self.name_damaged(logical);
+    }
+
+    /// Names a damaged block in the log, once.
+    pub(super) fn name_damaged(&mut self, logical: u32) {
+        let drive = self.number;
+        if self.named.len() == NAMED_MAX {
+            return;
+        }
+        if self.named.insert(logical) {
+            tracing::error!(drive, block = logical, "the block is damaged: reads of it fail until it is written");
+            if self.named.len() == NAMED_MAX {
+                tracing::error!(drive, "further damaged blocks are not named");
+            }
+        }
     }
 
     /// Whether the bytes of `next` lie behind those of the slot before it.
@@ -77,7 +151,9 @@ impl DriveMedia {
     }
 
     /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.
-    pub(super) fn adopt(&mut self, contents: &[SuperblockContents]) {
+    ///
+    /// Errors: the disk has no room; others of the operating system.
+    pub(super) fn adopt(&mut self, contents: &[SuperblockContents]) -> io::Result<()> {
         let mut order: Vec<_> = (0..).zip(contents).collect();
         // Superblocks are numbered in the order in which they were opened.
         order.sort_by_key(|(_, contents)| contents.used.as_ref().map_or(0, |used| used.opened));
@@ -87,6 +163,7 @@ impl DriveMedia {
                 self.band.set_header(superblock, &Header { erases, ..Header::NEW });
                 continue;
             };
+            self.band.reserve_records(superblock, &self.room)?;
             self.sequence += 1;
             let (stream, single_level) = (used.stream, used.single_level);
             let opened = self.sequence;
@@ -107,42 +184,71 @@ impl DriveMedia {
                 self.band.set(self.layout.slot(superblock, index).get(), &record);
             }
         }
+        Ok(())
     }
 
     /// A superblock is opened.
-    pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) {
+    ///
+    /// Errors: the disk has no room for its records; others of the operating system.
+    pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) -> io::Result<()> {
+        self.band.reserve_records(superblock, &self.room)?;
         self.sequence += 1;
         let (erases, opened) = (self.band.header(superblock).erases, self.sequence);
         self.band.set_header(superblock, &Header { used: true, stream, single_level, retired: false, erases, opened });
+        Ok(())
     }
 
     /// A slot of a write goes to its place; `None` stands for zeros. Payload first, then what says that it is there,
-    /// then what says that the old copy is not current: whatever moment the process ends at, one of both is.
+    /// then what says that the old copy is not current: whatever moment the process ends at, one of both is. Returns
+    /// whether the bytes are there: without room for them the slot is lost until it is written.
     #[inline]
-    pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) {
+    pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) -> bool {
         let (mut state, mut checksum) = (State::Zeros, 0);
         if let Some(payload) = payload {
-            self.payload.set(slot, payload);
-            state = State::Data;
-            checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
+            match self.payload.set(slot, payload) {
+                Ok(()) => {
+                    state = State::Data;
+                    checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
+                }
+                Err(error) => {
+                    state = State::Lost;
+                    self.found_no_room(&error);
+                }
+            }
+            if self.is_full && state == State::Data {
+                self.is_full = false;
+                tracing::info!(drive = self.number, "there is room for the drive's bytes again");
+            }
         }
         self.written(logical, slot, before, state, checksum);
+        state != State::Lost
+    }
+
+    #[cold]
+    fn found_no_room(&mut self, error: &io::Error) {
+        if !self.is_full {
+            self.is_full = true;
+            tracing::error!(drive = self.number, %error, "there is no room for the drive's bytes: writes fail");
+        }
     }
 
     /// Reclaim has moved a slot.
-    pub(super) fn moved(&mut self, logical: u32, from: Slot, to: Slot) {
-        let Found::Whole(record) = self.band.get(from.get()) else {
-            return self.written(logical, to, from, State::Zeros, 0);
-        };
-        let state = match record.state {
-            State::Lost => State::Lost,
-            _ if self.has_payload(from) => State::Data,
-            _ => State::Zeros,
+    ///
+    /// Errors: the disk has no room for it; others of the operating system. The slot is where it was then.
+    pub(super) fn moved(&mut self, logical: u32, from: Slot, to: Slot) -> io::Result<()> {
+        let (state, checksum) = match self.band.get(from.get()) {
+            Found::Nothing => (State::Zeros, 0),
+            Found::Torn => (State::Lost, 0),
+            Found::Whole(Record { state: State::Lost, .. }) => (State::Lost, 0),
+            // A checksum goes with its bytes: what is damaged stays so.
+            Found::Whole(record) if self.has_payload(from) => (State::Data, record.checksum),
+            Found::Whole(record) => (State::Zeros, record.checksum),
         };
         if state == State::Data {
-            self.payload.copy(from, to);
+            self.payload.copy(from, to)?;
         }
-        self.written(logical, to, from, state, record.checksum);
+        self.written(logical, to, from, state, checksum);
+        Ok(())
     }
 
     fn written(&mut self, logical: u32, slot: Slot, before: Slot, state: State, checksum: u32) {
@@ -183,8 +289,11 @@ impl DriveMedia {
             // A map that was led astray may name a slot that is another's.
             && record.logical == logical
         {
-            let state = if record.state == State::Zeros { State::Zeros } else { State::Dead };
-            // Zeros stay zeros for readers, but belong to nobody.
+            // Zeros stay zeros for readers, and errors stay errors, but they belong to nobody.
+            let state = match record.state {
+                State::Zeros | State::Lost => record.state,
+                State::Data | State::Dead => State::Dead,
+            };
             self.band.set(slot.get(), &Record { logical: u32::MAX, state, ..record });
         }
     }
@@ -268,5 +377,13 @@ impl DriveMedia {
     pub(super) fn sync(&self) -> io::Result<()> {
         self.payload.sync()?;
         self.band.mapping.sync()
+    }
+}
+
+#[cfg(test)]
+impl DriveMedia {
+    /// The room of the disk below it, for a test to make small.
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
     }
 }

@@ -3,11 +3,13 @@
 //! A file is mapped shared: what was stored is in the page cache, and outlives the process however that ends.
 #![allow(unsafe_code, reason = "mapping a file cannot be done without")]
 
+use super::room::{Purpose, Room};
 use memmap2::{Advice, MmapMut};
 use rustix::fs::FallocateFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 
 /// Bytes of one mapped area.
 #[derive(Debug)]
@@ -33,13 +35,10 @@ impl Mapping {
         Ok(Self { map, file: None })
     }
 
-    /// A file, made `bytes` long if it is shorter. The caller holds the lock of the directory that it is in.
+    /// A file of at least one page. The caller holds the lock of the directory that it is in.
     ///
     /// Errors: those of the operating system.
-    pub(crate) fn file(file: File, bytes: usize) -> io::Result<Self> {
-        if file.metadata()?.len() < bytes as u64 {
-            file.set_len(bytes as u64)?;
-        }
+    pub(crate) fn file(file: File) -> io::Result<Self> {
         // SAFETY: the mapping is sound as long as nobody truncates the file or writes to it otherwise. The lock of the
         // directory keeps other processes of this program out, and this one reaches the file through the mapping only,
         // but for holes that are punched while no reference into the mapping exists (`discard` takes `&mut self`).
@@ -64,23 +63,36 @@ impl Mapping {
     ///
     /// Errors: those of the operating system. The range may be zero or not then.
     pub(crate) fn discard(&mut self, range: Range<usize>) -> io::Result<()> {
-        let first = range.start.next_multiple_of(PAGE_BYTES);
-        let last = range.end / PAGE_BYTES * PAGE_BYTES;
-        let Some(file) = self.file.as_ref().filter(|_| first < last) else {
+        let Some(file) = &self.file else {
             self.map[range].fill(0);
             return Ok(());
         };
-        self.map[range.start..first].fill(0);
-        self.map[last..range.end].fill(0);
+        // The operating system zeroes the parts of pages at both ends, and knows which of them have a place.
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match rustix::fs::fallocate(file, flags, first as u64, (last - first) as u64) {
+        match rustix::fs::fallocate(file, flags, range.start as u64, range.len() as u64) {
             // A file system without holes keeps the place, and zeros do as well.
             Err(rustix::io::Errno::OPNOTSUPP) => {
-                self.map[first..last].fill(0);
+                self.map[range].fill(0);
                 Ok(())
             }
             result => Ok(result?),
         }
+    }
+
+    /// Makes sure that a range can be stored to: pages of a file get their places on the disk, under the rules of `room`.
+    ///
+    /// Errors: the disk has no room; others of the operating system.
+    pub(super) fn reserve(&self, range: Range<usize>, room: &Room, purpose: Purpose) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let first = range.start / PAGE_BYTES * PAGE_BYTES;
+        room.take(file, first..range.end.next_multiple_of(PAGE_BYTES).min(self.map.len()), purpose)
+    }
+
+    /// Bytes that a file takes on the disk.
+    pub(super) fn on_disk_bytes(&self) -> u64 {
+        // A file that cannot be asked takes what it could at most.
+        let bytes = |file: &File| file.metadata().map_or(self.map.len() as u64, |found| found.blocks() * 512);
+        self.file.as_ref().map_or(0, bytes)
     }
 
     /// Waits until everything is on disk.
@@ -110,6 +122,20 @@ mod tests {
     fn what_is_discarded_reads_as_zeros_and_its_neighbours_stay() {
         check(Mapping::memory(4 * PAGE_BYTES).expect("there is memory"));
         let file = tempfile::tempfile().expect("a temporary file");
-        check(Mapping::file(file, 4 * PAGE_BYTES).expect("a file can be mapped"));
+        file.set_len(4 * PAGE_BYTES as u64).expect("it can be sparse");
+        check(Mapping::file(file).expect("a file can be mapped"));
+    }
+
+    #[test]
+    fn what_is_discarded_of_a_file_takes_no_place_and_what_is_reserved_does() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        file.set_len(16 * PAGE_BYTES as u64).expect("it can be sparse");
+        let mut mapping = Mapping::file(file).expect("a file can be mapped");
+        let room = Room::default();
+        mapping.reserve(PAGE_BYTES + 1..3 * PAGE_BYTES + 1, &room, Purpose::Upkeep).expect("there is room");
+        assert_eq!(mapping.on_disk_bytes(), 3 * PAGE_BYTES as u64);
+        // Also what lies in pages without a place: they stay so.
+        mapping.discard(100..16 * PAGE_BYTES - 100).expect("the range is mapped");
+        assert_eq!(mapping.on_disk_bytes(), 0);
     }
 }

@@ -11,6 +11,9 @@ mod life;
 mod mapping;
 mod payload;
 mod recover;
+mod room;
+#[cfg(test)]
+mod tests;
 
 pub use data::Data;
 pub(crate) use data::Kept;
@@ -41,7 +44,7 @@ impl Media {
     pub fn memory(drives: &[(Layout, Vec<SuperblockContents>)]) -> io::Result<Self> {
         let drives = drives.iter().map(|(layout, contents)| {
             let mut drive = DriveMedia::memory(*layout)?;
-            drive.adopt(contents);
+            drive.adopt(contents)?;
             Ok(drive)
         });
         Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None })
@@ -52,28 +55,36 @@ impl Media {
         &self.drives[drive as usize]
     }
 
-    /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros.
+    /// A read of a block of a drive has failed for its bytes. Panics beyond the drives.
+    pub(crate) fn failed_read(&mut self, drive: u16, logical: u32) {
+        self.drives[drive as usize].failed_read(logical);
+    }
+
+    /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
+    /// was room for the bytes of a write.
     ///
-    /// Errors: those of the operating system.
+    /// Errors: those of the operating system, after which nothing is lost if nothing more is followed.
     #[inline]
     pub fn follow<'a>(
         &mut self,
         drive: u16,
         movement: &Movement,
         payload: impl FnOnce() -> Option<&'a [u8]>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let media = &mut self.drives[drive as usize];
         match *movement {
-            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
-            Movement::Written { logical, slot, before, .. } => media.write(logical, slot, before, payload()),
-            Movement::Moved { logical, from, to } => media.moved(logical, from, to),
+            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level)?,
+            Movement::Written { logical, slot, before, .. } => {
+                return Ok(media.write(logical, slot, before, payload()));
+            }
+            Movement::Moved { logical, from, to } => media.moved(logical, from, to)?,
             Movement::Lost { logical, slot } => media.lost(logical, slot),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
             Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before),
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps what was just done to a drive of `world` and outlives the process, if it is such a thing. Panics beyond the
@@ -118,6 +129,6 @@ impl Media {
     /// Errors: those of the operating system.
     pub fn close(self) -> io::Result<()> {
         self.drives.iter().try_for_each(DriveMedia::sync)?;
-        self.directory.map_or(Ok(()), |directory| directory.close())
+        self.directory.map_or(Ok(()), |directory| directory.close(&self.drives))
     }
 }

@@ -5,6 +5,7 @@
 
 use super::drive::BYTES;
 use super::mapping::Mapping;
+use super::room::{Purpose, Room, STEP_BYTES};
 use flashyard_flash::{Layout, Slot};
 use std::io;
 
@@ -20,7 +21,23 @@ pub(crate) struct Payload {
     frames: Vec<u32>,
     /// Frames that hold nothing, the one to be used next last; `None` for a file, where a superblock keeps its own.
     free: Option<Vec<u32>>,
+    /// The disk below a file.
+    disk: Option<Disk>,
 }
+
+/// What is known of the disk below the payload.
+#[derive(Debug)]
+struct Disk {
+    room: Room,
+    /// Steps of a superblock, and which of all steps have their places.
+    steps: usize,
+    taken: Vec<bool>,
+    /// Bytes that garbage collection of this drive is said to need.
+    reserved: u64,
+}
+
+/// Superblocks that garbage collection fills before it erases one: one by moves, one by wear levelling.
+const COLLECTED_AT_ONCE: u64 = 2;
 
 impl Payload {
     /// Bytes that it takes at most.
@@ -34,12 +51,27 @@ impl Payload {
     pub(crate) fn memory(layout: Layout) -> io::Result<Self> {
         let mapping = Mapping::memory(Self::bytes(&layout))?;
         let frames = vec![NO_FRAME; layout.superblocks as usize];
-        Ok(Self { mapping, layout, frames, free: Some((0..layout.superblocks).rev().collect()) })
+        Ok(Self { mapping, layout, frames, free: Some((0..layout.superblocks).rev().collect()), disk: None })
     }
 
-    /// In `mapping`, which has at least [`Payload::bytes`].
-    pub(crate) fn file(mapping: Mapping, layout: Layout) -> Self {
-        Self { mapping, layout, frames: (0..layout.superblocks).collect(), free: None }
+    /// In `mapping`, which has at least [`Payload::bytes`], on a disk with this `room`.
+    pub(crate) fn file(mapping: Mapping, layout: Layout, room: Room) -> Self {
+        let steps = (layout.slots_per_superblock as usize * BYTES).div_ceil(STEP_BYTES);
+        let taken = vec![false; steps * layout.superblocks as usize];
+        let frames = (0..layout.superblocks).collect();
+        let mut payload =
+            Self { mapping, layout, frames, free: None, disk: Some(Disk { room, steps, taken, reserved: 0 }) };
+        payload.reserve();
+        payload
+    }
+
+    /// Says how much room garbage collection may need: no more than the drive holds.
+    fn reserve(&mut self) {
+        let Some(disk) = &mut self.disk else { return };
+        let superblock_bytes = u64::from(self.layout.slots_per_superblock) * BYTES as u64;
+        let now = self.mapping.on_disk_bytes().min(COLLECTED_AT_ONCE * superblock_bytes);
+        disk.room.reserve(disk.reserved, now);
+        disk.reserved = now;
     }
 
     /// Whether there is a place for what `slot` holds.
@@ -55,19 +87,54 @@ impl Payload {
         &self.mapping.bytes()[first..first + count * BYTES]
     }
 
-    /// Writes a slot.
+    /// Writes a slot for a client.
+    ///
+    /// Errors: the disk has no room, and the slot is as it was; others of the operating system.
     #[inline]
-    pub(crate) fn set(&mut self, slot: Slot, bytes: &[u8]) {
+    pub(crate) fn set(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
+        self.make_room(slot, Purpose::Write)?;
         self.take_frame(slot);
         let first = self.at(slot);
         self.mapping.bytes_mut()[first..first + BYTES].copy_from_slice(bytes);
+        Ok(())
     }
 
     /// Writes a slot with what another one holds.
-    pub(crate) fn copy(&mut self, from: Slot, to: Slot) {
+    ///
+    /// Errors: as of [`Payload::set`], but that it may take what is left to garbage collection.
+    pub(crate) fn copy(&mut self, from: Slot, to: Slot) -> io::Result<()> {
+        self.make_room(to, Purpose::Upkeep)?;
         self.take_frame(to);
         let (first, target) = (self.at(from), self.at(to));
         self.mapping.bytes_mut().copy_within(first..first + BYTES, target);
+        Ok(())
+    }
+
+    /// Makes sure that a slot can be stored to.
+    #[inline]
+    fn make_room(&mut self, slot: Slot, purpose: Purpose) -> io::Result<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
+        let (superblock, index) = self.layout.split(slot);
+        let step = superblock as usize * disk.steps + index as usize * BYTES / STEP_BYTES;
+        if disk.taken[step] { Ok(()) } else { self.take_step(slot, step, purpose) }
+    }
+
+    #[cold]
+    fn take_step(&mut self, slot: Slot, step: usize, purpose: Purpose) -> io::Result<()> {
+        let at = self.at(slot);
+        let Some(disk) = &mut self.disk else { return Ok(()) };
+        let superblock_bytes = self.layout.slots_per_superblock as usize * BYTES;
+        let (superblock, part) = (step / disk.steps, step % disk.steps);
+        let first = superblock * superblock_bytes + part * STEP_BYTES;
+        let end = (first + STEP_BYTES).min((superblock + 1) * superblock_bytes);
+        match self.mapping.reserve(first..end, &disk.room, purpose) {
+            Ok(()) => disk.taken[step] = true,
+            // One slot may still find room.
+            Err(_) if purpose == Purpose::Upkeep => self.mapping.reserve(at..at + BYTES, &disk.room, purpose)?,
+            Err(error) => return Err(error),
+        }
+        self.reserve();
+        Ok(())
     }
 
     /// A superblock holds nothing any more.
@@ -78,7 +145,14 @@ impl Payload {
         let Some(free) = &mut self.free else {
             let slots = self.layout.slots_per_superblock as usize;
             let first = superblock as usize * slots * BYTES;
-            return self.mapping.discard(first..first + slots * BYTES);
+            let before = self.mapping.on_disk_bytes();
+            self.mapping.discard(first..first + slots * BYTES)?;
+            if let Some(disk) = &mut self.disk {
+                disk.taken[superblock as usize * disk.steps..][..disk.steps].fill(false);
+                disk.room.given_back(before.saturating_sub(self.mapping.on_disk_bytes()));
+            }
+            self.reserve();
+            return Ok(());
         };
         if frame != NO_FRAME {
             free.push(frame);
@@ -147,11 +221,11 @@ mod tests {
                         model[(superblock * SLOTS) as usize..][..SLOTS as usize].fill(None);
                     }
                     1..4 if model[other as usize].is_some() => {
-                        payload.copy(Slot::new(other), Slot::new(slot));
+                        payload.copy(Slot::new(other), Slot::new(slot)).expect("memory has room");
                         model[slot as usize] = model[other as usize];
                     }
                     _ => {
-                        payload.set(Slot::new(slot), &[kind; BYTES]);
+                        payload.set(Slot::new(slot), &[kind; BYTES]).expect("memory has room");
                         model[slot as usize] = Some(kind);
                     }
                 }
@@ -167,10 +241,10 @@ mod tests {
     #[test]
     fn the_frame_of_an_erased_superblock_is_the_next_one_used() {
         let mut payload = Payload::memory(layout()).expect("there is memory");
-        payload.set(Slot::new(0), &[1; BYTES]);
+        payload.set(Slot::new(0), &[1; BYTES]).expect("memory has room");
         let first = payload.run(Slot::new(0), 1).as_ptr();
         payload.erase(0).expect("memory can be erased");
-        payload.set(Slot::new(2 * SLOTS), &[2; BYTES]);
+        payload.set(Slot::new(2 * SLOTS), &[2; BYTES]).expect("memory has room");
         assert_eq!(payload.run(Slot::new(2 * SLOTS), 1).as_ptr(), first);
         assert!(!payload.holds(Slot::new(0)));
     }

@@ -7,6 +7,8 @@ use super::band::{Found, Record, State};
 use super::drive::DriveMedia;
 use flashyard_flash::Slot;
 use flashyard_ftl::{SuperblockContents, UsedSuperblock};
+use std::collections::BTreeSet;
+use std::io;
 
 /// What was found in a data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,57 +21,137 @@ pub struct RecoveryReport {
     pub superseded: u64,
     /// Records written in part.
     pub torn: u64,
-    /// Slots whose bytes do not have their checksum: they are given up. Looked for only after an end without order.
+    /// Slots whose bytes do not have their checksum, or whose record is not whole where none should be: reads of them
+    /// fail until they are written. Bytes are compared after an end without order; reads compare them at any time.
     pub damaged: u64,
 }
 
 /// No copy of a logical slot was found.
 const NOWHERE: (u64, u32) = (0, u32::MAX);
 
+/// Records that a process may leave half written in one drive: it writes one after the other.
+const TORN_BY_END: usize = 1;
+
+/// What a walk over the records has found.
+struct Walk {
+    /// Sequence number and slot of the newest copy of each logical slot.
+    newest: Vec<(u64, u32)>,
+    /// Slots written in each superblock.
+    written: Vec<u32>,
+    /// Copies without their checksum: logical slot, sequence number, slot.
+    damaged: Vec<(u32, u64, Slot)>,
+    /// Records that are not whole.
+    torn: Vec<Slot>,
+}
+
 impl DriveMedia {
     /// Reads what the drive holds, and gives up what is not current. The report grows.
-    pub(super) fn recover(&mut self, logical_slots: u32, report: &mut RecoveryReport) -> Vec<SuperblockContents> {
+    ///
+    /// Errors: the disk has no room for what may have to be changed; others of the operating system.
+    pub(super) fn recover(
+        &mut self,
+        logical_slots: u32,
+        report: &mut RecoveryReport,
+    ) -> io::Result<Vec<SuperblockContents>> {
         let layout = *self.layout();
         self.band.finish_replacing();
-        let mut newest = vec![NOWHERE; logical_slots as usize];
-        let mut written = vec![0; layout.superblocks as usize];
+        let mut walk = Walk {
+            newest: vec![NOWHERE; logical_slots as usize],
+            written: vec![0; layout.superblocks as usize],
+            damaged: Vec::new(),
+            torn: Vec::new(),
+        };
         for superblock in 0..layout.superblocks {
             let header = self.band.header(superblock);
             self.sequence = self.sequence.max(header.opened);
-            if !header.used {
-                continue;
-            }
-            for index in 0..layout.slots_per_superblock {
-                let slot = layout.slot(superblock, index);
-                let record = match self.band.get(slot.get()) {
-                    Found::Nothing => continue,
-                    Found::Torn => {
-                        report.torn += 1;
-                        self.give_up(slot, 0);
-                        written[superblock as usize] = index + 1;
-                        continue;
-                    }
-                    Found::Whole(record) => record,
-                };
-                written[superblock as usize] = index + 1;
-                self.sequence = self.sequence.max(record.sequence);
-                if record.state == State::Dead || record.logical >= logical_slots {
-                    continue;
-                }
-                if !report.clean
-                    && record.state == State::Data
-                    && crc32c::crc32c(self.payload.run(slot, 1)) != record.checksum
-                {
-                    report.damaged += 1;
-                    self.give_up(slot, record.sequence);
-                    continue;
-                }
-                self.take_newest(&mut newest[record.logical as usize], record.sequence, slot, report);
+            if header.used {
+                self.reserve_records(superblock)?;
+                self.walk(superblock, &mut walk, report);
             }
         }
+        self.mourn(&mut walk, report);
+        Ok(self.contents(&walk, report))
+    }
+
+    fn walk(&mut self, superblock: u32, walk: &mut Walk, report: &mut RecoveryReport) {
+        let layout = *self.layout();
+        for index in 0..layout.slots_per_superblock {
+            let slot = layout.slot(superblock, index);
+            let record = match self.band.get(slot.get()) {
+                Found::Nothing => continue,
+                Found::Torn => {
+                    walk.torn.push(slot);
+                    walk.written[superblock as usize] = index + 1;
+                    continue;
+                }
+                Found::Whole(record) => record,
+            };
+            walk.written[superblock as usize] = index + 1;
+            self.sequence = self.sequence.max(record.sequence);
+            if record.state == State::Dead || record.logical as usize >= walk.newest.len() {
+                continue;
+            }
+            if !report.clean && record.state == State::Data && !self.is_whole(slot) {
+                walk.damaged.push((record.logical, record.sequence, slot));
+                continue;
+            }
+            self.take_newest(&mut walk.newest[record.logical as usize], record.sequence, slot, report);
+        }
+    }
+
+    /// What is damaged and has no other copy becomes an error to its readers; it must not become zeros.
+    fn mourn(&mut self, walk: &mut Walk, report: &mut RecoveryReport) {
+        report.torn += walk.torn.len() as u64;
+        // Of several damaged copies the youngest stands for the slot.
+        walk.damaged.sort_unstable_by_key(|&(_, sequence, _)| std::cmp::Reverse(sequence));
+        let mut damaged = std::mem::take(&mut walk.damaged);
+        let by_end = if report.clean { 0 } else { TORN_BY_END };
+        if walk.torn.len() > by_end {
+            tracing::error!(
+                drive = self.number(),
+                records = walk.torn.len(),
+                "records are damaged; of a block that such a record does not name any more nothing is known"
+            );
+            let named = |&slot: &Slot| Some((self.band.named(slot.get())?, 0, slot));
+            damaged.extend(walk.torn.iter().filter_map(named));
+        }
+        let mut lost = BTreeSet::new();
+        for (logical, sequence, slot) in damaged {
+            let is_only = walk.newest.get(logical as usize).is_some_and(|&copy| copy == NOWHERE);
+            if !is_only {
+                self.give_up(slot, sequence);
+                // A second damaged copy of a slot, or one beside a whole one that is older.
+                if !lost.contains(&logical) && (logical as usize) < walk.newest.len() && sequence > 0 {
+                    report.damaged += 1;
+                    tracing::warn!(
+                        drive = self.number(),
+                        block = logical,
+                        "the youngest copy is damaged: the one before it is served"
+                    );
+                }
+                continue;
+            }
+            self.sequence += 1;
+            let record = Record { sequence: self.sequence, logical, state: State::Lost, checksum: 0 };
+            self.band.set(slot.get(), &record);
+            walk.newest[logical as usize] = (self.sequence, slot.get());
+            lost.insert(logical);
+            report.damaged += 1;
+            self.name_damaged(logical);
+        }
+        for slot in std::mem::take(&mut walk.torn) {
+            if self.band.get(slot.get()) == Found::Torn {
+                self.give_up(slot, 0);
+            }
+        }
+    }
+
+    /// What the superblocks hold.
+    fn contents(&self, walk: &Walk, report: &mut RecoveryReport) -> Vec<SuperblockContents> {
+        let layout = *self.layout();
         let mut valid = vec![Vec::new(); layout.superblocks as usize];
-        let mut lost = valid.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        for (logical, &(_, slot)) in (0..).zip(&newest).filter(|(_, copy)| **copy != NOWHERE) {
+        let mut lost = vec![Vec::new(); layout.superblocks as usize];
+        for (logical, &(_, slot)) in (0..).zip(&walk.newest).filter(|(_, copy)| **copy != NOWHERE) {
             let (superblock, index) = layout.split(Slot::new(slot));
             valid[superblock as usize].push((index, logical));
             if matches!(self.band.get(slot), Found::Whole(Record { state: State::Lost, .. })) {
@@ -77,8 +159,8 @@ impl DriveMedia {
             }
             report.slots += 1;
         }
-        let found = (0..).zip(written).zip(valid.into_iter().zip(lost));
-        let contents = found.map(|((superblock, written), (mut valid, lost))| {
+        let found = (0..).zip(&walk.written).zip(valid.into_iter().zip(lost));
+        let contents = found.map(|((superblock, &written), (mut valid, lost))| {
             valid.sort_unstable();
             let header = self.band.header(superblock);
             let (stream, single_level, opened) = (header.stream, header.single_level, header.opened);
@@ -112,8 +194,10 @@ impl DriveMedia {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::band::Header;
     use flashyard_flash::{Geometry, Layout};
     use flashyard_ftl::Stream;
+    use proptest::prelude::*;
 
     fn media() -> DriveMedia {
         let geometry = Geometry {
@@ -126,13 +210,13 @@ mod tests {
         };
         let mut media = DriveMedia::memory(Layout::new(&geometry)).expect("there is memory");
         media.checked = true;
-        media.opened(1, Stream::Host, false);
+        media.opened(1, Stream::Host, false).expect("memory has room");
         media
     }
 
     fn recovered(media: &mut DriveMedia) -> (Vec<(u32, u32)>, u32, RecoveryReport) {
         let mut report = RecoveryReport::default();
-        let contents = media.recover(16, &mut report);
+        let contents = media.recover(16, &mut report).expect("memory has room");
         let used = contents[1].used.clone().expect("superblock 1 was opened");
         (used.valid, used.written, report)
     }
@@ -179,22 +263,79 @@ mod tests {
         assert_eq!(recovered(&mut media).0, vec![(0, 3), (1, 4)]);
     }
 
-    #[test]
-    fn torn_records_and_damaged_bytes_are_not_believed() {
+    /// Three blocks in superblock 1, of which the first has other bytes now.
+    fn damaged() -> DriveMedia {
         let mut media = media();
         for index in 0..3 {
             media.write(index, Slot::new(8 + index), Slot::NONE, Some(&[index as u8 + 1; 4096]));
         }
         let mut damaged = [1; 4096];
         damaged[77] ^= 1;
-        media.payload.set(Slot::new(8), &damaged);
-        let mut torn = media.band.mapping.bytes().to_vec();
-        let length = torn.len();
-        torn[length - (32 - 9) * 24 + 1] ^= 0x40;
-        media.band.mapping.bytes_mut().copy_from_slice(&torn);
-        let (valid, written, report) = recovered(&mut media);
-        assert_eq!((valid, written), (vec![(2, 2)], 3));
-        assert_eq!((report.torn, report.damaged, report.slots), (1, 1, 1));
+        media.payload.set(Slot::new(8), &damaged).expect("memory has room");
+        media
+    }
+
+    fn tear(media: &mut DriveMedia, slot: usize) {
+        let bytes = media.band.mapping.bytes_mut();
+        let length = bytes.len();
+        bytes[length - (32 - slot) * 24 + 1] ^= 0x40;
+    }
+
+    #[test]
+    fn a_damaged_block_is_lost_until_it_is_written_and_a_torn_record_is_not_believed() {
+        let mut media = damaged();
+        tear(&mut media, 9);
+        let mut report = RecoveryReport::default();
+        let contents = media.recover(16, &mut report).expect("memory has room");
+        let used = contents[1].used.clone().expect("superblock 1 was opened");
+        assert_eq!((used.valid, used.written, used.lost), (vec![(0, 0), (2, 2)], 3, vec![0]));
+        assert_eq!((report.torn, report.damaged, report.slots), (1, 1, 2));
+        // It stays so over another restart and a move, however that ends.
+        assert!(!media.is_whole(Slot::new(8)) && media.is_whole(Slot::new(10)));
+        media.moved(0, Slot::new(8), Slot::new(11)).expect("memory has room");
+        let mut again = RecoveryReport { clean: true, ..RecoveryReport::default() };
+        let contents = media.recover(16, &mut again).expect("memory has room");
+        let used = contents[1].used.clone().expect("superblock 1 was opened");
+        assert_eq!((used.valid, used.lost, again.damaged), (vec![(2, 2), (3, 0)], vec![0], 0));
+        assert!(!media.is_whole(Slot::new(11)));
+        media.write(0, Slot::new(12), Slot::new(11), Some(&[9; 4096]));
+        assert!(media.is_whole(Slot::new(12)));
+        assert_eq!(recovered(&mut media).0, vec![(2, 2), (4, 0)]);
+    }
+
+    #[test]
+    fn after_a_clean_end_reads_find_what_is_damaged() {
+        let mut media = damaged();
+        let mut report = RecoveryReport { clean: true, ..RecoveryReport::default() };
+        let contents = media.recover(16, &mut report).expect("memory has room");
+        assert_eq!(contents[1].used.as_ref().map(|used| used.lost.len()), Some(0));
+        assert_eq!((report.torn, report.damaged, report.slots), (0, 0, 3));
+        assert!(!media.is_whole(Slot::new(8)) && media.is_whole(Slot::new(9)));
+        // The checksum moves with the bytes.
+        media.moved(0, Slot::new(8), Slot::new(11)).expect("memory has room");
+        assert!(!media.is_whole(Slot::new(11)));
+    }
+
+    #[test]
+    fn more_torn_records_than_an_end_leaves_are_damage_to_the_blocks_that_they_name() {
+        let mut media = damaged();
+        tear(&mut media, 9);
+        tear(&mut media, 10);
+        let (valid, _, report) = recovered(&mut media);
+        assert_eq!((valid, report.torn, report.damaged), (vec![(0, 0), (1, 1), (2, 2)], 2, 3));
+        assert!((8..11).all(|slot| !media.is_whole(Slot::new(slot))));
+    }
+
+    #[test]
+    fn a_whole_copy_that_is_older_stands_for_a_damaged_one() {
+        let mut media = media();
+        media.write(3, Slot::new(8), Slot::NONE, Some(&[1; 4096]));
+        // As if the machine had ended before the old copy was given up, and before the bytes of the new one were kept.
+        media.write(3, Slot::new(9), Slot::NONE, Some(&[2; 4096]));
+        media.payload.set(Slot::new(9), &[0; 4096]).expect("memory has room");
+        let (valid, _, report) = recovered(&mut media);
+        assert_eq!((valid, report.damaged), (vec![(0, 3)], 1));
+        assert!(media.is_whole(Slot::new(8)));
     }
 
     #[test]
@@ -203,8 +344,82 @@ mod tests {
         media.write(3, Slot::new(8), Slot::NONE, Some(&[1; 4096]));
         media.trimmed(3, Slot::new(8));
         media.erased(1).expect("memory can be given back");
-        let contents = media.recover(16, &mut RecoveryReport::default());
+        let contents = media.recover(16, &mut RecoveryReport::default()).expect("memory has room");
         assert_eq!(contents[1], SuperblockContents { erases: 1, used: None });
         assert_eq!(media.slot(Slot::new(8)), [0; 4096]);
+    }
+
+    /// A change to the records of a drive.
+    #[derive(Clone, Debug)]
+    enum Change {
+        /// Of one byte anywhere.
+        Byte(prop::sample::Index, u8),
+        /// A record that is whole, whatever it says.
+        Record(u32, u64, u32, u8),
+        /// A header, whatever it says.
+        Header(u32, bool, u8, u64),
+    }
+
+    fn changes() -> impl Strategy<Value = Vec<Change>> {
+        let change = prop_oneof![
+            (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
+            (0..32_u32, 0..40_u64, prop_oneof![0..18_u32, any::<u32>()], 0..4_u8)
+                .prop_map(|(slot, sequence, logical, state)| Change::Record(slot, sequence, logical, state)),
+            (0..4_u32, any::<bool>(), 0..4_u8, 0..40_u64)
+                .prop_map(|(superblock, used, stream, opened)| Change::Header(superblock, used, stream, opened)),
+        ];
+        prop::collection::vec(change, 0..12)
+    }
+
+    fn changed(media: &mut DriveMedia, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::Byte(at, byte) => {
+                    let bytes = media.band.mapping.bytes_mut();
+                    bytes[at.index(bytes.len())] ^= byte;
+                }
+                Change::Record(slot, sequence, logical, state) => {
+                    let state = [State::Data, State::Zeros, State::Dead, State::Lost][state as usize];
+                    media.band.set(slot, &Record { sequence, logical, state, checksum: 0 });
+                }
+                Change::Header(superblock, used, stream, opened) => {
+                    let stream = [Stream::Host, Stream::Moved, Stream::Leveled][stream as usize % 3];
+                    let header = Header { used, stream, opened, erases: stream as u32, ..Header::NEW };
+                    media.band.set_header(superblock, &header);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_records_say_a_logical_slot_has_one_place_that_was_written(
+            changes in changes(), clean: bool,
+        ) {
+            let mut media = media();
+            (0..6).for_each(|logical| {
+                media.write(logical, Slot::new(8 + logical), Slot::NONE, Some(&[1; 4096]));
+            });
+            changed(&mut media, changes);
+            let mut report = RecoveryReport { clean, ..RecoveryReport::default() };
+            let contents = media.recover(16, &mut report).expect("memory has room");
+            let mut places = BTreeSet::new();
+            for (number, used) in (0..).zip(contents.iter().map(|contents| &contents.used)) {
+                let Some(used) = used else { continue };
+                prop_assert!(used.written <= 8);
+                let owned: BTreeSet<u32> = used.valid.iter().map(|&(_, logical)| logical).collect();
+                prop_assert!(used.lost.iter().all(|logical| owned.contains(logical)));
+                for &(index, logical) in &used.valid {
+                    prop_assert!(index < used.written && logical < 16 && places.insert(logical));
+                    let slot = media.layout().slot(number, index);
+                    // After an unclean end nothing is handed over that would fail its checksum.
+                    prop_assert!(clean || media.is_whole(slot) || used.lost.contains(&logical));
+                }
+            }
+            // What was found is found again, and nothing is damaged twice.
+            let mut again = RecoveryReport { clean, ..RecoveryReport::default() };
+            prop_assert_eq!(media.recover(16, &mut again).expect("memory has room"), contents);
+            prop_assert_eq!((again.damaged, again.torn, again.superseded), (0, 0, 0));
+        }
     }
 }

@@ -255,7 +255,11 @@ impl FrontEnd for Nbd {
         let Some(peer) = self.peers[place].as_mut() else { return };
         peer.under_way -= 1;
         peer.under_way_bytes -= len_bytes as usize;
-        let error = if answered.answer == Answer::Done { ErrorCode::None } else { ErrorCode::Io };
+        let error = match answered.answer {
+            Answer::Done => ErrorCode::None,
+            Answer::Failed if answered.no_room => ErrorCode::NoSpace,
+            _ => ErrorCode::Io,
+        };
         let bytes = &mut peer.output.bytes;
         bytes.reserve(REPLY_BYTES + answered.data.len());
         bytes.extend(reply_header(cookie, error));

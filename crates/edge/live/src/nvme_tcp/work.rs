@@ -174,6 +174,8 @@ impl Works {
         work.parts -= 1;
         match answered.answer {
             Answer::Done => work.take(&answered.data),
+            // Linux tells its programs that there is no space left.
+            Answer::Failed if answered.no_room => work.status = Status::CAPACITY_EXCEEDED.do_not_retry(),
             Answer::Failed => work.status = Status::WRITE_FAULT,
             // The drive has tried everything it knows: the host need not ask for the same again.
             Answer::Unread { slot } => {
