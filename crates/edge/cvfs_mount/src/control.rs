@@ -2,7 +2,7 @@
 
 use crate::manage::VolumeUsage;
 use flashyard_cvfs::{Method, Usage};
-use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::fs::{FsWord, XattrFlags, getxattr, setxattr, statfs};
 use rustix::io::Errno;
 use std::path::Path;
 use std::time::Duration;
@@ -13,14 +13,24 @@ pub(crate) const SHRINK: &str = "user.cvfs.shrink";
 pub(crate) const INFO: &str = "user.cvfs.info";
 /// Read: blocks of the volume, those that files use, and the least that it could shrink to.
 pub(crate) const USAGE: &str = "user.cvfs.usage";
+/// What [`SHRINK`] is until the change of size is over.
+pub(crate) const UNDER_WAY: &str = "under way";
+/// The kind of a file system that a program serves. Source: statfs(2)
+const FUSE: FsWord = 0x6573_5546;
 /// Between looks at how it goes.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Why a mount did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// There is no file system of this kind at the path, or it refuses.
-    #[error("{attribute}")]
+    /// No volume of this kind is mounted there.
+    #[error("{path}: no volume is mounted there; give the directory that `flashyard cvfs mount` was given")]
+    NoMount {
+        /// The directory.
+        path: String,
+    },
+    /// The mount refuses.
+    #[error("the mount refuses {attribute}")]
     Refused {
         /// Of which attribute.
         attribute: &'static str,
@@ -70,10 +80,20 @@ fn read(mount: &Path, attribute: &'static str) -> Result<String, ControlError> {
     Ok(String::from_utf8_lossy(&bytes[..len]).into_owned())
 }
 
+/// Whether a volume is mounted at `mount`. Any directory of most file systems takes our attributes, and keeps them.
+///
+/// Errors: none is.
+fn check(mount: &Path) -> Result<(), ControlError> {
+    let is_fuse = statfs(mount).is_ok_and(|found| found.f_type == FUSE);
+    let is_ours = || read(mount, USAGE).is_ok_and(|text| parse_usage(&text).is_some());
+    if is_fuse && is_ours() { Ok(()) } else { Err(ControlError::NoMount { path: mount.display().to_string() }) }
+}
+
 /// Space and counters of a mount, as text.
 ///
 /// Errors: no such mount.
 pub fn ask_info(mount: &Path) -> Result<String, ControlError> {
+    check(mount)?;
     read(mount, INFO)
 }
 
@@ -90,6 +110,7 @@ fn parse_usage(text: &str) -> Option<VolumeUsage> {
 ///
 /// Errors: no such mount, or one of another version.
 pub(crate) fn ask_usage(mount: &Path) -> Result<VolumeUsage, ControlError> {
+    check(mount)?;
     let text = read(mount, USAGE)?;
     parse_usage(&text).ok_or_else(|| ControlError::Failed(format!("{USAGE} is {text:?}")))
 }
@@ -103,6 +124,7 @@ pub fn ask_shrink(mount: &Path, asked: Asked) -> Result<String, ControlError> {
         Method::Relocate => "relocate",
         Method::Holes => "holes",
     };
+    check(mount)?;
     let text = format!("{} {method}", asked.bytes);
     setxattr(mount, SHRINK, text.as_bytes(), XattrFlags::empty()).map_err(refused(SHRINK))?;
     loop {
@@ -114,12 +136,35 @@ pub fn ask_shrink(mount: &Path, asked: Asked) -> Result<String, ControlError> {
         if let Some(failed) = state.strip_prefix("failed: ") {
             return Err(ControlError::Failed(failed.to_owned()));
         }
+        if state != UNDER_WAY {
+            return Err(ControlError::Failed(format!("the mount does not say how it goes: {SHRINK} is {state:?}")));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_is_no_mount_is_refused_at_once_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let asked = Asked { bytes: 1 << 20, method: Method::Relocate };
+        let refused = |refused: ControlError| {
+            assert!(matches!(refused, ControlError::NoMount { .. }), "{refused}");
+            assert!(refused.to_string().contains("no volume is mounted there"), "{refused}");
+        };
+        refused(ask_shrink(directory.path(), asked).unwrap_err());
+        refused(ask_info(directory.path()).unwrap_err());
+        assert!(getxattr(directory.path(), SHRINK, &mut [0; 64][..]).is_err(), "no attribute is left behind");
+        // As a version that did not look left it behind, where directories take attributes.
+        let names = [(USAGE, "1 1 1"), (SHRINK, "4096 remap")];
+        for (name, value) in names {
+            let _ = setxattr(directory.path(), name, value.as_bytes(), XattrFlags::empty());
+        }
+        refused(ask_shrink(directory.path(), asked).unwrap_err());
+        refused(ask_shrink(&directory.path().join("missing"), asked).unwrap_err());
+    }
 
     #[test]
     fn a_size_and_a_method_are_understood_and_nothing_else() {

@@ -1,7 +1,7 @@
 //! The mount: what the kernel asks, and the thread that lets time pass.
 
 use crate::Device;
-use crate::control::{Asked, INFO, SHRINK, USAGE, usage_text};
+use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
 use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
 use flashyard_units::{SimSpan, SimTime};
 use fuser::{
@@ -523,7 +523,7 @@ impl Filesystem for Mounted {
         let blocks = u32::try_from(bytes / 4096).unwrap_or(u32::MAX);
         let begun = self.shared.fs().shrink_begin(blocks, method);
         if begun.is_ok() {
-            self.shared.tell("under way".to_owned());
+            self.shared.tell(UNDER_WAY.to_owned());
             self.shared.resizing.store(true, Ordering::Relaxed);
             if let Some(clock) = &self.clock {
                 clock.thread().unpark();
