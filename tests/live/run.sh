@@ -92,7 +92,7 @@ case_auth() {
     local key controller
     key=$(nvme gen-dhchap-key --hmac=1 --nqn="$host")
     controller=$(nvme gen-dhchap-key --hmac=2 --nqn="${prefix}0")
-    printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys"
+    (umask 077 && printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys")
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
 # A drive is pulled and put back, again and again, at random, while the client verifies what it reads.

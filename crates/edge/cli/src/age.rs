@@ -12,6 +12,13 @@ use std::path::Path;
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
     let resolved = resolve(&text, &origin, &options.set, files)?;
+    // Before a life is lived whose end could not be kept.
+    if let Some(path) = &options.save {
+        output::refuse_existing("--save", path, options.force)?;
+    }
+    if let Some(directory) = &options.out {
+        FILES.iter().try_for_each(|name| output::refuse_input(&directory.join(name)))?;
+    }
     let mut scenario = resolved.scenario.clone();
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     let stop =
@@ -36,6 +43,9 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Files of `--out` that could be what a scenario is read from.
+const FILES: [&str; 3] = ["report.html", "life.json", "resolved.toml"];
+
 /// The files of `--out`: page, record, course and the scenario that made them.
 fn write_files(directory: &Path, aged: &AgedLife, resolved: &Resolved, options: &AgeOptions, seed: u64) -> Result<()> {
     let scenario = &resolved.scenario;
@@ -49,8 +59,8 @@ fn write_files(directory: &Path, aged: &AgedLife, resolved: &Resolved, options: 
     facts.extend(options.set.iter().map(|setting| fact("Set", setting.clone())));
     let version = env!("CARGO_PKG_VERSION");
     let page = life_page(&scenario.name, &scenario.title, facts, &aged.record, &aged.course, version);
-    output::write_file(directory, "report.html", &charts_page(&page)?)?;
-    output::write_file(directory, "life.json", &format!("{:#}\n", serde_json::to_value(&aged.record)?))?;
-    output::write_file(directory, "resolved.toml", &resolved.text)?;
+    output::write_file(directory, FILES[0], &charts_page(&page)?)?;
+    output::write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(&aged.record)?))?;
+    output::write_file(directory, FILES[2], &resolved.text)?;
     out::write_life(directory, &aged.course, out::Origin { version, scenario: &scenario.name, seed })
 }

@@ -93,6 +93,9 @@ pub(crate) struct CvfsMkfsOptions {
     /// Make the file, or make it this large, for example 1GiB
     #[arg(long, value_parser = bytes)]
     pub(crate) size: Option<u64>,
+    /// Write over what is on the device, whatever it is
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Blocks of 4 KiB in a segment, 8 to 512
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub(crate) segment_blocks: u32,
@@ -319,6 +322,9 @@ pub(crate) struct AgeOptions {
     /// Write the aged drive to a file, for drive.aged_state of any run on a drive of the same shape
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Replace the file of --save if it is there already
+    #[arg(long, requires = "save")]
+    pub(crate) force: bool,
     /// Write report.html and the course of the life as tables to this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -385,6 +391,9 @@ pub(crate) struct ServeOptions {
     /// Write everything that is asked and done to this file, for `flashyard replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
+    /// Replace the file of --journal if it is there already
+    #[arg(long, requires = "journal")]
+    pub(crate) force: bool,
     /// End after so many seconds; on Ctrl-C without it
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,

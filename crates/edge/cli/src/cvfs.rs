@@ -3,12 +3,15 @@
 use crate::arguments::{CvfsCommand, CvfsManageOptions, CvfsMkfsOptions, CvfsMountOptions, CvfsShrinkOptions};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use flashyard_cvfs::{Config, DiscardPolicy, FileSystem, Format};
+use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, DiscardPolicy, FileSystem, Format, Usage};
 use flashyard_cvfs_mount::{
     Asked, Device, FileDevice, Looked, Management, MountedVolume, NvmeDevice, Wishes, ask_info, ask_shrink, mount,
     parse_method,
 };
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -42,16 +45,103 @@ fn drive_of(target: &str) -> Result<(SocketAddr, &str)> {
 }
 
 fn mkfs(options: &CvfsMkfsOptions) -> Result<Outcome> {
-    let device = open(&options.device, options.size, false)?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let format = Format { segment_blocks: options.segment_blocks, id: since };
-    let fs = FileSystem::format(device, format, Config::default(), since).context(options.device.clone())?;
-    let usage = fs.usage();
+    let usage = if options.device.starts_with("tcp:") {
+        let mut device = open(&options.device, options.size, false)?;
+        if !options.force && !is_blank(&mut *device)? {
+            bail!("{}: there is something on this drive already; give --force to write over it", options.device);
+        }
+        format(device, options)?
+    } else {
+        format_file(options)?
+    };
     output::line(&format!(
         "{} blocks of 4 KiB, {} of them for files, in segments of {}",
         usage.blocks, usage.capacity, usage.segment_blocks
     ));
     Ok(Outcome::Done)
+}
+
+fn format(device: Device, options: &CvfsMkfsOptions) -> Result<Usage> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let format = Format { segment_blocks: options.segment_blocks, id: since };
+    let mib = u64::from(device.blocks()) * BLOCK_BYTES as u64 >> 20;
+    let fs = FileSystem::format(device, format, Config::default(), since).with_context(|| {
+        let blocks = options.segment_blocks;
+        format!("{}: no file system of {mib} MiB in segments of {blocks} blocks can be made here", options.device)
+    });
+    Ok(fs?.usage())
+}
+
+/// Makes the file system in a file of its own, and puts it in place once it is whole: what fails leaves everything as it
+/// was.
+fn format_file(options: &CvfsMkfsOptions) -> Result<Usage> {
+    let name = &options.device;
+    let failed = || format!("{name}: no file system can be made here");
+    // The file itself, whatever links lead there.
+    let path = match std::fs::canonicalize(name) {
+        Ok(path) => path,
+        Err(_) => Path::new(name).to_owned(),
+    };
+    let found = std::fs::metadata(&path).ok();
+    if let Some(found) = &found {
+        ensure!(found.is_file(), "{name}: this is no regular file; give one, or a drive as tcp:ADDRESS:PORT/NQN");
+        if !options.force && !is_blank_file(&path, found).with_context(failed)? {
+            bail!("{name}: there is something in this file already; give --force to put a file system in its place");
+        }
+    }
+    let bytes = options.size.or(found.as_ref().map(Metadata::len));
+    let bytes = bytes.with_context(|| format!("{name}: there is no such file; give --size to make one"))?;
+    let file_name = path.file_name().with_context(failed)?.display();
+    let beside = path.with_file_name(format!(".{file_name}.partial"));
+    let made = format_beside(&beside, bytes, found.as_ref(), options).and_then(|usage| {
+        std::fs::rename(&beside, &path).with_context(failed)?;
+        Ok(usage)
+    });
+    if made.is_err() {
+        // The first error counts; a file that cannot be removed does no harm.
+        let _ = std::fs::remove_file(&beside);
+    }
+    made
+}
+
+/// Makes the file system in a new file, with the mode of the one that it is to replace.
+fn format_beside(beside: &Path, bytes: u64, found: Option<&Metadata>, options: &CvfsMkfsOptions) -> Result<Usage> {
+    let failed = || format!("{}: cannot be written", beside.display());
+    match std::fs::remove_file(beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).with_context(failed),
+        _ => {}
+    }
+    let device = FileDevice::open(beside, Some(bytes), false).with_context(failed)?;
+    if let Some(found) = found {
+        std::fs::set_permissions(beside, found.permissions()).with_context(failed)?;
+    }
+    format(Box::new(device), options)
+}
+
+/// Whether a file holds nothing but zeros.
+fn is_blank_file(path: &Path, found: &Metadata) -> std::io::Result<bool> {
+    if found.len() == 0 || found.blocks() == 0 {
+        return Ok(true);
+    }
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut bytes)? {
+            0 => return Ok(true),
+            read if bytes[..read].iter().any(|&byte| byte != 0) => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Blocks in which file systems and partition tables say what they are.
+const FIRST_BLOCKS: u32 = 32;
+
+/// Whether there is nothing where file systems begin.
+fn is_blank(device: &mut (dyn BlockDevice + Send)) -> Result<bool> {
+    let mut bytes = vec![0; FIRST_BLOCKS.min(device.blocks()) as usize * BLOCK_BYTES];
+    device.read(0, &mut bytes)?;
+    Ok(bytes.iter().all(|&byte| byte == 0))
 }
 
 fn serve(options: &CvfsMountOptions) -> Result<Outcome> {

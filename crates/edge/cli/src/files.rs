@@ -1,11 +1,13 @@
 //! Profiles and traces from the file system.
 
 use crate::scenarios::CarriedFile;
-use anyhow::Context;
+
+use crate::output;
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
 use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
 use flashyard_workload::{RecordStream, Records, SourceError};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
@@ -33,7 +35,7 @@ impl Files for DiskFiles {
         }
         let base = self.base.canonicalize().ok()?;
         let file = |directory: &Path| directory.join("profiles").join(kind).join(format!("{name}.toml"));
-        base.ancestors().find_map(|directory| std::fs::read_to_string(file(directory)).ok())
+        base.ancestors().find_map(|directory| read_text(&file(directory)).ok())
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {
@@ -47,6 +49,7 @@ impl Files for DiskFiles {
         let direct = PathBuf::from(name);
         let beside = self.base.join(name);
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
+        output::note_read(&path);
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
     }
@@ -59,25 +62,45 @@ impl Files for DiskFiles {
             return Ok((*text).to_owned());
         }
         let path = if self.job_file.as_deref() == Some(direct) { direct.to_owned() } else { self.base.join(direct) };
-        std::fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
+        read_text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
     }
 
-    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+    fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
         let path = self.base.join(name);
-        let read = std::fs::File::open(&path).and_then(zstd::decode_all);
-        read.map_err(|error| format!("{}: cannot be read as the file of an aged drive: {error}", path.display()))
+        output::note_read(&path);
+        let path = path.display();
+        let mut bytes = Vec::new();
+        // One more than there can be, so that more is seen.
+        let read = std::fs::File::open(self.base.join(name))
+            .and_then(zstd::Decoder::new)
+            .and_then(|unpacked| unpacked.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() as u64 > most_bytes => {
+                Err(format!("{path}: unpacks to more than the {most_bytes} bytes that a drive of this shape can need"))
+            }
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(format!("{path}: cannot be read as the file of an aged drive: {error}")),
+        }
     }
+}
+
+/// The text of a file, which is not written by this command then.
+///
+/// Errors: those of the operating system.
+pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
+    output::note_read(path);
+    std::fs::read_to_string(path)
 }
 
 /// The compression of a file of an aged drive. [X] zstd's own default
 const COMPRESSION: i32 = 3;
 
-/// Writes the file of an aged drive.
+/// Writes the file of an aged drive, whole or not at all.
 ///
 /// Errors: a file that cannot be written.
 pub(crate) fn write_aged(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let packed = zstd::encode_all(bytes, COMPRESSION)?;
-    std::fs::write(path, packed).with_context(|| format!("{}: cannot be written", path.display()))
+    output::replace_file(path, |file| Ok(Some(file.write_all(&packed)?))).map(drop)
 }
 
 /// The records of a trace file, with how they are read.
@@ -94,5 +117,24 @@ impl Iterator for FileRecords {
 impl RecordStream for FileRecords {
     fn note(&self) -> String {
         self.0.note()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_an_aged_drive_is_not_unpacked_beyond_what_its_drive_can_need() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let bomb = zstd::encode_all(&vec![0; 64 << 20][..], 19).expect("memory has room");
+        assert!(bomb.len() < 10_000, "{} bytes", bomb.len());
+        std::fs::write(directory.path().join("bomb"), bomb).expect("it can be written");
+        let files = DiskFiles { base: directory.path().to_owned(), job_file: None };
+        let refused = files.bytes("bomb", 1 << 20).expect_err("it is too large");
+        assert!(refused.contains("more than the 1048576 bytes"), "{refused}");
+        write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");
+        assert_eq!(files.bytes("whole", 4096), Ok(vec![7; 4096]));
+        assert!(files.bytes("whole", 4095).is_err());
     }
 }

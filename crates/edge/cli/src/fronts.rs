@@ -7,6 +7,7 @@ use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetCo
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Blocks of 4 KiB: what drives map.
@@ -128,5 +129,47 @@ fn read_hosts(path: &Path) -> Result<Hosts> {
             controller_secret: secret(1).with_context(place)?,
         });
     }
+    if hosts.iter().any(|host| host.secret.is_some()) {
+        refuse_shared(path)?;
+    }
     Ok(Hosts::Listed(hosts))
+}
+
+/// Refuses a file of secrets that others may read.
+fn refuse_shared(path: &Path) -> Result<()> {
+    let found = std::fs::metadata(path).with_context(|| format!("--hosts {}: cannot be read", path.display()))?;
+    if found.is_file() && found.mode() & 0o077 != 0 {
+        let path = path.display();
+        bail!(
+            "--hosts {path}: others may read the secrets in it (mode {:o}); run `chmod 600 {path}`",
+            found.mode() & 0o777
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn secrets_that_others_may_read_are_refused_and_names_alone_are_not() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("hosts");
+        let set = |text: &str, mode| {
+            std::fs::write(&path, text).expect("it can be written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+        };
+        set("nqn.2026-11.org.example:a\n", 0o644);
+        read_hosts(&path).expect("a name is no secret");
+        let secret = "nqn.2026-11.org.example:a DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:\n";
+        for mode in [0o644, 0o640, 0o604] {
+            set(secret, mode);
+            let refused = read_hosts(&path).expect_err("others may read it").to_string();
+            assert!(refused.contains("chmod 600"), "{refused}");
+        }
+        set(secret, 0o600);
+        read_hosts(&path).expect("it is private");
+    }
 }

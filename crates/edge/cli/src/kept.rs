@@ -1,9 +1,10 @@
 //! Finished runs that are kept in a file, so that a long study goes on where it ended.
 //!
-//! One line of JSON a run. The first line names the build of the program: what another build has finished is not
-//! taken over, for its results may differ. A last line that was not written whole is dropped.
+//! One line of JSON a run, in a file for each build of the program: what another build has finished is not taken over, for
+//! its results may differ, and stays beside. The first line names the build. A last line that was not written whole is
+//! dropped.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -23,16 +24,17 @@ impl Kept {
         Self { found: BTreeMap::new(), file: None }
     }
 
-    /// What `directory` keeps of this build of the program, and what it will keep.
+    /// What `directory` keeps of this build of the program, and what it will keep, in `NAME-BUILD.jsonl`.
     ///
-    /// Errors: a file that cannot be read or written.
+    /// Errors: a file that cannot be read or written, or that is something else.
     pub(crate) fn open(directory: &Path, name: &str) -> Result<Self> {
-        Self::open_of(directory, name, &json!({ "build": build()? }))
+        Self::open_of(directory, name, &build()?)
     }
 
-    fn open_of(directory: &Path, name: &str, head: &Value) -> Result<Self> {
+    fn open_of(directory: &Path, name: &str, build: &str) -> Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
-        let path = directory.join(name);
+        let path = directory.join(format!("{name}-{build}.jsonl"));
+        let head = json!({ "build": build });
         let failed = || format!("{}: cannot be read or written", path.display());
         let text = match path.exists() {
             true => std::fs::read_to_string(&path).with_context(failed)?,
@@ -41,7 +43,10 @@ impl Kept {
         // A line without its end was cut off.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         let mut lines = whole.lines().map(serde_json::from_str::<Value>);
-        let ours = matches!(lines.next(), Some(Ok(first)) if first == *head);
+        let ours = matches!(lines.next(), Some(Ok(first)) if first == head);
+        if !ours && !whole.is_empty() {
+            bail!("{}: these are no finished runs of this program; move the file away", path.display());
+        }
         let mut found = BTreeMap::new();
         if ours {
             for line in lines.map_while(Result::ok) {
@@ -92,14 +97,12 @@ fn build() -> Result<String> {
 mod tests {
     use super::*;
 
-    const NAME: &str = "runs.jsonl";
-
     fn open(directory: &Path, build: &str) -> Kept {
-        Kept::open_of(directory, NAME, &json!({ "build": build })).expect("the directory is ours")
+        Kept::open_of(directory, "runs", build).expect("the directory is ours")
     }
 
     #[test]
-    fn finished_runs_are_there_again_unless_the_program_has_changed() {
+    fn finished_runs_of_a_build_are_there_again_for_it_whatever_other_builds_have_done_since() {
         let directory = tempfile::tempdir().expect("there is room");
         let kept = open(directory.path(), "1");
         kept.keep("a", &json!({ "x": 1 })).expect("it can be written");
@@ -107,15 +110,36 @@ mod tests {
         let again = open(directory.path(), "1");
         assert_eq!(again.record("a"), Some(&json!({ "x": 1 })));
         assert_eq!(again.record("b"), Some(&json!(2)));
-        assert_eq!(open(directory.path(), "2").record("a"), None);
-        assert_eq!(open(directory.path(), "1").record("a"), None, "the other build began anew");
+        let other = open(directory.path(), "2");
+        assert_eq!(other.record("a"), None, "its results may differ");
+        other.keep("a", &json!(3)).expect("it can be written");
+        let back = open(directory.path(), "1");
+        assert_eq!((back.record("a"), back.record("b")), (Some(&json!({ "x": 1 })), Some(&json!(2))));
+        assert_eq!(open(directory.path(), "2").record("a"), Some(&json!(3)));
+    }
+
+    #[test]
+    fn files_of_others_stay_as_they_are() {
+        let directory = tempfile::tempdir().expect("there is room");
+        // What an earlier version of the program kept, and a file that is something else.
+        let names = ["runs.jsonl", "runs-1.jsonl"];
+        for name in names {
+            std::fs::write(directory.path().join(name), "{\"build\":\"0\"}\nprecious\n").expect("it can be written");
+        }
+        open(directory.path(), "2").keep("a", &json!(1)).expect("it can be written");
+        let refused = Kept::open_of(directory.path(), "runs", "1").err().expect("it is something else");
+        assert!(refused.to_string().contains("move the file away"), "{refused}");
+        for name in names {
+            let text = std::fs::read_to_string(directory.path().join(name)).expect("it is there");
+            assert!(text.ends_with("precious\n"), "{name}");
+        }
     }
 
     #[test]
     fn a_line_that_was_cut_off_is_dropped_and_its_place_used() {
         let directory = tempfile::tempdir().expect("there is room");
         open(directory.path(), "1").keep("a", &json!(1)).expect("it can be written");
-        let path = directory.path().join(NAME);
+        let path = directory.path().join("runs-1.jsonl");
         let mut text = std::fs::read_to_string(&path).expect("it is there");
         text.push_str("{\"run\": \"b\", \"rec");
         std::fs::write(&path, text).expect("it can be written");

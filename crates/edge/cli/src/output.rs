@@ -1,10 +1,58 @@
-//! Standard output and files.
+//! Standard output and files. No file that a command reads is one that it writes, and no file that is there is given up
+//! unless the command says so.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Files that this command reads: device and inode.
+static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Notes that the command reads `path`, so that it is never written.
+pub(crate) fn note_read(path: &Path) {
+    if let Some(identity) = identity(path) {
+        READ.lock().unwrap_or_else(PoisonError::into_inner).insert(identity);
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    // Of the file itself, whatever links lead there.
+    let found = std::fs::metadata(path).ok().filter(|found| found.is_file())?;
+    Some((found.dev(), found.ino()))
+}
+
+/// Refuses to write what the command reads.
+pub(crate) fn refuse_input(path: &Path) -> Result<()> {
+    let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if identity(path).is_some_and(|identity| read.contains(&identity)) {
+        bail!("{}: this command reads that file, and does not write it; give another name", path.display());
+    }
+    Ok(())
+}
+
+/// Refuses to write in place of a file that holds something, unless `force` says that it may go.
+pub(crate) fn refuse_existing(option: &str, path: &Path, force: bool) -> Result<()> {
+    refuse_input(path).with_context(|| option.to_owned())?;
+    if !force && std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        bail!("{option} {}: this file is there already; give another name, or --force to replace it", path.display());
+    }
+    Ok(())
+}
+
+/// Opens a file to write from its beginning, for its owner only. What is no regular file is written as it is.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<File> {
+    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
+    let found = file.metadata()?;
+    if found.is_file() && found.mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
 
 /// Prints a line; a closed pipe ends the program quietly, as for other tools.
 pub(crate) fn line(text: &str) {
@@ -31,6 +79,7 @@ pub(crate) fn replace_file<R>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<Option<R>>,
 ) -> Result<Option<R>> {
+    refuse_input(path)?;
     let failed = || format!("{}: cannot be written", path.display());
     // A directory cannot be replaced, and a device must not be.
     let Some(name) = path.file_name().filter(|_| path.is_file() || !path.exists()) else {
@@ -50,4 +99,51 @@ pub(crate) fn replace_file<R>(
         let _ = std::fs::remove_file(&partial);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_not_written_by_any_name() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let input = directory.path().join("input");
+        std::fs::write(&input, "precious").expect("it can be written");
+        note_read(&input);
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("input", &link).expect("it can be made");
+        let hard = directory.path().join("hard");
+        std::fs::hard_link(&input, &hard).expect("it can be made");
+        let dotted = directory.path().join("../").join(directory.path().file_name().expect("it has one")).join("input");
+        for name in [&input, &link, &hard, &dotted] {
+            let refused = write_file(
+                name.parent().expect("it has one"),
+                &name.file_name().expect("it has one").to_string_lossy(),
+                "new",
+            );
+            let text = format!("{:#}", refused.expect_err("it is read"));
+            assert!(text.contains("this command reads that file"), "{text}");
+            let forced = refuse_existing("--save", name, true).expect_err("no force helps");
+            assert!(format!("{forced:#}").starts_with("--save: "), "{forced:#}");
+        }
+        assert_eq!(std::fs::read_to_string(&input).expect("it is there"), "precious");
+        write_file(directory.path(), "other", "new").expect("nobody reads it");
+    }
+
+    #[test]
+    fn a_file_that_holds_something_goes_only_by_force() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("file");
+        refuse_existing("--journal", &path, false).expect("nothing is there");
+        std::fs::write(&path, "").expect("it can be written");
+        refuse_existing("--journal", &path, false).expect("nothing is in it");
+        std::fs::write(&path, "precious").expect("it can be written");
+        let text = refuse_existing("--journal", &path, false).expect_err("it holds something").to_string();
+        assert!(text.starts_with("--journal ") && text.contains("--force"), "{text}");
+        refuse_existing("--journal", &path, true).expect("it may go");
+        drop(create_private(&path).expect("it can be written"));
+        let found = std::fs::metadata(&path).expect("it is there");
+        assert_eq!((found.len(), found.mode() & 0o777), (0, 0o600));
+    }
 }

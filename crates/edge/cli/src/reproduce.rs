@@ -12,8 +12,8 @@ use flashyard_systems::jbof::JbofError;
 use serde_json::Value;
 use std::path::Path;
 
-/// Where a study of lives keeps finished runs, in the directory of `--out`.
-const KEPT: &str = "runs.jsonl";
+/// Where a study of lives keeps finished runs, in the directory of `--out`: the beginning of the name.
+const KEPT: &str = "runs";
 
 pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     let files = DiskFiles::leak(Path::new("."), None, &[]);

@@ -39,6 +39,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
             tasks[0].0.name()
         );
     }
+    // Before a run whose files could not be written.
+    if let Some(directory) = &options.out {
+        FILES.iter().try_for_each(|name| output::refuse_input(&directory.join(name)))?;
+    }
     parallel::catch_interrupt()?;
     let began = Instant::now();
     let results = parallel::run_all(tasks.len(), options.threads, "designs", |index, observer| {
@@ -83,12 +87,15 @@ fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
     Ok(())
 }
 
+/// Files of `--out` that could be what a scenario is read from.
+const FILES: [&str; 3] = ["report.json", "resolved.toml", "report.html"];
+
 /// The files of `--out`: page, figures, tables and the scenario that made them.
 fn write_files(document: &ReportDocument, directory: &Path) -> Result<()> {
     let value = serde_json::to_value(&document.report)?;
-    output::write_file(directory, "report.json", &format!("{value:#}\n"))?;
-    output::write_file(directory, "resolved.toml", &document.resolved)?;
-    output::write_file(directory, "report.html", &html_page(document)?)?;
+    output::write_file(directory, FILES[0], &format!("{value:#}\n"))?;
+    output::write_file(directory, FILES[1], &document.resolved)?;
+    output::write_file(directory, FILES[2], &html_page(document)?)?;
     out::write_parquet(directory, document)
 }
 

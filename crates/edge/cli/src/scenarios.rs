@@ -1,6 +1,6 @@
 //! Scenarios: files of the user, or those that the program carries, so that it runs without a checkout.
 
-use crate::files::DiskFiles;
+use crate::files::{DiskFiles, read_text};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -82,8 +82,7 @@ impl Source {
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok(Self {
-            text: std::fs::read_to_string(path)
-                .with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
+            text: read_text(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
             origin: path.display().to_string(),
             folder: folder.to_owned(),
             files: DiskFiles::leak(folder, jobs, &[]),

@@ -12,10 +12,9 @@ use flashyard_live::{
 };
 use flashyard_scenario::{Overrides, Pacing, Resolved, Scenario, resolve_with};
 use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
-use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -33,9 +32,21 @@ fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
     Ok(resolve_with(&source.text, &source.origin, &overrides, source.files)?)
 }
 
-/// Where the drives' bytes are: as the command line says, or as the scenario does, from its directory.
-fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&str>) -> Option<PathBuf> {
-    options.data.clone().or_else(|| in_scenario.map(|name| folder.join(name)))
+/// Where the drives' bytes are: as the command line says, or as the scenario does, below its directory.
+///
+/// Errors: a scenario, which may be somebody else's, that wants another place.
+fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&str>) -> Result<Option<PathBuf>> {
+    let Some(name) = in_scenario.map(Path::new).filter(|_| options.data.is_none()) else {
+        return Ok(options.data.clone());
+    };
+    if !name.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        bail!(
+            "{}: serve.data is {:?}, give a directory below that of the scenario; the command line takes any as --data DIR",
+            options.scenario.display(),
+            name
+        );
+    }
+    Ok(Some(folder.join(name)))
 }
 
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
@@ -44,9 +55,15 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;
     let files = source.files;
+    if let Some(path) = &options.hosts {
+        output::note_read(path);
+    }
+    if let Some(path) = &options.journal {
+        output::refuse_existing("--journal", path, options.force)?;
+    }
     let shapes = scenario.shapes()?.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots });
     let exports = scenario.exported()?;
-    let data = data_directory(options, &source.folder, scenario.serve.data.as_deref());
+    let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
     let shapes: Vec<_> = shapes.collect();
     let SetUp { world, media, recovered } =
         set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
@@ -62,7 +79,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
     if let Some((path, _)) = &journal {
-        let file = File::create(path).with_context(|| format!("--journal {}: cannot be written", path.display()))?;
+        let file = output::create_private(path);
+        let file = file.with_context(|| format!("--journal {}: cannot be written", path.display()))?;
         engine.set_journal(Box::new(BufWriter::new(file)));
     }
     let (remote, handle) = Remote::new(engine.waker());

@@ -55,7 +55,8 @@ fn a_box_is_controlled_while_it_serves_and_ends_with_a_report_and_its_journal_re
     let place = |name: &str| directory.path().join(name).to_str().expect("the path is text").to_owned();
     let (control, journal, data) = (place("control"), place("journal"), place("data"));
     for life in 0..2 {
-        let arguments = ["serve", BOX, "--load", "8", "--pace", "off", "--data", &data, "--journal", &journal];
+        let arguments =
+            ["serve", BOX, "--load", "8", "--pace", "off", "--data", &data, "--journal", &journal, "--force"];
         let child = flashyard()
             .args(arguments)
             .args(["--control", &control])

@@ -391,7 +391,7 @@ impl Engine {
             (pending.taken, pending.payload) = (false, Payload::None);
             let (tag, front) = (request.tag, pending.front);
             self.free.push(token);
-            self.fronts[front].answered(Answered { tag, answer: Answer::Failed, data: Data::NONE });
+            self.fronts[front].answered(Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
         }
     }
 

@@ -20,7 +20,8 @@ pub(crate) fn restore(
     for (number, drive) in (0..).zip(drives) {
         let Some(name) = drive.aged_state.as_deref() else { continue };
         if !known.contains_key(name) {
-            let bytes = files.bytes(name).map_err(wrong)?;
+            let most_bytes = AgedDrive::most_bytes(&drive.model.drive.nand.geometry);
+            let bytes = files.bytes(name, most_bytes).map_err(wrong)?;
             let aged = AgedDrive::decode(&bytes).map_err(|error| wrong(format!("{name}: {error}")))?;
             known.insert(name, aged);
         }
@@ -64,8 +65,11 @@ mod tests {
             Err(format!("{name}: these tests use no traces"))
         }
 
-        fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-            if name == "old" { Ok(self.0.clone()) } else { Err(format!("{name}: not there")) }
+        fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
+            match name {
+                "old" if self.0.len() as u64 <= most_bytes => Ok(self.0.clone()),
+                _ => Err(format!("{name}: not there")),
+            }
         }
     }
 

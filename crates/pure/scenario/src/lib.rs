@@ -55,10 +55,11 @@ pub trait Files: Sync {
         Err(format!("{name}: no files can be read here"))
     }
 
-    /// The bytes of a file of an aged drive, decompressed.
+    /// The bytes of a file of an aged drive, decompressed, of which there can be `most_bytes`.
     ///
-    /// Errors: why it cannot be read, with its name.
-    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+    /// Errors: why it cannot be read, or that there are more, with its name.
+    fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
+        let _ = most_bytes;
         Err(format!("{name}: no files can be read here"))
     }
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 
 pub(crate) fn convert(options: &ConvertOptions) -> Result<Outcome> {
     let to = output_format(&options.out, options.to.as_deref())?;
+    output::note_read(&options.file);
+    output::refuse_input(&options.out)?;
     let reader = open_as(&options.file, options.format.as_deref())?;
     parallel::catch_interrupt()?;
     let mut progress = Progress::begin();

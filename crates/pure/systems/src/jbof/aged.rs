@@ -5,7 +5,7 @@
 //! hash of all bytes before. Who keeps it compresses it: the places of sequential data differ by one.
 
 use super::codec::{hash_of_bytes, number, put_contents, take, take_contents};
-use flashyard_flash::Geometry;
+use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::{AgedState, FtlCounters, RecoveryError};
 use flashyard_ssd::DriveConfig;
 
@@ -13,6 +13,14 @@ const MAGIC: &[u8] = b"flashyard aged drive 1\n";
 
 /// Bytes of the hash at the end.
 const HASH_BYTES: usize = 8;
+
+/// Numbers of 32 bits take five bytes at most, those of 64 bits ten. A slot is in the contents with its place and its
+/// owner, perhaps as lost, and perhaps as remapped with its owner.
+const BYTES_OF_SLOT: u64 = 5 * 5;
+/// Seven numbers in the contents, one in each of four lists.
+const BYTES_OF_SUPERBLOCK: u64 = 11 * 10;
+/// Everything else, with a note of any sensible length. Source: \[A\]
+const BYTES_OF_HEAD: u64 = 1 << 20;
 
 /// A drive that has aged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +67,17 @@ impl AgedDrive {
     /// A drive of this shape and state, aged by the scenario of this text.
     pub fn new(geometry: &Geometry, logical_slots: u32, scenario: &str, note: String, state: AgedState) -> Self {
         Self { geometry: *geometry, logical_slots, scenario: hash_of_bytes(scenario.as_bytes()), note, state }
+    }
+
+    /// Bytes that a drive of this shape takes at most.
+    pub fn most_bytes(geometry: &Geometry) -> u64 {
+        let &Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, pages_per_block, page_bytes } =
+            geometry;
+        let counts = [channels, dies_per_channel, planes_per_die, blocks_per_plane, pages_per_block, page_bytes];
+        let flash_bytes = counts.iter().fold(1, |product: u64, &count| product.saturating_mul(count.into()));
+        let slots = flash_bytes / u64::from(SLOT_BYTES);
+        let for_superblocks = u64::from(blocks_per_plane).saturating_mul(BYTES_OF_SUPERBLOCK);
+        slots.saturating_mul(BYTES_OF_SLOT).saturating_add(for_superblocks).saturating_add(BYTES_OF_HEAD)
     }
 
     /// The drive as bytes.
@@ -194,7 +213,6 @@ fn take_counters(bytes: &mut &[u8]) -> Option<FtlCounters> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_flash::SLOT_BYTES;
     use flashyard_ftl::{Ftl, FtlConfig};
     use flashyard_kernel::Rng;
     use flashyard_nand::CountingMedium;
@@ -225,7 +243,11 @@ mod tests {
     fn an_aged_drive_comes_back_from_its_bytes() {
         for writes in [0, 100, 5_000] {
             let drive = drive(writes);
-            assert_eq!(AgedDrive::decode(&drive.encode()), Ok(drive));
+            let bytes = drive.encode();
+            let slots = 12 * 12 * 2;
+            assert!(bytes.len() as u64 <= AgedDrive::most_bytes(&drive.geometry) - BYTES_OF_HEAD);
+            assert_eq!(AgedDrive::most_bytes(&drive.geometry), slots * 25 + 12 * 110 + (1 << 20));
+            assert_eq!(AgedDrive::decode(&bytes), Ok(drive));
         }
     }
 
@@ -237,6 +259,30 @@ mod tests {
             damaged[place.index(bytes.len())] ^= change;
             prop_assert!(AgedDrive::decode(&damaged).is_err());
             prop_assert!(AgedDrive::decode(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_drive_that_cannot_be_is_refused_in_words(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let drive = drive(300);
+            let mut bytes = drive.encode();
+            let end = bytes.len() - HASH_BYTES;
+            for (place, byte) in changes {
+                bytes[MAGIC.len() + place.index(end - MAGIC.len())] = byte;
+            }
+            // As if it had been written like this: the hash finds nothing.
+            let hash = hash_of_bytes(&bytes[..end]).to_le_bytes();
+            bytes[end..].copy_from_slice(&hash);
+            if let Ok(changed) = AgedDrive::decode(&bytes) {
+                let config = FtlConfig { logical_slots: 150, remap_entries: 8, ..FtlConfig::default() };
+                match Ftl::from_aged(&drive.geometry, config, &changed.state) {
+                    Ok(ftl) => ftl.check(),
+                    Err(error) => prop_assert!(!error.to_string().is_empty()),
+                }
+            }
         }
     }
 

@@ -1,0 +1,194 @@
+//! Files and sockets that the program writes: nothing that is there already is lost by a slip of the hand.
+
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BOX: &str = "scenarios/live/scenario.toml";
+const DEMO: &str = "scenarios/demo/scenario.toml";
+const LIFE: &str = "scenarios/ageing/life.toml";
+
+/// A directory with a file that nobody wants to lose.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { directory: tempfile::tempdir().expect("a temporary directory") };
+        std::fs::write(place.path("precious"), "precious").expect("there is room");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.path(name).to_str().expect("the path is text").to_owned()
+    }
+
+    /// The command ends with status 2 and a message with all of `parts`, and the file is as it was.
+    fn refused(&self, arguments: &[&str], parts: &[&str]) {
+        let (code, _, error) = run(arguments);
+        println!("{error}");
+        assert_eq!(code, Some(2), "{arguments:?}: {error}");
+        for part in parts {
+            assert!(error.contains(part), "{part:?} is missing in: {error}");
+        }
+        let kept = std::fs::read_to_string(self.path("precious")).expect("the file is still there");
+        assert_eq!(kept, "precious", "{arguments:?}");
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the crate is three levels deep")
+}
+
+/// Exit status, standard output and standard error.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let program = env!("CARGO_BIN_EXE_flashyard");
+    let output = Command::new(program).args(arguments).current_dir(root()).output().expect("the program starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn done(arguments: &[&str]) -> String {
+    let (code, output, error) = run(arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {output}{error}");
+    output
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("it is there").mode() & 0o777
+}
+
+#[test]
+fn a_file_where_a_socket_was_to_be_stays() {
+    let place = Place::new();
+    let (file, unix) = (place.name("precious"), format!("unix:{}", place.name("precious")));
+    place.refused(&["serve", BOX, "--seconds", "0", "--control", &file], &["--control", "regular file", "not removed"]);
+    place.refused(&["serve", BOX, "--seconds", "0", "--nbd", &unix], &["--nbd", "regular file", "not removed"]);
+    let directory = place.directory.path().to_str().expect("the path is text");
+    place.refused(&["serve", BOX, "--seconds", "0", "--control", directory], &["--control", "a directory"]);
+}
+
+#[test]
+fn a_journal_takes_the_place_of_a_file_only_by_force_and_is_private() {
+    let place = Place::new();
+    let file = place.name("precious");
+    let serve = ["serve", BOX, "--seconds", "0", "--journal"];
+    place.refused(&[&serve[..], &[&file]].concat(), &["--journal", "there already", "--force"]);
+    done(&[&serve[..], &[&file, "--force"]].concat());
+    assert!(std::fs::read(&file).expect("it is there").starts_with(b"flashyard"));
+    assert_eq!(mode(Path::new(&file)), 0o600);
+    done(&[&serve[..], &[&place.name("new")]].concat());
+    assert_eq!(mode(&place.path("new")), 0o600);
+    // What the server reads is not its journal, whatever is said.
+    let scenario = place.name("scenario.toml");
+    std::fs::copy(root().join(BOX), &scenario).expect("there is room");
+    let before = std::fs::read(&scenario).expect("it is there");
+    let (code, _, error) = run(&["serve", &scenario, "--seconds", "0", "--journal", &scenario, "--force"]);
+    assert!(code == Some(2) && error.contains("this command reads that file"), "{error}");
+    assert_eq!(std::fs::read(&scenario).expect("it is there"), before);
+}
+
+#[test]
+fn a_trace_is_not_converted_into_itself_by_any_name() {
+    let place = Place::new();
+    let (file, link, hard) = (place.name("t.csv"), place.name("link.csv"), place.name("hard.parquet"));
+    std::fs::write(&file, "time_s,op,offset_bytes,size_bytes\n0,read,0,4096\n").expect("there is room");
+    symlink("t.csv", &link).expect("it can be made");
+    std::fs::hard_link(&file, &hard).expect("it can be made");
+    let before = std::fs::read(&file).expect("it is there");
+    let dotted = format!("{}/./t.csv", place.directory.path().display());
+    for (from, to) in [(&file, &file), (&file, &link), (&link, &file), (&file, &hard), (&file, &dotted)] {
+        let (code, _, error) = run(&["trace", "convert", from, to, "--to", "parquet"]);
+        assert!(code == Some(2) && error.contains("this command reads that file"), "{from} {to}: {error}");
+        assert_eq!(std::fs::read(&file).expect("it is there"), before);
+    }
+}
+
+#[test]
+fn a_scenario_in_the_directory_of_its_results_is_not_written_over() {
+    let place = Place::new();
+    let scenario = place.name("resolved.toml");
+    std::fs::copy(root().join(DEMO), &scenario).expect("there is room");
+    let directory = place.directory.path().to_str().expect("the path is text");
+    place.refused(&["run", &scenario, "--out", directory], &["resolved.toml", "this command reads that file"]);
+    std::fs::copy(root().join(LIFE), &scenario).expect("there is room");
+    place.refused(
+        &["age", &scenario, "--drive-writes", "1", "--out", directory],
+        &["resolved.toml", "this command reads that file"],
+    );
+    assert!(!place.path("report.html").exists(), "it is refused before the run");
+}
+
+#[test]
+fn an_aged_drive_takes_the_place_of_a_file_only_by_force() {
+    let place = Place::new();
+    let file = place.name("precious");
+    let age = ["age", LIFE, "--drive-writes", "1", "--save", &file];
+    place.refused(&age, &["--save", "there already", "--force"]);
+    let scenario = place.name("life.toml");
+    std::fs::copy(root().join(LIFE), &scenario).expect("there is room");
+    let age = ["age", &scenario, "--drive-writes", "1", "--force", "--save", &scenario];
+    place.refused(&age, &["--save", "this command reads that file"]);
+}
+
+#[test]
+fn a_file_of_an_aged_drive_that_unpacks_without_end_is_refused() {
+    let place = Place::new();
+    let bomb = zstd::encode_all(std::io::repeat(0).take(256 << 20), 3).expect("memory has room");
+    std::fs::write(place.path("bomb"), bomb).expect("there is room");
+    let scenario = place.name("scenario.toml");
+    std::fs::copy(root().join("scenarios/ageing/scenario.toml"), &scenario).expect("there is room");
+    let settings = ["--set", "drive.aged_state=bomb", "--set", "drive.blocks_per_plane=64"];
+    let small = ["--set", "drive.pages_per_block=32", "--set", "workload.span=600 MiB"];
+    place.refused(
+        &[&["run", &scenario, "--sweep", "drive.wear.erases=0"], &settings[..], &small[..]].concat(),
+        &["drive.aged_state", "unpacks to more than"],
+    );
+}
+
+#[test]
+fn a_volume_is_made_on_what_is_empty_or_by_force_and_whole_or_not_at_all() {
+    let place = Place::new();
+    let file = place.name("precious");
+    place.refused(&["cvfs", "mkfs", &file, "--size", "16MiB"], &["there is something in this file", "--force"]);
+    place.refused(&["cvfs", "mkfs", &file], &["there is something in this file"]);
+    // Too small, also by force: everything stays as it was.
+    place.refused(&["cvfs", "mkfs", &file, "--size", "1MiB", "--force"], &["too small", "segments of 512 blocks"]);
+    place.refused(&["cvfs", "mkfs", &place.name("new"), "--size", "1MiB"], &["too small"]);
+    place.refused(&["cvfs", "mkfs", &place.name("new")], &["give --size"]);
+    assert_eq!(std::fs::read_dir(place.directory.path()).expect("it is there").count(), 1, "nothing is left behind");
+    let volume = place.name("volume");
+    done(&["cvfs", "mkfs", &volume, "--size", "64MiB", "--segment-blocks", "64"]);
+    place.refused(&["cvfs", "mkfs", &volume, "--segment-blocks", "64"], &["there is something in this file"]);
+    assert!(done(&["cvfs", "fsck", &volume]).contains("0 problems"));
+    // A file of zeros is as good as none, and by force a volume takes the place of anything, by any name.
+    std::fs::write(place.path("zeros"), vec![0; 32 << 20]).expect("there is room");
+    done(&["cvfs", "mkfs", &place.name("zeros"), "--segment-blocks", "64"]);
+    symlink("volume", place.path("link")).expect("it can be made");
+    done(&["cvfs", "mkfs", &place.name("link"), "--size", "32MiB", "--segment-blocks", "64", "--force"]);
+    assert_eq!(std::fs::metadata(&volume).expect("it is there").len(), 32 << 20);
+    assert!(std::fs::symlink_metadata(place.path("link")).expect("it is there").is_symlink());
+}
+
+#[test]
+fn a_directory_without_a_volume_is_not_waited_for() {
+    let place = Place::new();
+    let directory = place.directory.path().to_str().expect("the path is text");
+    place.refused(&["cvfs", "shrink", directory, "16MiB"], &["no volume is mounted there"]);
+    place.refused(&["cvfs", "info", directory], &["no volume is mounted there"]);
+}
+
+#[test]
+fn a_scenario_does_not_choose_a_directory_outside_its_own() {
+    let place = Place::new();
+    for name in ["/tmp/elsewhere", "../elsewhere", "a/../../b"] {
+        let setting = format!("serve.data={name}");
+        place.refused(&["serve", BOX, "--seconds", "0", "--set", &setting], &["serve.data", name, "--data DIR"]);
+    }
+}
