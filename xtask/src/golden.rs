@@ -44,15 +44,21 @@ fn golden_of(repository: &Repository, system: &str, accept: bool) -> Result<bool
     Ok(changed.is_empty())
 }
 
-/// One line a number: id, figure, unit, and whether it agrees with the source.
+/// One line a number: id, figure, unit, kind, whether it agrees with the source, and which number it is a reading of.
 fn table(comparisons: &Value) -> Result<String> {
     let mut text = String::new();
     for row in comparisons.as_array().context("the reproduction is not a list")? {
         let id = row["id"].as_str().context("a number has no id")?;
         let figure = row["measured"].as_f64().map_or("-".to_owned(), |measured| format!("{measured:.3}"));
         let unit = row["unit"].as_str().unwrap_or_default();
-        let verdict = if row["ok"] == true { "agrees" } else { "does not agree" };
-        writeln!(text, "{id:28} {figure:>10} {unit:7} {verdict}")?;
+        let kind = row["kind"].as_str().with_context(|| format!("{id} has no kind"))?;
+        let verdict = match (row["ok"] == true, row["measured"].is_null()) {
+            (true, _) => "agrees",
+            (false, true) => "not measured",
+            (false, false) => "does not agree",
+        };
+        let reading = row["reading_of"].as_str().map_or(String::new(), |of| format!(", reading of {of}"));
+        writeln!(text, "{id:34} {figure:>9} {unit:6} {kind:13} {verdict}{reading}")?;
     }
     Ok(text)
 }
@@ -70,11 +76,21 @@ mod tests {
 
     #[test]
     fn a_changed_number_is_shown_on_both_sides() {
-        let before = table(&json!([{ "id": "a", "measured": 1.0, "unit": "%", "ok": true }])).expect("it is a table");
-        let after = table(&json!([{ "id": "a", "measured": 1.5, "unit": "%", "ok": false }])).expect("it is a table");
+        let of = |kind: &str, measured: Option<f64>, ok: bool| {
+            let row =
+                json!([{ "id": "a", "measured": measured, "unit": "%", "kind": kind, "ok": ok, "reading_of": "b" }]);
+            table(&row).expect("it is a table")
+        };
+        let before = of("predicted", Some(1.0), true);
+        let after = of("fitted", Some(1.5), false);
         assert!(differences(&before, &before).is_empty());
         let changed = differences(&before, &after);
         assert_eq!(changed.len(), 2);
         assert!(changed[0].starts_with("- a") && changed[1].contains("1.500 %") && changed[1].contains("not agree"));
+        let words: Vec<&str> = changed[1].split_whitespace().collect();
+        assert_eq!(words[4], "fitted");
+        assert!(changed[1].ends_with(", reading of b"));
+        assert!(of("cited", None, false).contains("not measured"));
+        assert!(table(&json!([{ "id": "a", "measured": 1.0, "unit": "%", "ok": true }])).is_err(), "no kind");
     }
 }

@@ -58,6 +58,9 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
         if provenance::applies_to(file) {
             findings.extend(provenance::check(file, &text));
         }
+        if provenance::has_constants(file) {
+            findings.extend(provenance::check_constants(file, &text));
+        }
         if file.ends_with(".md") {
             findings.extend(links::check(&repository.root, file, &text));
         }

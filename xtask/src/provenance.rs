@@ -21,12 +21,56 @@ pub(crate) fn check(file: &str, text: &str) -> Vec<Finding> {
     let mut scanner = Scanner::default();
     for (index, line) in text.lines().enumerate() {
         let (has_number, comment) = scanner.scan(line);
-        if has_number && !MARKS.iter().any(|mark| comment.contains(mark)) {
+        // The row of a table of ours is a label, and no quantity.
+        let is_label = file.ends_with("/expected.toml") && line.starts_with("row = ");
+        if has_number && !is_label && !MARKS.iter().any(|mark| comment.contains(mark)) {
             let message = format!("a number without a provenance mark; end the line with `# {} why`", MARKS.join("|"));
             findings.push(Finding::failure(file, index + 1, message));
         }
     }
     findings
+}
+
+/// Whether a file holds constants of reproductions: what is set up in code, and the generators made of a published table.
+pub(crate) fn has_constants(file: &str) -> bool {
+    file == "crates/pure/workload/src/table2.rs" || {
+        file.starts_with("crates/pure/scenario/src/reproduce/") && file.ends_with(".rs")
+    }
+}
+
+/// Constants of Rust source that hold a number and no provenance mark, neither in the comment above nor on their lines.
+pub(crate) fn check_constants(file: &str, text: &str) -> Vec<Finding> {
+    let lines: Vec<&str> = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect();
+    let mut findings = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().take(3).collect();
+        let is_constant = words.contains(&"const") && !words.contains(&"fn") && line.contains('=');
+        let Some((_, value)) = line.split_once('=').filter(|_| is_constant) else { continue };
+        // A statement ends with the first line that ends it.
+        let ends = |line: &&str| line.split("//").next().is_some_and(|code| code.trim_end().ends_with(';'));
+        let length = lines[index..].iter().position(ends).map_or(1, |place| place + 1);
+        let statement = &lines[index..index + length];
+        let above = lines[..index].iter().rev().take_while(|line| line.trim().starts_with("//"));
+        let marked = above.chain(statement).any(|line| MARKS.iter().any(|mark| line.replace('\\', "").contains(mark)));
+        let values = [&[value][..], &statement[1..]].concat();
+        if !marked && values.into_iter().any(holds_number) {
+            let message = format!("a constant without a provenance mark; say {} why above it", MARKS.join("|"));
+            findings.push(Finding::failure(file, index + 1, message));
+        }
+    }
+    findings
+}
+
+/// Whether a line of Rust holds a number outside of strings, comments and types.
+fn holds_number(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or(line);
+    let outside: String = code.split('"').step_by(2).collect();
+    let mut last = ' ';
+    outside.chars().any(|next| {
+        let starts = next.is_ascii_digit() && !(last.is_alphanumeric() || last == '_');
+        last = next;
+        starts
+    })
 }
 
 /// Follows multi-line strings from line to line.
@@ -140,6 +184,32 @@ mod tests {
             let findings = check("profiles/a.toml", line);
             assert_eq!(findings.len(), 1, "{line}: {findings:?}");
         }
+    }
+
+    #[test]
+    fn constants_need_a_mark_where_they_are_or_above() {
+        let found = |text: &str| check_constants("crates/pure/scenario/src/reproduce/a.rs", text).len();
+        for text in
+            ["const A: f64 = 0.5;", "/// Half.\nconst A: [u32; 2] = [\n    1,\n    2,\n];", "pub const A: u32 = 3;"]
+        {
+            assert_eq!(found(text), 1, "{text}");
+        }
+        for text in [
+            "/// \\[A\\] half.\nconst A: f64 = 0.5;",
+            "const A: f64 = 0.5; // [P] half",
+            "const fn a() -> u32 { 3 }",
+            "const A: &str = \"file 1\";",
+            "const A: u64 = f64;",
+            "#[cfg(test)]\nconst A: f64 = 0.5;",
+        ] {
+            assert_eq!(found(text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_a_label_in_expectations_alone() {
+        assert_eq!(check("scenarios/a/expected.toml", "row = 3"), Vec::new());
+        assert_eq!(check("scenarios/a/scenario.toml", "row = 3").len(), 1);
     }
 
     #[test]

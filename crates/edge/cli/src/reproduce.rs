@@ -89,7 +89,7 @@ fn tell(
 }
 
 fn outcome(complete: bool, comparisons: &[Comparison]) -> Outcome {
-    match (complete, comparisons.iter().all(|comparison| comparison.ok)) {
+    match (complete, !comparisons.iter().any(Comparison::fails)) {
         (false, _) => Outcome::Interrupted,
         (true, true) => Outcome::Done,
         (true, false) => Outcome::OutsideTolerance,

@@ -189,8 +189,27 @@ fn closed_forms_reproduce_without_a_run() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
-    for key in ["id", "where", "metric", "unit", "published", "measured", "tolerance", "at_most", "ok", "note"] {
+    let known = ["id", "where", "metric", "unit", "published", "measured", "tolerance", "at_most", "ok", "note"];
+    for key in known.into_iter().chain(["kind", "relation", "fitted_by", "fitted_to", "reading_of"]) {
         assert!(rows[0].get(key).is_some(), "{key} is part of the contract");
+    }
+    assert_eq!((rows[0]["kind"].as_str(), rows[0]["relation"].as_str()), (Some("arithmetic"), Some("about")));
+}
+
+#[test]
+fn a_fitted_number_names_its_constant_and_all_that_it_was_fitted_to() {
+    let output = flashyard(&["reproduce", "xbof", "bom-compute-share-pcie4", "controller-evolution", "--json"]);
+    assert!(output.status.success(), "what is cited is not measured: {output:?}");
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let of = |kind: &str| rows.as_array().expect("a list").iter().find(|row| row["kind"] == kind).expect(kind).clone();
+    let fitted = of("fitted");
+    assert_eq!(fitted["fitted_to"], serde_json::json!(["bom-compute-share-pcie4"]));
+    assert_eq!(fitted["fitted_by"].as_array().map(Vec::len), Some(1));
+    assert_eq!(of("cited")["measured"], serde_json::Value::Null);
+    let text = flashyard(&["reproduce", "xbof", "bom-compute-share-pcie4", "controller-evolution"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    for words in ["0 of 0 predicted numbers", "not counted: fitted (1 of 1 agree), cited (1)"] {
+        assert!(text.contains(words), "{words} is not in {text}");
     }
 }
 

@@ -49,6 +49,24 @@ pub struct WearFit {
     pub p_value: f64,
 }
 
+impl WearFit {
+    /// Scale of the distribution, from its moments.
+    pub fn scale(&self) -> f64 {
+        let lean = self.lean();
+        self.deviation / (1.0 - std::f64::consts::FRAC_2_PI * lean * lean).sqrt()
+    }
+
+    /// Location of the distribution, from its moments.
+    pub fn location(&self) -> f64 {
+        self.mean - self.scale() * self.lean() * std::f64::consts::FRAC_2_PI.sqrt()
+    }
+
+    /// The shape as a number from -1 to 1.
+    fn lean(&self) -> f64 {
+        self.shape / (1.0 + self.shape * self.shape).sqrt()
+    }
+}
+
 impl ForwardRecord {
     /// What a model gave at a factor.
     pub fn of(&self, prediction: &str, factor: f64) -> Option<&ForwardTry> {
@@ -83,4 +101,19 @@ pub fn forward_table(records: &[ForwardRecord]) -> String {
         }
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn location_and_scale_come_back_from_the_moments() {
+        let (location, scale, shape) = (310.0_f64, 15.1_f64, 0.75_f64);
+        let lean = 0.6; // 0.75 by the hypotenuse of 1 and 0.75
+        let mean = location + scale * lean * (2.0 / std::f64::consts::PI).sqrt();
+        let deviation = scale * (1.0 - 2.0 * lean * lean / std::f64::consts::PI).sqrt();
+        let fit = WearFit { mean, deviation, shape, p_value: 0.5 };
+        assert!((fit.location() - location).abs() < 1e-9 && (fit.scale() - scale).abs() < 1e-9, "{fit:?}");
+    }
 }

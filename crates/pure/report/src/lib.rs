@@ -32,7 +32,9 @@ pub use detail::{
     CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
     Percentile, ReportDocument, SplitRow, Timeline,
 };
-pub use expectation::{Comparison, Expectation, ExpectationError, Expectations, Verdict, agreement};
+pub use expectation::{
+    Comparison, Expectation, ExpectationError, Expectations, FittedConstant, Kind, Relation, Verdict, agreement,
+};
 pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use forward::{ForwardRecord, ForwardTry, WearFit, forward_table};

@@ -42,7 +42,10 @@ pub fn study_page(
     ChartPage {
         kind: "Flashyard reproduction".to_owned(),
         title: name.to_owned(),
-        facts: vec![("Published numbers".to_owned(), comparisons.len().to_string())],
+        facts: vec![(
+            "Published numbers".to_owned(),
+            comparisons.iter().filter(|one| one.is_a_number()).count().to_string(),
+        )],
         complete,
         sections,
         version: version.to_owned(),
@@ -166,14 +169,15 @@ fn grouped<T>(entries: impl Iterator<Item = (String, T)>) -> Vec<(String, Vec<T>
 }
 
 fn figures(comparisons: &[Comparison]) -> ChartTable {
-    let head = ["Number", "What is measured", "Where", "Unit", "Published", "Measured", "Tolerance", "Verdict"];
+    let head = ["Number", "What is measured", "Where", "Kind", "Unit", "Published", "Measured", "Tolerance", "Verdict"];
     let row = |one: &Comparison| {
         vec![
             one.id.clone(),
             one.metric.clone(),
             one.r#where.clone(),
+            one.kind_in_words(),
             one.unit.clone(),
-            format!("{}{}", if one.at_most { "≤ " } else { "" }, number(one.published)),
+            format!("{}{}", one.relation.sign(), number(one.published)),
             one.measured.map_or("–".to_owned(), number),
             number(one.tolerance),
             one.verdict().name().to_owned(),
@@ -196,22 +200,19 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::expectation::Expectation;
+    use crate::expectation::tests::expectation;
     use crate::lifetime::tests::life;
 
     fn comparison(id: &str, unit: &str, published: f64, measured: Option<f64>) -> Comparison {
         let text = |text: &str| text.to_owned();
         let expectation = Expectation {
             id: text(id),
-            row: 1,
             r#where: text("Fig. 1"),
             metric: text("lifetime"),
             unit: text(unit),
-            published,
-            tolerance: 0.5,
-            at_most: false,
-            note: String::new(),
+            ..expectation(published, 0.5)
         };
-        Comparison::new(&expectation, measured, "")
+        Comparison::new(&expectation, &[], measured)
     }
 
     fn bar(panel: &str, category: &str, series: &str, value: f64) -> Bar {
@@ -234,11 +235,11 @@ mod tests {
         assert_eq!(chart.categories, ["a"]);
         assert_eq!(chart.series[0].points, [(0.0, Some(2.0))]);
         assert_eq!(chart.series[1].points, [(0.0, Some(2.2))]);
-        let rows: Vec<[&str; 4]> =
-            section.tables[0].rows.iter().map(|row| [&row[0][..], &row[4][..], &row[5][..], &row[7][..]]).collect();
-        assert_eq!(rows[1], ["b", "84", "10", "disagrees"]);
-        assert_eq!(rows[2], ["c", "3", "–", "not measured"]);
-        assert_eq!(rows[3], ["d", "1", "1", "agrees"]);
+        let rows: Vec<[&str; 5]> =
+            section.tables[0].rows.iter().map(|row| [0, 3, 5, 6, 8].map(|column| &row[column][..])).collect();
+        assert_eq!(rows[1], ["b", "predicted", "84", "10", "disagrees"]);
+        assert_eq!(rows[2], ["c", "predicted", "3", "–", "not measured"]);
+        assert_eq!(rows[3], ["d", "predicted", "1", "1", "agrees"]);
     }
 
     #[test]

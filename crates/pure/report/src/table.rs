@@ -99,7 +99,7 @@ pub fn verdict_sentence(report: &RunReport) -> String {
 
 /// Published figures beside ours.
 pub fn comparison_table(comparisons: &[Comparison]) -> String {
-    let mut table = table(&["id", "where", "metric", "published", "measured", "tolerance", "verdict"]);
+    let mut table = table(&["id", "where", "metric", "kind", "published", "measured", "tolerance", "verdict"]);
     for comparison in comparisons {
         let unit = &comparison.unit;
         let figure = |value: f64| right(format!("{value:.2} {unit}"));
@@ -107,7 +107,8 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
             Cell::new(&comparison.id),
             Cell::new(&comparison.r#where),
             Cell::new(&comparison.metric),
-            right(format!("{}{:.2} {unit}", if comparison.at_most { "≤ " } else { "" }, comparison.published)),
+            Cell::new(comparison.kind_in_words()),
+            right(format!("{}{:.2} {unit}", comparison.relation.sign(), comparison.published)),
             comparison.measured.map_or(right("-".to_owned()), figure),
             figure(comparison.tolerance),
             Cell::new(comparison.verdict().name()),

@@ -6,8 +6,17 @@ use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::Design;
 
 /// Drives of the published JBOF, and how many of them may be busy at once for twenty to be below 75 %.
+///
+/// Source: \[P\] sheet xbof §7, row 5.
 const DRIVES: u32 = 25;
+/// Source: \[D\] 25 less 20.
 const BUSY_MOST: u32 = 5;
+
+/// Share of the time that a drive is busy. Source: \[D\] sheet §8.12, solved from the published probability.
+const BUSY_SHARE: f64 = 0.112;
+
+/// Price of a PCIe 4.0 controller in dollars. Source: \[D\] sheet §8.9, solved from the published share.
+const PCIE4_CONTROLLER: f64 = 20.9;
 
 /// Extra drive writes a day that copying back costs a drive rated for one. Source: [P] sheet xbof §7, row 11.
 const COPIED_BACK_DWPD: f64 = 0.29;
@@ -17,10 +26,8 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
     vec![
         Number::closed("bom-saving", -percent_above(price(Design::Xbof), price(Design::Conv))),
         Number::closed("bom-compute-share-pcie5", compute_share(&prices)),
-        // [D] sheet §8.9: the controller price that makes the published share.
-        Number::closed("bom-compute-share-pcie4", compute_share(&Prices { controller: 20.9, ..prices })),
-        // [D] sheet §8.12: the busy share of a drive that makes the published probability.
-        Number::closed("busy-drives", 100.0 * at_most(BUSY_MOST, DRIVES, 0.112)),
+        Number::closed("bom-compute-share-pcie4", compute_share(&Prices { controller: PCIE4_CONTROLLER, ..prices })),
+        Number::closed("busy-drives", 100.0 * at_most(BUSY_MOST, DRIVES, BUSY_SHARE)),
         Number::closed("copy-back-lifetime", percent_above(1.0 / (1.0 + COPIED_BACK_DWPD), 1.0)),
     ]
 }

@@ -7,7 +7,7 @@ use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 /// Request sizes in KiB. Source: [A] sheet xbof §6.
 const SIZES_KIB: [u64; 3] = [64, 128, 256];
 
-/// Drives that run the workload.
+/// Drives that run the workload. Source: [P] sheet xbof §4.2.
 const BUSY: usize = 6;
 
 /// Mapping memory of the DRAM sweep in percent of what the whole map needs. Source: [P] sheet xbof §7, row 33.
@@ -45,6 +45,11 @@ pub(super) fn numbers() -> Vec<Number> {
         let id = format!("random-4k-latency-{}", design.name());
         numbers.push(Number::new(id, runs, |figures| mean_gain(figures, mean_us)));
     }
+    for design in [Design::Shrunk, Design::Oc] {
+        let runs = [design, Design::Conv].map(|design| Run::Unloaded { design, read: false, kib: 4 });
+        let id = format!("random-4k-write-latency-{}", design.name());
+        numbers.push(Number::new(id, runs, |figures| mean_gain(figures, mean_us)));
+    }
     for percent in MEMORY_PERCENT {
         let runs = MEMORY_DESIGNS.map(|design| Run::Memory(design, percent));
         numbers.push(Number::new(format!("memory-{percent}-shrunk"), runs, |figures| mean_gain(figures, mean_us)));
@@ -56,6 +61,7 @@ pub(super) fn numbers() -> Vec<Number> {
 
 const MEMORY_DESIGNS: [Design; 2] = [Design::Shrunk, Design::Conv];
 
+/// Reads of a shrunk drive alone. Source: [P] sheet xbof §7, row 7.
 const SHRUNK_64K: Run = Run::Micro { design: Design::Shrunk, read: true, sequential: true, kib: 64 };
 
 fn shrunk(id: &str, run: Run, value: fn(&JbofFigures) -> f64) -> Number {

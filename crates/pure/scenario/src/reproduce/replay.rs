@@ -3,17 +3,18 @@
 use super::number::{Number, mean_gain, percent_above, throughput_of};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
 use crate::run::drive_price;
-use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 use flashyard_workload::table2::PUBLISHED;
 
-/// Cores of Conv, in which a run of the core sweep with Conv is listed.
+/// Cores of Conv [P], in which a run of the core sweep with Conv is listed.
 const ALL_CORES: u32 = 6;
 
 pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
     let all: Vec<usize> = (0..PUBLISHED.len()).collect();
     let tencent_reads = [TENCENT[0], TENCENT[2]];
+    let efficiency =
+        move |figures: &JbofFigures| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
     let mut numbers = vec![
         throughput("traces-throughput-oc", Design::Oc, Design::Conv, &all),
         throughput("traces-throughput-shrunk", Design::Shrunk, Design::Conv, &all),
@@ -25,18 +26,31 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
         throughput("alibaba-vh-gain", Design::Vh, Design::Shrunk, &[ALI_0, ALI_1]),
         throughput("tencent-vh-loss", Design::Vh, Design::VhIdeal, &TENCENT),
         Number::new("ali-0-cost-efficiency", pair(Design::Xbof, Design::Oc, &[ALI_0]), move |figures| {
-            let efficiency =
-                |figures: &JbofFigures| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
             percent_above(efficiency(figures[0]), efficiency(figures[1]))
         }),
         Number::new("fuji-0-energy", pair(Design::Xbof, Design::Conv, &[FUJI_0]), |figures| {
             mean_gain(figures, working_joules)
         }),
     ];
-    numbers.push(copied_back());
+    numbers.push(throughput("traces-throughput-xbof", Design::Xbof, Design::Conv, &all));
+    let rivals = [Design::Xbof, Design::Conv, Design::Oc, Design::Shrunk, Design::Vh];
+    let runs = rivals.map(|design| Run::Table2(design, ALI_0));
+    numbers.push(Number::new("ali-0-best-for-the-money", runs, move |figures| {
+        let best = figures[1..].iter().map(|figures| efficiency(figures)).fold(0.0, f64::max);
+        percent_above(efficiency(figures[0]), best)
+    }));
+    for (id, place, permille) in LITTLE_MEMORY {
+        let run = Run::Locality { place, permille };
+        numbers.push(Number::new(id, [run], |figures| 100.0 * figures[0].mapping_miss_ratio()));
+    }
     numbers.extend(cores());
     numbers
 }
+
+/// Numbers of misses with little mapping memory: the workload that stands for the source's, and thousandths of the map.
+/// Source: [P] Fig. 4(c), 0.17 and 0.001 GB a TB; the workloads are [A].
+const LITTLE_MEMORY: [(&str, usize, u32); 2] =
+    [("locality-workload-0", ALI_0, 170), ("locality-workload-1", TENCENT[0], 1)];
 
 /// One design on some workloads, then another.
 fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {
@@ -56,17 +70,6 @@ fn working_joules(figures: &JbofFigures) -> f64 {
         all - drive.energy.cores.as_joules() * (1.0 - drive.processor_utilization)
     };
     figures.drives.iter().map(of_drive).sum::<f64>() / figures.bytes() as f64
-}
-
-/// Slots that copying back wrote once more, for each slot that applications wrote, over the Tencent workloads.
-fn copied_back() -> Number {
-    let runs: Vec<Run> = TENCENT.map(|place| Run::Table2(Design::Vh, place)).to_vec();
-    Number::new("copy-back-writes", runs, |figures| {
-        let written: u64 = figures.iter().flat_map(|run| &run.drives).map(|drive| drive.ftl.host_slots).sum();
-        let asked: u64 =
-            figures.iter().flat_map(|run| &run.drives).map(|drive| drive.write_bytes / u64::from(SLOT_BYTES)).sum();
-        written as f64 / asked as f64 - 1.0
-    })
 }
 
 /// Fewer cores, with the whole map in memory.

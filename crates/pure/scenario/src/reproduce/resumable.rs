@@ -95,5 +95,5 @@ pub(super) fn chosen(
     measure: impl Fn(&str) -> Option<f64>,
 ) -> Vec<Comparison> {
     let chosen = expectations.expectation.iter().filter(|expectation| wants(wanted, &expectation.id));
-    chosen.map(|expectation| Comparison::new(expectation, measure(&expectation.id), "")).collect()
+    chosen.map(|expectation| Comparison::new(expectation, &expectations.constant, measure(&expectation.id))).collect()
 }

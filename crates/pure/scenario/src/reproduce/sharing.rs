@@ -7,9 +7,9 @@ use crate::schema::Scenario;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
 
-/// Busy drives of the default experiment: the first ones.
+/// Busy drives of the default experiment: the first ones. Source: [P] sheet xbof §4.2.
 const BORROWERS: usize = 6;
-/// The others.
+/// The others. Source: [P] sheet xbof §4.2.
 const LENDERS: usize = 6;
 
 /// Depths of the lenders' own writes. Source: [P] sheet xbof §7, row 26.
@@ -69,11 +69,13 @@ fn complex() -> Vec<Number> {
     let of = |design| (0..GROUPS).map(move |group| Run::Complex { design, group });
     let both: Vec<Run> = of(Design::Xbof).chain(of(Design::Shrunk)).collect();
     let peak = |figures: &[&JbofFigures]| figures.iter().map(|run| peak(run)).fold(0.0, f64::max) / 1e9;
+    // The source compares groups, not drives.
     let completion = |figures: &[&JbofFigures]| -> Vec<f64> {
         let (ours, theirs) = figures.split_at(figures.len() / 2);
-        let streams = ours.iter().zip(theirs).flat_map(|(ours, theirs)| ours.streams.iter().zip(&theirs.streams));
-        let at_work = |stream: &StreamFigures| (stream.active - PAUSES).as_secs_f64();
-        streams.map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
+        let at_work = |group: &JbofFigures| -> f64 {
+            group.streams.iter().map(|stream| (stream.active - PAUSES).as_secs_f64()).sum()
+        };
+        ours.iter().zip(theirs).map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
     };
     vec![
         Number::new("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
@@ -116,14 +118,10 @@ fn latency() -> Vec<Number> {
         Number::new("latency-flash", compared.clone(), |figures| {
             mean_gain(figures, |run| spent_us(run, &[Cause::Mapping, Cause::Bus, Cause::Die]))
         }),
-        // What is added is added to redirected commands: the source breaks down one command, not a mean of both kinds.
         Number::new("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
-            let added = mean_gain(figures, |run| core_seconds(run) / run.ios() as f64);
-            added / (lent_seconds(figures[0]) / core_seconds(figures[0]))
+            mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
         }),
-        // The least command has the largest share: a read of 4 KB makes as many accesses as one of 64 KB, whose
-        // mapping entries fill one line.
-        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 4)], |figures| {
+        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
             let redirected = lent_seconds(figures[0]) / (core_seconds(figures[0]) / figures[0].ios() as f64);
             let each_us = spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / redirected;
             100.0 * each_us / figures[1].split.mean().total_us()

@@ -6,6 +6,7 @@ use flashyard_systems::cvss::ShrinkCosts;
 
 /// Loss of a real drive's throughput for each petabyte, in percent, and petabytes. Source: [P] sheet cvss §7, row 3.
 const LOSS_PER_PB: [(&str, f64); 2] = [("real-loss-random", 4.2), ("real-loss-sequential", 4.3)];
+/// Source: [P] the same.
 const PETABYTES: f64 = 9.0;
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {

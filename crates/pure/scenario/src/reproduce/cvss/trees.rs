@@ -15,6 +15,9 @@ const ALL: &str = "scattered-idle";
 /// Sets of causes, each of one step more, and what they are called in ids.
 const CAUSES: [&str; 5] = ["in-place", "log", "log-idle", "scattered-limited", ALL];
 
+/// The loads that the source averages lifetimes over.
+const YCSB: [&str; 2] = ["ycsb-a", "ycsb-f"];
+
 /// The eight traces.
 const TRACES: [&str; 8] =
     ["twitter-1", "twitter-2", "twitter-3", "twitter-4", "twitter-5", "twitter-6", "twitter-7", "trace38"];
@@ -83,14 +86,20 @@ fn latency(lives: &[&CapacityRecord]) -> f64 {
 /// Row 20, and row 20 with fewer causes.
 fn lifetimes() -> Vec<CapacityNumber> {
     let runs = |percent, causes| [at(percent, causes, "ycsb-a"), run(Traditional, causes, "ycsb-a")];
-    let ratio = |lives: &[&CapacityRecord]| lives[0].written_bytes / lives[1].written_bytes;
+    let ratio =
+        |lives: &[&CapacityRecord]| mean(pairs(lives).map(|(ours, theirs)| ours.written_bytes / theirs.written_bytes));
+    // The source averages both loads.
+    let both = |percent| {
+        let ours = YCSB.map(|load| at(percent, ALL, load));
+        [ours, YCSB.map(|load| run(Traditional, ALL, load))].concat()
+    };
     let mut numbers = vec![
-        number("until-death-6", runs(6, ALL), ratio),
-        number("until-death-4", runs(4, ALL), ratio),
-        number("lifetime-most", runs(6, ALL), ratio),
-        number("lifetime-least", runs(4, ALL), ratio),
-        number("summary-lifetime", runs(6, ALL), ratio),
-        number("until-death-ratio", [at(4, ALL, "ycsb-a"), at(6, ALL, "ycsb-a")], ratio),
+        number("until-death-6", both(6), ratio),
+        number("until-death-4", both(4), ratio),
+        number("lifetime-most", both(6), ratio),
+        number("lifetime-least", both(4), ratio),
+        number("summary-lifetime", both(6), ratio),
+        number("until-death-ratio", [4, 6].map(|percent| YCSB.map(|load| at(percent, ALL, load))).concat(), ratio),
     ];
     for causes in CAUSES {
         let id = format!("until-death-6-{causes}");

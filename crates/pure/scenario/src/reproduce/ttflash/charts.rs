@@ -4,7 +4,7 @@ use super::numbers::{RATES, USUAL};
 use super::runs::{Order, RATE, ReclaimRun};
 use flashyard_report::{Bar, ChartAxis, ChartPanel, ChartSection, ReclaimRecord, bar_panels, factor_chart};
 
-/// Figures that are drawn, by their place in a record.
+/// Figures that are drawn, by their place in a record. [X]
 const DRAWN: [(usize, &str); 4] = [(0, "mean"), (2, "p99"), (3, "p99.9"), (4, "p99.99")];
 
 pub(super) fn sections(records: &[(ReclaimRun, ReclaimRecord)]) -> Vec<ChartSection> {

@@ -13,7 +13,7 @@ use Rival::{NoReclaim, Rotating, Sooner, Traditional, TtFlash};
 /// an eighth, so that the last is all but full. Source: [P] sheet cvss §6; 50 and 80 are [A].
 pub(super) const PERCENT: [u32; 4] = [30, 50, 70, 80];
 
-/// The least of them, where nothing needs to be moved.
+/// The least of them, where nothing needs to be moved. [P]
 const LEAST: u32 = PERCENT[0];
 
 /// Slow-down in percent that "limited effectiveness" leaves at least. [A] a fifth would not be limited
@@ -28,7 +28,7 @@ pub(super) const USUAL: u32 = 70;
 /// Rates of the sweep. [A] up to more than reclaim that goes round can keep up with
 pub(super) const RATES: [u32; 4] = [1000, 2000, 4000, 8000];
 
-/// Where the percentiles of 99 to 99.99 lie in a record.
+/// Where the percentiles of 99 to 99.99 lie in a record. [X]
 const TAIL: std::ops::Range<usize> = 2..5;
 
 pub(super) fn numbers() -> Vec<ReclaimNumber> {
@@ -45,28 +45,17 @@ pub(super) fn numbers() -> Vec<ReclaimNumber> {
     let parity = [run(TtFlash, ReadsFirst, LEAST), run(Traditional, ReadsFirst, LEAST)];
     numbers.push(number("parity-writes", parity, |runs| percent_above(runs[0].amplification, runs[1].amplification)));
     numbers.push(number("fail-slow-kept", worn_and_new(), |runs| claim(100.0 * kept(runs) >= LIMITED)));
-    numbers.extend(mechanisms());
+    let loaded = |rival| RATES.map(|rate| ReclaimRun { rate, ..run(rival, ReadsFirst, USUAL) });
+    numbers.push(number("tail-under-load", [loaded(TtFlash), loaded(Traditional)].concat(), |runs| {
+        let (place, (ours, theirs)) = (TAIL.start + 1, runs.split_at(runs.len() / 2));
+        claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.read_us[place] <= SAME * theirs.read_us[place]))
+    }));
     numbers
 }
 
-/// What each mechanism is for, wherever the study looks.
-fn mechanisms() -> Vec<ReclaimNumber> {
-    let better = |runs: &[&ReclaimRecord], place: usize| {
-        let (ours, theirs) = runs.split_at(runs.len() / 2);
-        claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.read_us[place] <= SAME * theirs.read_us[place]))
-    };
-    let against = |rival| [of(TtFlash, ReadsFirst), of(rival, ReadsFirst)].concat();
-    let loaded = |rival| RATES.map(|rate| ReclaimRun { rate, ..run(rival, ReadsFirst, USUAL) });
-    let tail = move |runs: &[&ReclaimRecord]| better(runs, TAIL.start + 1);
-    vec![
-        number("rebuilding-helps", against(Rotating), tail),
-        number("rebuilding-always", against(Sooner), tail),
-        number("tail-under-load", [loaded(TtFlash), loaded(Traditional)].concat(), tail),
-        number("writes-under-load", [loaded(TtFlash), loaded(Traditional)].concat(), |runs| {
-            let (ours, theirs) = runs.split_at(runs.len() / 2);
-            claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.write_us[0] <= 2.0 * theirs.write_us[0]))
-        }),
-    ]
+/// What each mechanism does by itself: no claim of the source, but charts show it.
+pub(super) fn drawn() -> Vec<ReclaimRun> {
+    [of(Rotating, ReadsFirst), of(Sooner, ReadsFirst)].concat()
 }
 
 /// ttFlash and the traditional drive, each worn and new.

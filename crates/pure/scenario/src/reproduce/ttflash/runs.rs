@@ -29,7 +29,7 @@ const NO_RECLAIM: u32 = 5;
 /// Retries of every read on the worn drive follow from so many erases of 300. [A] two thirds of a life
 const WORN: u32 = 200;
 
-/// Percentiles of a record, after the mean.
+/// Percentiles of a record, after the mean. [X]
 const PERCENTILES: [f64; 4] = [0.50, 0.99, 0.999, 0.9999];
 
 /// A rival.

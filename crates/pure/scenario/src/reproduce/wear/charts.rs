@@ -2,7 +2,9 @@
 
 use super::runs::{End, LifeRun, Load};
 use crate::life::leveling_name;
-use flashyard_report::{Bar, ChartAxis, ChartSection, Comparison, LifeRecord, bar_panels, beside, erases_section};
+use flashyard_report::{
+    Bar, ChartAxis, ChartSection, Comparison, LifeRecord, agreement, bar_panels, beside, erases_section,
+};
 use flashyard_workload::surrogates::TRACES;
 
 /// Units in which the source states lifetimes.
@@ -19,9 +21,7 @@ fn lifetimes(comparisons: &[Comparison]) -> ChartSection {
         made.filter(|number| number.runs.iter().all(|run| run.end != End::Never)).map(|number| number.id).collect();
     let of_lives = |one: &&Comparison| ids.contains(&one.id) && LIFETIME_UNITS.contains(&one.unit.as_str());
     let chosen: Vec<Comparison> = comparisons.iter().filter(of_lives).cloned().collect();
-    let measured = chosen.iter().filter(|one| one.measured.is_some()).count();
-    let agree = chosen.iter().filter(|one| one.ok).count();
-    let finding = format!("{measured} of {} published lifetimes are measured, {agree} agree.", chosen.len());
+    let finding = format!("{}.", agreement(&chosen));
     beside("lifetimes", "How long do drives live, and how long should they?", finding, &chosen)
 }
 

@@ -7,9 +7,9 @@ use crate::reproduce::number::{Number, percent_above};
 use flashyard_ftl::WearLeveling;
 use flashyard_report::LifeRecord;
 
-/// Traces with the smallest footprints, for which the source says that variable capacity with wear leveling gains
-/// little. Source: [P] sheet wear-leveling §7, row 15; which ones: [D] below 6 GiB of 256.
-const SMALL: [&str; 3] = ["DAP-DS", "MSN-CFS", "RAD-AS"];
+/// Workloads "with a relatively small footprint", for which the source says that variable capacity with wear leveling
+/// gains little. Source: [P] §4.5.1, by name.
+const SMALL: [&str; 5] = ["DAP-DS", "DAP-PS", "MSN-CFS", "RAD-AS", "RAD-BE"];
 
 use End::{Fixed, Variable};
 
@@ -37,6 +37,10 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
         numbers
             .push(claim(id, runs, |lives| lives[..2].iter().all(|life| life.drive_writes() < lives[2].drive_writes())));
     }
+    let lm_tbe = [Fixed, Variable].map(|end| [NO, OBP, DP, PWL].map(|leveling| of("LM-TBE", end, leveling))).concat();
+    numbers.push(claim("lm-tbe-var-dp-longest", [vec![of("LM-TBE", Variable, DP)], lm_tbe].concat(), |lives| {
+        lives.iter().all(|life| life.drive_writes() <= lives[0].drive_writes())
+    }));
     let leveled = [OBP, DP, PWL];
     let pairs = |leveling| [traces(Variable, leveling), traces(Fixed, leveling)].concat();
     numbers.push(number("var-leveled-most", leveled.map(pairs).concat(), |lives| {

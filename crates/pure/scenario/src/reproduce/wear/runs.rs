@@ -14,12 +14,15 @@ use flashyard_workload::surrogates::{TABLE_BYTES, TRACES};
 
 /// The four designs of the study. Source: [P] sheet wear-leveling §4.
 pub(super) const NO: WearLeveling = WearLeveling::None;
+/// Source: [P] the same.
 pub(super) const OBP: WearLeveling = WearLeveling::OldBlockProtection { threshold: 4, protection: 8 };
+/// Source: [P] the same.
 pub(super) const DP: WearLeveling = WearLeveling::DualPool { threshold: 5 };
+/// Source: [P] the same.
 pub(super) const PWL: WearLeveling = WearLeveling::Progressive { percent: 50 };
 
 /// Drive writes of the synthetic runs. Source: [P] sheet §6.
-const SYNTHETIC_DRIVE_WRITES: f64 = 100.0;
+pub(super) const SYNTHETIC_DRIVE_WRITES: f64 = 100.0;
 
 /// Extents of the bounded lives on the published drive. Source: [A] sheet §9.
 const EXTENT_BYTES: u64 = 64 << 20;
