@@ -1,7 +1,8 @@
 //! Repository chores that cargo does not know: which crate may import which, and whether the tree is tidy.
 //!
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
-//! banned words, orphan files, crate pages, links and unused dependencies; `golden` compares
+//! banned words, orphan files, crate pages, links, unused dependencies, and whether definitions and results of
+//! reproductions change in commits of their own; `history` is the last of these alone; `golden` compares
 //! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
@@ -11,7 +12,9 @@
 
 mod dependencies;
 mod finding;
+mod fits;
 mod golden;
+mod history;
 mod layers;
 mod lengths;
 mod links;
@@ -41,6 +44,13 @@ pub fn layers(repository: &Repository) -> Result<Vec<Finding>> {
     Ok(layers::check(&policy, &repository.crates))
 }
 
+/// Commits that change a golden figure together with the tolerance, metric, relation or kind that it is judged by.
+///
+/// Errors: git that cannot be run, or a history that it cannot read.
+pub fn history(repository: &Repository) -> Result<Vec<Finding>> {
+    history::check(&repository.root)
+}
+
 /// Everything untidy in the repository, `layers` included; warnings and failures mixed, in path order.
 ///
 /// Errors: a file that cannot be read, or Rust source that cannot be parsed.
@@ -49,6 +59,8 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
     findings.extend(dependencies::check(repository)?);
     findings.extend(orphans::check(repository)?);
     findings.extend(pages::check(repository)?);
+    findings.extend(fits::check(repository)?);
+    findings.extend(history(repository)?);
     for file in &repository.files {
         let Some(text) = repository.text(file)? else { continue };
         findings.extend(words::check(file, &text));

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, layers, planted_bugs, tidy};
+use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, history, layers, planted_bugs, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   layers       compare the manifests with layers.toml
-  tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies
+  tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies, history
+  history      find commits that change a golden figure together with its tolerance, metric, relation or kind
   golden       run the reproductions, or the named one, and compare them with scenarios/*/golden.txt (--accept: take them)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let result = match names.as_slice() {
         ["layers"] => Repository::discover().and_then(|repository| layers(&repository)).map(|found| show(&found)),
         ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
+        ["history"] => Repository::discover().and_then(|repository| history(&repository)).map(|found| show(&found)),
         ["golden"] => Repository::discover().and_then(|repository| golden(&repository, None, false)),
         ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, None, true)),
         ["golden", system] => Repository::discover().and_then(|repository| golden(&repository, Some(system), false)),
