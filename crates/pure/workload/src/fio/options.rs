@@ -119,7 +119,7 @@ const IGNORED: &[(&str, &[&str])] = &[
     ),
     ("there is no page cache", &["invalidate"]),
     (
-        "runs repeat exactly, and the random order needs no memory",
+        "a run repeats exactly, but a further pass is drawn anew; the random order needs no memory",
         &["allrandrepeat", "random_generator", "randrepeat", "softrandommap"],
     ),
     ("nothing fails", &["continue_on_error", "error_dump", "exitall_on_error"]),
