@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live test-lives
+.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live test-lives test-long test-spdk
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -17,18 +17,28 @@ demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 	$(FLASHYARD) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
+	$(CARGO) xtask skipped --forget
 	$(CARGO) test --workspace
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
 	$(FLASHYARD) faults --world cvfs --points 5000
 	$(CARGO) xtask golden xbof
 	$(CARGO) xtask real-traces
+	$(CARGO) xtask skipped
 
 test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
 	$(CARGO) xtask golden wear-leveling
 	$(CARGO) xtask golden ff-ssd
 	$(CARGO) xtask golden cvss
 	$(CARGO) xtask golden ttflash
+
+test-long: ## the tests that take minutes each: the table of wear levelling, a hundred thousand crash points, the oracle's speed (ten minutes)
+	$(CARGO) test --release -p flashyard-ftl --test wear_leveling -- --ignored --nocapture
+	$(CARGO) test --release -p flashyard-cvfs --test crashes -- --ignored --nocapture
+	$(CARGO) test --release -p flashyard-faults --lib -- --ignored --nocapture
+
+test-spdk: ## the host of SPDK against our target, from a Python module that it takes from the package index (huge pages)
+	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture
 
 test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (some minutes; root)
 	tests/live/run.sh
@@ -70,6 +80,7 @@ web: web/node_modules/.package-lock.json ## build the pages, web/dist/report.htm
 lint-web: ## types and tests of the pages, and whether web/dist is up to date; skipped without npm
 ifeq ($(shell command -v npm),)
 	@echo "SKIPPED: npm is missing; nobody checked that web/dist is what web/report and web/dash give" >&2
+	@test -z "$(FLASHYARD_REQUIRE)"
 else
 	$(MAKE) web/node_modules/.package-lock.json
 	cd web && npm run --silent check && npm run --silent test
@@ -78,6 +89,7 @@ endif
 test-web: ## the pages in a real browser; skipped without npm or chromium
 ifeq ($(shell command -v npm),)
 	@echo "SKIPPED: npm is missing; the pages were not tested in a browser" >&2
+	@test -z "$(FLASHYARD_REQUIRE)"
 else
 	$(MAKE) web/node_modules/.package-lock.json
 	cd web && npm run --silent test-browser

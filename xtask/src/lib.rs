@@ -3,7 +3,9 @@
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
 //! banned words, orphan files, crate pages, links, unused dependencies, and whether definitions and results of
 //! reproductions change in commits of their own; `history` is the last of these alone; `golden` compares
-//! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built program over the recorded traces that lie beside the repository. `cargo test` runs `tidy` as well.
+//! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built
+//! program over the recorded traces that lie beside the repository; `skipped` lists the tests that checked nothing because
+//! a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -26,6 +28,7 @@ mod provenance;
 mod real_traces;
 mod repository;
 mod rust_source;
+mod skipped;
 mod words;
 
 pub use finding::Finding;
@@ -33,6 +36,7 @@ pub use golden::golden;
 pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;
+pub use skipped::{forget_skipped, skipped};
 
 use anyhow::Result;
 

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use xtask::{Finding, Outcome, Repository, drive_real_traces, golden, history, layers, planted_bugs, tidy};
+use xtask::{
+    Finding, Outcome, Repository, drive_real_traces, forget_skipped, golden, history, layers, planted_bugs, skipped,
+    tidy,
+};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -13,7 +16,8 @@ usage: cargo xtask COMMAND
   history      find commits that change a golden figure together with its tolerance, metric, relation or kind
   golden       run the reproductions, or the named one, and compare them with scenarios/*/golden.txt (--accept: take them)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
-  real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces";
+  real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
+  skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +34,13 @@ fn main() -> ExitCode {
         }
         ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
         ["real-traces"] => real_traces(),
+        ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
+            println!("{list}");
+            true
+        }),
+        ["skipped", "--forget"] => {
+            Repository::discover().and_then(|repository| forget_skipped(&repository)).map(|()| true)
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

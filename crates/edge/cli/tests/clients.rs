@@ -1,6 +1,6 @@
-//! Other people's programs against `flashyard serve`, on the loopback and on a Unix socket. What is not installed is
-//! skipped, loudly.
+//! Other people's programs against `flashyard serve`, on a Unix socket.
 
+use flashyard_conformance::has_program;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,21 +52,16 @@ impl Drop for Server {
     }
 }
 
-/// Runs `program`; `None`, said aloud, when it is not installed.
+/// Runs `program`; `None` when it is not installed.
 fn client(program: &str, arguments: &[&str]) -> Option<String> {
-    match Command::new(program).args(arguments).output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("SKIPPED: {program} is missing; it was not tried against a box that serves");
-            None
-        }
-        Err(error) => panic!("{program}: {error}"),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            let complained = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{program} {arguments:?}: {said}{complained}");
-            Some(said)
-        }
+    if !has_program(program, "it was not tried against an enclosure that serves") {
+        return None;
     }
+    let output = Command::new(program).args(arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}{complained}");
+    Some(said)
 }
 
 #[test]

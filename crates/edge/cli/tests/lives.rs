@@ -1,7 +1,7 @@
 //! `flashyard age` under recorded traces: they are repeated until the drive is dead, however long one round lasts.
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Of the study's drive so many blocks, so many erases of each, and one random fill before: a life of a second.
@@ -51,11 +51,7 @@ fn a_week_of_a_trace_is_repeated_until_the_drive_is_dead() {
 
 #[test]
 fn a_drive_lives_under_real_traces_from_new_to_dead() {
-    let traces: PathBuf = repository().join("../shared/traces");
-    if !traces.is_dir() {
-        eprintln!("SKIPPED: no ../shared/traces beside the repository, no drive lived under real traces");
-        return;
-    }
+    let Some(traces) = flashyard_conformance::traces("no drive aged under real traces") else { return };
     for name in ["msr-cambridge/rsrch_1.csv.zst", "umass-spc/fin1.trace.zst"] {
         let trace = traces.join(name);
         let (fixed, variable) = (life(&trace, "fixed", "none"), life(&trace, "variable", "none"));

@@ -2,6 +2,7 @@
 //! them, and outputs that are whole or not there.
 
 use flashyard_columns::{TableReader, Values};
+use flashyard_conformance::has_program;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -129,8 +130,7 @@ fn a_conversion_that_fails_leaves_the_old_file_and_nothing_else() {
 
 #[test]
 fn fio_replays_a_converted_trace() {
-    if Command::new("fio").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no fio; a converted trace was not replayed");
+    if !has_program("fio", "a converted trace was not replayed") {
         return;
     }
     let directory = directory(ROWS);
@@ -153,7 +153,7 @@ fn fio_replays_a_converted_trace() {
     assert_eq!(figures("read"), (Some(2), Some(12_288)), "{job}");
     assert_eq!(figures("write"), (Some(2), Some(4_608)), "{job}");
     assert_eq!(job["error"], 0);
-    // The waits, 400 ms in all, were kept.
+    // The waits, 400 ms in all, were kept. A loaded machine takes longer.
     let runtime_ms = job["job_runtime"].as_u64().unwrap_or(0);
-    assert!((395..2_000).contains(&runtime_ms), "{runtime_ms} ms");
+    assert!(runtime_ms >= 395, "{runtime_ms} ms");
 }

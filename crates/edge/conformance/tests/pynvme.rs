@@ -1,8 +1,9 @@
 //! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, against a box that we serve.
 //!
-//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them; says what
-//! is missing and passes without it.
+//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them. It takes a
+//! module from that index, so that `cargo test` leaves it out: `make test-spdk` runs it.
 
+use flashyard_conformance::skip;
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::{NoFiles, ScenarioError, resolve};
@@ -159,7 +160,7 @@ fn the_host_of_spdk_discovers_connects_and_reads_what_it_wrote() {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pynvme");
     let (python, module) = match prepare(&home) {
         Ok(prepared) => prepared,
-        Err(reason) => return eprintln!("SKIPPED: no other host has used our target: {reason}"),
+        Err(reason) => return skip("pynvme", &reason, "no host but Linux's and our own has used our target"),
     };
     let before = maps();
     let outcome = serve(|address| {

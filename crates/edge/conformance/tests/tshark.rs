@@ -3,6 +3,7 @@
 mod capture;
 
 use capture::Capture;
+use flashyard_conformance::has_program;
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
@@ -159,6 +160,9 @@ fn session(digests: Digests, has_flow_control: bool) -> (Capture, Counts) {
 
 /// Lines of tshark's fields for the capture; `None` where there is no tshark.
 fn dissect(capture: &Capture) -> Option<Vec<Vec<String>>> {
+    if !has_program("tshark", "only we have looked at our NVMe/TCP") {
+        return None;
+    }
     let directory = tempfile::tempdir().expect("a directory for the capture");
     let path = directory.path().join("session.pcap");
     std::fs::write(&path, capture.bytes()).expect("the capture is written");
@@ -176,11 +180,8 @@ fn dissect(capture: &Capture) -> Option<Vec<Vec<String>>> {
         .args(["-o", "nvme-tcp.check_hdgst:TRUE", "-o", "nvme-tcp.check_ddgst:TRUE", "-T", "fields"])
         .args(["-E", "separator=;", "-E", "aggregator=,"])
         .args(fields.iter().flat_map(|field| ["-e", field]))
-        .output();
-    let Ok(output) = output else {
-        eprintln!("SKIPPED: tshark is not installed, so nobody else has looked at our NVMe/TCP");
-        return None;
-    };
+        .output()
+        .expect("tshark starts");
     assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(text.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect())

@@ -1,5 +1,4 @@
 //! The analysis of real traces: its parts agree with each other and with the totals, and a sample with what is exact.
-//! Skips, loudly, where the files are not there.
 
 use flashyard_trace_io::{AnalysisOptions, OpenOptions, ReuseMethod, TraceAnalysis, analyze, open, summarize};
 use std::path::{Path, PathBuf};
@@ -15,12 +14,7 @@ const FILES: [&str; 7] = [
 ];
 
 fn traces() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?.join("../shared/traces");
-    if root.is_dir() {
-        return Some(root);
-    }
-    eprintln!("SKIPPED: no ../shared/traces beside the repository, real traces were not analyzed");
-    None
+    flashyard_conformance::traces("real traces were not analyzed")
 }
 
 fn analysis(root: &Path, file: &str, options: AnalysisOptions) -> TraceAnalysis {

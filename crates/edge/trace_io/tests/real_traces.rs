@@ -1,5 +1,4 @@
-//! Every supported real trace against the statistics published beside the files. Skips, loudly, where the
-//! files are not there.
+//! Every supported real trace against the statistics published beside the files.
 
 use flashyard_trace_io::{Event, Format, OpenOptions, TraceSummary, open, summarize};
 use std::path::{Path, PathBuf};
@@ -84,12 +83,7 @@ const IRREGULAR: [(&str, u64, u64, u64); 7] = [
 ];
 
 fn traces() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?.join("../shared/traces");
-    if root.is_dir() {
-        return Some(root);
-    }
-    eprintln!("SKIPPED: no ../shared/traces beside the repository, real traces were not read");
-    None
+    flashyard_conformance::traces("real traces were not read")
 }
 
 fn read(root: &Path, file: &str, format: Option<Format>) -> TraceSummary {
