@@ -308,3 +308,186 @@ impl Blocks {
             + self.all.len() as u64 * (size_of::<Superblock>() as u64 + 12)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_flash::Geometry;
+    use proptest::prelude::*;
+
+    const SUPERBLOCKS: u32 = 5;
+    /// Slots of a superblock: they do not fill whole words of the valid bits.
+    const SLOTS: u32 = 48;
+
+    fn blocks(filled_slots: u32) -> Blocks {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 1,
+            planes_per_die: 2,
+            blocks_per_plane: SUPERBLOCKS,
+            pages_per_block: 6,
+            page_bytes: 8192,
+        };
+        let layout = Layout::new(&geometry);
+        assert_eq!((layout.superblocks, layout.slots_per_superblock), (SUPERBLOCKS, SLOTS));
+        let config = FtlConfig { logical_slots: 100, filled_slots, ..FtlConfig::default() };
+        let mut blocks = Blocks::new(layout, &config);
+        blocks.order_in_use(true);
+        blocks
+    }
+
+    /// The owner of every slot that is current, and the state, erases and closing time of every superblock.
+    struct Plain {
+        owners: Vec<Option<u32>>,
+        states: Vec<(State, u32, u64)>,
+        /// Slots of the open superblock that are written.
+        written: u32,
+        time: u64,
+    }
+
+    impl Plain {
+        fn new(filled: u32) -> Self {
+            let state = |number: u32| if number * SLOTS < filled { State::Closed } else { State::Erased };
+            Self {
+                owners: (0..SUPERBLOCKS * SLOTS).map(|slot| (slot < filled).then_some(slot)).collect(),
+                states: (0..SUPERBLOCKS).map(|number| (state(number), 0, 0)).collect(),
+                written: 0,
+                time: 0,
+            }
+        }
+
+        fn of(&self, state: State) -> Vec<u32> {
+            (0..SUPERBLOCKS).filter(|&number| self.states[number as usize].0 == state).collect()
+        }
+
+        fn valid(&self, number: u32) -> u32 {
+            let slots = (number * SLOTS) as usize..((number + 1) * SLOTS) as usize;
+            self.owners[slots].iter().flatten().count() as u32
+        }
+
+        /// Writes up to `run` slots in a row, in one piece or one by one, and closes what is full.
+        fn write(&mut self, blocks: &mut Blocks, run: u32, in_one: bool) {
+            let Some(number) = self.of(State::Open).first().copied().or_else(|| self.open(blocks)) else { return };
+            let count = run.min(SLOTS - self.written);
+            let first = number * SLOTS + self.written;
+            let logicals: Vec<u32> = (0..count).map(|place| 1000 + place).collect();
+            if in_one {
+                blocks.fill_run(number, Slot::new(first), &logicals);
+            } else {
+                (first..).zip(&logicals).for_each(|(slot, &owner)| blocks.fill(number, Slot::new(slot), owner));
+            }
+            (first as usize..).zip(logicals).for_each(|(slot, owner)| self.owners[slot] = Some(owner));
+            self.written += count;
+            if self.written == SLOTS {
+                self.time += 1;
+                blocks.close(number, self.time);
+                self.states[number as usize].0 = State::Closed;
+                self.states[number as usize].2 = self.time;
+                self.written = 0;
+            }
+        }
+
+        fn open(&mut self, blocks: &mut Blocks) -> Option<u32> {
+            let number = blocks.erased.pop(false, false)?;
+            assert_eq!(self.states[number as usize].0, State::Erased);
+            blocks.open(number, false);
+            self.states[number as usize].0 = State::Open;
+            Some(number)
+        }
+
+        fn invalidate(&mut self, blocks: &mut Blocks, slot: u32) {
+            if self.owners[slot as usize].take().is_some() {
+                blocks.invalidate(Slot::new(slot));
+            }
+        }
+
+        /// Empties a closed superblock and erases it.
+        fn recycle(&mut self, blocks: &mut Blocks, choice: usize) {
+            let closed = self.of(State::Closed);
+            let Some(&number) = closed.get(choice % closed.len().max(1)) else { return };
+            blocks.condemn(number);
+            blocks.invalidate_all(number, SLOTS);
+            self.owners[(number * SLOTS) as usize..((number + 1) * SLOTS) as usize].fill(None);
+            blocks.count_erase(number);
+            blocks.make_ready(number);
+            self.states[number as usize] = (State::Erased, self.states[number as usize].1 + 1, 0);
+        }
+
+        fn compare(&self, blocks: &mut Blocks) {
+            for slot in 0..SUPERBLOCKS * SLOTS {
+                let is_erased = self.states[(slot / SLOTS) as usize].0 == State::Erased;
+                let is_ahead = self.states[(slot / SLOTS) as usize].0 == State::Open && slot % SLOTS >= self.written;
+                // What is not written yet is nobody's, whatever its bit says.
+                if !is_erased && !is_ahead {
+                    assert_eq!(blocks.is_valid(Slot::new(slot)), self.owners[slot as usize].is_some(), "slot {slot}");
+                }
+                if let Some(owner) = self.owners[slot as usize] {
+                    assert_eq!(blocks.reverse.get(slot).get(), owner, "slot {slot}");
+                }
+            }
+            for number in 0..SUPERBLOCKS {
+                let superblock = &blocks.all[number as usize];
+                let (state, erases, _) = self.states[number as usize];
+                assert_eq!((superblock.state, superblock.erases), (state, erases), "superblock {number}");
+                assert_eq!(superblock.valid, self.valid(number), "superblock {number}");
+            }
+            let closed = self.of(State::Closed);
+            let least = closed.iter().map(|&number| self.valid(number)).min();
+            assert_eq!(blocks.victims.least().map(|number| self.valid(number)), least);
+            assert_eq!(blocks.erased.len(), self.of(State::Erased).len() as u32);
+            assert_eq!(blocks.erases_total, self.states.iter().map(|(_, erases, _)| u64::from(*erases)).sum::<u64>());
+            // By erases; of equals the one closed last, then the lowest number.
+            let of = |number: u32| (self.states[number as usize].1, Reverse(self.states[number as usize].2), number);
+            assert_eq!(blocks.least_erased_in_use(), closed.iter().copied().min_by_key(|&number| of(number)));
+            let most = closed.iter().map(|&number| of(number).0).max();
+            let oldest = closed.iter().copied().filter(|&number| Some(of(number).0) == most);
+            assert_eq!(blocks.most_erased_in_use(), oldest.min_by_key(|&number| of(number)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn superblocks_hold_what_a_plain_list_of_owners_holds(
+            filled in 0_u32..100,
+            steps in prop::collection::vec((0_u32..8, 0_u32..SUPERBLOCKS * SLOTS, 1_u32..20, any::<bool>()), 1..120),
+        ) {
+            let (mut blocks, mut plain) = (blocks(filled), Plain::new(filled));
+            for (kind, slot, run, in_one) in steps {
+                match kind {
+                    0..3 => plain.write(&mut blocks, run, in_one),
+                    3..7 => (slot..(slot + run).min(SUPERBLOCKS * SLOTS))
+                        .for_each(|slot| plain.invalidate(&mut blocks, slot)),
+                    _ => plain.recycle(&mut blocks, slot as usize),
+                }
+                plain.compare(&mut blocks);
+                let count = run.min(SUPERBLOCKS * SLOTS - slot);
+                let mask = (0..count).filter(|place| blocks.is_valid(Slot::new(slot + place)));
+                prop_assert_eq!(blocks.valid_mask(slot, count), mask.fold(0, |mask, place| mask | 1 << place));
+            }
+        }
+
+        #[test]
+        fn a_set_of_rows_forgets_what_is_programmed_and_what_is_cut(
+            rows in 1_u32..150, programmed in prop::collection::vec(0_u32..150, 0..80), cut in 0_u32..160,
+        ) {
+            let mut words = vec![u64::MAX; rows.div_ceil(64) as usize];
+            for_words(rows, rows.next_multiple_of(64) - rows, |row, mask| words[row as usize / 64] &= !mask);
+            let mut set = Box::new(RowSet { words, missing: rows });
+            let mut plain: BTreeSet<u32> = (0..rows).collect();
+            for row in programmed {
+                if plain.remove(&row) {
+                    set.remove(row..row + 1);
+                }
+            }
+            let listed = |set: &RowSet| -> BTreeSet<u32> {
+                (0..rows).filter(|&row| set.words[row as usize / 64] >> (row % 64) & 1 == 1).collect()
+            };
+            prop_assert_eq!((listed(&set), set.missing as usize), (plain.clone(), plain.len()));
+            plain.retain(|&row| row < cut);
+            match set.cut(cut) {
+                Some(rest) => prop_assert_eq!((listed(&rest), rest.missing as usize), (plain.clone(), plain.len())),
+                None => prop_assert!(plain.is_empty()),
+            }
+        }
+    }
+}

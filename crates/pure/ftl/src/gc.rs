@@ -248,3 +248,124 @@ impl Ftl {
         best.map(|(number, _)| number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{FtlConfig, ScoreWeights};
+    use crate::small::{LOGICAL, Nothing, small};
+    use proptest::prelude::*;
+
+    /// Closed superblocks whose programs have completed and whose emptying frees a die row.
+    fn candidates(ftl: &Ftl) -> Vec<u32> {
+        let all = (0..).zip(&ftl.blocks.all);
+        let closed = all.filter(|(_, block)| block.state == State::Closed && block.unprogrammed.is_none());
+        let room = |block: &Superblock| ftl.layout.slots_per_superblock - block.valid >= ftl.layout.slots_per_die_row;
+        closed.filter(|(_, block)| room(block)).map(|(number, _)| number).collect()
+    }
+
+    /// Whether the policy's victim is one that a search over all candidates would name.
+    fn check_victim(ftl: &mut Ftl) {
+        let candidates = candidates(ftl);
+        let chosen = ftl.choose_victim();
+        assert_eq!(chosen.is_some(), !candidates.is_empty(), "{:?} of {candidates:?}", ftl.config.victim);
+        let Some(chosen) = chosen else { return };
+        assert!(candidates.contains(&chosen), "{chosen} is no candidate");
+        let block = |number: u32| &ftl.blocks.all[number as usize];
+        let worse: Vec<u32> = match ftl.config.victim {
+            VictimPolicy::Greedy => {
+                candidates.into_iter().filter(|&other| block(other).valid < block(chosen).valid).collect()
+            }
+            VictimPolicy::FewestValidOldest => {
+                let key = |number: u32| (block(number).valid, u32::MAX - block(number).erases, number);
+                candidates.into_iter().filter(|&other| key(other) < key(chosen)).collect()
+            }
+            VictimPolicy::CostBenefit => {
+                // Benefit by cost, cross-multiplied: free space times age, by the space read and written.
+                let age = |number: u32| u128::from(ftl.birthday() - block(number).closed_at);
+                let valid = |number: u32| u128::from(block(number).valid);
+                let slots = u128::from(ftl.layout.slots_per_superblock);
+                let benefit = |number: u32| (slots - valid(number)) * age(number);
+                let better = |other: u32| match (valid(other), valid(chosen)) {
+                    (0, 0) => age(other) > age(chosen),
+                    (0, _) => true,
+                    (_, 0) => false,
+                    // Nearly equal scores may be rounded either way.
+                    (theirs, ours) => benefit(other) * ours * 1_000_000 > benefit(chosen) * theirs * 1_000_001,
+                };
+                candidates.into_iter().filter(|&other| better(other)).collect()
+            }
+            VictimPolicy::CapacityVariant(weights) => {
+                // Nothing was read and the drive is not degraded: what is free, and how worn it is of 50 erases.
+                let free =
+                    |number: u32| 1.0 - f64::from(block(number).valid) / f64::from(ftl.layout.slots_per_superblock);
+                let worn = |number: u32| f64::from(block(number).erases) / 50.0;
+                let score = |number: u32| weights.invalid * free(number) + weights.age * worn(number);
+                candidates.into_iter().filter(|&other| score(other) > score(chosen) + 1e-9).collect()
+            }
+        };
+        assert!(worse.is_empty(), "{:?}: {worse:?} are better victims than {chosen}", ftl.config.victim);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn a_victim_is_the_best_of_all_that_could_be_emptied(
+            policy in 0_usize..4, slc_superblocks in 0_u32..3, writes in prop::collection::vec(0..LOGICAL, 400..2500),
+        ) {
+            let victim = [
+                VictimPolicy::Greedy,
+                VictimPolicy::CostBenefit,
+                VictimPolicy::FewestValidOldest,
+                VictimPolicy::CapacityVariant(ScoreWeights::default()),
+            ][policy];
+            let mut ftl = small(FtlConfig { victim, slc_superblocks, endurance: Some(50), ..FtlConfig::default() });
+            for (number, logical) in writes.into_iter().enumerate() {
+                // Some slots are written again and again, so that superblocks differ.
+                let logical = if number % 3 == 0 { logical } else { logical % 40 };
+                ftl.age_write(logical, 0, &mut Nothing::default()).expect("there is spare room");
+                if number % 7 == 0 {
+                    check_victim(&mut ftl);
+                }
+            }
+            ftl.check();
+        }
+
+        #[test]
+        fn reclaim_moves_exactly_what_is_valid_and_in_the_order_of_its_slots(
+            writes in prop::collection::vec(0..LOGICAL, 300..1500),
+        ) {
+            let mut ftl = small(FtlConfig { stamps: true, ..FtlConfig::default() });
+            for (stamp, logical) in (1..).zip(&writes) {
+                ftl.age_write(*logical, stamp, &mut Nothing::default()).expect("there is spare room");
+            }
+            let Some(victim) = ftl.reclaim_victim(Want::Space) else { return Ok(()) };
+            let owners = |ftl: &Ftl| -> Vec<(u32, u64)> {
+                let stamp = |logical| (logical, ftl.stamp(ftl.lookup(logical)));
+                let mut held: Vec<_> = (0..LOGICAL).filter(|&logical| ftl.lookup(logical).is_some()).collect();
+                held.sort_unstable_by_key(|&logical| ftl.lookup(logical).get());
+                held.retain(|&logical| ftl.layout.split(ftl.lookup(logical)).0 == victim);
+                held.into_iter().map(stamp).collect()
+            };
+            let expected = owners(&ftl);
+            let mut found = Vec::new();
+            while let Some(read) = ftl.reclaim_next_read(Want::Nothing) {
+                prop_assert!(read.span >= 1 && read.span <= ftl.layout.slots_per_die_row);
+                let listed: Vec<u32> = ftl.valid_in_row(read.number).collect();
+                prop_assert!(!listed.is_empty(), "an empty row is not read");
+                let mut moved = Vec::new();
+                ftl.reclaim_row_read(read.number, |ftl, logical, _| {
+                    moved.push(logical);
+                    found.push((logical, ftl.stamp(ftl.lookup(logical))));
+                });
+                prop_assert_eq!(listed, moved);
+            }
+            prop_assert_eq!(found, expected);
+            prop_assert!(owners(&ftl).is_empty(), "something stayed behind");
+            let emptied = ftl.reclaim_take_emptied().expect("nothing is left in it");
+            prop_assert_eq!(emptied.superblock, victim);
+            ftl.reclaim_erased(victim);
+            ftl.check();
+        }
+    }
+}

@@ -43,6 +43,8 @@ mod retire;
 mod run;
 mod scattered;
 mod score;
+#[cfg(test)]
+mod small;
 mod touch;
 mod victim;
 mod wear;

@@ -168,3 +168,89 @@ impl Recency {
         // The caller links the page anew or forgets it: its own links change there.
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PAGES: u32 = 12;
+
+    /// What a list of pages does, spelled out: the page used last comes first, and pages out of reach are in no order.
+    #[derive(Default)]
+    struct Plain {
+        listed: Vec<u32>,
+        place: [u8; PAGES as usize],
+        dirty: [bool; PAGES as usize],
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Use(u32, bool),
+        Dirty(u32, bool),
+        Lose(u32),
+        Remove(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let page = 0..PAGES;
+        prop_oneof![
+            6 => (page.clone(), any::<bool>()).prop_map(|(page, offsite)| Step::Use(page, offsite)),
+            2 => (page.clone(), any::<bool>()).prop_map(|(page, dirty)| Step::Dirty(page, dirty)),
+            1 => page.clone().prop_map(Step::Lose),
+            2 => page.prop_map(Step::Remove),
+        ]
+    }
+
+    impl Plain {
+        fn take(&mut self, recency: &mut Recency, step: Step) {
+            match step {
+                Step::Use(page, offsite) => match self.place[page as usize] {
+                    0 => {
+                        recency.insert(page, if offsite { Place::Offsite } else { Place::Local });
+                        self.place[page as usize] = 1 + u8::from(offsite);
+                        self.listed.insert(0, page);
+                    }
+                    3 => {}
+                    _ => {
+                        recency.touch(page);
+                        self.listed.retain(|&listed| listed != page);
+                        self.listed.insert(0, page);
+                    }
+                },
+                Step::Dirty(page, dirty) => {
+                    recency.set_dirty(page, dirty);
+                    self.dirty[page as usize] = dirty;
+                }
+                Step::Lose(page) if matches!(self.place[page as usize], 1 | 2) => {
+                    recency.lose(page);
+                    self.place[page as usize] = 3;
+                    self.listed.retain(|&listed| listed != page);
+                }
+                Step::Remove(page) if self.place[page as usize] > 0 => {
+                    assert_eq!(recency.remove(page), self.dirty[page as usize]);
+                    self.place[page as usize] = 0;
+                    self.dirty[page as usize] = false;
+                    self.listed.retain(|&listed| listed != page);
+                }
+                Step::Lose(_) | Step::Remove(_) => {}
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_are_in_the_order_of_their_last_use(steps in prop::collection::vec(step(), 1..200)) {
+            let (mut recency, mut plain) = (Recency::new(PAGES), Plain::default());
+            for step in steps {
+                plain.take(&mut recency, step);
+                let from_least = std::iter::successors(recency.least(), |&page| recency.used_after(page));
+                prop_assert!(from_least.eq(plain.listed.iter().rev().copied()), "{:?}", plain.listed);
+                for page in 0..PAGES {
+                    prop_assert_eq!(recency.place(page) as u8, plain.place[page as usize]);
+                    prop_assert_eq!(recency.is_dirty(page), plain.dirty[page as usize]);
+                }
+            }
+        }
+    }
+}

@@ -141,3 +141,77 @@ impl Ftl {
         Ok(ftl)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::small::{LOGICAL, Nothing, SLOTS, small};
+    use proptest::prelude::*;
+
+    const ENTRIES: u32 = 12;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Write(u32),
+        Remap(u32, u32),
+        Spill(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let logical = || 0..LOGICAL;
+        prop_oneof![
+            12 => logical().prop_map(Step::Write),
+            4 => (logical(), logical()).prop_map(|(to, from)| Step::Remap(to, from)),
+            1 => (0_u32..8).prop_map(Step::Spill),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        /// The log as a plain table: an entry comes with a remap and goes with the erase of its superblock; those that
+        /// are on flash take no protected memory, and the oldest books of them are never more than there are entries.
+        #[test]
+        fn the_log_names_the_owner_of_every_slot_whose_copy_names_another(
+            steps in prop::collection::vec(step(), 100..1500),
+        ) {
+            let mut ftl = small(FtlConfig { remap_entries: ENTRIES, ..FtlConfig::default() });
+            let (mut log, mut spilled) = (BTreeMap::<u32, u32>::new(), 0);
+            let mut remapped = 0;
+            for step in steps {
+                match step {
+                    Step::Write(logical) => {
+                        let before: Vec<u32> = ftl.erase_counts().collect();
+                        ftl.age_write(logical, 0, &mut Nothing::default()).expect("nothing is retired");
+                        let after: Vec<u32> = ftl.erase_counts().collect();
+                        log.retain(|&slot, _| before[(slot / SLOTS) as usize] == after[(slot / SLOTS) as usize]);
+                        spilled = spilled.min(log.len());
+                    }
+                    Step::Remap(to, from) => {
+                        let slot = ftl.lookup(from);
+                        let is_full = log.len() - spilled >= ENTRIES as usize && !log.contains_key(&slot.get());
+                        let expected = match (slot.is_some(), is_full) {
+                            (false, _) => Err(RemapError::Unmapped { source_slot: from }),
+                            (true, true) => Err(RemapError::Full { entries: ENTRIES }),
+                            (true, false) => Ok(()),
+                        };
+                        prop_assert_eq!(ftl.remap(to, from), expected);
+                        if expected.is_ok() && to != from {
+                            log.insert(slot.get(), to);
+                            remapped += 1;
+                            prop_assert_eq!((ftl.lookup(to), ftl.lookup(from)), (slot, Slot::NONE));
+                        }
+                    }
+                    Step::Spill(entries) => {
+                        let there = (log.len() - spilled).min(entries as usize);
+                        prop_assert_eq!(ftl.spill_remap_log(entries) as usize, there);
+                        spilled += there;
+                    }
+                }
+                let found: BTreeMap<u32, u32> = ftl.remap_log().map(|(slot, owner)| (slot.get(), owner)).collect();
+                prop_assert_eq!(&found, &log);
+                prop_assert_eq!(ftl.remapped_slots(), remapped);
+            }
+            ftl.check();
+        }
+    }
+}

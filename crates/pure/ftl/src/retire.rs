@@ -139,3 +139,135 @@ impl Ftl {
         self.reads.get(superblock as usize).copied().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{VictimTies, WearLeveling};
+    use crate::small::{LOGICAL, Nothing, SUPERBLOCKS, geometry, small};
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Write(u32),
+        Trim(u32),
+        RetireEarly(u32),
+        RetireAt(Option<u32>),
+        Project(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            60 => (0..LOGICAL).prop_map(|logical| Step::Write(logical % 60)),
+            20 => (0..LOGICAL).prop_map(Step::Write),
+            10 => (0..LOGICAL).prop_map(Step::Trim),
+            1 => (0..SUPERBLOCKS).prop_map(Step::RetireEarly),
+            1 => prop::option::of(3_u32..40).prop_map(Step::RetireAt),
+            1 => (0_u32..3).prop_map(Step::Project),
+        ]
+    }
+
+    /// What the layer must know: stamps of what is written, and superblocks that were to be retired.
+    #[derive(Default)]
+    struct Plain {
+        stamps: BTreeMap<u32, u64>,
+        condemned: BTreeSet<u32>,
+        retired: BTreeSet<u32>,
+        stamp: u64,
+    }
+
+    impl Plain {
+        fn take(&mut self, ftl: &mut Ftl, step: Step) {
+            match step {
+                Step::Write(logical) => {
+                    self.stamp += 1;
+                    let erased = ftl.blocks.erased.len();
+                    if ftl.age_write(logical, self.stamp, &mut Nothing::default()).is_ok() {
+                        self.stamps.insert(logical, self.stamp);
+                    } else {
+                        assert!(!self.retired.is_empty(), "worn out without a reason, {erased} are erased");
+                    }
+                }
+                Step::Trim(logical) => {
+                    ftl.trim(logical);
+                    self.stamps.remove(&logical);
+                }
+                // More would leave no room for the data.
+                Step::RetireEarly(number) if self.condemned.len() < 3 => {
+                    let is_empty = ftl.blocks.all[number as usize].state == State::Erased;
+                    ftl.retire_early(number);
+                    self.condemned.insert(number);
+                    assert!(ftl.is_retired(number) || !is_empty, "an erased one is retired at once");
+                }
+                Step::RetireEarly(_) => {}
+                Step::RetireAt(erases) => ftl.set_retire_at(erases),
+                Step::Project(more) => {
+                    let counts: Vec<u32> = ftl.erase_counts().map(|count| count + more).collect();
+                    ftl.project_erase_counts(&counts);
+                    assert!(ftl.erase_counts().eq(counts), "erases are those that were set");
+                }
+            }
+        }
+
+        fn compare(&mut self, ftl: &Ftl) {
+            ftl.check();
+            let retired: BTreeSet<u32> = (0..SUPERBLOCKS).filter(|&number| ftl.is_retired(number)).collect();
+            assert!(retired.is_superset(&self.retired), "{:?} came back as {retired:?}", self.retired);
+            assert_eq!(retired.len() as u32, ftl.retired_superblocks());
+            for &number in &retired {
+                assert_eq!(ftl.blocks.all[number as usize].valid, 0, "superblock {number} is retired and holds data");
+            }
+            self.retired = retired;
+            for logical in 0..LOGICAL {
+                let slot = ftl.lookup(logical);
+                let found = slot.is_some().then(|| ftl.stamp(slot));
+                assert_eq!(found, self.stamps.get(&logical).copied(), "slot {logical}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn what_is_retired_holds_nothing_and_never_comes_back(
+            steps in prop::collection::vec(step(), 200..2500), leveled: bool,
+        ) {
+            let wear_leveling = if leveled { WearLeveling::HotColdSwap { threshold: 4 } } else { WearLeveling::None };
+            let config = FtlConfig { stamps: true, wear_leveling, endurance: Some(50), ..FtlConfig::default() };
+            let (mut ftl, mut plain) = (small(config), Plain::default());
+            for (number, step) in steps.into_iter().enumerate() {
+                plain.take(&mut ftl, step);
+                if number % 16 == 0 || !matches!(step, Step::Write(_) | Step::Trim(_)) {
+                    plain.compare(&ftl);
+                }
+            }
+            plain.compare(&ftl);
+            // Those that know what was retired tell it again after a start.
+            let config = *ftl.config();
+            let mut again = Ftl::recovered(&geometry(), FtlConfig { stamps: false, retire_at: None, ..config }, &ftl.contents())
+                .expect("these are contents of a layer");
+            plain.retired.iter().for_each(|&number| again.retire_again(number));
+            again.check();
+            prop_assert!((0..SUPERBLOCKS).all(|number| again.is_retired(number) == ftl.is_retired(number)));
+            prop_assert!((0..LOGICAL).all(|logical| again.lookup(logical) == ftl.lookup(logical)));
+        }
+    }
+
+    #[test]
+    fn reads_are_counted_until_their_superblock_is_erased() {
+        let mut ftl = small(FtlConfig { ties: VictimTies::OldestFirst, ..FtlConfig::default() });
+        ftl.age_write(3, 0, &mut Nothing::default()).expect("it is new");
+        let slot = ftl.lookup(3);
+        let (superblock, _) = ftl.layout().split(slot);
+        ftl.count_read(slot);
+        ftl.count_reads(slot, u32::MAX);
+        assert_eq!(ftl.reads_of(superblock), u32::MAX, "they are counted no further than that");
+        while ftl.erase_counts().nth(superblock as usize) == Some(0) {
+            for logical in 0..LOGICAL {
+                ftl.age_write(logical, 0, &mut Nothing::default()).expect("nothing is retired");
+            }
+        }
+        assert_eq!(ftl.reads_of(superblock), 0);
+    }
+}

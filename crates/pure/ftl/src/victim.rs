@@ -164,6 +164,48 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn equals_are_picked_in_the_order_in_which_they_came_to_their_count(
+            steps in prop::collection::vec((0_u32..12, 1_u32..5), 1..200), oldest_first: bool,
+        ) {
+            let ties = if oldest_first { VictimTies::OldestFirst } else { VictimTies::NewestFirst };
+            let mut index = VictimIndex::new(12, 8, ties);
+            // Superblocks of each count, in the order in which they came to it.
+            let mut model = vec![Vec::new(); 9];
+            for (superblock, valid) in steps {
+                match model.iter().position(|listed: &Vec<u32>| listed.contains(&superblock)) {
+                    None => {
+                        index.insert(superblock, valid);
+                        model[valid as usize].push(superblock);
+                    }
+                    Some(held) => {
+                        model[held].retain(|&listed| listed != superblock);
+                        if held == 0 {
+                            index.remove(superblock, 0);
+                        } else {
+                            index.decrease(superblock, held as u32, held as u32 - 1);
+                            model[held - 1].push(superblock);
+                        }
+                    }
+                }
+                let least = model.iter().find(|listed| !listed.is_empty());
+                let expected = least.and_then(|listed| if oldest_first { listed.first() } else { listed.last() });
+                prop_assert_eq!(index.least(), expected.copied());
+            }
+            // The order outlives a restart.
+            let mut again = VictimIndex::new(12, 8, ties);
+            let valid = |number: u32| model.iter().position(|listed| listed.contains(&number)).expect("it is listed");
+            index.in_order().into_iter().for_each(|number| again.insert(number, valid(number) as u32));
+            while let Some(least) = index.least() {
+                prop_assert_eq!(again.least(), Some(least));
+                index.remove(least, valid(least) as u32);
+                again.remove(least, valid(least) as u32);
+            }
+            prop_assert_eq!(again.least(), None);
+        }
+    }
+
     #[test]
     fn the_oldest_of_equals_is_picked_if_asked_for() {
         let picked = |ties| {

@@ -157,6 +157,100 @@ const fn all_idle(cores: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Jobs that wait, by queue, and that run, by core; and what was started while queues never ran empty.
+    struct Plain {
+        waiting: Vec<VecDeque<u32>>,
+        running: Vec<Option<u32>>,
+        /// Starts of each queue since all submission queues have had jobs.
+        shares: Vec<u64>,
+    }
+
+    impl Plain {
+        fn is_backlogged(&self) -> bool {
+            self.waiting[0].is_empty() && self.waiting[1..].iter().all(|queue| !queue.is_empty())
+        }
+
+        /// A job was started: it must be the first of its queue, and that queue one that may go.
+        fn started(&mut self, core: u8, tag: u32) {
+            let queue = self.waiting.iter().position(|queue| queue.front() == Some(&tag));
+            let queue = queue.expect("a queue hands out its oldest job");
+            assert!(queue == 0 || self.waiting[0].is_empty(), "the agent's jobs go first");
+            if self.is_backlogged() {
+                self.shares[queue] += 1;
+            } else {
+                self.shares.fill(0);
+            }
+            self.waiting[queue].pop_front();
+            let on_core = self.running[core as usize].replace(tag);
+            assert_eq!(on_core, None, "core {core} has a job already");
+        }
+
+        /// In any stretch in which all queues have jobs, each gets its weight in every round, give or take the rounds at
+        /// both ends.
+        fn check_shares(&self, weights: &[u32]) {
+            let rounds = self.shares[1..].iter().zip(weights).map(|(&started, &weight)| (started, u64::from(weight)));
+            for (started, weight) in rounds.clone() {
+                for (other_started, other_weight) in rounds.clone() {
+                    let least = (other_started / other_weight).saturating_sub(1) * weight;
+                    assert!(started >= least, "{:?} for {weights:?}", self.shares);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_are_started_in_order_at_once_and_in_the_ratio_of_the_weights(
+            cores in 1_u32..5,
+            weights in prop::collection::vec(1_u32..6, 1..5),
+            steps in prop::collection::vec((0_u32..10, 0_usize..5, 1_u32..30), 1..300),
+        ) {
+            let mut compute = ComputeEnd::new(cores, &weights);
+            let mut plain = Plain {
+                waiting: vec![VecDeque::new(); weights.len() + 1],
+                running: vec![None; cores as usize],
+                shares: vec![0; weights.len() + 1],
+            };
+            let (mut tag, mut jobs) = (0, 0);
+            for (kind, queue, count) in steps {
+                match kind {
+                    0..4 => {
+                        let queue = if kind == 0 { queue % (weights.len() + 1) } else { 1 + queue % weights.len() };
+                        for _ in 0..count {
+                            compute.enqueue(queue, job(tag));
+                            plain.waiting[queue].push_back(tag);
+                            tag += 1;
+                        }
+                    }
+                    _ => {
+                        let Some(core) = plain.running.iter().position(Option::is_some) else { continue };
+                        let ended = plain.running[core].take();
+                        prop_assert_eq!(Some(compute.finish(core as u8)), ended);
+                    }
+                }
+                let waiting: usize = plain.waiting.iter().map(VecDeque::len).sum();
+                let idle = plain.running.iter().filter(|job| job.is_none()).count();
+                let mut starts = 0;
+                while let Some(started) = compute.start_next(SimTime::ZERO) {
+                    plain.started(started.core, compute.running[started.core as usize]);
+                    plain.check_shares(&weights);
+                    starts += 1;
+                }
+                prop_assert_eq!(starts, waiting.min(idle), "a core is idle and a job waits");
+                jobs += starts as u64;
+                prop_assert_eq!(compute.waiting() as usize, waiting - starts);
+                prop_assert_eq!((compute.jobs(), compute.busy()), (jobs, SimSpan::from_us(1) * jobs));
+                let mut tags: Vec<u32> = compute.tags().collect();
+                let mut all: Vec<u32> =
+                    plain.waiting.iter().flatten().copied().chain(plain.running.iter().flatten().copied()).collect();
+                tags.sort_unstable();
+                all.sort_unstable();
+                prop_assert_eq!(tags, all);
+            }
+        }
+    }
 
     fn job(tag: u32) -> Job {
         Job { tag, busy: SimSpan::from_us(1), stall: SimSpan::ZERO }

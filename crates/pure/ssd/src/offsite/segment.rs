@@ -226,8 +226,100 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const HALF: usize = 256;
+
+    /// What is at home and what is in the lender's memory, entry by entry, and what is on its way home.
+    #[derive(Default)]
+    struct Plain {
+        home: BTreeMap<u32, Slot>,
+        memory: BTreeMap<u32, Slot>,
+        /// Entries of the pages being copied, as they were when that began.
+        copying: Option<BTreeMap<u32, Slot>>,
+        slot: u32,
+    }
+
+    impl Plain {
+        fn record(&mut self, segment: &mut Segment, place: u32, entry: u32) {
+            if segment.room() == 0 {
+                return;
+            }
+            self.slot += 1;
+            let (index, after) = (place << ENTRY_SHIFT | entry, Slot::new(self.slot));
+            let before = self.memory.insert(index, after).unwrap_or(Slot::NONE);
+            if segment.record(index, before, after) {
+                self.begin_flush(segment);
+            }
+        }
+
+        fn begin_flush(&mut self, segment: &mut Segment) {
+            segment.begin_flush();
+            self.copying = Some(self.memory.clone());
+        }
+
+        fn end_flush(&mut self, segment: &mut Segment) {
+            let Some(copied) = self.copying.take() else { return };
+            let (places, again) = segment.end_flush();
+            self.home.extend(copied.into_iter().filter(|(index, _)| places.contains(index >> ENTRY_SHIFT)));
+            if again {
+                self.begin_flush(segment);
+            }
+        }
+
+        /// The page is copied home as it is, and another that nobody has changed yet takes its place.
+        fn page_left(&mut self, segment: &mut Segment, place: u32) {
+            segment.page_left(place);
+            let left: Vec<u32> = self.memory.keys().copied().filter(|index| index >> ENTRY_SHIFT == place).collect();
+            for index in left {
+                self.memory.remove(&index);
+                self.home.remove(&index);
+            }
+        }
+
+        /// If the memory were lost now, flash and log would restore what was in it.
+        fn compare(&self, segment: &Segment) {
+            let at_home = |index: u32| self.home.get(&index).copied().unwrap_or(Slot::NONE);
+            let (durable, restored) = (segment.durable(), segment.restored());
+            for (&index, &before) in &durable {
+                assert_eq!(before, at_home(index), "entry {index:#x}: what home says");
+            }
+            for (&index, &now) in &self.memory {
+                let found = restored.get(&index).copied().unwrap_or_else(|| at_home(index));
+                assert_eq!(found, now, "entry {index:#x}: what is restored");
+                assert!(now == at_home(index) || durable.contains_key(&index), "entry {index:#x} would not be missed");
+            }
+            assert!(restored.keys().all(|index| self.memory.contains_key(index)), "something else is restored");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whenever_the_memory_is_lost_flash_and_log_restore_what_was_in_it(
+            half in 2_u32..9, steps in prop::collection::vec((0_u32..12, 0_u32..4, 0_u32..6), 1..300),
+        ) {
+            let mut segment = Segment::new(LoanId { lender: 1, offer: 0 }, 0, 2 * half);
+            let mut plain = Plain::default();
+            for (kind, place, entry) in steps {
+                match kind {
+                    0..9 => plain.record(&mut segment, place, entry),
+                    9 | 10 => plain.end_flush(&mut segment),
+                    _ => plain.page_left(&mut segment, place),
+                }
+                plain.compare(&segment);
+            }
+            // Then it is given back: everything is copied home, and what changes meanwhile is not forgotten.
+            plain.end_flush(&mut segment);
+            if plain.copying.is_none() {
+                segment.begin_return();
+                let copied = plain.memory.clone();
+                plain.record(&mut segment, 0, 0);
+                let places = segment.arrive();
+                plain.home.extend(copied.into_iter().filter(|(index, _)| places.contains(index >> ENTRY_SHIFT)));
+                plain.compare(&segment);
+            }
+        }
+    }
 
     fn segment_with(records: u32) -> Segment {
         let mut segment = Segment::new(LoanId { lender: 1, offer: 0 }, 0, 2 * HALF as u32);

@@ -77,6 +77,59 @@ impl MappingLocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// A lock that was taken: of which, when, until when, and whether for writing.
+    struct Taken {
+        lock: u32,
+        from: SimTime,
+        until: SimTime,
+        writes: bool,
+    }
+
+    proptest! {
+        /// Against the list of everything that was ever taken: who is compatible with all before him waits for nobody,
+        /// and who is not starts when the last of those ends. So writers are alone, readers share, nobody is overtaken by
+        /// one who came later and excludes him, and a lock that is free is taken at once.
+        #[test]
+        fn everybody_waits_for_those_before_that_exclude_him_and_for_nobody_else(
+            steps in prop::collection::vec((0_u64..60, 0_usize..5, any::<bool>(), 1_u64..200), 1..200),
+        ) {
+            // Pages 3, 3 + LOCKS and 3 + 2 LOCKS share a lock; the other two have one each.
+            let pages = [3, 3 + LOCKS as u32, 3 + 2 * LOCKS as u32, 4, LOCKS as u32];
+            let mut locks = MappingLocks::default();
+            let (mut taken, mut now, mut waited) = (Vec::<Taken>::new(), SimTime::ZERO, SimSpan::ZERO);
+            for (gap, page, writes, hold) in steps {
+                now += SimSpan::from_ns(gap);
+                let (page, hold) = (pages[page], SimSpan::from_ns(hold));
+                let wait = if writes { locks.write(now, page, hold) } else { locks.read(now, page, hold) };
+                let lock = page % LOCKS as u32;
+                let excludes = |before: &&Taken| before.lock == lock && (writes || before.writes);
+                let free = taken.iter().filter(excludes).map(|before| before.until).max().unwrap_or(now);
+                prop_assert_eq!(now + wait, now.max(free));
+                waited += wait;
+                taken.push(Taken { lock, from: now + wait, until: now + wait + hold, writes });
+            }
+            for (number, one) in taken.iter().enumerate() {
+                for other in &taken[..number] {
+                    let apart = other.until <= one.from || one.until <= other.from;
+                    prop_assert!(apart || one.lock != other.lock || !(one.writes || other.writes), "two held one lock");
+                }
+            }
+            prop_assert_eq!((locks.counters().taken, locks.counters().wait), (taken.len() as u64, waited));
+        }
+    }
+
+    #[test]
+    fn a_writer_is_not_starved_by_readers_that_keep_coming() {
+        let (mut locks, hold) = (MappingLocks::default(), SimSpan::from_ns(100));
+        let at = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+        locks.read(at(0), 1, hold);
+        assert_eq!(locks.write(at(10), 1, hold), SimSpan::from_ns(90));
+        for ns in (20..190).step_by(10) {
+            assert_eq!(at(ns) + locks.read(at(ns), 1, hold), at(200), "it goes after the writer that came before");
+        }
+    }
 
     #[test]
     fn readers_share_and_writers_do_not() {

@@ -41,7 +41,67 @@ impl Rings {
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::{Message, MessageKind};
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, VecDeque};
+
+    const DRIVES: u16 = 4;
+
+    fn message(lender: u16, command: u32) -> Message {
+        Message {
+            kind: MessageKind::Dma,
+            lender: lender as u8,
+            command,
+            buffer: 0,
+            first: 0,
+            span: 0,
+            slots: 1,
+            completion: 0,
+        }
+    }
+
+    proptest! {
+        /// Against a queue for each pair. A lender stores under the generation that it learnt last; a ring that was closed
+        /// since takes nothing of that, and goes on with whoever learns the new one.
+        #[test]
+        fn a_closed_ring_takes_nothing_that_was_stored_before_or_by_somebody_who_does_not_know(
+            steps in prop::collection::vec((0_u32..8, 0..DRIVES, 0..DRIVES), 1..300),
+        ) {
+            let mut rings = Rings::new(DRIVES as usize);
+            let mut model = BTreeMap::<(u16, u16), VecDeque<Option<u32>>>::new();
+            let mut learnt = BTreeMap::new();
+            for (number, (kind, owner, lender)) in (0..).zip(steps) {
+                let pair = (owner, lender);
+                let queue = model.entry(pair).or_default();
+                match kind {
+                    0..3 => {
+                        let ring = rings.get(owner, lender);
+                        let known = *learnt.entry(pair).or_insert_with(|| ring.generation());
+                        if ring.has_room(1) {
+                            let is_current = known == ring.generation();
+                            ring.store(&message(lender, number), known);
+                            queue.push_back(is_current.then_some(number));
+                        }
+                    }
+                    3..6 => {
+                        while queue.front() == Some(&None) {
+                            queue.pop_front();
+                        }
+                        let expected = queue.pop_front().flatten();
+                        let taken = rings.get(owner, lender).take();
+                        prop_assert_eq!(taken.map(|message| message.command), expected);
+                    }
+                    6 => drop(learnt.insert(pair, rings.get(owner, lender).generation())),
+                    _ => {
+                        rings.close(owner);
+                        let closed = model.iter_mut().filter(|((one, other), _)| *one == owner || *other == owner);
+                        closed.for_each(|(_, queue)| queue.iter_mut().for_each(|entry| *entry = None));
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn rings_of_other_drives_stay_open() {

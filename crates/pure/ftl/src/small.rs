@@ -1,0 +1,38 @@
+//! A layer small enough for the tests of one mechanism.
+
+use crate::config::FtlConfig;
+use crate::ftl::Ftl;
+use flashyard_flash::{FlashCommand, Geometry, Medium, MediumCounters};
+
+pub(crate) const SUPERBLOCKS: u32 = 16;
+/// Slots of a superblock, twelve die rows of four.
+pub(crate) const SLOTS: u32 = 48;
+pub(crate) const LOGICAL: u32 = SUPERBLOCKS * SLOTS * 6 / 10;
+
+/// A layer over new flash, of this size and with these policies.
+pub(crate) fn small(policies: FtlConfig) -> Ftl {
+    Ftl::new(&geometry(), FtlConfig { logical_slots: LOGICAL, ..policies }).expect("the small drive fits")
+}
+
+pub(crate) fn geometry() -> Geometry {
+    Geometry {
+        channels: 2,
+        dies_per_channel: 1,
+        planes_per_die: 2,
+        blocks_per_plane: SUPERBLOCKS,
+        pages_per_block: 6,
+        page_bytes: 8192,
+    }
+}
+
+/// A medium that completes everything at once.
+#[derive(Default)]
+pub(crate) struct Nothing(MediumCounters);
+
+impl Medium for Nothing {
+    fn accept(&mut self, _: FlashCommand) {}
+
+    fn counters(&self) -> &MediumCounters {
+        &self.0
+    }
+}
