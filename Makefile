@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-live test-lives test-long test-spdk
+.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,7 +40,10 @@ test-long: ## the tests that take minutes each: the table of wear levelling, a h
 test-spdk: ## the host of SPDK against our target, from a Python module that it takes from the package index (huge pages)
 	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture
 
-test-live: ## real clients against a box that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (some minutes; root)
+test-linux: ## a Linux host connects to all drives that are served, writes and reads one (a minute or two; root, Debian packages)
+	tests/live/run.sh connect-all
+
+test-live: ## real clients against an enclosure that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (a quarter of an hour; root, Debian packages)
 	tests/live/run.sh
 	tests/live/volume.sh
 

@@ -1,103 +1,135 @@
 #!/usr/bin/env bash
-# Real clients against `flashyard serve`: the Linux NVMe/TCP host in User-Mode Linux, over a network of its own.
-# usage: run.sh [CASE]...     cases: identify wire filesystems load reconnect auth multipath pull cuts databases crash; all but `soak` by default
-# environment: SOAK_SECONDS (of `soak`, 1800), KEEP (do not remove what a failed case leaves)
+# Real clients against `flashyard serve`: the NVMe/TCP host of Linux, in kernels as the distribution ships them, emulated so
+# that any processor runs them, over a network of its own.
+# usage: run.sh [CASE]...     all of $every below when none is named; `soak` only when it is
+# environment:
+#   FLASHYARD     the program to test; without it the release build of this tree, which is made first
+#   KERNEL        stable (without it) or backports: the kernel of the client; `auth` takes one that can
+#   SOAK_SECONDS  of `soak`, 1800
 #
-# Needs root (network namespace, tap) and the packages that `packages.sh` installs; says so and ends with 77 without them.
+# Needs root, for the network, and what `packages.sh` installs. What is missing is named, and is a failure.
 set -uo pipefail
 
+every="connect-all identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 work=$target/live-clients
-kernel=$work/linux
 netns=flashyard-live
 server=192.168.77.1
 inside="ip netns exec $netns"
 prefix=nqn.2026-11.io.flashyard:drive-
 scenario=$root/scenarios/live/scenario.toml
-
-skip() { echo "SKIPPED: $*; no real client was run" >&2; exit 77; }
-[ "$(id -u)" -eq 0 ] || skip "the network of the clients needs root"
-for program in ip nvme fio mkfs.ext4 mkfs.xfs mkfs.f2fs busybox; do
-    command -v "$program" >/dev/null || skip "$program is missing (tests/live/packages.sh installs it)"
-done
-# Its kernel has no room for their registers: "ptrace set fp regs failed", and init dies.
-! grep -qw amx_tile /proc/cpuinfo || skip "Linux 6.1 as a process does not run on processors with AMX"
-[ -c /dev/net/tun ] || skip "/dev/net/tun is missing"
-mkdir -p "$work"
-"$here/host/kernel.sh" "$kernel" || skip "the client cannot be built"
-(cd "$root" && cargo build --release --quiet -p flashyard-cli --bin flashyard) || exit 1
-flashyard=$target/release/flashyard
-
+drives=$(sed -n 's/^drives = \([0-9]*\).*/\1/p' "$scenario")
 control=$work/control-$$.sock
-pid=
-start() {
-    $inside "$flashyard" serve "$scenario" --listen $server:4420 --listen $server:4421 --control "$control" "$@" \
-        >"$work/server.log" 2>&1 &
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+# Names what the cases need and is not there.
+missing() { # CASE...
+    local name pair
+    for pair in qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio modprobe=kmod xz=xz-utils zstd=zstd ip=iproute2 nvme=nvme-cli; do
+        program "$pair"
+    done
+    for name; do
+        case $name in connect-all | anywhere | ranges | auth) ;; *) program fio=fio ;; esac
+        case $name in
+        identify) program tcpdump=tcpdump && program tshark=tshark ;;
+        filesystems) program mkfs.ext4=e2fsprogs && program mkfs.xfs=xfsprogs && program mkfs.f2fs=f2fs-tools ;;
+        databases)
+            program mkfs.ext4=e2fsprogs && program sqlite3=sqlite3 && program db_bench=rocksdb-tools
+            ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || echo "postgres (package postgresql)"
+            ;;
+        esac
+    done | sort -u
+    [ "$(id -u)" -eq 0 ] || echo "the rights of root, for the network of the clients"
+    [ -c /dev/net/tun ] || echo "/dev/net/tun, for the network of the clients"
+}
+program() { type -P "${1%=*}" >/dev/null || echo "${1%=*} (package ${1#*=})"; }
+
+serve() { # OPTION...: in the background, its process in $pid
+    $inside "$flashyard" serve "$scenario" --control "$control" $insecure "$@" >>"$work/server.log" 2>&1 &
     pid=$!
-    for _ in $(seq 100); do
+}
+start() { # OPTION...: on two ports, and waits until it serves
+    rm -rf "$work/out" "$work/other"
+    : >"$work/server.log"
+    : >"$work/control.log"
+    case " $* " in *" --listen "*) ;; *) set -- --listen $server:4420 --listen $server:4421 "$@" ;; esac
+    serve "$@"
+    for _ in $(seq 300); do
         "$flashyard" ctl "$control" status >/dev/null 2>&1 && return 0
-        kill -0 $pid 2>/dev/null || break
+        kill -0 "$pid" 2>/dev/null || break
         sleep 0.1
     done
-    cat "$work/server.log"
+    echo "the server does not serve"
     return 1
 }
-stop() { kill -INT "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; pid=; }
+stop() { [ -z "${pid:-}" ] || { kill -INT "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; pid=; }; }
 ctl() { "$flashyard" ctl "$control" "$@" >>"$work/control.log" 2>&1; }
-boot() { # SCRIPT ARGUMENT...
-    local script=$1
+
+# A kernel is fetched when a case first asks for it.
+boot() { # SCRIPT ARGUMENT...      environment: KERNEL, ADDRESS, TAP, OUT, DRIVE, LIMIT
+    local script=$1 kernel=${KERNEL:-stable}
     shift
-    rm -rf "$work/out"
-    TAP=tap0 ADDRESS=192.168.77.3 $inside timeout "${LIMIT:-300}" "$here/host/boot.sh" "$kernel" "$work/out" \
+    "$here/host/kernel.sh" "$kernel" "$work/$kernel" || return 1
+    TAP=${TAP:-tap0} ADDRESS=${ADDRESS:-192.168.77.3} $inside "$here/host/boot.sh" "$work/$kernel" "$work/${OUT:-out}" \
         "$here/guest/$script.sh" $server 4420 "$prefix${DRIVE:-0}" "$@"
 }
-started() { for _ in $(seq 300); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
+started() { for _ in $(seq 600); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
 
-case_identify() { start && boot identify; }
-# All of `identify` again, and what was said on the wire is read by somebody else.
-case_wire() {
+case_connect-all() { start --listen $server:4420 && boot connect-all "$drives"; }
+# The server listens everywhere; what discovery names is where the client came to.
+case_anywhere() { start --listen 0.0.0.0:4420 && boot connect-all "$drives"; }
+# What is said on the wire is read by somebody else.
+case_identify() {
     local capture=$work/wire.pcap tcpdump
     start || return 1
-    tcpdump=$($inside "$here/host/wire.sh" begin br0 "$capture") || { echo "SKIPPED: tcpdump is missing"; return 0; }
+    tcpdump=$($inside "$here/host/wire.sh" begin br0 "$capture") || { cat "$capture.log"; return 1; }
     boot identify
     local said=$?
-    "$here/host/wire.sh" check "$capture" "$tcpdump"
-    case $? in
-    0) rm -f "$capture" "$capture.log" ;;
-    77) echo "SKIPPED: tshark is missing, nobody has read the capture" ;;
-    *) return 1 ;;
-    esac
+    "$here/host/wire.sh" check "$capture" "$tcpdump" || return 1
+    [ $said -ne 0 ] || rm -f "$capture" "$capture.log"
     return $said
 }
-case_filesystems() { start && boot filesystems 32m; }
+case_ranges() { start && boot ranges; }
+case_filesystems() { start && boot filesystems 8m; }
 case_load() { start --pace off && boot load 2; }
 case_reconnect() { start && boot reconnect; }
 case_multipath() {
     start || return 1
-    boot multipath 4421 &
-    local client=$!
-    sleep 1
-    if started; then
+    (
+        started || exit 1
         sleep 3
         ctl port $server:4421 off
         sleep 4
         ctl port $server:4421 on
-    fi
-    wait $client
+    ) &
+    boot multipath 4421
 }
 case_auth() {
     local host=nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555
     local key controller
+    "$here/host/kernel.sh" stable "$work/stable" || return 1
+    grep -qE '^CONFIG_NVME_(HOST_)?AUTH=y' "$work/stable/config" || local KERNEL=backports
     key=$(nvme gen-dhchap-key --hmac=1 --nqn="$host")
     controller=$(nvme gen-dhchap-key --hmac=2 --nqn="${prefix}0")
     (umask 077 && printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys")
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
-# A drive is pulled and put back, again and again, at random, while the client verifies what it reads.
-broken() { # COMMAND-TO-BREAK COMMAND-TO-MEND: every 1 to 5 seconds
-    rm -f "$work/broken"
+# Two clients write to one drive at once, and each reads what the other has written.
+case_hosts() {
+    start || return 1
+    TAP=tap1 ADDRESS=192.168.77.4 OUT=other boot hosts 2 1 >"$work/other.log" &
+    local other=$!
+    boot hosts 1 2
+    local result=$?
+    wait $other || { result=1; echo "the second client:"; cat "$work/other.log"; }
+    return $result
+}
+
+# Something is broken and mended again and again, at random, from when the client says that it has started until it says that it
+# has finished. $count is how often it was broken before.
+broken() { # COMMAND-TO-BREAK COMMAND-TO-MEND
     (
         started || exit 1
         count=0
@@ -105,81 +137,109 @@ broken() { # COMMAND-TO-BREAK COMMAND-TO-MEND: every 1 to 5 seconds
             sleep $((1 + RANDOM % 4))
             eval "$1"
             count=$((count + 1))
-            echo "$count" >"$work/broken"
+            echo "$count" >"$work/out/broken"
             sleep 0.$((RANDOM % 10))
             eval "$2"
         done
     ) &
     breaker=$!
 }
-case_pull() {
-    start || return 1
-    broken 'ctl pull $((RANDOM % 4))' 'for drive in 0 1 2 3; do ctl insert $drive; done'
-    boot verify "${SECONDS_OF_PULLS:-40}"
+through() { # SCRIPT ARGUMENT...: the client lives through what `broken` does, and has seen some of it
+    boot "$@"
     local result=$?
     kill "$breaker" 2>/dev/null
+    wait "$breaker" 2>/dev/null
+    echo "-- broken $(cat "$work/out/broken" 2>/dev/null || echo 0) times"
+    grep -q 'starting error recovery' "$work/out/dmesg.log" || { echo "the client has lost nothing: this has tested nothing"; result=1; }
     return $result
 }
-case_cuts() {
+# Every other time it is the client's drive.
+pull='ctl pull $((count % 2 * (RANDOM % 4)))'
+insert='for drive in 0 1 2 3; do ctl insert $drive; done'
+case_pull() { start && broken "$pull" "$insert" && through verify 40; }
+case_cuts() { start && broken 'ctl power-cut' 'ctl power-restore' && through verify 40; }
+case_databases() { start && broken 'ctl pull 0' 'ctl insert 0' && LIMIT=1500 through databases; }
+case_soak() {
+    LIMIT=$((${SOAK_SECONDS:-1800} + 600))
     start || return 1
-    broken 'ctl power-cut' 'ctl power-restore'
-    boot verify "${SECONDS_OF_CUTS:-40}"
+    broken "if [ \$((RANDOM % 3)) = 0 ]; then ctl power-cut; else $pull; fi" "ctl power-restore; $insert"
+    through verify "${SOAK_SECONDS:-1800}"
     local result=$?
-    kill "$breaker" 2>/dev/null
+    grep -hE 'timeout request|I/O error|verify:' "$work/out/dmesg.log" "$work/out/console.log" | head -5
     return $result
 }
-# Databases on a drive that is pulled and put back meanwhile.
-case_databases() {
-    start || return 1
-    broken 'ctl pull 0' 'ctl insert 0'
-    MEMORY=1G LIMIT=600 boot databases
+# Controls come as fast as they are answered, beside a journal, which then tells the same again.
+case_controls() {
+    rm -f "$work/journal"
+    start --journal "$work/journal" || return 1
+    (
+        started || exit 1
+        for count in $(seq 1000); do
+            ctl harvest off && ctl harvest on || { echo "control $count was not answered" >"$work/out/unanswered"; break; }
+            echo "$count" >"$work/out/broken"
+            [ ! -e "$work/out/finished" ] || break
+        done
+    ) &
+    breaker=$!
+    boot verify 20
     local result=$?
-    kill "$breaker" 2>/dev/null
+    wait $breaker
+    stop
+    echo "-- lending taken and given back $(cat "$work/out/broken") times"
+    [ ! -e "$work/out/unanswered" ] || { cat "$work/out/unanswered"; return 1; }
+    "$flashyard" replay "$work/journal" || return 1
+    rm -f "$work/journal"
     return $result
 }
 # The server is killed with SIGKILL and started again over the same data.
 case_crash() {
+    local ports="--listen $server:4420 --listen $server:4421"
     rm -rf "$work/data"
-    start --data "$work/data" || return 1
+    start $ports --data "$work/data" || return 1
+    echo "$pid" >"$work/pid"
     (
         started || exit 1
-        for _ in 1 2 3 4 5; do
+        for count in 1 2 3 4 5; do
             sleep $((3 + RANDOM % 4))
+            [ ! -e "$work/out/finished" ] || break
             kill -KILL "$(cat "$work/pid")"
             sleep 0.3
-            $inside "$flashyard" serve "$scenario" --listen $server:4420 --listen $server:4421 --control "$control" \
-                --data "$work/data" >>"$work/server.log" 2>&1 &
-            echo $! >"$work/pid"
+            serve $ports --data "$work/data"
+            echo "$pid" >"$work/pid"
+            echo "$count" >"$work/out/broken"
         done
     ) &
-    echo "$pid" >"$work/pid"
-    boot verify 40
+    breaker=$!
+    through verify 40
     local result=$?
     pid=$(cat "$work/pid")
     kill -INT "$pid" 2>/dev/null
-    while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-    return $result
-}
-case_soak() {
-    LIMIT=$((${SOAK_SECONDS:-1800} + 600))
-    start || return 1
-    broken 'if [ $((RANDOM % 3)) = 0 ]; then ctl power-cut; else ctl pull $((RANDOM % 4)); fi' \
-        'ctl power-restore; for drive in 0 1 2 3; do ctl insert $drive; done'
-    boot verify "${SOAK_SECONDS:-1800}"
-    local result=$?
-    kill "$breaker" 2>/dev/null
-    echo "-- $(cat "$work/broken") pulls and power cuts in ${SOAK_SECONDS:-1800} s"
-    grep -E 'timeout request|I/O error|verify:' "$work/out/dmesg.log" "$work/out/console.log" | head -5
+    for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+    rm -rf "$work/data"
     return $result
 }
 
+[ $# -gt 0 ] || set -- $every
+for name; do
+    declare -F "case_$name" >/dev/null || { echo "'$name' is no case: $every soak" >&2; exit 2; }
+done
+lacks=$(missing "$@")
+if [ -n "$lacks" ]; then
+    echo "$lacks" | sed 's/^/missing: /' >&2
+    echo "no real client was run; tests/live/packages.sh installs the packages" >&2
+    exit 1
+fi
+mkdir -p "$work"
+flashyard=${FLASHYARD:-$target/release/flashyard}
+[ -n "${FLASHYARD:-}" ] || (cd "$root" && cargo build --release --quiet -p flashyard-cli --bin flashyard) || exit 1
+# Beyond the loopback a server may ask for this, where hosts need no keys.
+insecure=$("$flashyard" serve --help | grep -o -m1 -e --insecure)
+
 "$here/host/net.sh" down $netns
-"$here/host/net.sh" up $netns || skip "no network namespace can be made here"
+"$here/host/net.sh" up $netns || { echo "no network namespace can be made here" >&2; exit 1; }
 trap 'stop; "$here/host/net.sh" down $netns' EXIT
-cases=("$@")
-[ ${#cases[@]} -gt 0 ] || cases=(identify wire filesystems load reconnect auth multipath pull cuts databases crash)
 failed=()
-for name in "${cases[@]}"; do
+for name; do
     echo "== $name"
     begun=$SECONDS
     if "case_$name"; then

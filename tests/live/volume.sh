@@ -3,17 +3,19 @@
 # then a manager beside the drive shrinks it as superblocks are retired. Everything written is compared.
 # usage: volume.sh
 #
-# Needs root, /dev/fuse, fio and sqlite3; ends with 77 where they are missing.
+# Needs root, /dev/fuse and what packages.sh installs. What is missing is named, and is a failure.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 profile=${PROFILE:-release}
-for need in fio sqlite3 fusermount3; do
-    type -P $need >/dev/null || { echo "SKIPPED: $need is missing" >&2; exit 77; }
+for need in fio=fio sqlite3=sqlite3 fusermount3=fuse3; do
+    type -P "${need%=*}" >/dev/null && continue
+    echo "missing: ${need%=*} (package ${need#*=}); tests/live/packages.sh installs it" >&2
+    exit 1
 done
-[ -w /dev/fuse ] && [ "$(id -u)" = 0 ] || { echo "SKIPPED: no right to mount" >&2; exit 77; }
+[ -w /dev/fuse ] && [ "$(id -u)" = 0 ] || { echo "missing: the rights of root, and /dev/fuse, to mount" >&2; exit 1; }
 (cd "$root" && cargo build --quiet ${profile:+--profile "${profile/debug/dev}"} -p flashyard-cli --bin flashyard) || exit 1
 flashyard=$target/$profile/flashyard
 

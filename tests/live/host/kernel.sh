@@ -1,33 +1,89 @@
 #!/usr/bin/env bash
-# Builds the client: the distribution's kernel source as a user-space program (User-Mode Linux) with the NVMe/TCP host in
-# it, as KERNEL. Some five minutes on two cores, once; the source package must be installed (linux-source-*).
-# usage: kernel.sh KERNEL
+# Fetches a kernel of the distribution, as it is shipped, and makes DIRECTORY/vmlinux, config and initrd of it. Nothing is
+# installed: the package is only unpacked. Half a minute, once.
+# usage: kernel.sh stable|backports DIRECTORY
+#   stable     the kernel of this release; that of Debian 12 has no in-band authentication
+#   backports  the kernel of this release's backports; the system's own sources are left as they are
 set -euo pipefail
 
-kernel=$1
-if [ -x "$kernel" ]; then
+release=$1 directory=$2
+if [ -s "$directory/vmlinux" ] && [ -s "$directory/initrd" ]; then
     exit 0
 fi
-archive=$(ls /usr/src/linux-source-*.tar.xz 2>/dev/null | sort -V | tail -1)
-if [ -z "$archive" ]; then
-    echo "no kernel source: apt-get install linux-source flex bison bc libelf-dev libssl-dev xz-utils gcc make" >&2
+rm -rf "$directory"
+mkdir -p "$directory/lists" "$directory/package" "$directory/root"
+directory=$(realpath "$directory")
+trap 'rm -rf "$directory/lists" "$directory/package" "$directory/root" "$directory"/*.deb' EXIT
+
+# The mirror is the one that this machine uses.
+options=()
+if [ "$release" = backports ]; then
+    codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    mirror=$(apt-get indextargets --format '$(SITE)' "Codename: $codename" | head -1)
+    echo "deb ${mirror:?no mirror of $codename is known to apt} $codename-backports main" >"$directory/apt.list"
+    options=(-o "Dir::Etc::sourcelist=$directory/apt.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$directory/lists")
+    apt-get -qq "${options[@]}" update
+fi
+package=$(apt-cache "${options[@]}" depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1)
+if [ -z "$package" ]; then
+    echo "apt knows no linux-image-amd64 in $release; 'apt-get update' may help" >&2
     exit 1
 fi
-work=$(dirname "$kernel")/kernel-build
-mkdir -p "$work/source" "$work/out"
-tar -xf "$archive" -C "$work/source" --strip-components=1
-cd "$work/source"
-make -s ARCH=um O="$work/out" defconfig
-config() { scripts/config --file "$work/out/.config" "$@"; }
-for option in MODULES SOUND UML_SOUND DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT FTRACE FRAME_POINTER STATIC_LINK; do
-    config -d "$option"
+cd "$directory"
+apt-get -qq "${options[@]}" -o APT::Sandbox::User=root download "$package"
+dpkg-deb -x ./*.deb package
+modules=$(ls package/lib/modules)
+depmod -b package "$modules"
+
+# The client's own memory holds no more than the modules that its scripts need, unpacked: the guest is the slow side.
+lib=root/lib/modules/$modules
+mkdir -p root/{bin,proc,sys,dev,host,layer,new} "$lib"
+cp "$(command -v busybox)" root/bin/busybox
+for module in virtio_pci virtio_net virtio_rng 9p 9pnet_virtio overlay nvme-tcp ext4 xfs f2fs crc32c_generic crc32c_intel \
+    hmac sha256_generic sha512_generic dh_generic; do
+    modprobe -d package -S "$modules" --show-depends "$module" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+done | sort -u | while read -r file; do
+    copy=$lib/${file#*/lib/modules/$modules/}
+    mkdir -p "${copy%/*}"
+    cp "$file" "$copy"
+    case $copy in *.xz) unxz "$copy" ;; *.zst) unzstd -q --rm "$copy" ;; esac
 done
-for option in DEBUG_INFO_NONE NET INET UNIX PACKET BLOCK BLK_DEV NVME_CORE NVME_FABRICS NVME_TCP NVME_MULTIPATH NVME_AUTH \
-    NVME_VERBOSE_ERRORS BLK_DEV_NBD EXT4_FS XFS_FS F2FS_FS CONFIGFS_FS TMPFS TMPFS_XATTR TMPFS_POSIX_ACL DEVTMPFS \
-    DEVTMPFS_MOUNT HOSTFS UML_NET UML_NET_VECTOR IO_URING AIO EPOLL HIGH_RES_TIMERS; do
-    config -e "$option"
-done
-make -s ARCH=um O="$work/out" olddefconfig
-make -s ARCH=um O="$work/out" -j"$(nproc)" linux
-strip -o "$kernel" "$work/out/linux"
-rm -rf "$work"
+cp package/lib/modules/"$modules"/modules.{builtin,order,builtin.modinfo} "$lib"
+depmod -b root "$modules"
+cat >root/init <<'I'
+#!/bin/busybox sh
+# The root of the machine that the client runs on, read-only, with a layer of memory over it.
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /sbin
+ln -s /bin/modprobe /sbin/modprobe
+modprobe -a virtio_pci 9pnet_virtio 9p overlay virtio_net virtio_rng
+mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=1048576,cache=loose root /host
+mount -t tmpfs layer /layer
+mkdir /layer/upper /layer/work
+mount -t overlay -o lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work root /new
+mkdir -p /new/lib/modules
+mount -t tmpfs modules /new/lib/modules
+cp -a /lib/modules/* /new/lib/modules/
+for directory in proc sys dev; do mount --move /$directory /new/$directory; done
+for word in $(cat /new/proc/cmdline); do case $word in first=*) first=${word#first=} ;; esac; done
+exec switch_root /new /bin/bash "$first"
+I
+chmod +x root/init
+(cd root && find . | cpio -o -H newc --quiet) >initrd.new
+cp package/boot/config-"$modules" config
+
+# The kernel unpacks itself when it boots, which is most of the time of an emulated boot; so it is unpacked here.
+unpacked() { # MAGIC-OF-THE-ARCHIVE PROGRAM
+    local at
+    for at in $(LC_ALL=C grep -aboP "$1" package/boot/vmlinuz-"$modules" | cut -d: -f1); do
+        tail -c +$((at + 1)) package/boot/vmlinuz-"$modules" | "$2" >vmlinux 2>/dev/null || true
+        [ "$(head -c 4 vmlinux | od -An -c | tr -d ' ')" != '177ELF' ] || return 0
+    done
+    return 1
+}
+unpacked '\xFD7zXZ\x00' unxz || unpacked '\x28\xB5\x2F\xFD' unzstd || { echo "$package: no kernel is found in it" >&2; exit 1; }
+mv initrd.new initrd

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A network namespace of its own with a bridge and a tap: server and client see each other and nothing else.
+# A network namespace of its own with a bridge and two taps: server and clients see each other and nothing else.
 # usage: net.sh up NAME | down NAME
 set -euo pipefail
 
@@ -11,9 +11,11 @@ up)
     $inside ip link add br0 type bridge
     $inside ip addr add 192.168.77.1/24 dev br0
     $inside ip link set br0 up
-    $inside ip tuntap add tap0 mode tap
-    $inside ip link set tap0 master br0
-    $inside ip link set tap0 up
+    for tap in tap0 tap1; do
+        $inside ip tuntap add $tap mode tap
+        $inside ip link set $tap master br0
+        $inside ip link set $tap up
+    done
     ;;
 down)
     ip netns del "$2" 2>/dev/null || true
