@@ -365,7 +365,11 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
         ));
     }
     let warmup = run.warmup.map_or(SimSpan::ZERO, |time| time.0);
-    Ok(RunPlan { warmup, stop, depth: scenario.workload.depth, seed: scenario.seed })
+    // Where arrivals are replayed, the trace says how much load there is at any time: a drive that is asked for nothing
+    // more is part of it.
+    let replayed = traces::are_given(&scenario.workload) && scenario.workload.depth.is_none();
+    let ends_together = !replayed || matches!(stop, StopRule::Requests(_));
+    Ok(RunPlan { warmup, stop, ends_together, depth: scenario.workload.depth, seed: scenario.seed })
 }
 
 /// One source for each busy drive.

@@ -70,6 +70,7 @@ impl JbofWorld {
         let plan = RunPlan {
             warmup: SimSpan::ZERO,
             stop: StopRule::Requests(requests),
+            ends_together: false,
             depth: Some(self.depth),
             seed: case.seed,
         };

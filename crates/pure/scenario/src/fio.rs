@@ -75,7 +75,8 @@ impl JobFiles {
     pub(crate) fn plan(&self, scenario: &Scenario) -> RunPlan {
         let stop = scenario.run.measure.map_or(StopRule::StreamEnd, |time| StopRule::After(time.0));
         let warmup = self.0.iter().map(|file| file.warmup(scenario)).min().unwrap_or(SimSpan::ZERO);
-        RunPlan { warmup, stop, depth: None, seed: scenario.seed }
+        // Each job has figures of its own, over its own time.
+        RunPlan { warmup, stop, ends_together: false, depth: None, seed: scenario.seed }
     }
 
     /// The streams of all busy drives: drive by drive, in the order of [`JobFile::clones`].

@@ -461,7 +461,8 @@ pub struct RunSection {
     /// Requests of each busy drive that warm its mapping cache before the run, without timing. A trace warms
     /// with one pass at most.
     pub warm_mapping_requests: u64,
-    /// Requests of each busy drive, when `measure` is absent.
+    /// Requests of each busy drive, when `measure` is absent: the run and its measured window end when the first drive
+    /// has been asked for so many, since load falls from then on.
     pub requests_per_drive: Option<u64>,
 }
 

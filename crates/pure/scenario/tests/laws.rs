@@ -2,9 +2,10 @@
 //! unloaded and of a saturated drive; the same bytes for the same seed.
 
 use flashyard_kernel::Rng;
-use flashyard_scenario::{NoFiles, resolve, run_design};
-use flashyard_systems::jbof::{Design, JbofFigures};
+use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
+use flashyard_systems::jbof::{Design, JbofFigures, Reading};
 
+const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
 const XBOF: &str = include_str!("../../../../scenarios/xbof/scenario.toml");
 
 fn run(design: Design, settings: &[String]) -> JbofFigures {
@@ -47,6 +48,43 @@ fn open_loop_bursts_obey_the_laws_too() {
         let figures = run_design(&scenario, design, &NoFiles, &mut |_| true).expect("it runs").figures;
         assert!(figures.sanity.holds(), "{design:?}: {:#?}", figures.sanity);
     }
+}
+
+/// The demo with few requests: its drives end one after the other.
+fn demo(design: Design, more: &[&str]) -> DesignRun {
+    let small = ["run.warmup=20 ms", "run.requests_per_drive=8000", "run.warm_mapping_requests=20000"];
+    let list = settings(&[&small[..], more].concat());
+    let scenario = resolve(DEMO, "demo", &list, &NoFiles).expect("the scenario is good").scenario;
+    run_design(&scenario, design, &NoFiles, &mut |_| true).expect("it runs")
+}
+
+#[test]
+fn the_measured_window_ends_when_the_first_stream_does() {
+    for design in Design::ALL {
+        let figures = demo(design, &[]).figures;
+        assert!(figures.sanity.holds(), "{design:?}: {:#?}", figures.sanity);
+        assert!(figures.sanity.checks.len() > 12, "the window has laws of its own: {:#?}", figures.sanity);
+        assert_eq!(figures.first_end, None, "{design:?}: no stream goes on alone");
+        let end = figures.measured_from + figures.window;
+        let last = figures.timeline.readings.last().expect("there is a timeline");
+        assert_eq!(last.at, end, "{design:?}: the timeline ends with the window");
+        assert_eq!(figures.stopped == end, design != Design::Vh, "{design:?}: only copying back follows");
+        // Six streams of 8000: all but the first have been cut short.
+        assert!((40_000..48_000).contains(&figures.requests), "{design:?}: {} requests", figures.requests);
+        // What is measured lies in the window, to the last one: as much was completed in the timeline.
+        let first = figures.timeline.readings.iter().find(|reading| reading.at >= figures.measured_from);
+        let sum = |reading: &Reading| reading.drives.iter().map(|drive| drive.totals.ios).sum::<u64>();
+        let completed = sum(last) - sum(first.expect("the window has intervals"));
+        assert!(completed <= figures.ios() && completed > figures.ios() * 9 / 10, "{design:?}: {completed}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_in_the_warm_up_leaves_nothing_to_measure() {
+    let list = settings(&["run.requests_per_drive=100", "run.warm_mapping_requests=0"]);
+    let scenario = resolve(DEMO, "demo", &list, &NoFiles).expect("the scenario is good").scenario;
+    let error = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).err().expect("100 requests take no 60 ms");
+    assert!(error.to_string().contains("a stream ended before the warm-up of 60.00 ms"), "{error}");
 }
 
 #[test]

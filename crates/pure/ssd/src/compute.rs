@@ -87,6 +87,11 @@ impl ComputeEnd {
         self.waiting
     }
 
+    /// Demand of the jobs that wait for a core.
+    pub fn waiting_demand(&self) -> SimSpan {
+        self.queues.iter().flat_map(|queue| &queue.jobs).map(|job| job.busy).sum()
+    }
+
     /// The busy share of all cores since the last call, `span` ago.
     pub fn take_window(&mut self, span: SimSpan) -> f64 {
         let busy = self.busy - self.window;

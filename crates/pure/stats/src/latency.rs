@@ -53,6 +53,11 @@ impl LatencyHistogram {
         self.clipped
     }
 
+    /// Exact sum in picoseconds.
+    pub fn sum_ps(&self) -> u128 {
+        self.sum_ps
+    }
+
     /// Exact mean in microseconds; zero when empty.
     pub fn mean_us(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum_ps as f64 / self.count() as f64 / 1e6 }

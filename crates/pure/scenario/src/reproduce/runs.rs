@@ -260,7 +260,9 @@ fn complex(
             Load::table2(place, BURST_DEPTH, capacity).in_bursts(BURST_BYTES, BURSTS, pause, delay)
         })
         .collect();
-    let to_the_end = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed: scenario.seed };
+    // Each drive's bursts are a story of their own.
+    let (stop, ends_together) = (StopRule::StreamEnd, false);
+    let to_the_end = RunPlan { warmup: SimSpan::ZERO, stop, ends_together, depth: None, seed: scenario.seed };
     streams(scenario, design, to_the_end, &loads, observer)
 }
 

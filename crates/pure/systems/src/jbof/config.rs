@@ -57,6 +57,25 @@ impl Design {
         matches!(self, Self::Xbof)
     }
 
+    /// Whether the host does work that drives do in other designs: firmware, or spreading and copying data. Neither
+    /// price nor power of its cores is published, so such a design cannot be ranked by money or energy.
+    pub const fn computes_on_host(self) -> bool {
+        matches!(self, Self::Oc | Self::Vh | Self::VhIdeal)
+    }
+
+    /// What the design is, in a line for readers of a report.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Conv => "ordinary drives: each has all its cores, and DRAM for its whole map",
+            Self::Oc => "open-channel drives: firmware and map are on the host, whose cores do the work",
+            Self::Shrunk => "drives with a share of the cores and of the DRAM of conv, and no help",
+            Self::Vh => "shrunk drives; the host spreads writes over idle ones and copies the data back afterwards",
+            Self::VhIdeal => "vh without the copying back",
+            Self::ProcH => "shrunk drives over CXL that borrow processor time from idle ones",
+            Self::Xbof => "shrunk drives over CXL that borrow processor time and mapping memory from idle ones",
+        }
+    }
+
     /// Whether writes are spread over idle drives.
     pub const fn is_virtual(self) -> bool {
         matches!(self, Self::Vh | Self::VhIdeal)
@@ -146,6 +165,10 @@ pub struct RunPlan {
     pub warmup: SimSpan,
     /// When streams stop issuing.
     pub stop: StopRule,
+    /// Whether the run is over for all streams when one that issued something ends. What the others do alone is less
+    /// load than was asked for, so it must not count. False where every stream is a story of its own: jobs, replayed
+    /// arrivals.
+    pub ends_together: bool,
     /// Requests in flight for each busy drive; `None` replays arrival times.
     pub depth: Option<u32>,
     /// Seed of all random streams.
@@ -232,7 +255,7 @@ pub enum JbofError {
     Source(#[from] flashyard_workload::SourceError),
     /// The streams ended before anything counted.
     #[error(
-        "every stream ended before the warm-up of {warmup} did, so nothing was measured; \
+        "a stream ended before the warm-up of {warmup} did, so nothing was measured; \
          give more requests or a shorter warm-up"
     )]
     NothingMeasured {

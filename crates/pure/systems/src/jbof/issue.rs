@@ -100,7 +100,11 @@ impl Jbof {
     }
 
     fn end_stream(&mut self, now: SimTime, number: u16) {
-        self.streams[number as usize].ended = true;
+        let stream = &mut self.streams[number as usize];
+        stream.ended = true;
+        if stream.issued > 0 && self.begun.is_some() && self.ended.is_none() {
+            self.first_end.get_or_insert(now);
+        }
         self.stream_done(now, number);
     }
 
@@ -127,11 +131,16 @@ impl Jbof {
         }
     }
 
-    /// Begins what waits for a stream that has ended, and ends the run once every stream is done.
+    /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end together,
+    /// with the first one.
     pub(super) fn stream_done(&mut self, now: SimTime, number: u16) {
+        if self.plan.ends_together && self.streams[number as usize].issued > 0 {
+            self.stop(now);
+            return;
+        }
         self.start_stage(now, self.streams[number as usize].drive);
         let drained = self.streams.iter().all(Stream::is_done);
-        if drained && !self.stopping {
+        if drained {
             self.stop(now);
         }
     }

@@ -138,7 +138,8 @@ impl LiveJbof {
             return Err(JbofError::NotServed { design: config.design.name() });
         }
         config.validate()?;
-        let plan = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, depth: None, seed };
+        let plan =
+            RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, ends_together: false, depth: None, seed };
         let models = config.models(models)?;
         let mut drives = match contents {
             None => Jbof::preconditioned(&config, &models, &plan)?,

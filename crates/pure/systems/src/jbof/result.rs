@@ -1,9 +1,9 @@
 //! Figures of a run over its measured window.
 
 use super::config::Design;
-use super::sanity::SanityReport;
+use super::sanity::{LedgerMarks, SanityReport};
 use super::scanning::SearchFigures;
-use super::stream::{Stream, StreamFigures};
+use super::stream::{Pacing, Stream, StreamFigures};
 use super::timeline::Timeline;
 use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
@@ -20,6 +20,7 @@ pub(super) struct Marks {
     pub(super) at: SimTime,
     host_busy: SimSpan,
     drives: Vec<DriveMarks>,
+    pub(super) ledger: LedgerMarks,
 }
 
 #[derive(Clone, Copy)]
@@ -169,6 +170,12 @@ pub struct JbofFigures {
     pub timeline: Timeline,
     /// When the measured window began.
     pub measured_from: SimTime,
+    /// When streams stopped issuing: the end of the measured window, except where copying back belongs to it.
+    pub stopped: SimTime,
+    /// When the first of several streams ended, where the others went on without it in the measured window.
+    pub first_end: Option<SimTime>,
+    /// Whether streams issue when requests complete, so that a slower design is asked for less.
+    pub closed_loop: bool,
     /// Bytes of a segment of lent memory.
     pub segment_bytes: u64,
     /// What each stream's source did to fit recorded requests to its drive; `None` for generated ones.
@@ -241,7 +248,12 @@ impl Jbof {
                 link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
             }
         });
-        Marks { at: now, host_busy: self.hosts.iter().map(|host| host.busy_until(now)).sum(), drives: drives.collect() }
+        Marks {
+            at: now,
+            host_busy: self.hosts.iter().map(|host| host.busy_until(now)).sum(),
+            drives: drives.collect(),
+            ledger: self.ledger_marks(now),
+        }
     }
 
     pub(super) fn figures(mut self) -> JbofFigures {
@@ -283,6 +295,9 @@ impl Jbof {
             split: SplitHistogram::default(),
             timeline: Timeline::default(),
             measured_from: begun.at,
+            stopped: self.stopped,
+            first_end: self.first_end.filter(|&end| end < self.stopped),
+            closed_loop: self.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
             segment_bytes: u64::from(self.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
             scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }

@@ -1,7 +1,10 @@
 //! Laws that every run must obey, whatever the design: Little's law, the utilization law and the
-//! conservation of requests and bytes. They hold exactly, in integers, once nothing is in flight.
+//! conservation of requests and bytes. They hold exactly, in integers: over the whole run once nothing is in flight, and
+//! over the measured window with what is under way at its two ends.
 
-use super::world::{Jbof, Request};
+use super::stream::Stream;
+use super::timeline::Totals;
+use super::world::{Jbof, Purpose, Request};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
@@ -65,6 +68,23 @@ impl Ledger {
     }
 }
 
+/// The ledger at one end of the measured window, and what is under way then.
+#[derive(Clone, Copy)]
+pub(super) struct LedgerMarks {
+    issued: u64,
+    finished: u64,
+    level: u128,
+    latencies: u128,
+    demand: SimSpan,
+    busy: SimSpan,
+    /// Demand of jobs that wait for a core.
+    waiting: SimSpan,
+    /// Requests under way, counted one by one, and how long they have been so in all.
+    under_way: u64,
+    ages: u128,
+    totals: Totals,
+}
+
 /// One law and both of its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SanityCheck {
@@ -98,8 +118,97 @@ impl SanityReport {
 }
 
 impl Jbof {
+    /// What the laws of the measured window need to know of one of its ends.
+    pub(super) fn ledger_marks(&self, now: SimTime) -> LedgerMarks {
+        let ledger = &self.ledger;
+        let mut lives = vec![true; self.requests.len()];
+        self.free.iter().for_each(|&id| lives[id as usize] = false);
+        let requests = self.requests.iter().zip(lives);
+        let under_way = || requests.clone().filter(|(one, lives)| *lives && one.purpose == Purpose::Foreground);
+        let mut totals = Totals::default();
+        for drive in &self.totals {
+            totals.ios += drive.ios;
+            totals.read_bytes += drive.read_bytes;
+            totals.write_bytes += drive.write_bytes;
+            totals.latency_ps += drive.latency_ps;
+        }
+        LedgerMarks {
+            issued: ledger.issued,
+            finished: ledger.finished,
+            level: ledger.level + u128::from(ledger.in_flight) * u128::from(now.since(ledger.since).as_ps()),
+            latencies: ledger.latencies,
+            demand: ledger.demand,
+            busy: self.drives.iter().map(|drive| drive.compute.busy()).sum(),
+            waiting: self.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
+            under_way: under_way().count() as u64,
+            ages: under_way().map(|(request, _)| u128::from(now.since(request.issued).as_ps())).sum(),
+            totals,
+        }
+    }
+
+    /// The laws over the measured window.
+    fn window_checks(&self, begun: &LedgerMarks, ended: &LedgerMarks) -> Vec<SanityCheck> {
+        let check = |law, expected, counted| SanityCheck { law, expected, counted };
+        let issued = u128::from(ended.issued - begun.issued);
+        let (waited, worked) = (ended.waiting.as_ps(), (ended.busy - begun.busy).as_ps());
+        let mut checks = vec![
+            check(
+                "measured window: requests under way at its beginning and issued = finished and under way at its end",
+                u128::from(begun.under_way) + issued,
+                u128::from(ended.finished - begun.finished) + u128::from(ended.under_way),
+            ),
+            check(
+                "Little's law in the measured window: integral of requests in flight = time that requests spent in it",
+                ended.latencies - begun.latencies + ended.ages - begun.ages,
+                ended.level - begun.level,
+            ),
+            check(
+                "utilization law in the measured window: busy time of cores = service demands begun in it",
+                u128::from(begun.waiting.as_ps()) + u128::from((ended.demand - begun.demand).as_ps()),
+                u128::from(waited) + u128::from(worked),
+            ),
+        ];
+        // A stream with a ramp or a late start counts less than the window.
+        if self.begun.as_ref().is_some_and(|begun| self.streams.iter().all(|stream| stream.counts(begun.at))) {
+            let sum = |figure: fn(&Stream) -> u128| self.streams.iter().map(figure).sum::<u128>();
+            let totals = |figure: fn(&Totals) -> u128| figure(&ended.totals) - figure(&begun.totals);
+            let counted = |law, total, stream| check(law, totals(total), sum(stream));
+            checks.extend([
+                counted(
+                    "measured window: requests completed = requests in figures",
+                    |totals| totals.ios.into(),
+                    |stream| stream.ios.into(),
+                ),
+                counted(
+                    "measured window: bytes read = bytes read in figures",
+                    |totals| totals.read_bytes.into(),
+                    |stream| stream.read_bytes.into(),
+                ),
+                counted(
+                    "measured window: bytes written = bytes written in figures",
+                    |totals| totals.write_bytes.into(),
+                    |stream| stream.write_bytes.into(),
+                ),
+                counted(
+                    "measured window: latencies of requests completed = latencies in figures",
+                    |totals| totals.latency_ps,
+                    |stream| stream.latency().sum_ps(),
+                ),
+            ]);
+        }
+        checks
+    }
+
     /// Checks the laws on a run that has drained.
     pub(super) fn sanity(&self) -> SanityReport {
+        let mut report = self.whole_run();
+        if let (Some(begun), Some(ended)) = (&self.begun, &self.ended) {
+            report.checks.extend(self.window_checks(&begun.ledger, &ended.ledger));
+        }
+        report
+    }
+
+    fn whole_run(&self) -> SanityReport {
         let ledger = &self.ledger;
         let sum = |figure: fn(&flashyard_ssd::Drive) -> u64| -> u128 {
             self.drives.iter().map(|drive| u128::from(figure(drive))).sum()

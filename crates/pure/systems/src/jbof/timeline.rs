@@ -163,12 +163,14 @@ impl Jbof {
         }
     }
 
-    /// The reading that ends the timeline.
+    /// The reading that ends the timeline: with the measured window, so that no interval tells of the time in which
+    /// requests only run out.
     pub(super) fn finish_timeline(&mut self, now: SimTime) {
         self.read_timeline(now);
         if self.timeline.readings.last().is_none_or(|last| last.at < now) {
             self.add_reading(now);
         }
+        self.timeline.due = SimTime::MAX;
     }
 
     fn add_reading(&mut self, at: SimTime) {

@@ -214,6 +214,10 @@ pub struct Jbof {
     pub(super) begun: Option<Marks>,
     pub(super) ended: Option<Marks>,
     pub(super) stopping: bool,
+    /// Since when.
+    pub(super) stopped: SimTime,
+    /// When the first stream ended in the measured window.
+    pub(super) first_end: Option<SimTime>,
     pub(super) redirected: u64,
     pub(super) ledger: Ledger,
     /// Events handled.
@@ -370,6 +374,8 @@ impl Jbof {
             begun: None,
             ended: None,
             stopping: false,
+            stopped: SimTime::ZERO,
+            first_end: None,
             redirected: 0,
             ledger: Ledger::default(),
             steps: 0,
@@ -407,8 +413,6 @@ impl Jbof {
             return Err(fault);
         }
         observer(1.0);
-        let now = self.runner.now();
-        self.finish_timeline(now);
         Ok(self.figures())
     }
 
@@ -529,7 +533,11 @@ impl Jbof {
 
     /// Streams issue nothing more; the window ends here, unless copy-back belongs to it.
     pub(super) fn stop(&mut self, now: SimTime) {
+        if self.stopping {
+            return;
+        }
         self.stopping = true;
+        self.stopped = now;
         if self.begun.is_none() {
             self.fault = Some(JbofError::NothingMeasured { warmup: self.plan.warmup });
             return;
@@ -545,6 +553,10 @@ impl Jbof {
         if self.ended.is_none() {
             self.begin_window(now);
             self.ended = Some(self.read_marks(now));
+            // A world that nobody watches over time has no timeline to end.
+            if !self.timeline.readings.is_empty() {
+                self.finish_timeline(now);
+            }
         }
     }
 
@@ -559,8 +571,13 @@ impl Jbof {
         match self.plan.stop {
             StopRule::After(span) => now.as_ps() as f64 / (self.plan.warmup + span).as_ps() as f64,
             StopRule::Requests(count) => {
-                let issued: u64 = self.streams.iter().map(|stream| stream.issued.min(count)).sum();
-                issued as f64 / (count * self.streams.len() as u64) as f64
+                let issued = self.streams.iter().map(|stream| stream.issued.min(count));
+                let (sum, most) = issued.fold((0, 0), |(sum, most), issued| (sum + issued, issued.max(most)));
+                if self.plan.ends_together {
+                    most as f64 / count as f64
+                } else {
+                    sum as f64 / (count * self.streams.len() as u64) as f64
+                }
             }
             StopRule::StreamEnd => 0.5,
         }
