@@ -1,6 +1,6 @@
 //! A front end inside the program: clients on other threads, for tests, load and embedding.
 
-use crate::front::{Answered, Desk, FrontEnd, Payload, Request};
+use crate::front::{Answered, Desk, FrontEnd, Payload, Readiness, Request};
 use flashyard_blk::Operation;
 use flashyard_systems::jbof::{Answer, Refused};
 use std::io;
@@ -114,7 +114,7 @@ impl FrontEnd for ChannelFront {
         Ok(())
     }
 
-    fn ready(&mut self, _key: usize, _readable: bool, _writable: bool, _desk: &mut Desk<'_>) {}
+    fn ready(&mut self, _key: usize, _what: Readiness, _desk: &mut Desk<'_>) {}
 
     fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
         for _ in 0..TAKEN_MAX {

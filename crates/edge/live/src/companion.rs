@@ -25,6 +25,8 @@ pub struct Cabin<'a> {
     pub(crate) changed: bool,
     pub(crate) ports: Vec<(SocketAddr, bool)>,
     pub(crate) fronts: &'a [Box<dyn FrontEnd>],
+    pub(crate) in_flight_bytes: usize,
+    pub(crate) turns: u64,
 }
 
 /// Does something to the box, and keeps what outlives the process before anybody is told.
@@ -58,6 +60,16 @@ impl Cabin<'_> {
     /// Connections of clients, over all front ends.
     pub fn connections(&self) -> u32 {
         self.fronts.iter().map(|front| front.connections()).sum()
+    }
+
+    /// Bytes that clients hold of [`crate::Limits::in_flight_bytes`].
+    pub fn in_flight_bytes(&self) -> usize {
+        self.in_flight_bytes
+    }
+
+    /// Turns of the engine so far: few while nobody wants anything.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// The box, to take figures of.

@@ -6,17 +6,15 @@ use std::io::{self, IoSlice, Read, Write};
 const READS_MAX: u32 = 8;
 /// Slices of one vectored write at most.
 const SLICES_MAX: usize = 64;
-/// Nothing more is read while so many bytes wait to be sent: a client that does not read its answers.
-const UNSENT_BYTES_MAX: usize = 64 << 20;
 
 /// What speaks a protocol: it is handed the bytes that come.
 pub(crate) trait Listener {
     /// Nothing more is to be read, as the conversation is over.
     fn is_over(&self) -> bool;
-    /// Bytes that wait to be sent.
-    fn unsent_bytes(&self) -> usize;
-    /// Takes what has come.
-    fn receive(&mut self, bytes: &[u8]);
+    /// Nothing more is to be read for now: there is no room for what it would lead to.
+    fn is_held(&mut self) -> bool;
+    /// Takes what has come, or as much of it as there is room for; returns how many bytes those are.
+    fn receive(&mut self, bytes: &[u8]) -> usize;
 }
 
 /// What a protocol has to say.
@@ -29,19 +27,43 @@ pub(crate) trait Unsent {
     fn advance(&mut self, count: usize);
 }
 
+/// How far a socket was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// There is nothing more, or nothing that matters; the poll says when there is.
+    Empty,
+    /// There may be more.
+    More,
+    /// There may be more, and no room for it: the poll will not say it again.
+    Held,
+}
+
 /// A socket and what is known of it.
 pub(crate) struct Connection<S> {
     pub(crate) socket: S,
+    /// Bytes that were read and that there was no room for.
+    rest: Vec<u8>,
     /// The socket takes nothing more for now.
     is_full: bool,
+    /// The poll has said that the client says nothing more: nothing but the end of the socket will be told.
+    peer_ends: bool,
     /// The client has gone, or is to be left.
     has_ended: bool,
     is_new: bool,
+    has_moved: bool,
 }
 
 impl<S: Read + Write> Connection<S> {
     pub(crate) fn new(socket: S) -> Self {
-        Self { socket, is_full: false, has_ended: false, is_new: true }
+        Self {
+            socket,
+            rest: Vec::new(),
+            is_full: false,
+            peer_ends: false,
+            has_ended: false,
+            is_new: true,
+            has_moved: true,
+        }
     }
 
     /// Whether nothing has been read yet.
@@ -54,9 +76,9 @@ impl<S: Read + Write> Connection<S> {
         self.has_ended
     }
 
-    /// Leaves the client without another word.
-    pub(crate) fn end(&mut self) {
-        self.has_ended = true;
+    /// Whether the client takes nothing of what waits for it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// The socket may take more than before; returns whether it was full.
@@ -64,30 +86,51 @@ impl<S: Read + Write> Connection<S> {
         std::mem::take(&mut self.is_full)
     }
 
-    /// Hands what the socket has to `listener`; returns whether there may be more.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], listener: &mut impl Listener) -> bool {
+    /// The poll says that the client has closed its side, or that the connection has failed.
+    pub(crate) fn peer_ends(&mut self) {
+        self.peer_ends = true;
+    }
+
+    /// Whether anything was read or sent since this was last asked.
+    pub(crate) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
+    }
+
+    /// Hands what the socket has to `listener`, as far as that has room.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], listener: &mut impl Listener) -> Reading {
         for _ in 0..READS_MAX {
             if listener.is_over() || self.has_ended {
-                return false;
+                return Reading::Empty;
             }
-            if listener.unsent_bytes() > UNSENT_BYTES_MAX {
-                return true;
+            if listener.is_held() {
+                return Reading::Held;
+            }
+            if !self.rest.is_empty() {
+                let taken = listener.receive(&self.rest);
+                if taken == self.rest.len() {
+                    self.rest = Vec::new();
+                } else {
+                    self.rest.drain(..taken);
+                }
+                continue;
             }
             match self.socket.read(buffer) {
                 Ok(0) => self.has_ended = true,
                 Ok(count) => {
-                    self.is_new = false;
-                    listener.receive(&buffer[..count]);
-                    // Less than asked for: the socket is empty, and says when it is not.
-                    if count < buffer.len() {
-                        return false;
+                    (self.is_new, self.has_moved) = (false, true);
+                    let taken = listener.receive(&buffer[..count]);
+                    self.rest.extend_from_slice(&buffer[taken..count]);
+                    // Less than asked for: the socket is empty, and the poll says when it is not. When the client had
+                    // ended before it was polled, that was said already, and the end is still to be read.
+                    if count < buffer.len() && self.rest.is_empty() && !self.peer_ends {
+                        return Reading::Empty;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Reading::Empty,
                 Err(error) => self.failed(&error),
             }
         }
-        true
+        Reading::More
     }
 
     /// Sends what waits, as far as the socket takes it; returns whether everything is sent.
@@ -96,7 +139,10 @@ impl<S: Read + Write> Connection<S> {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
             let count = unsent.fill(&mut slices);
             match self.socket.write_vectored(&slices[..count]) {
-                Ok(sent) => unsent.advance(sent),
+                Ok(sent) => {
+                    self.has_moved = true;
+                    unsent.advance(sent);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
                 Err(error) => self.failed(&error),
             }
@@ -147,11 +193,16 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
     struct Ear {
         heard: usize,
-        unsent: usize,
+        room: usize,
         is_over: bool,
+    }
+
+    impl Default for Ear {
+        fn default() -> Self {
+            Self { heard: 0, room: usize::MAX, is_over: false }
+        }
     }
 
     impl Listener for Ear {
@@ -159,12 +210,15 @@ mod tests {
             self.is_over
         }
 
-        fn unsent_bytes(&self) -> usize {
-            self.unsent
+        fn is_held(&mut self) -> bool {
+            self.room == 0
         }
 
-        fn receive(&mut self, bytes: &[u8]) {
-            self.heard += bytes.len();
+        fn receive(&mut self, bytes: &[u8]) -> usize {
+            let taken = bytes.len().min(self.room);
+            self.room -= taken;
+            self.heard += taken;
+            taken
         }
     }
 
@@ -192,9 +246,9 @@ mod tests {
     #[test]
     fn a_socket_is_read_until_it_is_empty_and_not_for_ever() {
         let mut ear = Ear::default();
-        assert!(!of_reads(&[Ok(16), Ok(16), Ok(3)]).read(&mut [0; 16], &mut ear));
+        assert_eq!(of_reads(&[Ok(16), Ok(16), Ok(3)]).read(&mut [0; 16], &mut ear), Reading::Empty);
         assert_eq!(ear.heard, 35);
-        assert!(of_reads(&[Ok(16); 100]).read(&mut [0; 16], &mut ear), "there is more");
+        assert_eq!(of_reads(&[Ok(16); 100]).read(&mut [0; 16], &mut ear), Reading::More);
         assert_eq!(ear.heard, 35 + 16 * READS_MAX as usize);
     }
 
@@ -206,19 +260,38 @@ mod tests {
         assert!(ear.heard == 1 && !connection.has_ended() && !connection.is_new());
         for last in [Ok(0), Err(io::ErrorKind::ConnectionReset)] {
             let mut connection = of_reads(&[last, Ok(5)]);
-            assert!(!connection.read(&mut [0; 16], &mut ear));
+            assert_eq!(connection.read(&mut [0; 16], &mut ear), Reading::Empty);
             assert!(connection.has_ended() && connection.is_new());
         }
         assert_eq!(ear.heard, 1);
     }
 
     #[test]
-    fn nothing_is_read_of_a_client_that_does_not_read() {
-        let mut ear = Ear { unsent: UNSENT_BYTES_MAX + 1, ..Ear::default() };
-        assert!(of_reads(&[Ok(5)]).read(&mut [0; 16], &mut ear));
-        assert_eq!(ear.heard, 0);
+    fn the_end_of_a_client_is_read_behind_its_last_words() {
+        let last = [Ok(5), Ok(0)];
+        let mut connection = of_reads(&last);
+        connection.read(&mut [0; 16], &mut Ear::default());
+        assert!(!connection.has_ended(), "the poll will say that there is more");
+        let mut connection = of_reads(&last);
+        connection.peer_ends();
+        connection.read(&mut [0; 16], &mut Ear::default());
+        assert!(connection.has_ended(), "the poll has said all that it will");
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_kept_and_nothing_more_is_read() {
+        let mut ear = Ear { room: 7, ..Ear::default() };
+        let mut connection = of_reads(&[Ok(16), Ok(16), Ok(2)]);
+        assert_eq!(connection.read(&mut [0; 16], &mut ear), Reading::Held);
+        assert_eq!((ear.heard, connection.socket.reads.len()), (7, 2));
+        ear.room = 1;
+        assert_eq!(connection.read(&mut [0; 16], &mut ear), Reading::Held);
+        assert_eq!((ear.heard, connection.socket.reads.len()), (8, 2));
+        ear.room = usize::MAX;
+        assert_eq!(connection.read(&mut [0; 16], &mut ear), Reading::Empty);
+        assert_eq!(ear.heard, 34);
         ear = Ear { is_over: true, ..Ear::default() };
-        assert!(!of_reads(&[Ok(5)]).read(&mut [0; 16], &mut ear));
+        assert_eq!(of_reads(&[Ok(5)]).read(&mut [0; 16], &mut ear), Reading::Empty);
         assert_eq!(ear.heard, 0);
     }
 

@@ -1,15 +1,16 @@
 //! The loop: one thread that runs the box, its media and its front ends.
 
+use crate::budget::{Budget, Limits};
 use crate::clock::{Lateness, Paced, Tempo, noise};
 use crate::companion::{Cabin, Companion, carry_out};
-use crate::front::{Answered, Desk, Export, FrontEnd, Inbound, KEYS_MAX, Payload, Request};
+use crate::front::{Answered, Desk, Export, FrontEnd, Inbound, KEYS_MAX, Payload, Readiness, Request};
 use crate::media::{Data, Kept, Media};
 use crate::report::Report;
 use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ssd::Movement;
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, Presence, Session};
+use flashyard_systems::jbof::{Answer, Ask, Control, LiveEffect, LiveJbof, Presence, Session};
 use flashyard_units::SimTime;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -31,6 +32,9 @@ const SPIN_BELOW: Duration = Duration::from_millis(2);
 /// Sleeps end so long before something is due.
 const SPIN_MARGIN: Duration = Duration::from_millis(1);
 
+/// Where nobody waits for an answer, the box may be late, and the thread sleeps at least so long.
+const IDLE_SLEEP_MIN: Duration = Duration::from_millis(1);
+
 /// Nobody waits longer without looking whether the program should end.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
@@ -46,8 +50,11 @@ const RELEASE_PERIOD: Duration = Duration::from_millis(100);
 /// How often the lives of drives are put on record: so much of what they counted a kill may cost.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
 
-/// Buffers kept for the next writes.
-const SPARE_BUFFERS: usize = 1024;
+/// Bytes of buffers kept for the next writes.
+const SPARE_BYTES_MAX: usize = 16 << 20;
+
+/// Places of slots kept with a request that is over: those of a megabyte.
+const FOUND_KEPT: usize = 256;
 
 /// The token of wake-ups from other threads.
 const WAKE: mio::Token = mio::Token(usize::MAX);
@@ -103,6 +110,9 @@ pub struct Engine {
     journal_failed: Option<io::Error>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
+    turns: u64,
+    /// The moment at which something was last done to the box, or could have been.
+    moment: SimTime,
     /// When this turn began, and when something last came from outside.
     turned: Duration,
     heard: Duration,
@@ -115,7 +125,10 @@ pub struct Engine {
     keep_again: Duration,
     inbox: Vec<Inbound>,
     effects: Vec<LiveEffect>,
+    limits: Limits,
+    budget: Budget,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
     lateness: Lateness,
     /// As clients had it: from the request to its answer, in virtual time.
     latency: LatencyHistogram,
@@ -158,6 +171,8 @@ impl Engine {
             journal_failed: None,
             poll,
             waker,
+            turns: 0,
+            moment: SimTime::ZERO,
             turned: Duration::ZERO,
             heard: Duration::ZERO,
             pending: Vec::new(),
@@ -167,7 +182,10 @@ impl Engine {
             keep_again: KEEP_PERIOD,
             inbox: Vec::new(),
             effects: Vec::new(),
+            limits: Limits::default(),
+            budget: Budget::new(Limits::default().in_flight_bytes),
             spare: Vec::new(),
+            spare_bytes: 0,
             lateness: Lateness::default(),
             latency: LatencyHistogram::new(),
             requests: [0; 5],
@@ -183,6 +201,12 @@ impl Engine {
     /// Adds something that looks at the engine now and then.
     pub fn add_companion(&mut self, companion: Box<dyn Companion>) {
         self.companions.push(companion);
+    }
+
+    /// Sets the limits of its front ends, before it runs.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.budget = Budget::new(limits.in_flight_bytes);
     }
 
     /// Writes the session's journal to `out` as it grows.
@@ -214,6 +238,10 @@ impl Engine {
         }
         let mut events = mio::Events::with_capacity(1024);
         while !stop(self.turned) {
+            if self.moment >= LiveJbof::LAST {
+                tracing::error!("the server ends: its box has run for 200 days, and time has a range");
+                break;
+            }
             let busy = self.turn(&mut events)?;
             self.wait(busy, &mut events)?;
         }
@@ -223,15 +251,19 @@ impl Engine {
     /// One turn; returns whether there is more to do at once.
     fn turn(&mut self, events: &mut mio::Events) -> Result<bool, EngineError> {
         self.turned = self.pace.elapsed();
+        self.turns += 1;
+        let releases = self.budget.releases();
         // What is due by now happens before anything is done to the box.
         let mut more = self.run_box()?;
         let heard = events.iter().next().is_some();
         for event in events.iter().filter(|event| event.token() != WAKE) {
             let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
-            let readable = event.is_readable() || event.is_read_closed() || event.is_error();
-            let writable = event.is_writable() || event.is_write_closed();
+            let ended = event.is_read_closed() || event.is_error();
+            let readable = event.is_readable() || ended;
+            let writable = event.is_writable() || event.is_write_closed() || event.is_error();
             if number < self.fronts.len() {
-                self.with_front(number, |front, desk| front.ready(key, readable, writable, desk));
+                let what = Readiness { readable, writable, ended };
+                self.with_front(number, |front, desk| front.ready(key, what, desk));
             }
         }
         events.clear();
@@ -245,6 +277,7 @@ impl Engine {
         // One moment for all that is done to the box in this turn: a second look at the clock, with events between that
         // what was taken in has made, could fall behind the first one.
         let now = self.moment();
+        self.moment = now;
         self.take_in(now);
         self.release();
         if self.turned >= self.keep_again {
@@ -261,7 +294,8 @@ impl Engine {
             self.with_front(number, |front, desk| front.send(desk));
         }
         self.write_journal();
-        Ok(more || !self.inbox.is_empty())
+        // Who waits for room may go on once something was given back.
+        Ok(more || !self.inbox.is_empty() || self.budget.releases() != releases)
     }
 
     /// Lets the box do what is due, at most for a while, and hands answers out; returns whether there may be more.
@@ -279,7 +313,8 @@ impl Engine {
     fn run_while_somebody_waits(&mut self) -> bool {
         let mut events = 0;
         loop {
-            let waits = self.session.world().in_flight() > 0;
+            // What is kept for a drive that was pulled is not waited for by letting time pass.
+            let waits = self.session.world().in_progress() > 0;
             self.pace.want(waits);
             if !waits || events >= EVENTS_PER_FREE_TURN {
                 return waits;
@@ -305,9 +340,13 @@ impl Engine {
         let timers = self.fronts.iter().filter_map(|front| front.wake_at()).map(|at| at.saturating_sub(elapsed));
         let due = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.world().next_due().and_then(|due| self.pace.until(due)),
-            Tempo::Off => (self.session.world().in_flight() > 0).then_some(Duration::ZERO),
+            Tempo::Off => (self.session.world().in_progress() > 0).then_some(Duration::ZERO),
         };
         let least = timers.chain(due).min().unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        if self.session.world().in_progress() == 0 {
+            // Monitors, and work in the background: nobody sees when exactly that happens.
+            return least.max(IDLE_SLEEP_MIN);
+        }
         if least < SPIN_BELOW { Duration::ZERO } else { least - SPIN_MARGIN }
     }
 
@@ -319,10 +358,12 @@ impl Engine {
             elapsed: self.turned,
             exports: &self.exports,
             inbox: &mut self.inbox,
-            spare: &mut self.spare,
+            spare: (&mut self.spare, &mut self.spare_bytes),
             front: number,
             world: self.session.world(),
             media: &self.media,
+            limits: &self.limits,
+            budget: &mut self.budget,
         };
         act(self.fronts[number].as_mut(), &mut desk)
     }
@@ -341,6 +382,7 @@ impl Engine {
     /// Hands what was asked over to the box.
     fn take_in(&mut self, now: SimTime) {
         let mut inbox = std::mem::take(&mut self.inbox);
+        let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
             match inbound {
                 Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
@@ -348,18 +390,26 @@ impl Engine {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts[front].controlled(tag, done);
                 }
-                Inbound::GiveUp { front, tag } => {
-                    // Seldom, so that no table is kept for it.
-                    let is_it =
-                        |pending: &Pending| pending.taken && (pending.front, pending.request.tag) == (front, tag);
-                    if let Some(token) = self.pending.iter().position(is_it) {
-                        let dropped = self.session.control(now, Control::Drop { token: token as u32 });
-                        debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
-                    }
-                }
+                Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }
         self.inbox = inbox;
+        if !given_up.is_empty() {
+            self.give_up(now, given_up);
+        }
+    }
+
+    /// Gives requests back to the box. Seldom, so that no table is kept for it, and in one go, as a connection that is
+    /// closed may leave thousands.
+    fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
+        given_up.sort_unstable();
+        let is_it =
+            |pending: &Pending| pending.taken && given_up.binary_search(&(pending.front, pending.request.tag)).is_ok();
+        let found = (0..).zip(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
+        for token in found.collect::<Vec<u32>>() {
+            let dropped = self.session.control(now, Control::Drop { token });
+            debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
+        }
     }
 
     fn ask(&mut self, now: SimTime, front: usize, request: Request, payload: Payload) {
@@ -409,6 +459,8 @@ impl Engine {
                 changed: false,
                 ports: Vec::new(),
                 fronts: &self.fronts,
+                in_flight_bytes: self.budget.held(),
+                turns: self.turns,
             };
             companion.turn(&mut cabin);
             let (changed, ports) = (cabin.changed, cabin.ports);
@@ -535,9 +587,13 @@ impl Engine {
         if let Some(moved) = self.bytes.get_mut(kind) {
             *moved += bytes;
         }
+        if pending.found.capacity() > FOUND_KEPT {
+            pending.found = Vec::new();
+        }
         if let Payload::Bytes(buffer) = std::mem::replace(&mut pending.payload, Payload::None)
-            && self.spare.len() < SPARE_BUFFERS
+            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
         {
+            self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
     }

@@ -25,6 +25,7 @@
 //! them carried out later, after newer writes of its own: whoever closes a connection calls [`Desk::give_up`] for each
 //! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
 
+use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media};
 use flashyard_blk::Operation;
 use flashyard_systems::jbof::{Answer, Capacity, Control, Health, LiveJbof, Presence, Refused};
@@ -92,10 +93,24 @@ pub struct Desk<'a> {
     pub(crate) elapsed: Duration,
     pub(crate) exports: &'a [Export],
     pub(crate) inbox: &'a mut Vec<Inbound>,
-    pub(crate) spare: &'a mut Vec<Vec<u8>>,
+    /// Buffers, and the bytes of them.
+    pub(crate) spare: (&'a mut Vec<Vec<u8>>, &'a mut usize),
     pub(crate) front: usize,
     pub(crate) world: &'a LiveJbof,
     pub(crate) media: &'a Media,
+    pub(crate) limits: &'a Limits,
+    pub(crate) budget: &'a mut Budget,
+}
+
+/// What the operating system says of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// There may be something to read, be it the end.
+    pub readable: bool,
+    /// It may take something.
+    pub writable: bool,
+    /// The other side has ended, or the connection has failed: nothing more will be told of it.
+    pub ended: bool,
 }
 
 /// What a front end has handed in.
@@ -154,7 +169,8 @@ impl Desk<'_> {
 
     /// An empty buffer with room for `bytes`; buffers of payload come back here.
     pub fn buffer(&mut self, bytes: usize) -> Vec<u8> {
-        let mut buffer = self.spare.pop().unwrap_or_default();
+        let mut buffer = self.spare.0.pop().unwrap_or_default();
+        *self.spare.1 -= buffer.capacity();
         buffer.clear();
         buffer.reserve(bytes);
         buffer
@@ -169,6 +185,11 @@ impl Desk<'_> {
     pub fn token(&self, key: usize) -> mio::Token {
         assert!(key < KEYS_MAX, "key {key} of a front end that may have {KEYS_MAX}");
         mio::Token(self.keys + key)
+    }
+
+    /// Limits that hold for each front end.
+    pub fn limits(&self) -> &Limits {
+        self.limits
     }
 
     /// Time on the wall since the engine began: for keep-alive timers, which do not scale.
@@ -212,9 +233,10 @@ pub trait FrontEnd {
     /// Errors: those of the sockets, which end the program.
     fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()>;
 
-    /// Socket `key` may have become readable or writable. Readiness is told once for each change: read until
-    /// [`io::ErrorKind::WouldBlock`], or go on in [`FrontEnd::turn`].
-    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>);
+    /// Something may have happened to socket `key`. It is told once for each change: read until
+    /// [`io::ErrorKind::WouldBlock`], or go on in [`FrontEnd::turn`]. A socket that gives less than it was asked for is
+    /// empty as well, but not once its other side has ended: the end is told together with the last bytes.
+    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>);
 
     /// Everything else, once a turn: timers, queues inside the program, sockets that were not read to the end.
     /// Returns whether there is more to do at once, so that the engine must not sleep.

@@ -14,6 +14,7 @@
 //! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
 
 mod assemble;
+mod budget;
 mod channel;
 mod clock;
 mod companion;
@@ -25,16 +26,18 @@ mod load;
 mod media;
 mod nbd;
 mod nvme_tcp;
+mod peers;
 mod remote;
 mod report;
 mod socket;
 
 pub use assemble::{SetUp, SetUpError, set_up};
+pub use budget::Limits;
 pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use companion::{Cabin, Companion};
 pub use engine::{Engine, EngineError};
-pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Request};
+pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Readiness, Request};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};

@@ -2,13 +2,14 @@
 
 mod small;
 
-use flashyard_live::{ChannelFront, Engine, Handle, Load, Remote, SetUp, Tempo, run_load};
+use flashyard_blk::Operation;
+use flashyard_live::{Cabin, ChannelFront, Engine, Handle, Load, Payload, Remote, Request, SetUp, Tempo, run_load};
 use flashyard_systems::jbof::{Control, JournalHeader, Presence, Session, read_journal, replay};
-use small::{box_of, exported, scenario};
+use small::{box_of, exported, scenario, while_serving};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A journal in memory that outlives its engine.
 #[derive(Clone, Default)]
@@ -162,5 +163,45 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
         let (ready, away, ios) = watch.join().expect("the watch ends");
         println!("{report}\n{ready} {away} {ios}");
         assert!(away > 3 && ready > 3 && ios > 1_000, "{away} {ready} {ios}");
+    });
+}
+
+#[test]
+fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
+    let SetUp { world, media, .. } = box_of(&scenario("0.5"), None).expect("its box can serve");
+    let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
+    let mut front = ChannelFront::new(engine.waker());
+    let mut client = front.connect();
+    engine.add_front(Box::new(front));
+    let (remote, handle) = Remote::new(engine.waker());
+    engine.add_companion(Box::new(remote));
+    while_serving(engine, || {
+        let control = |control| {
+            handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be done");
+        };
+        let figures = || {
+            let look = |cabin: &mut Cabin<'_>| {
+                (cabin.session().world().steps(), cabin.session().world().in_flight(), cabin.turns())
+            };
+            handle.call(look).expect("it serves")
+        };
+        control(Control::Pull { drive: 2 });
+        let read = Request { tag: 1 << 40, drive: 2, operation: Operation::Read, first: 0, count: 1, source: 0 };
+        client.submit(read, Payload::None).expect("it serves");
+        assert!(client.read(1, 0, 1).is_ok(), "other drives serve");
+        let begun = Instant::now();
+        let (steps, turns) = loop {
+            let (steps, in_flight, turns) = figures();
+            std::thread::sleep(Duration::from_millis(300));
+            if (figures().0, in_flight) == (steps, 1) {
+                break (steps, turns);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "time passes: {steps} events");
+        };
+        let now = figures();
+        assert!(now.2 - turns < 10_000, "{} turns in 0.3 s: it runs in circles", now.2 - turns);
+        assert_eq!((now.0, now.1), (steps, 1));
+        control(Control::Insert { drive: 2 });
+        assert_eq!(client.next(Duration::from_secs(60)).expect("it is back").tag, 1 << 40);
     });
 }

@@ -51,7 +51,9 @@ pub(crate) fn answer(number: u32, data: &[u8], zeroes: bool, exports: &[Export],
 
 /// The oldest way: no reply but the export itself, and none at all when there is no such export.
 fn by_name(data: &[u8], zeroes: bool, exports: &[Export], out: &mut Vec<u8>) -> Agreed {
-    let Some(index) = find(data, exports) else { return Agreed::End(Closed::UnknownExport) };
+    let Some(index) = find(data, exports).filter(|&index| !exports[index].is_away) else {
+        return Agreed::End(Closed::UnknownExport);
+    };
     out.extend(exports[index].size_bytes.to_be_bytes());
     out.extend(FLAGS.to_be_bytes());
     if zeroes {
@@ -69,6 +71,9 @@ fn about(number: u32, data: &[u8], exports: &[Export], out: &mut Vec<u8>) -> Agr
         return refuse(number, reply::UNKNOWN, "no export of that name", out);
     };
     let export = &exports[index];
+    if export.is_away {
+        return refuse(number, reply::UNKNOWN, "the drive of that export is away", out);
+    }
     let kind = info::EXPORT.to_be_bytes();
     option_reply(number, reply::INFO, &[&kind, &export.size_bytes.to_be_bytes(), &FLAGS.to_be_bytes()], out);
     let least = export.block_bytes.to_be_bytes();

@@ -8,6 +8,9 @@ use crate::handshake::{self, Agreed, OPTION_MAX};
 /// what every client may count on.
 pub const PAYLOAD_MAX: u32 = 32 << 20;
 
+/// Room made for a payload before any of it has come, in bytes.
+const AT_ONCE_BYTES: usize = 256 * 1024;
+
 /// Something to attach to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
@@ -17,6 +20,8 @@ pub struct Export {
     pub size_bytes: u64,
     /// Every offset and length is a multiple of this many bytes; a power of two.
     pub block_bytes: u32,
+    /// Nobody can attach to it now: what keeps its bytes is not there.
+    pub is_away: bool,
 }
 
 /// What a request asks for.
@@ -62,8 +67,8 @@ pub enum Closed {
     /// The client has said so. Requests under way are still carried out.
     #[error("the client has left")]
     ByClient,
-    /// It asked for an export that does not exist, in a way that knows no answer to that.
-    #[error("no export of that name")]
+    /// It asked for an export that does not exist or is away, in a way that knows no answer to that.
+    #[error("no export of that name, or it is away")]
     UnknownExport,
     /// It said something that is not NBD.
     #[error("not a client of NBD, or not of its fixed newstyle")]
@@ -114,6 +119,11 @@ impl Session {
         Self { stage: Stage::Flags, zeroes: true, pending: Vec::new(), writing: None, skipping: 0 }
     }
 
+    /// Length of the payload that is on its way in, in bytes; zero where none is.
+    pub fn arriving_bytes(&self) -> usize {
+        self.writing.as_ref().map_or(0, |(request, _)| request.len_bytes as usize)
+    }
+
     /// The export that was agreed on.
     pub fn export(&self) -> Option<usize> {
         match self.stage {
@@ -131,6 +141,10 @@ impl Session {
                 input = &input[count..];
             } else if let Some((request, missing)) = &mut self.writing {
                 let count = (*missing).min(input.len());
+                if request.payload.capacity() - request.payload.len() < count {
+                    // In one piece: a buffer that grew as bytes come would be copied again and again.
+                    request.payload.reserve_exact(*missing);
+                }
                 request.payload.extend_from_slice(&input[..count]);
                 *missing -= count;
                 input = &input[count..];
@@ -248,6 +262,11 @@ impl Session {
             command::CACHE => Ok(None),
             _ => Err(ErrorCode::Unsupported),
         };
+        let offered = match number {
+            command::WRITE_ZEROES => command::FLAG_FUA | command::FLAG_NO_HOLE,
+            _ => command::FLAG_FUA,
+        };
+        let kind = if flags & !offered == 0 { kind } else { kind.and(Err(ErrorCode::Invalid)) };
         let checked = kind.and_then(|kind| check(kind, offset_bytes, len_bytes, export).map(|()| kind));
         match checked {
             Ok(Some(kind)) => {
@@ -263,8 +282,8 @@ impl Session {
                     payload,
                 };
                 if writes {
-                    // In one piece: a buffer that grew as bytes come would be copied again and again.
-                    request.payload.reserve_exact(len_bytes as usize);
+                    // The rest once it comes: to announce a payload costs the client nothing.
+                    request.payload.reserve_exact((len_bytes as usize).min(AT_ONCE_BYTES));
                     self.writing = Some((request, len_bytes as usize));
                 } else {
                     out.requests.push(request);

@@ -1,18 +1,23 @@
 //! NBD: sockets around the machine of `nbd`. Each drive is an export; TCP or a Unix socket.
 //!
 //! NBD has no word for a drive that goes away: its connections are closed, and clients that know how connect again.
+//!
+//! Nobody can take the server away from the others: see the same of [`crate::nvme_tcp`].
 
 mod peer;
 mod stream;
 
-use crate::front::{Answered, Desk, FrontEnd, Payload, Request as Ask};
+use crate::connection::Reading;
+use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness, Request as Ask};
+use crate::peers::{ACCEPTS_MAX, Again, Marked, NoConnection, Peers, STILL_MAX};
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
 use flashyard_systems::jbof::Answer;
 use peer::Peer;
 use std::io;
-use stream::Listener;
+use std::time::Duration;
+use stream::{Listener, Stream};
 
 pub use stream::NbdAddress;
 
@@ -27,14 +32,20 @@ pub struct Nbd {
     exports: Vec<Export>,
     /// Drive of each export.
     drives: Vec<u16>,
-    gone: Vec<bool>,
-    peers: Vec<Option<Peer>>,
-    readable: Vec<usize>,
-    dirty: Vec<usize>,
+    again: Again,
+    peers: Peers<Peer>,
+    /// As those of NVMe/TCP.
+    readable: Marked,
+    held: Marked,
+    dirty: Marked,
+    releases: u64,
+    look_still: Duration,
     works: Vec<Option<Work>>,
     free: Vec<usize>,
     /// Requests under way of connections that are closed.
     abandoned: usize,
+    /// What requests that are over took of the budget.
+    ended_cost: usize,
     to_flush: Vec<usize>,
     buffer: Vec<u8>,
 }
@@ -44,7 +55,7 @@ struct Work {
     place: Option<usize>,
     cookie: u64,
     drive: u16,
-    len_bytes: u32,
+    cost: usize,
     flush: bool,
 }
 
@@ -57,18 +68,23 @@ impl Nbd {
             name: name.clone(),
             size_bytes: u64::from(*slots) * u64::from(SLOT_BYTES),
             block_bytes: SLOT_BYTES,
+            is_away: false,
         };
         Ok(Self {
             listener: Listener::open(address)?,
             exports: drives.iter().map(export).collect(),
             drives: drives.iter().map(|(_, drive, _)| *drive).collect(),
-            gone: vec![false; drives.len()],
-            peers: Vec::new(),
-            readable: Vec::new(),
-            dirty: Vec::new(),
+            again: Again::default(),
+            peers: Peers::default(),
+            readable: Marked::default(),
+            held: Marked::default(),
+            dirty: Marked::default(),
+            releases: 0,
+            look_still: STILL_MAX,
             works: Vec::new(),
             free: Vec::new(),
             abandoned: 0,
+            ended_cost: 0,
             to_flush: Vec::new(),
             buffer: vec![0; READ_BYTES],
         })
@@ -80,51 +96,124 @@ impl Nbd {
     }
 
     fn accept(&mut self, desk: &mut Desk<'_>) {
-        while let Some(mut stream) = self.listener.accept() {
-            let place = match self.peers.iter().position(Option::is_none) {
-                Some(place) => place,
-                None => {
-                    self.peers.push(None);
-                    self.peers.len() - 1
+        let now = desk.elapsed();
+        for _ in 0..ACCEPTS_MAX {
+            match self.listener.accept() {
+                Ok(stream) => self.take_in(stream, desk),
+                Err(NoConnection::Nobody) => return,
+                Err(NoConnection::Short(error)) => {
+                    if self.again.later(now) {
+                        tracing::warn!(%error, "no connection can be accepted, which is tried again and again");
+                    }
+                    return;
                 }
-            };
-            if let Err(error) = stream.register(desk.registry(), desk.token(place + 1)) {
-                tracing::warn!(%error, "a connection cannot be taken");
-                continue;
             }
-            self.peers[place] = Some(Peer::new(stream));
-            self.readable.push(place);
-            self.dirty.push(place);
         }
+        self.again.at_once(now);
     }
 
-    /// Reads what has come; returns whether there may be more.
-    fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
-        let Some(peer) = self.peers[place].as_mut() else { return false };
+    /// Takes a connection in, if there may be one more.
+    fn take_in(&mut self, mut stream: Stream, desk: &Desk<'_>) {
+        let now = desk.elapsed();
+        let most = desk.limits().connections.min(KEYS_MAX - 1);
+        if self.peers.len() >= most {
+            if self.again.tell(now) {
+                tracing::warn!(most, "a connection is refused: there are as many as there may be");
+            }
+            return;
+        }
+        if let Err(error) = stream.register(desk.registry(), desk.token(self.peers.next_place() + 1)) {
+            tracing::warn!(%error, "a connection cannot be taken");
+            return;
+        }
+        let place = self.peers.insert(Peer::new(stream));
+        self.peers.set_deadline(place, now + desk.limits().set_up);
+        self.readable.mark(place);
+        self.dirty.mark(place);
+    }
+
+    /// Reads what has come, unless this has to wait.
+    fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
+        let Some(peer) = self.peers.get(place) else { return };
         if peer.connection.is_new() && self.abandoned > 0 {
-            return true;
+            return self.held.mark(place);
         }
-        let more = peer.read(&self.exports, &mut self.buffer);
-        // An export whose drive is away lets nobody in.
-        if peer.session.export().is_some_and(|export| self.gone[export]) {
-            peer.connection.end();
+        self.begin_requests(place, desk);
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        if peer.waits() {
+            return;
         }
-        while let Some(request) = self.peers[place].as_mut().and_then(Peer::next_request) {
+        match peer.read(&self.exports, &mut self.buffer, desk.budget) {
+            Reading::Empty => {}
+            Reading::More => self.readable.mark(place),
+            Reading::Held => self.held.mark(place),
+        }
+        self.begin_requests(place, desk);
+        self.dirty.mark(place);
+    }
+
+    /// Hands requests on to the box, as far as there is room.
+    fn begin_requests(&mut self, place: usize, desk: &mut Desk<'_>) {
+        while let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(desk.budget)) {
             let writes = request.kind == Kind::Write;
-            self.begin(place, request, desk);
+            self.begin(place, request, cost, desk);
             // The engine keeps the buffer of a write, and gives another one back.
-            if let Some(peer) = self.peers[place].as_mut()
+            if let Some(peer) = self.peers.get_mut(place)
                 && writes
                 && peer.output.spare.len() < SPARE_BUFFERS
             {
                 peer.output.spare.push(desk.buffer(0));
             }
         }
-        self.dirty.push(place);
-        more || self.peers[place].as_ref().is_some_and(Peer::waits)
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        if peer.waits() {
+            // It is read on once it waits no longer.
+            self.held.mark(place);
+        }
+        peer.settle(desk.budget);
     }
 
-    fn begin(&mut self, place: usize, request: Request, desk: &mut Desk<'_>) {
+    /// Closes connections that have no export in time, and those that do not take the last word.
+    fn close_late(&mut self, desk: &mut Desk<'_>) {
+        let now = desk.elapsed();
+        while let Some(place) = self.peers.take_late(now) {
+            let Some(peer) = self.peers.get(place) else { continue };
+            let could_not_be_heard = peer.connection.is_new() && self.abandoned > 0;
+            if could_not_be_heard || (peer.is_closing && !peer.has_only_to_hear()) {
+                self.peers.set_deadline(place, now + desk.limits().set_up);
+            } else if peer.is_closing || peer.session.export().is_none() {
+                tracing::debug!(place, "a connection has no export in time, or does not take its end");
+                self.close(place, desk);
+            }
+        }
+    }
+
+    /// Closes connections that stand still with what others wait for.
+    fn close_still(&mut self, desk: &mut Desk<'_>) {
+        let now = desk.elapsed();
+        if now < self.look_still {
+            return;
+        }
+        let then = std::mem::replace(&mut self.look_still, now + STILL_MAX).saturating_sub(STILL_MAX);
+        let mut still = Vec::new();
+        for place in self.peers.places() {
+            let is_held = self.held.has(place);
+            let Some(peer) = self.peers.get_mut(place) else { continue };
+            if peer.stands_still(is_held) {
+                still.push(place);
+            } else if is_held {
+                desk.budget.note_waiting(now);
+            }
+        }
+        if desk.budget.has_waited_since(then) {
+            for place in still {
+                tracing::warn!(place, "a connection that moves nothing is closed: others wait for the memory it holds");
+                self.close(place, desk);
+            }
+        }
+    }
+
+    fn begin(&mut self, place: usize, request: Request, cost: usize, desk: &mut Desk<'_>) {
         let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
         let drive = self.drives[export];
         let protected = desk.exports().iter().any(|export| export.drive == drive && export.protected);
@@ -136,8 +225,7 @@ impl Nbd {
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
         let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
-        let work =
-            Work { place: Some(place), cookie, drive, len_bytes, flush: writes && force_unit_access && !protected };
+        let work = Work { place: Some(place), cookie, drive, cost, flush: writes && force_unit_access && !protected };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -151,22 +239,17 @@ impl Nbd {
         let first = (offset_bytes / u64::from(SLOT_BYTES)) as u32;
         let count = len_bytes / SLOT_BYTES;
         let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count, source: 0 }, payload);
-        let Some(peer) = self.peers[place].as_mut() else { return };
-        match asked {
-            Ok(()) => {
-                peer.under_way += 1;
-                peer.under_way_bytes += len_bytes as usize;
-            }
-            Err(_) => {
-                peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
-                self.works[number] = None;
-                self.free.push(number);
-            }
+        if asked.is_err() {
+            self.end(number);
+            let Some(peer) = self.peers.get_mut(place) else { return };
+            peer.ended(cost);
+            peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
         }
     }
 
     fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(mut peer) = self.peers[place].take() else { return };
+        let Some(mut peer) = self.peers.remove(place) else { return };
+        peer.let_go(desk.budget);
         peer.connection.socket.deregister(desk.registry());
         for number in 0..self.works.len() {
             if let Some(work) = self.works[number].as_mut()
@@ -187,6 +270,7 @@ impl Nbd {
     fn end(&mut self, number: usize) -> Option<Work> {
         let work = self.works[number].take()?;
         self.free.push(number);
+        self.ended_cost += work.cost;
         if work.place.is_none() {
             self.abandoned -= 1;
         }
@@ -195,9 +279,8 @@ impl Nbd {
 
     /// Closes every connection to the drive's export.
     fn close_export(&mut self, export: usize, desk: &mut Desk<'_>) {
-        for place in 0..self.peers.len() {
-            let of_it = |peer: &Peer| peer.session.export() == Some(export);
-            if self.peers[place].as_ref().is_some_and(of_it) {
+        for place in self.peers.places() {
+            if self.peers.get(place).is_some_and(|peer| peer.session.export() == Some(export)) {
                 self.close(place, desk);
             }
         }
@@ -214,14 +297,17 @@ impl FrontEnd for Nbd {
         self.listener.register(desk.registry(), token)
     }
 
-    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
+    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>) {
         let Some(place) = key.checked_sub(1) else { return self.accept(desk) };
-        let Some(peer) = self.peers.get_mut(place).and_then(Option::as_mut) else { return };
-        if writable && peer.connection.take_full() {
-            self.dirty.push(place);
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        if what.ended {
+            peer.connection.peer_ends();
         }
-        if readable && !self.readable.contains(&place) {
-            self.readable.push(place);
+        if what.writable && peer.connection.take_full() {
+            self.dirty.mark(place);
+        }
+        if what.readable {
+            self.readable.mark(place);
         }
     }
 
@@ -237,11 +323,17 @@ impl FrontEnd for Nbd {
                 }
             }
         }
-        let mut readable = std::mem::take(&mut self.readable);
-        readable.retain(|&place| self.read(place, desk));
-        readable.append(&mut self.readable);
-        self.readable = readable;
-        !self.readable.is_empty()
+        if self.again.take_due(desk.elapsed()) {
+            self.accept(desk);
+        }
+        if self.releases != desk.budget.releases() {
+            self.releases = desk.budget.releases();
+            Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
+        }
+        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));
+        self.close_late(desk);
+        self.close_still(desk);
+        !self.readable.is_empty() || self.again.at().is_some_and(|at| at <= desk.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -251,10 +343,9 @@ impl FrontEnd for Nbd {
         {
             return self.to_flush.push(number);
         }
-        let Some(Work { place: Some(place), cookie, len_bytes, .. }) = self.end(number) else { return };
-        let Some(peer) = self.peers[place].as_mut() else { return };
-        peer.under_way -= 1;
-        peer.under_way_bytes -= len_bytes as usize;
+        let Some(Work { place: Some(place), cookie, cost, .. }) = self.end(number) else { return };
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        peer.ended(cost);
         let error = match answered.answer {
             Answer::Done => ErrorCode::None,
             Answer::Failed if answered.no_room => ErrorCode::NoSpace,
@@ -266,33 +357,42 @@ impl FrontEnd for Nbd {
         if error == ErrorCode::None {
             answered.data.copy_to(bytes);
         }
-        self.dirty.push(place);
+        self.dirty.mark(place);
     }
 
     fn send(&mut self, desk: &mut Desk<'_>) {
-        for place in std::mem::take(&mut self.dirty) {
-            if let Some(peer) = self.peers[place].as_mut()
-                && peer.send()
-            {
-                self.close(place, desk);
-            }
-        }
+        desk.budget.give(std::mem::take(&mut self.ended_cost));
+        Marked::look(
+            self,
+            |front| &mut front.dirty,
+            |front, place| {
+                let Some(peer) = front.peers.get_mut(place) else { return };
+                if peer.send() {
+                    return front.close(place, desk);
+                }
+                peer.settle(desk.budget);
+                let is_closing = peer.output.closed.is_some();
+                if is_closing && !std::mem::replace(&mut peer.is_closing, true) {
+                    front.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+                }
+            },
+        );
     }
 
     fn connections(&self) -> u32 {
-        self.peers.iter().flatten().count() as u32
+        self.peers.len() as u32
     }
 
     fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
         for export in (0..self.drives.len()).filter(|&export| self.drives[export] == drive).collect::<Vec<_>>() {
-            self.gone[export] = true;
+            self.exports[export].is_away = true;
             self.close_export(export, desk);
         }
     }
 
     fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {
         for export in 0..self.drives.len() {
-            self.gone[export] &= self.drives[export] != drive;
+            self.exports[export].is_away &= self.drives[export] != drive;
         }
     }
 

@@ -1,5 +1,6 @@
 //! TCP and Unix sockets as one.
 
+use crate::peers::{NoConnection, accepted};
 use crate::socket::SocketPath;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
@@ -80,8 +81,9 @@ impl Listener {
         }
     }
 
-    pub(super) fn accept(&self) -> Option<Stream> {
-        let accepted = match &self.socket {
+    /// The next connection that waits.
+    pub(super) fn accept(&self) -> Result<Stream, NoConnection> {
+        accepted(|| match &self.socket {
             Socket::Tcp(socket) => socket.accept().map(|(stream, _)| {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "small answers may be delayed");
@@ -89,16 +91,7 @@ impl Listener {
                 Stream::Tcp(stream)
             }),
             Socket::Unix(socket, _) => socket.accept().map(|(stream, _)| Stream::Unix(stream)),
-        };
-        match accepted {
-            Ok(stream) => Some(stream),
-            Err(error) => {
-                if error.kind() != io::ErrorKind::WouldBlock {
-                    tracing::warn!(%error, "no connection can be accepted");
-                }
-                None
-            }
-        }
+        })
     }
 
     /// Takes the socket out of the file system.

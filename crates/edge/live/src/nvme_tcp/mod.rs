@@ -6,6 +6,11 @@
 //!
 //! No connection is listened to before everything that closed connections had asked for has come to an end: an old
 //! write must not come after a newer one of the same host.
+//!
+//! Nobody can take the target away from the others. A connection has ten seconds from its first byte to a queue of a
+//! controller, and as long to take the last word of its end; there are no more connections than the engine's limits
+//! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). One that
+//! neither takes its answers nor sends the data it was asked for keeps what it holds until somebody else needs it.
 
 mod health;
 mod peer;
@@ -14,7 +19,9 @@ mod work;
 
 pub use ports::ListenError;
 
-use crate::front::{Answered, Desk, FrontEnd};
+use crate::connection::Reading;
+use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Readiness};
+use crate::peers::{ACCEPTS_MAX, Marked, NoConnection, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
@@ -45,7 +52,7 @@ pub struct NvmeTcp {
     /// Drive of each subsystem.
     drives: Vec<u16>,
     /// By key less the number of ports.
-    peers: Vec<Option<Peer>>,
+    peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
     works: Works,
     /// Connections without a controller that may hear of one more command, and when they are closed at the latest.
@@ -53,9 +60,15 @@ pub struct NvmeTcp {
     /// Commands that hosts want back, and those that the box has been asked to give back in this turn.
     to_abort: Vec<(SessionId, Tag)>,
     tried: Vec<(SessionId, Tag)>,
-    /// Connections that may have something to read, and those that have something to send.
-    readable: Vec<usize>,
-    dirty: Vec<usize>,
+    /// Connections that may have something to read, those that must wait with that until somebody gives something
+    /// back, and those that have something to send.
+    readable: Marked,
+    held: Marked,
+    dirty: Marked,
+    /// How often something had been given back when those were last let go on.
+    releases: u64,
+    /// When it is looked next who stands still.
+    look_still: Duration,
     wakes: Vec<SessionId>,
     buffer: Vec<u8>,
     now: SimTime,
@@ -86,14 +99,17 @@ impl NvmeTcp {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             drives,
-            peers: Vec::new(),
+            peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
             orphans: Vec::new(),
             to_abort: Vec::new(),
             tried: Vec::new(),
-            readable: Vec::new(),
-            dirty: Vec::new(),
+            readable: Marked::default(),
+            held: Marked::default(),
+            dirty: Marked::default(),
+            releases: 0,
+            look_still: STILL_MAX,
             wakes: Vec::new(),
             buffer: vec![0; READ_BYTES],
             now: SimTime::ZERO,
@@ -160,60 +176,138 @@ impl NvmeTcp {
     }
 
     fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
-        while let Some(mut socket) = self.ports.accept(port) {
-            let place = match self.peers.iter().position(Option::is_none) {
-                Some(place) => place,
-                None => {
-                    self.peers.push(None);
-                    self.peers.len() - 1
+        let now = desk.elapsed();
+        for _ in 0..ACCEPTS_MAX {
+            match self.ports.accept(port) {
+                Ok(socket) => self.take_in(port, socket, desk),
+                Err(NoConnection::Nobody) => return,
+                Err(NoConnection::Short(error)) => {
+                    if self.ports.again(port).later(now) {
+                        tracing::warn!(%error, "no connection can be accepted, which is tried again and again");
+                    }
+                    return;
                 }
-            };
-            let token = desk.token(self.ports.len() + place);
-            let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
-            if let Err(error) = desk.registry().register(&mut socket, token, interest) {
-                tracing::warn!(%error, "a connection cannot be taken");
-                continue;
             }
-            let peer = Peer::new(socket, &mut self.target, port);
-            tracing::debug!(place, port, "connection");
-            self.by_session.insert(peer.session.id(), place);
-            self.peers[place] = Some(peer);
-            self.readable.push(place);
         }
+        self.ports.again(port).at_once(now);
     }
 
-    /// Reads what has come, unless this has to wait; returns whether there may be more.
-    fn read(&mut self, place: usize, desk: &mut Desk<'_>) -> bool {
-        let Some(peer) = self.peers[place].as_mut() else { return false };
+    /// Takes a connection in, if there may be one more.
+    fn take_in(&mut self, port: usize, mut socket: mio::net::TcpStream, desk: &Desk<'_>) {
+        let now = desk.elapsed();
+        let most = desk.limits().connections.min(KEYS_MAX - self.ports.len());
+        if self.peers.len() >= most {
+            if self.ports.again(port).tell(now) {
+                tracing::warn!(most, "a connection is refused: there are as many as there may be");
+            }
+            return;
+        }
+        let token = desk.token(self.ports.len() + self.peers.next_place());
+        let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
+        if let Err(error) = desk.registry().register(&mut socket, token, interest) {
+            tracing::warn!(%error, "a connection cannot be taken");
+            return;
+        }
+        let peer = Peer::new(socket, &mut self.target, port);
+        let session = peer.session.id();
+        let place = self.peers.insert(peer);
+        tracing::debug!(place, port, "connection");
+        self.by_session.insert(session, place);
+        self.peers.set_deadline(place, now + desk.limits().set_up);
+        self.readable.mark(place);
+    }
+
+    /// Reads what has come, unless this has to wait.
+    fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
+        let Some(peer) = self.peers.get(place) else { return };
         if peer.connection.is_new() && self.works.any_abandoned() {
-            return true;
+            return self.held.mark(place);
         }
-        let more = peer.read(&mut self.target, self.now, &mut self.buffer);
         self.begin_commands(place, desk);
-        self.dirty.push(place);
-        more
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        if peer.waits() {
+            return self.held.mark(place);
+        }
+        match peer.read(&mut self.target, self.now, &mut self.buffer, desk.budget) {
+            Reading::Empty if !peer.session.awaits_room() => {}
+            Reading::More => self.readable.mark(place),
+            Reading::Held | Reading::Empty => self.held.mark(place),
+        }
+        let is_live = peer.session.is_live();
+        if std::mem::replace(&mut peer.was_live, is_live) && !is_live {
+            self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+        }
+        self.begin_commands(place, desk);
+        self.dirty.mark(place);
     }
 
+    /// Hands commands on to the box, as far as there is room.
     fn begin_commands(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(peer) = self.peers[place].as_mut() else { return };
-        let mut commands = std::mem::take(&mut peer.effects.commands);
-        for command in commands.drain(..) {
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        while let Some((command, cost)) = peer.next_command(desk.budget) {
             let drive = self.drives[command.subsystem];
-            self.works.begin(place, drive, command, desk);
+            self.works.begin(place, drive, command, cost, desk);
             // The engine keeps the buffers of writes: one comes back for each that went.
             peer.effects.output.give(desk.buffer(0));
         }
-        peer.effects.commands = commands;
+        if peer.waits() {
+            self.held.mark(place);
+        }
+        peer.settle(desk.budget);
+    }
+
+    /// Closes connections that have no session in time, and those that do not take the last word.
+    fn close_late(&mut self, desk: &mut Desk<'_>) {
+        let now = desk.elapsed();
+        while let Some(place) = self.peers.take_late(now) {
+            let Some(peer) = self.peers.get(place) else { continue };
+            if peer.connection.is_new() && self.works.any_abandoned() {
+                // It could not be heard.
+                self.peers.set_deadline(place, now + desk.limits().set_up);
+            } else if peer.is_closing || !peer.session.is_live() {
+                tracing::debug!(place, "a connection has no session in time, or does not take its end");
+                self.close(place, desk);
+            }
+        }
+    }
+
+    /// Closes connections that stand still with what others wait for.
+    fn close_still(&mut self, desk: &mut Desk<'_>) {
+        let now = desk.elapsed();
+        if now < self.look_still {
+            return;
+        }
+        let then = std::mem::replace(&mut self.look_still, now + STILL_MAX).saturating_sub(STILL_MAX);
+        let mut still = Vec::new();
+        for place in self.peers.places() {
+            let is_held = self.held.has(place);
+            let Some(peer) = self.peers.get_mut(place) else { continue };
+            if peer.stands_still(is_held) {
+                still.push(place);
+            } else if is_held {
+                desk.budget.note_waiting(now);
+            }
+            if !peer.holds_anything() {
+                peer.effects.output.shrink();
+            }
+        }
+        if desk.budget.has_waited_since(then) {
+            for place in still {
+                tracing::warn!(place, "a connection that moves nothing is closed: others wait for the memory it holds");
+                self.close(place, desk);
+            }
+        }
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, failed_at, payload } = done;
-        if let Some(peer) = self.peers[place].as_mut() {
+        let Done { place, tag, status, failed_at, payload, cost } = done;
+        if let Some(peer) = self.peers.get_mut(place) {
+            peer.under_way -= cost;
             if let Some(block) = failed_at {
                 peer.session.fails_at(tag, block.into());
             }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
-            self.dirty.push(place);
+            self.dirty.mark(place);
         }
     }
 
@@ -223,11 +317,11 @@ impl NvmeTcp {
             self.wakes.extend(self.target.take_wakes());
             for session in std::mem::take(&mut self.wakes) {
                 if let Some(&place) = self.by_session.get(&session)
-                    && let Some(peer) = self.peers[place].as_mut()
+                    && let Some(peer) = self.peers.get_mut(place)
                 {
                     peer.session.poll(&mut self.target, &mut peer.effects);
                     self.to_abort.extend(peer.effects.aborts.drain(..).map(|tag| (session, tag)));
-                    self.dirty.push(place);
+                    self.dirty.mark(place);
                 }
             }
         }
@@ -260,7 +354,7 @@ impl NvmeTcp {
     fn tell_what_was_aborted(&mut self) {
         for (session, tag) in std::mem::take(&mut self.tried) {
             if let Some(&place) = self.by_session.get(&session)
-                && let Some(peer) = self.peers[place].as_mut()
+                && let Some(peer) = self.peers.get_mut(place)
             {
                 peer.session.abort_tried(&mut self.target, tag);
             }
@@ -268,7 +362,8 @@ impl NvmeTcp {
     }
 
     fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
-        let Some(mut peer) = self.peers[place].take() else { return };
+        let Some(mut peer) = self.peers.remove(place) else { return };
+        peer.let_go(desk.budget);
         tracing::debug!(place, reason = ?peer.effects.close, "connection closed");
         peer.session.closed(&mut self.target);
         self.by_session.remove(&peer.session.id());
@@ -280,8 +375,8 @@ impl NvmeTcp {
 
     /// Closes every connection that came through the port.
     fn close_port(&mut self, port: usize, desk: &mut Desk<'_>) {
-        for place in 0..self.peers.len() {
-            if self.peers[place].as_ref().is_some_and(|peer| peer.port == port) {
+        for place in self.peers.places() {
+            if self.peers.get(place).is_some_and(|peer| peer.port == port) {
                 self.close(place, desk);
             }
         }
@@ -298,14 +393,17 @@ impl FrontEnd for NvmeTcp {
         self.ports.register(desk)
     }
 
-    fn ready(&mut self, key: usize, readable: bool, writable: bool, desk: &mut Desk<'_>) {
+    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>) {
         let Some(place) = key.checked_sub(self.ports.len()) else { return self.accept(key, desk) };
-        let Some(peer) = self.peers.get_mut(place).and_then(Option::as_mut) else { return };
-        if writable && peer.connection.take_full() {
-            self.dirty.push(place);
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        if what.ended {
+            peer.connection.peer_ends();
         }
-        if readable && !self.readable.contains(&place) {
-            self.readable.push(place);
+        if what.writable && peer.connection.take_full() {
+            self.dirty.mark(place);
+        }
+        if what.readable {
+            self.readable.mark(place);
         }
     }
 
@@ -317,11 +415,18 @@ impl FrontEnd for NvmeTcp {
             self.tell_health(desk);
         }
         self.refresh(desk);
-        let mut readable = std::mem::take(&mut self.readable);
-        readable.retain(|&place| self.read(place, desk));
-        // Reading may have accepted nothing, but `readable` is ours alone while it was taken.
-        readable.append(&mut self.readable);
-        self.readable = readable;
+        for port in 0..self.ports.len() {
+            if self.ports.again(port).take_due(desk.elapsed()) {
+                self.accept(port, desk);
+            }
+        }
+        if self.releases != desk.budget.releases() {
+            self.releases = desk.budget.releases();
+            Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
+        }
+        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));
+        self.close_late(desk);
+        self.close_still(desk);
         self.ask_drives(desk);
         self.close_orphans(desk);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
@@ -329,7 +434,7 @@ impl FrontEnd for NvmeTcp {
         }
         self.wake();
         self.abort(desk);
-        !self.readable.is_empty()
+        !self.readable.is_empty() || self.ports.waits_at_once(desk.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -358,18 +463,24 @@ impl FrontEnd for NvmeTcp {
         }
         self.tell_what_was_aborted();
         self.wake();
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for place in dirty.drain(..) {
-            // Answers free places of the queue: commands that waited may go on.
-            self.begin_commands(place, desk);
-            if let Some(peer) = self.peers[place].as_mut()
-                && peer.send().is_break()
-            {
-                self.close(place, desk);
-            }
-        }
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
+        desk.budget.give(self.works.take_ended_cost());
+        Marked::look(
+            self,
+            |front| &mut front.dirty,
+            |front, place| {
+                // Answers free places of the queue: commands that waited may go on.
+                front.begin_commands(place, desk);
+                let Some(peer) = front.peers.get_mut(place) else { return };
+                if peer.send().is_break() {
+                    return front.close(place, desk);
+                }
+                peer.settle(desk.budget);
+                let is_closing = peer.effects.close.is_some();
+                if is_closing && !std::mem::replace(&mut peer.is_closing, true) {
+                    front.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+                }
+            },
+        );
     }
 
     fn wake_at(&self) -> Option<Duration> {
@@ -377,7 +488,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn connections(&self) -> u32 {
-        self.peers.iter().flatten().count() as u32
+        self.peers.len() as u32
     }
 
     fn error_entries(&self, drive: u16) -> u64 {

@@ -1,18 +1,36 @@
 //! A host: its connection, and its session at the target.
 
-use crate::connection::{Connection, Listener, Unsent};
+use crate::budget::Budget;
+use crate::connection::{Connection, Listener, Reading, Unsent};
+use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvmf::Output;
-use flashyard_nvmf::target::{Effects, Session, Target};
+use flashyard_nvmf::target::{Command, Effects, Room, Session, Target};
 use flashyard_units::SimTime;
 use mio::net::TcpStream;
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
+
+/// What a command takes beside its data, here and at the box, in bytes. [A] An order of magnitude.
+const COMMAND_BYTES: usize = 4096;
+/// Of a block that is read without being sent, its place.
+const PLACE_BYTES: usize = 4;
 
 pub(super) struct Peer {
     pub(super) connection: Connection<TcpStream>,
     pub(super) session: Session,
     pub(super) effects: Effects,
     pub(super) port: usize,
+    /// Commands that there is no room for.
+    waiting: VecDeque<Command>,
+    /// Bytes of its commands at the box.
+    pub(super) under_way: usize,
+    /// Bytes of its answers, and of its writes that are not at the box, as the budget has them.
+    answers: usize,
+    arriving: usize,
+    /// Whether its session was live when it was last read, and whether its end has begun.
+    pub(super) was_live: bool,
+    pub(super) is_closing: bool,
 }
 
 impl Peer {
@@ -26,13 +44,76 @@ impl Peer {
             // The host has gone already, and nothing will be told to it.
             _ => session,
         };
-        Self { connection: Connection::new(socket), session, effects: Effects::default(), port }
+        Self {
+            connection: Connection::new(socket),
+            session,
+            effects: Effects::default(),
+            port,
+            waiting: VecDeque::new(),
+            under_way: 0,
+            answers: 0,
+            arriving: 0,
+            was_live: false,
+            is_closing: false,
+        }
     }
 
-    /// Hands what the socket has to the session; returns whether there may be more.
-    pub(super) fn read(&mut self, target: &mut Target, now: SimTime, buffer: &mut [u8]) -> bool {
+    /// Hands what the socket has to the session, as far as there is room.
+    pub(super) fn read(&mut self, target: &mut Target, now: SimTime, buffer: &mut [u8], budget: &Budget) -> Reading {
+        let more = budget.requests.room(self.under_way + self.answers);
+        let room = Room {
+            unsent: if more == 0 { 0 } else { self.answers.saturating_add(more) },
+            transfers: budget.arriving.room(self.arriving),
+        };
+        let buffer = if more < buffer.len() { &mut buffer[..LITTLE_BYTES] } else { buffer };
         let Self { connection, session, effects, .. } = self;
-        connection.read(buffer, &mut AtTarget { session, effects, target, now })
+        if session.awaits_room() {
+            session.receive_within(target, now, &[], room, effects);
+        }
+        connection.read(buffer, &mut AtTarget { session, effects, target, now, room })
+    }
+
+    /// The next command that there is room for, and what it takes.
+    pub(super) fn next_command(&mut self, budget: &mut Budget) -> Option<(Command, usize)> {
+        self.waiting.extend(self.effects.commands.drain(..));
+        let cost = cost(self.waiting.front()?);
+        if cost > budget.requests.room(self.under_way + self.answers) {
+            return None;
+        }
+        budget.take(cost);
+        self.under_way += cost;
+        Some((self.waiting.pop_front()?, cost))
+    }
+
+    /// Whether it has asked for more than there is room for.
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Lets the budget know what it holds.
+    pub(super) fn settle(&mut self, budget: &mut Budget) {
+        budget.set_answers(&mut self.answers, self.effects.output.pending_bytes());
+        let waiting: usize = self.waiting.iter().map(|command| command.payload.len()).sum();
+        budget.set_arriving(&mut self.arriving, self.session.granted_bytes() + waiting);
+    }
+
+    /// Gives back what it holds, but for its commands at the box.
+    pub(super) fn let_go(&mut self, budget: &mut Budget) {
+        budget.set_answers(&mut self.answers, 0);
+        budget.set_arriving(&mut self.arriving, 0);
+    }
+
+    /// Whether it has anything of the budget.
+    pub(super) fn holds_anything(&self) -> bool {
+        self.under_way + self.answers + self.arriving > 0
+    }
+
+    /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. One that
+    /// `is_held` is not at fault for the latter.
+    pub(super) fn stands_still(&mut self, is_held: bool) -> bool {
+        let moved = self.connection.take_moved();
+        let takes_nothing = self.connection.is_full() && self.answers > 0;
+        !moved && (takes_nothing || (self.session.granted_bytes() > 0 && !is_held))
     }
 
     /// Sends what waits, as far as the socket takes it. `Break`: the connection is to be closed.
@@ -51,6 +132,18 @@ struct AtTarget<'a> {
     effects: &'a mut Effects,
     target: &'a mut Target,
     now: SimTime,
+    room: Room,
+}
+
+/// Read at once of a client that there is hardly room for.
+const LITTLE_BYTES: usize = 16 * 1024;
+
+fn cost(command: &Command) -> usize {
+    let places = match command.operation {
+        NvmCommand::Verify { range, .. } => range.blocks as usize * PLACE_BYTES,
+        _ => 0,
+    };
+    COMMAND_BYTES + command.data_bytes as usize + places
 }
 
 impl Listener for AtTarget<'_> {
@@ -58,12 +151,15 @@ impl Listener for AtTarget<'_> {
         self.effects.close.is_some()
     }
 
-    fn unsent_bytes(&self) -> usize {
-        self.effects.output.pending_bytes()
+    fn is_held(&mut self) -> bool {
+        self.effects.output.pending_bytes() > self.room.unsent
     }
 
-    fn receive(&mut self, bytes: &[u8]) {
-        self.session.receive(self.target, self.now, bytes, self.effects);
+    fn receive(&mut self, bytes: &[u8]) -> usize {
+        let granted = self.session.granted_bytes();
+        let taken = self.session.receive_within(self.target, self.now, bytes, self.room, self.effects);
+        self.room.transfers = self.room.transfers.saturating_sub(self.session.granted_bytes().saturating_sub(granted));
+        taken
     }
 }
 

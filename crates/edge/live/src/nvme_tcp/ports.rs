@@ -1,10 +1,12 @@
 //! Where the target listens.
 
 use crate::front::Desk;
+use crate::peers::{Again, NoConnection};
 use flashyard_nvmf::target::{ConfigError, Port};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Why a target cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,7 @@ struct Listener {
     address: SocketAddr,
     /// `None` while the port is down.
     socket: Option<TcpListener>,
+    again: Again,
 }
 
 /// The ports, by key.
@@ -37,7 +40,7 @@ impl Ports {
             let failed = |source| ListenError::Address { address, source };
             let socket = TcpListener::bind(address).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
-            Ok(Listener { address, socket: Some(socket) })
+            Ok(Listener { address, socket: Some(socket), again: Again::default() })
         };
         addresses.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
@@ -70,20 +73,19 @@ impl Ports {
     }
 
     /// The next connection that waits.
-    pub(super) fn accept(&mut self, port: usize) -> Option<TcpStream> {
-        let socket = self.0.get(port)?.socket.as_ref()?;
-        loop {
-            match socket.accept() {
-                Ok((stream, _)) => return Some(stream),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                // The client has gone before it was let in; the next one may be there.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => {
-                    tracing::warn!(%error, "no connection can be accepted");
-                    return None;
-                }
-            }
-        }
+    pub(super) fn accept(&mut self, port: usize) -> Result<TcpStream, NoConnection> {
+        let socket = self.0.get(port).and_then(|listener| listener.socket.as_ref()).ok_or(NoConnection::Nobody)?;
+        crate::peers::accepted(|| socket.accept().map(|(stream, _)| stream))
+    }
+
+    /// When the port is looked at without being told that somebody has come.
+    pub(super) fn again(&mut self, port: usize) -> &mut Again {
+        &mut self.0[port].again
+    }
+
+    /// Whether a port is to be looked at now.
+    pub(super) fn waits_at_once(&self, now: Duration) -> bool {
+        self.0.iter().any(|listener| listener.again.at().is_some_and(|at| at <= now))
     }
 
     pub(super) fn close(&mut self, port: usize, desk: &Desk<'_>) {

@@ -35,6 +35,8 @@ struct Work {
     status: Status,
     /// The block that failed, where it is known.
     failed_at: Option<u32>,
+    /// Bytes that it takes of the budget.
+    cost: usize,
 }
 
 /// What a command came to.
@@ -44,6 +46,7 @@ pub(super) struct Done {
     pub(super) status: Status,
     pub(super) failed_at: Option<u32>,
     pub(super) payload: Vec<u8>,
+    pub(super) cost: usize,
 }
 
 /// Commands under way, by number.
@@ -56,6 +59,8 @@ pub(super) struct Works {
     to_flush: Vec<usize>,
     /// Those that were over as they began.
     over: Vec<usize>,
+    /// What commands that are over took of the budget.
+    ended_cost: usize,
 }
 
 impl Works {
@@ -64,8 +69,13 @@ impl Works {
         self.abandoned > 0
     }
 
-    /// Begins a command of the connection at `place`.
-    pub(super) fn begin(&mut self, place: usize, drive: u16, command: Command, desk: &mut Desk<'_>) {
+    /// What commands that are over took of the budget, since the last call.
+    pub(super) fn take_ended_cost(&mut self) -> usize {
+        std::mem::take(&mut self.ended_cost)
+    }
+
+    /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget.
+    pub(super) fn begin(&mut self, place: usize, drive: u16, command: Command, cost: usize, desk: &mut Desk<'_>) {
         let Command { tag, operation, payload, .. } = command;
         let protected = desk.exports().iter().any(|export| export.drive == drive && export.protected);
         let kind = match operation {
@@ -77,7 +87,8 @@ impl Works {
             _ => Kind::Other { flush: false },
         };
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
-        let work = Work { place: Some(place), drive, tag, kind, payload, asked, parts, status, failed_at: None };
+        let place = Some(place);
+        let work = Work { place, drive, tag, kind, payload, asked, parts, status, failed_at: None, cost };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -173,6 +184,7 @@ impl Works {
         let work = self.works.get_mut(number)?.as_mut()?;
         work.parts -= 1;
         match answered.answer {
+            Answer::Done if work.place.is_none() => {}
             Answer::Done => work.take(&answered.data),
             // Linux tells its programs that there is no space left.
             Answer::Failed if answered.no_room => work.status = Status::CAPACITY_EXCEEDED.do_not_retry(),
@@ -198,11 +210,13 @@ impl Works {
     fn end(&mut self, number: usize) -> Option<Done> {
         let work = self.works[number].take()?;
         self.free.push(number);
+        self.ended_cost += work.cost;
         let Some(place) = work.place else {
             self.abandoned -= 1;
             return None;
         };
-        Some(Done { place, tag: work.tag, status: work.status, failed_at: work.failed_at, payload: work.payload })
+        let Work { tag, status, failed_at, payload, cost, .. } = work;
+        Some(Done { place, tag, status, failed_at, payload, cost })
     }
 
     /// Commands that are over without a request of their own, or without one more.

@@ -5,8 +5,13 @@ use crate::REPLY_BYTES;
 use proptest::prelude::*;
 
 fn exports() -> Vec<Export> {
-    let export = |name: &str, blocks: u64| Export { name: name.into(), size_bytes: blocks * 4096, block_bytes: 4096 };
-    vec![export("first", 256), export("second", 16)]
+    let export = |name: &str, blocks: u64| Export {
+        name: name.into(),
+        size_bytes: blocks * 4096,
+        block_bytes: 4096,
+        is_away: false,
+    };
+    vec![export("first", 256), export("second", 16), Export { is_away: true, ..export("pulled", 16) }]
 }
 
 fn option(number: u32, data: &[u8]) -> Vec<u8> {
@@ -77,8 +82,50 @@ fn exports_are_listed_and_unknown_ones_refused() {
     let out = hear(&[vec![0, 0, 0, 3], option(3, &[]), go(6, "third"), option(8, &[])].concat(), &[]);
     assert_eq!(
         option_replies(&out.bytes),
-        [reply::SERVER, reply::SERVER, reply::ACK, reply::UNKNOWN, reply::UNSUPPORTED]
+        [reply::SERVER, reply::SERVER, reply::SERVER, reply::ACK, reply::UNKNOWN, reply::UNSUPPORTED]
     );
+}
+
+#[test]
+fn an_export_that_is_away_is_refused_in_words_and_the_client_may_take_another_one() {
+    let out = hear(&[vec![0, 0, 0, 3], go(7, "pulled"), go(6, "pulled"), go(7, "first")].concat(), &[]);
+    assert_eq!(option_replies(&out.bytes)[..2], [reply::UNKNOWN, reply::UNKNOWN]);
+    assert_eq!((option_replies(&out.bytes).last(), out.closed), (Some(&reply::ACK), None));
+    assert!(out.bytes.windows(4).any(|words| words == b"away"));
+    assert_eq!(hear(&[vec![0, 0, 0, 3], option(1, b"pulled")].concat(), &[]).closed, Some(Closed::UnknownExport));
+}
+
+#[test]
+fn flags_that_were_not_offered_are_invalid() {
+    let page = vec![1; 4096];
+    let fast_zero = 1 << 4;
+    let cases = [
+        request(6, fast_zero, 1, 0, 4096, &[]),
+        request(0, 0xFFFF, 2, 0, 4096, &[]),
+        request(1, 1 << 15, 3, 0, 4096, &page),
+        request(4, 2, 4, 0, 4096, &[]),
+    ];
+    for (number, bytes) in (1..).zip(cases) {
+        let out = hear(&attached(&[bytes, request(6, 3, 99, 0, 4096, &[])]), &[]);
+        assert_eq!(
+            out.bytes[out.bytes.len() - REPLY_BYTES..],
+            reply_header(number, ErrorCode::Invalid),
+            "case {number}"
+        );
+        assert!(out.requests.len() == 1 && out.requests[0].cookie == 99, "what was offered is taken, case {number}");
+    }
+}
+
+#[test]
+fn a_payload_that_is_announced_takes_memory_as_it_comes() {
+    let mut out = Output::default();
+    let mut session = Session::new(&mut out);
+    let write = request(1, 0, 1, 0, 1 << 20, &[1; 100]);
+    session.receive(&[vec![0, 0, 0, 3], go(7, "first"), write].concat(), &exports(), &mut out);
+    let taken = session.writing.as_ref().map(|(request, _)| request.payload.capacity());
+    assert_eq!((session.arriving_bytes(), taken), (1 << 20, Some(AT_ONCE_BYTES)));
+    session.receive(&vec![1; (1 << 20) - 100], &exports(), &mut out);
+    assert_eq!((session.arriving_bytes(), out.requests[0].payload.len()), (0, 1 << 20));
 }
 
 #[test]
