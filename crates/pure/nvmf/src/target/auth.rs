@@ -31,7 +31,7 @@ enum Step {
     SendChallenge(Challenge),
     /// The host's proof.
     Reply(Challenge),
-    /// The host fetches the answer to its proof; whether it then has to confirm ours.
+    /// The host fetches the answer to its proof; where there is a proof of ours, it has to confirm that under a number.
     SendSuccess { success: Message, mutual: Option<u16> },
     /// The host confirms our proof, under the number of its dialogue.
     Confirm(u16),
@@ -205,7 +205,6 @@ impl Session {
 
     /// The host is who it says.
     fn authenticated(&mut self, target: &mut Target) -> Answer {
-        target.forget_proof(self.id);
         if self.take_queue(target) {
             self.queue.dialogue = None;
             return Answer::SUCCESS;

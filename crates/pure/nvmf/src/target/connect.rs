@@ -1,7 +1,7 @@
 //! Fabrics commands: Connect, properties, Disconnect.
 
 use super::auth::Dialogue;
-use super::controller::{Controller, SETUP_TIME};
+use super::controller::Controller;
 use super::directory::Target;
 use super::session::{Answer, QueueKind, Session};
 use flashyard_nvme::fabrics::{
@@ -102,9 +102,7 @@ impl Session {
                 self.queue.has_flow_control = !connect.disable_flow_control;
                 self.queue.dialogue = self.dialogue(target, nqn, host);
                 let authentication_required = self.queue.dialogue.is_some();
-                if authentication_required && connect.queue_id > 0 {
-                    target.await_proof(self.id, self.queue.controller, now.saturating_add(SETUP_TIME));
-                } else {
+                if !authentication_required {
                     self.take_queue(target);
                 }
                 Answer::result(Connected { controller_id, authentication_required }.encode())

@@ -17,7 +17,7 @@ pub(super) const ERROR_ENTRIES: usize = 64;
 const KEEP_ALIVE_GRACE: SimSpan = SimSpan::from_ms(100);
 
 /// Time from Connect within which a host proves who it is and enables its controller. [A] Linux takes milliseconds
-pub(super) const SETUP_TIME: SimSpan = SimSpan::from_ms(10_000);
+const SETUP_TIME: SimSpan = SimSpan::from_ms(10_000);
 
 /// Silence after which a controller of discovery ends whose host set no timeout. Source: NVM Express Base 2.0, section
 /// 3.1.2.3: two minutes.

@@ -59,16 +59,6 @@ pub struct Target {
     away: Vec<bool>,
     demands: Vec<Demand>,
     looks: Vec<usize>,
-    unproven: Vec<Unproven>,
-}
-
-/// An I/O connection whose host has not proved who it is: it has no queue yet.
-#[derive(Clone, Copy, Debug)]
-struct Unproven {
-    session: SessionId,
-    /// Place and serial number of its controller.
-    controller: (usize, u64),
-    until: SimTime,
 }
 
 impl Target {
@@ -92,7 +82,6 @@ impl Target {
             orphans: Vec::new(),
             demands: Vec::new(),
             looks: Vec::new(),
-            unproven: Vec::new(),
         })
     }
 
@@ -219,15 +208,13 @@ impl Target {
         }
     }
 
-    /// When [`Target::expire`] has to be called next at the latest; `None` while no host has a keep-alive timeout, or is
-    /// setting something up.
+    /// When [`Target::expire`] has to be called next at the latest; `None` while no host has a keep-alive timeout, or sets
+    /// a controller up.
     pub fn deadline(&self) -> Option<SimTime> {
-        let proofs = self.unproven.iter().map(|waiting| waiting.until);
-        self.controllers.iter().flatten().filter_map(Controller::deadline).chain(proofs).min()
+        self.controllers.iter().flatten().filter_map(Controller::deadline).min()
     }
 
-    /// Ends controllers whose host has not been heard of for longer than it promised, or has not set them up in time, and
-    /// connections whose host has not proved in time who it is.
+    /// Ends controllers whose host has not been heard of for longer than it promised, or has not set them up in time.
     pub fn expire(&mut self, now: SimTime) {
         for index in 0..self.controllers.len() {
             let deadline = self.controllers[index].as_ref().and_then(Controller::deadline);
@@ -235,7 +222,6 @@ impl Target {
                 self.end_controller(index);
             }
         }
-        self.wake.extend(self.unproven.extract_if(.., |waiting| waiting.until <= now).map(|waiting| waiting.session));
     }
 
     /// Connections whose [`super::Session::poll`] has to be called: something happened that they have to send, or they
@@ -315,26 +301,9 @@ impl Target {
         }
     }
 
-    /// The host of an I/O connection has to prove until then who it is.
-    pub(super) fn await_proof(&mut self, session: SessionId, controller: (usize, u64), until: SimTime) {
-        self.unproven.push(Unproven { session, controller, until });
-    }
-
-    /// Whether the host of an I/O connection may still prove who it is.
-    pub(super) fn awaits_proof(&self, session: SessionId) -> bool {
-        self.unproven.iter().any(|waiting| waiting.session == session)
-    }
-
-    /// The host of an I/O connection has proved who it is, or is gone.
-    pub(super) fn forget_proof(&mut self, session: SessionId) {
-        self.unproven.retain(|waiting| waiting.session != session);
-    }
-
     /// Removes a controller; its connections are woken and find it gone.
     pub(super) fn end_controller(&mut self, index: usize) {
         if let Some(controller) = self.controllers.get_mut(index).and_then(Option::take) {
-            let of_it = |waiting: &mut Unproven| waiting.controller == (index, controller.serial);
-            self.wake.extend(self.unproven.extract_if(.., of_it).map(|waiting| waiting.session));
             self.wake.extend(controller.admin_session);
             self.wake.extend(controller.io_sessions.iter().map(|(_, session)| *session));
         }

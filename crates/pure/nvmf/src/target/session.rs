@@ -261,12 +261,6 @@ impl Session {
             effects.close = Some(CloseReason::ControllerEnded);
             return;
         }
-        let has_queue = self.queue.dialogue.is_none() || self.queue.kind == QueueKind::Admin;
-        if !has_queue && !target.awaits_proof(self.id) {
-            self.phase = Phase::Closed;
-            effects.close = Some(CloseReason::AuthenticationFailed);
-            return;
-        }
         self.hear_of_aborts(target, effects);
         self.send_events(target, effects);
     }
@@ -283,7 +277,6 @@ impl Session {
         match self.queue.kind {
             QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
             QueueKind::Io(_) => {
-                target.forget_proof(id);
                 self.give_up_aborts(target);
                 if let Some(controller) = self.controller(target) {
                     controller.io_sessions.retain(|(_, session)| *session != id);
