@@ -7,7 +7,7 @@ import { Jbof } from "../fixture/jbof.ts";
 import { Served } from "./server.ts";
 
 /** Serves, opens the page and waits for its first figures; nothing may be complained about unless it is expected. */
-async function on(chromium: Browser, check: (page: Page, served: Served) => Promise<void>, { served = new Served(), expected = /^$/, options = {} }: { served?: Served; expected?: RegExp; options?: BrowserContextOptions } = {}): Promise<void> {
+async function on(chromium: Browser, check: (page: Page, served: Served) => Promise<void>, { served = new Served(), expected = /^$/, options = {}, token = served.token }: { served?: Served; expected?: RegExp; options?: BrowserContextOptions; token?: string | null } = {}): Promise<void> {
   const address = await served.start();
   const page = await chromium.newPage({ viewport: { width: 1440, height: 900 }, ...options });
   const complaints: string[] = [];
@@ -19,7 +19,7 @@ async function on(chromium: Browser, check: (page: Page, served: Served) => Prom
     if (!request.url().startsWith(address) && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`);
   });
   try {
-    await page.goto(address);
+    await page.goto(token === null ? address : `${address}#token=${token}`);
     await page.locator(".drive").first().waitFor();
     await page.waitForFunction(() => document.querySelectorAll(".drive canvas").length > 0);
     await check(page, served);
@@ -99,6 +99,10 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     await page.getByRole("button", { name: "Harvesting is on" }).click();
     await page.getByRole("button", { name: "Harvesting is off" }).waitFor();
     await page.getByText("No cores are lent.").waitFor();
+    page.once("dialog", (dialog) => void dialog.dismiss());
+    await page.getByRole("button", { name: "Cut all power" }).click();
+    assert.deepEqual(served.commands, [{ command: "harvest", on: false }], "it asks first");
+    page.once("dialog", (dialog) => void dialog.accept());
     await page.getByRole("button", { name: "Cut all power" }).click();
     await page.getByRole("button", { name: "Restore power" }).waitFor();
     assert.equal(await page.locator(".state.off").count(), 12);
@@ -106,6 +110,30 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     await page.waitForFunction(() => document.querySelector("[data-tile=serving]")?.textContent === "12 of 12");
     assert.deepEqual(served.commands, [{ command: "harvest", on: false }, { command: "power", on: false }, { command: "power", on: true }]);
   })],
+  ["power can be cut while a drive is pulled", (chromium) => on(chromium, async (page) => {
+    await row(page, "idle-7").getByRole("button", { name: "Pull out" }).click();
+    await row(page, "idle-7").getByText("pulled out").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Cut all power" }).isEnabled(), true);
+  })],
+  ["the token leaves the address and outlives a reload", (chromium) => on(chromium, async (page, served) => {
+    assert.equal(new URL(page.url()).hash, "");
+    await page.reload();
+    await row(page, "idle-7").getByRole("button", { name: "Pull out" }).click();
+    await row(page, "idle-7").getByText("pulled out").waitFor();
+    assert.equal(served.commands.length, 1);
+  })],
+  ["a page without the token only looks, and says so", (chromium) => on(chromium, async (page, served) => {
+    await page.getByText("read only").waitFor();
+    for (const button of await page.locator(".drive button, .top button.danger").all()) assert.equal(await button.isDisabled(), true);
+    assert.equal(await page.getByRole("button", { name: "Harvesting is on" }).isDisabled(), true);
+    assert.equal(await page.getByRole("button", { name: "Hold" }).isEnabled(), true);
+    assert.match((await row(page, "busy-0").getByRole("button").getAttribute("title")) ?? "", /only looks/);
+    assert.deepEqual(served.commands, []);
+  }, { token: null })],
+  ["a command with an old token is refused in words", (chromium) => on(chromium, async (page) => {
+    await row(page, "busy-0").getByRole("button").click();
+    await page.getByText("Not done: commands need the token").waitFor();
+  }, { token: "old", expected: /401/ })],
   ["a command that is refused is told", (chromium) => on(chromium, async (page, served) => {
     served.jbof.command = () => "the box is sealed";
     await row(page, "busy-0").getByRole("button").click();

@@ -13,6 +13,7 @@ const HISTORY_KEPT = 150;
 
 export class Served {
   readonly commands: Command[] = [];
+  readonly token = "0123456789abcdef";
   /** Whether time goes on. */
   running = true;
   /** What is changed in every snapshot before it is sent. */
@@ -83,6 +84,10 @@ export class Served {
   }
 
   private async control(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers.authorization !== `Bearer ${this.token}`) {
+      response.writeHead(401).end("commands need the token");
+      return;
+    }
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
     const command = JSON.parse(Buffer.concat(parts).toString()) as Command;

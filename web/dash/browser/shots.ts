@@ -18,7 +18,7 @@ for (const [name, options] of [
   const page = await chromium.newPage(options);
   page.on("console", (message) => console.log(`${name} ${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => console.log(error));
-  await page.goto(address);
+  await page.goto(served ? `${address}#token=${served.token}` : address);
   await page.waitForTimeout(1500);
   if (served && name === "dash-dark") {
     served.jbof.command({ command: "pull", drive: "idle-7" });

@@ -8,6 +8,7 @@ import { LiveChart } from "./livechart.ts";
 import { Past, roundUp } from "./past.ts";
 import { latencies, strips, throughput } from "./rowcharts.ts";
 import type { View } from "./rowcharts.ts";
+import { READ_ONLY } from "./top.ts";
 import type { Command, DriveSnapshot, DriveState } from "./schema.ts";
 
 const CHART = 62;
@@ -35,7 +36,10 @@ export class Board {
   private readonly spans = [element("span"), element("span"), element("span")];
   private readonly mean = element("span", { class: "key", hidden: true }, element("i", { style: "--hue:var(--ink)" }), "mean of 10 ms");
 
-  constructor(private readonly order: Order) {
+  constructor(
+    private readonly order: Order,
+    private readonly may: boolean,
+  ) {
     this.place.append(this.head());
   }
 
@@ -95,7 +99,8 @@ export class Board {
       row.button.textContent = away ? "Put back" : "Pull out";
       row.button.className = away ? "" : "danger";
       row.button.setAttribute("aria-label", `${away ? "Put back" : "Pull out"} ${drive.name}`);
-      row.button.disabled = false;
+      row.button.disabled = !this.may;
+      if (!this.may) row.button.title = READ_ONLY;
     }
     const rated = `wear ${worn(drive.wear_percent)} · spare ${worn(drive.spare_percent)}`;
     const missed = `${percent(drive.mapping_miss_ratio)} map misses`;

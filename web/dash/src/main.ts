@@ -8,10 +8,10 @@ import { forgetThemes, whenSeen } from "./livechart.ts";
 import { Log } from "./log.ts";
 import { Past } from "./past.ts";
 import type { Command, Snapshot } from "./schema.ts";
-import { follow, send } from "./stream.ts";
+import { follow, send, token } from "./stream.ts";
 import type { Link } from "./stream.ts";
 import { Tiles } from "./tiles.ts";
-import { heading } from "./top.ts";
+import { READ_ONLY, heading } from "./top.ts";
 
 /** Milliseconds between drawings of the charts of the rows: a minute of half seconds changes slowly. */
 const DRAW_MS = { minute: 500, moment: 200 };
@@ -23,14 +23,15 @@ function show(): void {
   const past = new Past();
   const said = element("p", { class: "alert said", role: "alert" });
   let quiet = 0;
+  const key = token();
   const order = async (command: Command): Promise<string | null> => {
-    const refused = await send(command);
+    const refused = key === null ? READ_ONLY : await send(command, key);
     said.textContent = refused === null ? "" : `Not done: ${refused}`;
     clearTimeout(quiet);
     quiet = window.setTimeout(() => (said.textContent = ""), SAID_MS);
     return refused;
   };
-  const [top, tiles, board, log] = [heading(order), new Tiles(), new Board(order), new Log()];
+  const [top, tiles, board, log] = [heading(order, key !== null), new Tiles(), new Board(order, key !== null), new Log()];
   let segment = 0;
   const flows = [
     { title: "Cores lent now", chart: new FlowChart("processor", "Cores lent now", cores), none: "No cores are lent." },

@@ -45,10 +45,20 @@ export function follow(listener: Listener): void {
   open();
 }
 
+/** What the server wants to see with commands: it stands behind the # of the address that the server printed. It is taken out of the address, where others could read it, and kept as long as the tab. */
+export function token(): string | null {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given !== null) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem("token");
+}
+
 /** Sends a command; a text says why it was not taken. */
-export async function send(command: Command): Promise<string | null> {
+export async function send(command: Command, token: string): Promise<string | null> {
   try {
-    const answer = await fetch("control", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(command) });
+    const answer = await fetch("control", { method: "POST", headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` }, body: JSON.stringify(command) });
     return answer.ok ? null : (await answer.text()) || `the server refused (${answer.status})`;
   } catch {
     return "the server cannot be reached";

@@ -7,6 +7,9 @@ import type { Snapshot } from "./schema.ts";
 import type { Link } from "./stream.ts";
 import type { View } from "./rowcharts.ts";
 
+/** Why the buttons of a page without the token do nothing. */
+export const READ_ONLY = "This page only looks. To give commands, open the address that the server printed, with what is behind the #.";
+
 export interface Top {
   place: HTMLElement;
   banner: HTMLElement;
@@ -19,7 +22,7 @@ export interface Top {
   changed: (then: () => void) => void;
 }
 
-export function heading(order: Order): Top {
+export function heading(order: Order, may: boolean): Top {
   let then = (): void => {};
   let window: View["window"] = "minute";
   const [title, link, banner] = [element("h1", {}, "Flashyard live"), element("span", { class: "link", role: "status" }, "connecting"), element("p", { class: "alert banner", role: "alert", hidden: true })];
@@ -30,13 +33,16 @@ export function heading(order: Order): Top {
   const harvest = toggle("Harvesting", "Whether drives lend and borrow", (on) => void order({ command: "harvest", on: !on }));
   let power = true;
   const cut = element("button", { type: "button", class: "danger" }, "Cut all power");
-  cut.addEventListener("click", () => void order({ command: "power", on: !power }));
+  cut.addEventListener("click", () => {
+    if (!power || confirm("Cut the power of all drives? Their hosts lose them until it is restored.")) void order({ command: "power", on: !power });
+  });
+  for (const button of may ? [] : [harvest, cut]) [button.disabled, button.title] = [true, READ_ONLY];
   const spans = radios((chosen) => {
     window = chosen;
     then();
   });
   return {
-    place: element("header", { class: "top" }, element("div", { class: "title" }, title, element("p", { class: "kind" }, "Flashyard live")), link, spans, hold, harvest, cut),
+    place: element("header", { class: "top" }, element("div", { class: "title" }, title, element("p", { class: "kind", title: may ? "" : READ_ONLY }, may ? "Flashyard live" : "Flashyard live, read only")), link, spans, hold, harvest, cut),
     banner,
     show: (snapshot) => {
       if (title.textContent !== snapshot.scenario) {

@@ -10,7 +10,7 @@
 
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use flashyard_live::{Cabin, Handle, SocketPath};
 use flashyard_systems::jbof::{Control, Gauges, Presence};
 use flashyard_units::SimSpan;
@@ -69,11 +69,17 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
         let address = command["address"].as_str().and_then(|text| text.parse().ok());
         let address = address.with_context(|| format!("\"address\" is {}, give ADDRESS:PORT", command["address"]))?;
         let up = command["up"].as_bool().context("\"up\" is missing, give true or false")?;
-        handle.call(move |cabin| cabin.port(address, up))?;
+        handle.call(move |cabin| cabin.port(address, up))??;
         return Ok(None);
     }
     let control = parse(&command)?;
-    handle.call(move |cabin| cabin.control(control))??;
+    handle.call(move |cabin| -> Result<()> {
+        if let Control::Pull { drive } = control {
+            let world = cabin.session().world();
+            ensure!(drive >= world.drives() || !world.is_pulled(drive), "drive {drive} is pulled out already");
+        }
+        Ok(cabin.control(control)?)
+    })??;
     Ok(None)
 }
 
@@ -130,6 +136,7 @@ fn status(cabin: &mut Cabin<'_>) -> Value {
             json!({
                 "drive": number,
                 "state": match drive.presence {
+                    _ if drive.pulled => "pulled out",
                     Presence::Ready => "ready",
                     Presence::NoPower => "no power",
                     Presence::NoLink => "no link",

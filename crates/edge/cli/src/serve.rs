@@ -130,8 +130,8 @@ fn start_watch(
         segment_bytes: drives.segment_bytes,
         noise_us: noise(Duration::from_millis(20)).percentile_us(0.99),
     };
-    let (watch, address) = Watch::start(address, subject, handle)?;
-    output::line(&format!("dashboard: http://{address}/"));
+    let (watch, url) = Watch::start(address, subject, handle)?;
+    output::line(&format!("dashboard: {url}"));
     Ok(watch)
 }
 

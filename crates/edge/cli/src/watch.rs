@@ -46,10 +46,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Serves the page at `address`.
+    /// Serves the page at `address`; also returns where those find it who may give commands.
     ///
     /// Errors: an address that cannot be listened on.
-    pub(crate) fn start(address: SocketAddr, subject: Subject, handle: Handle) -> Result<(Self, SocketAddr)> {
+    pub(crate) fn start(address: SocketAddr, subject: Subject, handle: Handle) -> Result<(Self, String)> {
         let commands = handle.clone();
         let carry_out = move |command: LiveCommand| -> Result<(), String> {
             let control = control(&command)?;
@@ -63,11 +63,11 @@ impl Watch {
             Ok(())
         };
         let dash = Dash::start(address, Box::new(carry_out)).context("--dash: the page cannot be served")?;
-        let address = dash.address();
+        let url = dash.url();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || follow(dash, &subject, &handle, &stopped));
-        Ok((Self { stop, thread: Some(thread) }, address))
+        Ok((Self { stop, thread: Some(thread) }, url))
     }
 }
 
@@ -191,7 +191,8 @@ impl Past {
                     DriveState::Ready => (LiveEventKind::Back, "takes commands again"),
                     DriveState::Resetting => (LiveEventKind::Back, "starts"),
                     DriveState::Unlinked => (LiveEventKind::Lost, "has lost its link"),
-                    DriveState::Away | DriveState::Off => (LiveEventKind::Lost, "has lost its power"),
+                    DriveState::Away => (LiveEventKind::Lost, "was pulled out"),
+                    DriveState::Off => (LiveEventKind::Lost, "has lost its power"),
                 };
                 found.push((kind, Some(drive.name.clone()), format!("{} {text}", drive.name)));
             }
@@ -274,6 +275,7 @@ fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subjec
         name: format!("drive-{number}"),
         nqn: subject.nqns.get(number).cloned().unwrap_or_default(),
         state: match last.presence {
+            _ if last.pulled => DriveState::Away,
             Presence::Ready => DriveState::Ready,
             Presence::NoPower => DriveState::Off,
             Presence::NoLink => DriveState::Unlinked,
@@ -350,4 +352,85 @@ fn lending(steps: &[Gauges], seconds: f64, subject: &Subject) -> Vec<Loan> {
     });
     loans.extend(memory);
     loans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_kernel::{Pace, Wake};
+    use flashyard_scenario::{NoFiles, resolve};
+    use flashyard_systems::jbof::Session;
+    use flashyard_units::{SimSpan, SimTime};
+
+    /// The four drives of `scenarios/faults`, and what the page is told of them.
+    struct Watched {
+        session: Session,
+        past: Past,
+        subject: Subject,
+        now: SimTime,
+    }
+
+    /// Lets happen what is due by then.
+    struct Until(SimTime);
+
+    impl Pace for Until {
+        fn wait_until(&mut self, deadline: SimTime) -> Wake {
+            if deadline <= self.0 { Wake::Due { late: SimSpan::ZERO } } else { Wake::Input { now: self.0 } }
+        }
+    }
+
+    impl Watched {
+        fn new() -> Self {
+            let text = include_str!("../../../../scenarios/faults/scenario.toml");
+            let scenario = resolve(text, "faults", &[], &NoFiles).expect("the scenario is whole").scenario;
+            let subject = Subject {
+                scenario: scenario.name.clone(),
+                nqns: (0..4).map(|drive| format!("nqn.2026-11.org.example:{drive}")).collect(),
+                tempo: Tempo::Scaled(1.0),
+                endurance_erases: 3000,
+                segment_bytes: 1 << 20,
+                noise_us: 1.0,
+            };
+            let world = scenario.live(None).expect("it can serve");
+            let mut watched =
+                Self { session: Session::new(world, None), past: Past::default(), subject, now: SimTime::ZERO };
+            watched.look();
+            watched
+        }
+
+        /// The snapshot after some time without requests.
+        fn look(&mut self) -> Snapshot {
+            self.now += SimSpan::from_ms(100);
+            self.session.run(&mut Until(self.now), u64::MAX);
+            let gauges = self.session.world_mut().gauges(self.now);
+            self.past.snapshot(&[gauges], Lateness::default(), Duration::ZERO, &self.subject)
+        }
+
+        /// States and events after the page has given a command.
+        fn after(&mut self, command: &LiveCommand) -> (Vec<DriveState>, Vec<String>) {
+            let control = control(command).expect("it is one");
+            self.session.control(self.now, control).expect("it can be done");
+            let snapshot = self.look();
+            let texts = snapshot.events.into_iter().map(|event| event.text).collect();
+            (snapshot.drives.iter().map(|drive| drive.state).collect(), texts)
+        }
+    }
+
+    #[test]
+    fn a_drive_that_is_pulled_is_away_and_one_without_power_is_off() {
+        use DriveState::{Away, Off, Ready};
+        let mut watched = Watched::new();
+        let drive = || "drive-1".to_owned();
+        let pulled = watched.after(&LiveCommand::Pull { drive: drive() });
+        assert_eq!(pulled, (vec![Ready, Away, Ready, Ready], vec!["drive-1 was pulled out".to_owned()]));
+        let (states, events) = watched.after(&LiveCommand::Power { on: false });
+        assert_eq!(states, [Off, Away, Off, Off]);
+        assert_eq!(events, ["drive-0 has lost its power", "drive-2 has lost its power", "drive-3 has lost its power"]);
+        let (states, _) = watched.after(&LiveCommand::Insert { drive: drive() });
+        assert!(!states.contains(&Away), "{states:?}");
+        watched.after(&LiveCommand::Pull { drive: drive() });
+        // Power for all puts back what was pulled.
+        let (states, _) = watched.after(&LiveCommand::Power { on: true });
+        assert!(!states.contains(&Away) && !states.contains(&Off), "{states:?}");
+    }
 }

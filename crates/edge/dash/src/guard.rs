@@ -2,13 +2,60 @@
 //!
 //! A browser runs pages of strangers beside ours. They reach this server by its address, or by a name of their own
 //! that they point at it. Such a request carries that name as `Host`, and a command from their page their `Origin`.
+//! Other users of the machine reach it as well: a command carries a token that only the owner has seen.
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, header};
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// A refusal: status and what to do about it.
 pub(crate) type Refusal = (StatusCode, String);
+
+/// What commands have to carry. Made anew for each server.
+#[derive(Clone)]
+pub(crate) struct Token(String);
+
+/// Random bytes of a token: nobody guesses 128 bits.
+const TOKEN_BYTES: usize = 16;
+
+impl Token {
+    /// A token that was never there before.
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut bytes = [0; TOKEN_BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Refuses commands without the token.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        let is_it = match (given.next(), given.next()) {
+            (Some(value), None) => value.as_bytes().strip_prefix(b"Bearer ").is_some_and(|token| self.is(token)),
+            _ => false,
+        };
+        let words = "commands need the token of the address that the server printed: Authorization: Bearer TOKEN";
+        if is_it { Ok(()) } else { Err((StatusCode::UNAUTHORIZED, words.to_owned())) }
+    }
+
+    /// In a time that does not tell where the two differ.
+    fn is(&self, token: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        own.len() == token.len() && own.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    }
+}
+
+/// Never shows the token.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
 
 /// Refuses requests that name the server by anything but an address or `localhost`.
 ///
@@ -106,6 +153,22 @@ mod tests {
             assert_eq!(status(&[("content-type", kind)]), 415, "{kind}");
         }
         assert_eq!(status(&[]), 415);
+    }
+
+    #[test]
+    fn commands_need_the_token_and_nothing_but_the_token() {
+        let (token, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_ne!(token.text(), other.text());
+        assert_eq!((token.text().len(), format!("{token:?}").as_str()), (32, "Token"));
+        let status = |pairs: &[(&str, &str)]| token.check(&headers(pairs)).map_err(|(status, _)| status.as_u16());
+        let bearer = |text: &str| format!("Bearer {text}");
+        assert_eq!(status(&[("authorization", &bearer(token.text()))]), Ok(()));
+        for wrong in [bearer(other.text()), bearer(""), token.text().to_owned(), bearer(&token.text()[1..])] {
+            assert_eq!(status(&[("authorization", &wrong)]), Err(401), "{wrong}");
+        }
+        assert_eq!(status(&[]), Err(401));
+        let twice = ("authorization", &*bearer(token.text()));
+        assert_eq!(status(&[twice, twice]), Err(401));
     }
 
     #[test]

@@ -19,8 +19,8 @@
 //!
 //! It listens where its owner says, by default on the loopback address. Only requests that name the server by an
 //! address or as `localhost` are answered, so that a name that someone else controls cannot be pointed at it.
-//! Commands are taken from peers on this machine only, as JSON, and from pages that this server gave out only
-//! (`guard`).
+//! Commands are taken from peers on this machine only, as JSON, from pages that this server gave out only, and with the
+//! token of [`Dash::url`], which other users of the machine do not know (`guard`). Reading needs no token.
 //!
 //! # What it does not do
 //!

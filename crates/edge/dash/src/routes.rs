@@ -1,7 +1,7 @@
 //! What is answered on which path.
 
 use crate::feed::{Frame, Past};
-use crate::guard::{self, Refusal};
+use crate::guard::{self, Refusal, Token};
 use crate::metrics::metrics;
 use crate::server::Control;
 use axum::Router;
@@ -49,12 +49,18 @@ pub(crate) struct Shared {
     latest: watch::Receiver<Option<Frame>>,
     past: Arc<Mutex<Past>>,
     control: Control,
+    token: Token,
     streams: Arc<Semaphore>,
 }
 
 impl Shared {
-    pub(crate) fn new(latest: watch::Receiver<Option<Frame>>, past: Arc<Mutex<Past>>, control: Control) -> Self {
-        Self { latest, past, control, streams: Arc::new(Semaphore::new(STREAMS_MAX)) }
+    pub(crate) fn new(
+        latest: watch::Receiver<Option<Frame>>,
+        past: Arc<Mutex<Past>>,
+        control: Control,
+        token: Token,
+    ) -> Self {
+        Self { latest, past, control, token, streams: Arc::new(Semaphore::new(STREAMS_MAX)) }
     }
 
     /// The latest frame; nothing is there to show before the first.
@@ -123,6 +129,7 @@ async fn control(
     body: Bytes,
 ) -> Result<(StatusCode, &'static str), Refusal> {
     guard::command(&headers, guard::host(&headers)?, peer)?;
+    shared.token.check(&headers)?;
     let command: LiveCommand = serde_json::from_slice(&body)
         .map_err(|error| (StatusCode::BAD_REQUEST, format!("this is no command: {error}")))?;
     if !command.is_in_range() {

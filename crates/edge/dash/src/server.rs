@@ -1,6 +1,7 @@
 //! The thread that serves, and the handle that its owner keeps.
 
 use crate::feed::{Past, feed};
+use crate::guard::Token;
 use crate::routes::{Shared, router};
 use flashyard_report::{LiveCommand, LiveEvent, Snapshot};
 use std::io;
@@ -34,6 +35,9 @@ pub enum DashError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system gives no random numbers.
+    #[error("/dev/urandom: no random numbers for the token of the dashboard")]
+    Token(#[source] io::Error),
     /// The system gives no thread or no way to wait for sockets.
     #[error("cannot start the thread of the dashboard")]
     Thread(#[from] io::Error),
@@ -43,6 +47,7 @@ pub enum DashError {
 #[derive(Debug)]
 pub struct Dash {
     address: SocketAddr,
+    token: Token,
     /// `None` once the end has begun.
     snapshots: Option<mpsc::Sender<Snapshot>>,
     /// Events of snapshots for which there was no room.
@@ -57,6 +62,7 @@ impl Dash {
     pub fn start(address: SocketAddr, control: Control) -> Result<Self, DashError> {
         let listener = listen(address).map_err(|source| DashError::Listen { address, source })?;
         let address = listener.local_addr()?;
+        let token = Token::random().map_err(DashError::Token)?;
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let listener = {
             let _inside = runtime.enter();
@@ -64,14 +70,26 @@ impl Dash {
         };
         let (snapshots, published) = mpsc::channel(QUEUE);
         let name = "dashboard".to_owned();
-        let thread =
-            thread::Builder::new().name(name).spawn(move || runtime.block_on(serve(listener, published, control)))?;
-        Ok(Self { address, snapshots: Some(snapshots), unsent: Vec::new(), thread: Some(thread) })
+        let asked = token.clone();
+        let serving = move || runtime.block_on(serve(listener, published, control, asked));
+        let thread = thread::Builder::new().name(name).spawn(serving)?;
+        Ok(Self { address, token, snapshots: Some(snapshots), unsent: Vec::new(), thread: Some(thread) })
     }
 
     /// Where it is served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The page for those who may give commands: its address holds the token that commands need. Without what is behind
+    /// the `#`, which browsers send to nobody, the page only looks.
+    pub fn url(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.token.text())
+    }
+
+    /// What programs send with a command as `Authorization: Bearer TOKEN`.
+    pub fn token(&self) -> &str {
+        self.token.text()
     }
 
     /// Shows a snapshot. Never waits: when the thread that serves is behind, the snapshot is dropped, and its events
@@ -111,11 +129,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves until the publisher is gone.
-async fn serve(listener: tokio::net::TcpListener, published: mpsc::Receiver<Snapshot>, control: Control) {
+async fn serve(listener: tokio::net::TcpListener, published: mpsc::Receiver<Snapshot>, control: Control, token: Token) {
     let past = Arc::new(Mutex::new(Past::default()));
     let (frames, latest) = watch::channel(None);
     let (end, ended) = oneshot::channel::<()>();
-    let app = router(Shared::new(latest, Arc::clone(&past), control));
+    let app = router(Shared::new(latest, Arc::clone(&past), control, token));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     let serving = axum::serve(listener, app).with_graceful_shutdown(async {
         // An error means that the sender is gone, which is the end as well.

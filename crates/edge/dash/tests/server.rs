@@ -75,8 +75,11 @@ fn ask(dash: &Dash, head: &str, body: &str) -> (u16, String, String) {
     ask_as(dash, &dash.address().to_string(), head, body)
 }
 
+/// A command as a program gives it that knows the token.
 fn command(dash: &Dash, headers: &str, body: &str) -> (u16, String) {
-    let (status, _, answer) = ask(dash, &format!("POST /control\r\nContent-Type: application/json{headers}"), body);
+    let token = format!("\r\nAuthorization: Bearer {}", dash.token());
+    let (status, _, answer) =
+        ask(dash, &format!("POST /control\r\nContent-Type: application/json{token}{headers}"), body);
     (status, answer)
 }
 
@@ -209,6 +212,29 @@ fn commands_reach_the_owner() {
     assert_eq!(commands.recv_timeout(PATIENCE).unwrap(), LiveCommand::Power { on: false });
     let refused = command(&dash, "", r#"{"command": "harvest", "on": true}"#);
     assert_eq!(refused, (409, "this design does not lend".to_owned()));
+}
+
+#[test]
+fn commands_without_the_token_of_the_printed_address_do_not_and_everybody_may_look() {
+    let (mut dash, commands) = start();
+    show(&mut dash, snapshot(1));
+    let (address, token) = dash.url().split_once("#token=").map(|(a, t)| (a.to_owned(), t.to_owned())).unwrap();
+    assert_eq!((address, token.as_str()), (format!("http://{}/", dash.address()), dash.token()));
+    let pull = r#"{"command": "pull", "drive": "busy-0"}"#;
+    let own = format!("\r\nOrigin: http://{}\r\nSec-Fetch-Site: same-origin", dash.address());
+    for head in ["", &own, "\r\nAuthorization: Bearer 00", &format!("\r\nAuthorization: Basic {token}")] {
+        let (status, _, says) = ask(&dash, &format!("POST /control\r\nContent-Type: application/json{head}"), pull);
+        assert_eq!(status, 401, "{head}");
+        assert!(says.contains("the token of the address that the server printed"), "{says}");
+    }
+    // In the address of a request it is no token: addresses are written down in logs.
+    let (status, ..) = ask(&dash, &format!("POST /control?token={token}\r\nContent-Type: application/json"), pull);
+    assert_eq!(status, 401);
+    assert!(commands.try_recv().is_err());
+    assert!(latest(&dash).is_some());
+    assert!(!ask(&dash, "GET /", "").2.contains(&token), "the page does not hold it");
+    let (other, _) = start();
+    assert_ne!(other.token(), token);
 }
 
 #[test]

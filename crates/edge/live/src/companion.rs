@@ -14,6 +14,23 @@ pub trait Companion {
     fn turn(&mut self, cabin: &mut Cabin<'_>);
 }
 
+/// There is no such port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{address} is no port of this server, give {}", list(ports))]
+pub struct NoPort {
+    /// Asked for.
+    pub address: SocketAddr,
+    /// Those that there are.
+    pub ports: Vec<SocketAddr>,
+}
+
+fn list(ports: &[SocketAddr]) -> String {
+    match ports {
+        [] => "--listen when it starts: it has none".to_owned(),
+        ports => ports.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(" or "),
+    }
+}
+
 /// What a companion may do.
 pub struct Cabin<'a> {
     pub(crate) session: &'a mut Session,
@@ -53,8 +70,15 @@ impl Cabin<'_> {
     }
 
     /// Takes the port at `address` away from its front end, or gives it back, after this turn.
-    pub fn port(&mut self, address: SocketAddr, up: bool) {
+    ///
+    /// Errors: a port that no front end has.
+    pub fn port(&mut self, address: SocketAddr, up: bool) -> Result<(), NoPort> {
+        let ports: Vec<SocketAddr> = self.fronts.iter().flat_map(|front| front.ports()).collect();
+        if !ports.contains(&address) {
+            return Err(NoPort { address, ports });
+        }
         self.ports.push((address, up));
+        Ok(())
     }
 
     /// Connections of clients, over all front ends.

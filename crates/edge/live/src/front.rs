@@ -279,6 +279,11 @@ pub trait FrontEnd {
         0
     }
 
+    /// The ports that [`FrontEnd::port`] takes away and gives back.
+    fn ports(&self) -> Vec<SocketAddr> {
+        Vec::new()
+    }
+
     /// Takes the port at `address` away, or gives it back; returns whether it is one of this front end's.
     ///
     /// Errors: an address that cannot be listened on any more.

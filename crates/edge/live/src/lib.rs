@@ -35,7 +35,7 @@ pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;
 pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
-pub use companion::{Cabin, Companion};
+pub use companion::{Cabin, Companion, NoPort};
 pub use engine::{Engine, EngineError};
 pub use front::{Answered, Desk, Export, FrontEnd, KEYS_MAX, Payload, Readiness, Request};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};

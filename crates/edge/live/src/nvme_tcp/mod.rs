@@ -515,6 +515,10 @@ impl FrontEnd for NvmeTcp {
         }
     }
 
+    fn ports(&self) -> Vec<SocketAddr> {
+        self.addresses().collect()
+    }
+
     fn port(&mut self, address: SocketAddr, up: bool, desk: &mut Desk<'_>) -> io::Result<bool> {
         let Some(port) = self.ports.find(address) else { return Ok(false) };
         if up {

@@ -23,7 +23,7 @@ pub enum Control {
     },
     /// Takes the power of all drives away until [`Control::PowerOn`].
     PowerOff,
-    /// Gives it back to those that have none.
+    /// Gives it back to those that have none, and puts back those that were pulled.
     PowerOn,
     /// Takes the link of a drive away, or gives it back. The drive goes on alone.
     Link {
@@ -196,10 +196,12 @@ impl LiveJbof {
             Control::Pull { drive } => {
                 self.check_power(drive)?;
                 self.world.pull(now, drive);
+                self.pulled[drive as usize] = true;
             }
             Control::Insert { drive } => {
                 self.check_drive(drive)?;
                 self.world.insert(now, drive);
+                self.pulled[drive as usize] = false;
             }
             Control::PowerOff => {
                 (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
@@ -207,7 +209,10 @@ impl LiveJbof {
                     self.world.pull(now, drive);
                 }
             }
-            Control::PowerOn => (0..self.drives()).for_each(|drive| self.world.insert(now, drive)),
+            Control::PowerOn => {
+                (0..self.drives()).for_each(|drive| self.world.insert(now, drive));
+                self.pulled.fill(false);
+            }
             Control::Link { drive, up } => {
                 // A drive whose link returns is reset by the driver.
                 self.check_power(drive)?;

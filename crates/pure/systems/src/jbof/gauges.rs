@@ -111,6 +111,8 @@ impl Health {
 pub struct DriveGauges {
     /// Whether it serves, now.
     pub presence: Presence,
+    /// Whether it is out of its slot: pulled, and not put back.
+    pub pulled: bool,
     /// Requests under way, now.
     pub depth: u32,
     /// Requests completed.
@@ -248,6 +250,7 @@ impl LiveJbof {
         let redirected = (after.redirected - before.redirected) as f64 / 1e6;
         DriveGauges {
             presence: self.presence(number),
+            pulled: self.is_pulled(number),
             depth: self.world.book.as_ref().map_or(0, |book| book.asked[number as usize].depth),
             ios: after.totals.ios - before.totals.ios,
             read_bytes: after.totals.read_bytes - before.totals.read_bytes,
@@ -262,6 +265,11 @@ impl LiveJbof {
             redirected: if span == SimSpan::ZERO { 0.0 } else { redirected / span.as_ps() as f64 },
             health: self.health(number, now),
         }
+    }
+
+    /// Whether `drive` is out of its slot: pulled, and not put back. Panics beyond the drives.
+    pub fn is_pulled(&self, drive: u16) -> bool {
+        self.pulled[drive as usize]
     }
 
     /// Whether `drive` serves. Panics beyond the drives.

@@ -117,6 +117,8 @@ impl Witness for Nobody {
 /// A box that serves.
 pub struct LiveJbof {
     pub(super) world: Jbof,
+    /// By drive: it was pulled out, and not put back.
+    pub(super) pulled: Vec<bool>,
 }
 
 impl LiveJbof {
@@ -159,7 +161,7 @@ impl LiveJbof {
             movements: Vec::with_capacity(64),
         }));
         world.start();
-        Ok(Self { world })
+        Ok(Self { world, pulled: vec![false; count] })
     }
 
     fn recovered(
