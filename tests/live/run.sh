@@ -113,7 +113,7 @@ case_auth() {
     grep -qE '^CONFIG_NVME_(HOST_)?AUTH=y' "$work/stable/config" || local KERNEL=backports
     key=$(nvme gen-dhchap-key --hmac=1 --nqn="$host")
     controller=$(nvme gen-dhchap-key --hmac=2 --nqn="${prefix}0")
-    (umask 077 && printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys")
+    (umask 077 && rm -f "$work/keys" && printf '%s %s %s\n' "$host" "$key" "$controller" >"$work/keys")
     start --hosts "$work/keys" && boot auth "$key" "$controller" "$host"
 }
 # Two clients write to one drive at once, and each reads what the other has written.

@@ -373,9 +373,17 @@ pub(crate) struct ServeOptions {
     /// Serve NVMe over TCP at this address, for example 127.0.0.1:4420; several make several ports to the same drives
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]]; everybody without it
+    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]], in a file that others cannot read; everybody
+    /// without it
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) hosts: Option<PathBuf>,
+    /// Let clients in from other machines, or over NBD beside --hosts, without any proof of who they are
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Begin the drives' NVMe qualified names with this, in place of serve.nqn: two servers of one scenario that one host
+    /// uses need different ones
+    #[arg(long, value_name = "NQN")]
+    pub(crate) nqn: Option<String>,
     /// Serve NBD at this address, or at the socket unix:PATH
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) nbd: Option<NbdAddress>,
@@ -430,7 +438,7 @@ pub(crate) struct LoadOptions {
     #[arg(long)]
     pub(crate) sequential: bool,
     /// How long it is measured
-    #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = some_seconds)]
     pub(crate) seconds: f64,
     /// Seed of the choices
     #[arg(long, default_value_t = 1)]
@@ -438,9 +446,9 @@ pub(crate) struct LoadOptions {
     /// Name of this host
     #[arg(long, default_value = "nqn.2026-11.io.flashyard:load")]
     pub(crate) host_nqn: String,
-    /// What this host proves to know, as nvme gen-dhchap-key prints it
-    #[arg(long)]
-    pub(crate) secret: Option<String>,
+    /// File with what this host proves to know, as nvme gen-dhchap-key prints it; - is the standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -458,6 +466,14 @@ fn drive_writes(text: &str) -> Result<f64, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
     if (0.0..=1e9).contains(&seconds) { Ok(seconds) } else { Err("give 0 to 1000000000 seconds".to_owned()) }
+}
+
+/// The same, but not none.
+fn some_seconds(text: &str) -> Result<f64, String> {
+    match seconds(text) {
+        Ok(seconds) if seconds > 0.0 => Ok(seconds),
+        _ => Err("give more than 0 seconds, at most 1000000000".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -130,7 +130,7 @@ mod tests {
         let bomb = zstd::encode_all(&vec![0; 64 << 20][..], 19).expect("memory has room");
         assert!(bomb.len() < 10_000, "{} bytes", bomb.len());
         std::fs::write(directory.path().join("bomb"), bomb).expect("it can be written");
-        let files = DiskFiles { base: directory.path().to_owned(), job_file: None };
+        let files = DiskFiles { base: directory.path().to_owned(), job_file: None, carried: &[] };
         let refused = files.bytes("bomb", 1 << 20).expect_err("it is too large");
         assert!(refused.contains("more than the 1048576 bytes"), "{refused}");
         write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");

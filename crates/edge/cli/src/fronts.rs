@@ -1,35 +1,36 @@
-//! How clients reach a box that serves: NVMe/TCP and NBD.
+//! How clients reach an enclosure that serves, NVMe/TCP and NBD, and who may.
 
-use crate::output;
+use crate::arguments::ServeOptions;
+use crate::{output, secrets};
 use anyhow::{Context, Result, bail};
 use flashyard_live::{Engine, Nbd, NbdAddress, NvmeTcp};
 use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Blocks of 4 KiB: what drives map.
 const BLOCK_LOG2: u8 = 12;
 /// Entries of a queue: room for the depths that people try.
 const QUEUE_ENTRIES: u16 = 1024;
+/// Blocks that hosts should deallocate in one command, 32 MiB. A drive takes up to 23 us for each, so that a queue of 128
+/// such commands is done in 24 s, before Linux gives the last of them up after 30 s.
+const DEALLOCATE_BLOCKS: u32 = 8192;
 
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
-/// Errors: an address that cannot be listened on, a file of hosts that cannot be read.
+/// Errors: an address that cannot be listened on.
 pub(crate) fn add_nvme(
     engine: &mut Engine,
     addresses: &[SocketAddr],
-    hosts: Option<&Path>,
+    hosts: Hosts,
     nqn: &str,
     endurance_erases: u32,
 ) -> Result<()> {
     if addresses.is_empty() {
         return Ok(());
     }
-    warn_beyond_loopback(addresses, hosts.is_some());
-    let hosts = hosts.map_or(Ok(Hosts::Any), read_hosts)?;
     let exports = engine.exports().to_vec();
     let subsystems = exports.iter().map(|export| {
         let mut namespace = Namespace::new(1, u64::from(export.slots), BLOCK_LOG2);
@@ -41,7 +42,7 @@ pub(crate) fn add_nvme(
         subsystem.has_remap = export.remaps;
         subsystem
     });
-    let limits = Limits { queue_entries: QUEUE_ENTRIES, ..Limits::default() };
+    let limits = Limits { queue_entries: QUEUE_ENTRIES, deallocate_blocks: DEALLOCATE_BLOCKS, ..Limits::default() };
     let mut config = TargetConfig { subsystems: subsystems.collect(), limits, ..TargetConfig::default() };
     // Challenges of authentication must not be guessed: the operating system's random numbers.
     File::open("/dev/urandom")
@@ -63,9 +64,6 @@ pub(crate) fn add_nvme(
 ///
 /// Errors: an address that cannot be listened on.
 pub(crate) fn add_nbd(engine: &mut Engine, address: &NbdAddress) -> Result<()> {
-    if let NbdAddress::Tcp(address) = address {
-        warn_beyond_loopback(&[*address], false);
-    }
     let named: Vec<_> =
         engine.exports().iter().map(|export| (format!("drive-{}", export.drive), export.drive, export.slots)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
@@ -99,18 +97,67 @@ fn range(drives: &[u16]) -> String {
     }
 }
 
-fn warn_beyond_loopback(addresses: &[SocketAddr], has_hosts: bool) {
-    for address in addresses.iter().filter(|address| !address.ip().is_loopback()) {
-        let who = if has_hosts { "listed hosts" } else { "everybody who reaches it" };
-        tracing::warn!("{address} is not of the loopback: {who} may read and write the drives");
+/// Who may connect over NVMe/TCP.
+///
+/// Errors: a file of hosts that cannot be read, or that others may read; a front end that lets hosts of other machines in
+/// without a proof, unless that was asked for.
+pub(crate) fn hosts(options: &ServeOptions) -> Result<Hosts> {
+    let hosts = options.hosts.as_deref().map_or(Ok(Hosts::Any), read_hosts)?;
+    let found = openings(options, &hosts);
+    if let (Some(opening), false) = (found.first(), options.insecure) {
+        bail!("{opening}; or say --insecure");
     }
+    found.iter().for_each(|opening| tracing::warn!("{opening}"));
+    Ok(hosts)
+}
+
+/// Ways in for whoever has nothing to prove, each with what would close it.
+fn openings(options: &ServeOptions, hosts: &Hosts) -> Vec<String> {
+    let beyond = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
+    let file = options.hosts.as_deref().unwrap_or(Path::new("")).display();
+    let mut found = Vec::new();
+    for address in options.listen.iter().filter(beyond) {
+        found.extend(match hosts {
+            Hosts::Any => Some(format!(
+                "--listen {address}: other machines reach this address, and any host may read and write the drives; list \
+                 those that may, with their secrets, by --hosts FILE"
+            )),
+            Hosts::Listed(hosts) => hosts.iter().find(|host| host.secret.is_none()).map(|host| {
+                format!(
+                    "--listen {address}: other machines reach this address, and {} of --hosts {file} has no secret, so \
+                     that any host may take its name; give it one (nvme gen-dhchap-key)",
+                    host.nqn
+                )
+            }),
+        });
+    }
+    if let Some(NbdAddress::Tcp(address)) = &options.nbd {
+        if beyond(&address) {
+            found.push(format!(
+                "--nbd {address}: other machines reach this address, and NBD asks for no proof (--hosts is for NVMe/TCP \
+                 only); use --nbd unix:PATH, or --listen with --hosts"
+            ));
+        } else if options.hosts.is_some() {
+            found.push(format!(
+                "--nbd {address} beside --hosts {file}: over NBD any user of this machine may read and write the drives \
+                 that the list guards; use --nbd unix:PATH"
+            ));
+        }
+    }
+    if let Some(address) = options.dash.iter().find(|address| beyond(address)) {
+        found.push(format!(
+            "--dash {address}: other machines reach this address and may look at the page (--hosts is for NVMe/TCP only); \
+             use an address of the loopback, and a proxy that asks who comes"
+        ));
+    }
+    found
 }
 
 /// Lines of `NQN [SECRET [CONTROLLER-SECRET]]`; `#` begins a comment.
 fn read_hosts(path: &Path) -> Result<Hosts> {
     let text = std::fs::read_to_string(path).with_context(|| format!("--hosts {}: cannot be read", path.display()))?;
-    let mut hosts = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    let mut hosts: Vec<(u32, Host)> = Vec::new();
+    for (number, line) in (1_u32..).zip(text.lines()) {
         let place = || format!("{}:{number}", path.display());
         let line = line.split('#').next().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -122,54 +169,109 @@ fn read_hosts(path: &Path) -> Result<Hosts> {
                 place()
             ),
         };
+        if let Some((first, _)) = hosts.iter().find(|(_, host)| host.nqn == nqn) {
+            bail!("{}: {nqn} is listed in line {first} already", place());
+        }
         let secret = |index: usize| secrets.get(index).map(|text| text.parse()).transpose();
-        hosts.push(Host {
+        let host = Host {
             nqn: nqn.to_owned(),
             secret: secret(0).with_context(place)?,
             controller_secret: secret(1).with_context(place)?,
-        });
+        };
+        hosts.push((number, host));
     }
-    if hosts.iter().any(|host| host.secret.is_some()) {
-        refuse_shared(path)?;
+    let hosts: Vec<Host> = hosts.into_iter().map(|(_, host)| host).collect();
+    if hosts.iter().any(|host| host.secret.is_some() || host.controller_secret.is_some()) {
+        secrets::check_private("--hosts", path)?;
     }
     Ok(Hosts::Listed(hosts))
-}
-
-/// Refuses a file of secrets that others may read.
-fn refuse_shared(path: &Path) -> Result<()> {
-    let found = std::fs::metadata(path).with_context(|| format!("--hosts {}: cannot be read", path.display()))?;
-    if found.is_file() && found.mode() & 0o077 != 0 {
-        let path = path.display();
-        bail!(
-            "--hosts {path}: others may read the secrets in it (mode {:o}); run `chmod 600 {path}`",
-            found.mode() & 0o777
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::{Arguments, Command};
+    use clap::Parser;
     use std::os::unix::fs::PermissionsExt;
 
-    #[test]
-    fn secrets_that_others_may_read_are_refused_and_names_alone_are_not() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let path = directory.path().join("hosts");
-        let set = |text: &str, mode| {
-            std::fs::write(&path, text).expect("it can be written");
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
-        };
-        set("nqn.2026-11.org.example:a\n", 0o644);
-        read_hosts(&path).expect("a name is no secret");
-        let secret = "nqn.2026-11.org.example:a DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:\n";
-        for mode in [0o644, 0o640, 0o604] {
-            set(secret, mode);
-            let refused = read_hosts(&path).expect_err("others may read it").to_string();
-            assert!(refused.contains("chmod 600"), "{refused}");
+    const SECRET: &str = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+
+    /// A file that only its owner may read.
+    fn file(text: &str, mode: u32) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().expect("there is room");
+        std::fs::write(file.path(), text).expect("there is room");
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).expect("it is ours");
+        file
+    }
+
+    fn options(arguments: &[&str]) -> ServeOptions {
+        let all = ["flashyard", "serve", "x.toml"].iter().chain(arguments);
+        match Arguments::try_parse_from(all).expect("the arguments are right").command {
+            Command::Serve(options) => options,
+            other => panic!("{other:?} does not serve"),
         }
-        set(secret, 0o600);
-        read_hosts(&path).expect("it is private");
+    }
+
+    /// Why these front ends are refused.
+    fn refusal(arguments: &[&str]) -> Option<String> {
+        let refused = hosts(&options(arguments)).err().map(|error| error.to_string());
+        let insecure = options(&[arguments, &["--insecure"]].concat());
+        assert!(hosts(&insecure).is_ok(), "{arguments:?} with --insecure");
+        refused
+    }
+
+    #[test]
+    fn beyond_the_loopback_nothing_is_open_unless_it_is_asked_for() {
+        for address in ["192.0.2.1:4420", "0.0.0.0:4420", "[::]:4420", "[2001:db8::1]:4420"] {
+            for flag in ["--listen", "--nbd", "--dash"] {
+                let refused = refusal(&[flag, address]).unwrap_or_else(|| panic!("{flag} {address} is open"));
+                assert!(refused.starts_with(&format!("{flag} {address}: ")), "{refused}");
+                assert!(refused.contains("--hosts") && refused.ends_with("; or say --insecure"), "{refused}");
+            }
+        }
+        for address in ["127.0.0.1:4420", "127.9.9.9:1", "[::1]:4420", "[::ffff:127.0.0.1]:4420"] {
+            assert_eq!(refusal(&["--listen", address, "--nbd", address, "--dash", address]), None, "{address}");
+        }
+        assert_eq!(refusal(&["--nbd", "unix:somewhere"]), None);
+        let second = refusal(&["--listen", "127.0.0.1:4420", "--listen", "192.0.2.1:4420"]);
+        assert!(second.is_some_and(|refused| refused.starts_with("--listen 192.0.2.1:4420")));
+    }
+
+    #[test]
+    fn only_a_list_with_secrets_guards_an_address_that_others_reach() {
+        let listed = |text: &str, listen: &[&str]| {
+            let file = file(text, 0o600);
+            let path = file.path().to_str().expect("a name in Unicode").to_owned();
+            refusal(&[listen, &["--hosts", &path]].concat())
+        };
+        let beyond = ["--listen", "192.0.2.1:4420"];
+        let with_secret = format!("nqn.2026-01.test:a {SECRET}\n");
+        assert_eq!(listed(&with_secret, &beyond), None);
+        let refused = listed(&format!("{with_secret}nqn.2026-01.test:b\n"), &beyond).expect("one has no secret");
+        assert!(refused.contains("nqn.2026-01.test:b of --hosts") && refused.contains("no secret"), "{refused}");
+        assert_eq!(listed("nqn.2026-01.test:b\n", &["--listen", "127.0.0.1:4420"]), None);
+        let tcp = ["--listen", "127.0.0.1:4420", "--nbd", "127.0.0.1:10809"];
+        let beside = listed(&with_secret, &tcp).expect("the drives are open over NBD");
+        assert!(beside.starts_with("--nbd 127.0.0.1:10809 beside --hosts"), "{beside}");
+        assert_eq!(listed(&with_secret, &["--listen", "127.0.0.1:4420", "--nbd", "unix:x"]), None);
+    }
+
+    #[test]
+    fn hosts_are_read_line_by_line() {
+        let text = format!("# who\n\nnqn.a\n  nqn.b {SECRET} # with a proof\nnqn.c\t{SECRET} {SECRET}\n");
+        let Ok(Hosts::Listed(hosts)) = read_hosts(file(&text, 0o600).path()) else { panic!("it is a list") };
+        let seen: Vec<_> = hosts
+            .iter()
+            .map(|host| (host.nqn.as_str(), host.secret.is_some(), host.controller_secret.is_some()))
+            .collect();
+        assert_eq!(seen, [("nqn.a", false, false), ("nqn.b", true, false), ("nqn.c", true, true)]);
+        let refused = |text: &str, mode| format!("{:#}", read_hosts(file(text, mode).path()).expect_err("it is wrong"));
+        assert!(refused("nqn.a\nnqn.b DHHC-1:00:x\n", 0o600).contains(":2: a secret has the form"));
+        assert!(refused(&format!("nqn.a {SECRET} {SECRET} more\n"), 0o600).contains(":1: give the name of a host"));
+        assert!(refused("nqn.a\n\nnqn.a\n", 0o600).contains(":3: nqn.a is listed in line 1 already"));
+        // Names alone may be seen; secrets may not.
+        assert!(read_hosts(file("nqn.a\n", 0o644).path()).is_ok());
+        assert!(refused(&text, 0o644).contains("its mode 644 lets other users at them; chmod 600 "));
+        assert!(format!("{:#}", read_hosts(Path::new("/nowhere")).expect_err("it is not there")).contains("/nowhere"));
     }
 }

@@ -1,11 +1,13 @@
 //! `flashyard load`: a host of NVMe/TCP that measures.
 
 use crate::arguments::LoadOptions;
-use crate::{Outcome, output};
+use crate::{Outcome, output, secrets};
 use anyhow::{Context, Result, ensure};
 use flashyard_live::{Host, HostLoad, Pattern, run_host_load};
 use flashyard_nvmf::initiator::InitiatorConfig;
+use flashyard_nvmf::secret::Secret;
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long an answer may take.
@@ -18,7 +20,7 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
     ensure!(options.reads <= 100, "--reads {}: give 0 to 100 percent", options.reads);
     let config = InitiatorConfig {
         io_queues: *queues,
-        secret: options.secret.as_deref().map(str::parse).transpose().context("--secret")?,
+        secret: options.secret_file.as_deref().map(secret).transpose()?,
         // A queue of n entries holds n - 1 commands.
         queue_entries: (depth.div_ceil(*queues) + 1).max(32),
         ..InitiatorConfig::new(&options.host_nqn, nqn)
@@ -39,10 +41,13 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
     let gigabytes = seen.bytes as f64 / seen.span.as_secs_f64() / 1e9;
     if options.json {
         output::json(&json!({
-            "iops": seen.iops(), "bytes_per_s": gigabytes * 1e9, "failed": seen.failed, "seconds": seen.span.as_secs_f64(),
+            "depth": seen.depth, "iops": seen.iops(), "bytes_per_s": gigabytes * 1e9, "failed": seen.failed, "seconds": seen.span.as_secs_f64(),
             "latency_us": { "mean": latency.mean_us(), "p50": p50, "p99": p99, "p999": p999, "max": latency.max_us() },
         }));
     } else {
+        if seen.depth < usize::from(*depth) {
+            output::line(&format!("{} requests in flight: the controller's queues hold no more", seen.depth));
+        }
         output::line(&format!(
             "{:.0} requests/s, {gigabytes:.3} GB/s; latency: mean {:.1} us, median {p50:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us, \
              max {:.1} us; {} failed",
@@ -53,4 +58,9 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
         ));
     }
     Ok(if seen.failed == 0 { Outcome::Done } else { Outcome::Violated })
+}
+
+fn secret(path: &Path) -> Result<Secret> {
+    let text = secrets::read_private("--secret-file", path)?;
+    text.trim().parse().with_context(|| format!("--secret-file {}", path.display()))
 }

@@ -19,6 +19,7 @@ mod parallel;
 mod reproduce;
 mod run;
 mod scenarios;
+mod secrets;
 mod serve;
 mod trace;
 mod watch;

@@ -28,6 +28,7 @@ const LOAD_REQUEST_SLOTS: u32 = 8;
 fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
     let mut settings = options.set.clone();
     settings.extend(options.seed.map(|seed| format!("seed={seed}")));
+    settings.extend(options.nqn.as_ref().map(|nqn| format!("serve.nqn={nqn}")));
     let overrides = Overrides { settings, ..Overrides::default() };
     Ok(resolve_with(&source.text, &source.origin, &overrides, source.files)?)
 }
@@ -51,6 +52,7 @@ fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&st
 
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
+    let hosts = fronts::hosts(options)?;
     let source = Source::open(&options.scenario, None)?;
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;
@@ -88,7 +90,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     parallel::catch_interrupt()?;
     announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
     let (nqn, endurance) = (&scenario.serve.nqn, scenario.serve.endurance_erases);
-    fronts::add_nvme(&mut engine, &options.listen, options.hosts.as_deref(), nqn, endurance)?;
+    fronts::add_nvme(&mut engine, &options.listen, hosts, nqn, endurance)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(&mut engine, address)).transpose()?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
