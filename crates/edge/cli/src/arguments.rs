@@ -151,6 +151,16 @@ pub(crate) struct CvfsManageOptions {
     pub(crate) once: bool,
 }
 
+/// Memory of what is in flight that a server can work with.
+const IN_FLIGHT: std::ops::RangeInclusive<u64> = 16 << 20..=1 << 40;
+
+fn in_flight(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        size if IN_FLIGHT.contains(&size) => Ok(size),
+        _ => Err("give 16 MiB to 1 TiB".to_owned()),
+    }
+}
+
 /// A number of bytes, with a unit or without.
 fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -387,6 +397,12 @@ pub(crate) struct ServeOptions {
     /// Serve NBD at this address, or at the socket unix:PATH
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) nbd: Option<NbdAddress>,
+    /// Connections of each front end at most
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u16).range(1..=60_000))]
+    pub(crate) connections: u16,
+    /// Memory that requests and answers of all clients may take together
+    #[arg(long, value_name = "SIZE", default_value = "256 MiB", value_parser = in_flight)]
+    pub(crate) in_flight: u64,
     /// Serve the dashboard at this address, for example 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) dash: Option<SocketAddr>,

@@ -8,7 +8,7 @@ use crate::watch::{Subject, Watch};
 use crate::{Outcome, fronts, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_live::{
-    ChannelFront, Engine, Handle, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
+    ChannelFront, Engine, Handle, Limits, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
 };
 use flashyard_scenario::{Overrides, Pacing, Resolved, Scenario, resolve_with};
 use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
@@ -80,6 +80,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let drives = Drives { count: world.drives(), segment_bytes: world.segment_bytes() };
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
+    let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
+    engine.set_limits(Limits { connections: options.connections.into(), in_flight_bytes, ..Limits::default() });
     if let Some((path, _)) = &journal {
         let file = output::create_private(path);
         let file = file.with_context(|| format!("--journal {}: cannot be written", path.display()))?;
