@@ -204,8 +204,10 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "(seed=[0-9]{1,22};)?([a-z]{0,8}[0-9]{0,12}@?[etrx]?[0-9]{0,22}[a-zµ+;]{0,4}){0,3}") {
-            let _ = text.parse::<Case>();
+        fn a_text_that_is_read_means_what_its_case_prints(text in "(seed=[0-9]{1,22};)?([a-z]{0,8}[0-9]{0,12}@?[etrx]?[0-9]{0,22}[a-zµ+;]{0,4}){0,3}") {
+            if let Ok(case) = text.parse::<Case>() {
+                prop_assert_eq!(case.to_string().parse(), Ok(case));
+            }
         }
     }
 

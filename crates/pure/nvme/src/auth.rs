@@ -410,7 +410,11 @@ mod tests {
                 *first = u8::from(kind > 0);
                 *second = kind;
             }
-            let _ = Message::decode(&bytes);
+            if let Ok(message) = Message::decode(&bytes) {
+                let mut again = Vec::new();
+                message.encode(&mut again);
+                prop_assert_eq!(Message::decode(&again), Ok(message));
+            }
         }
     }
 }

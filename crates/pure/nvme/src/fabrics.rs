@@ -317,9 +317,11 @@ mod tests {
         }
 
         #[test]
-        fn any_data_of_connect_is_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..1100)) {
-            if let Some(data) = ConnectData::decode(&bytes) {
-                let _ = (data.subsystem(), data.host());
+        fn any_data_of_connect_is_read_if_it_is_long_enough(bytes in prop::collection::vec(any::<u8>(), 0..1100)) {
+            let data = ConnectData::decode(&bytes);
+            prop_assert_eq!(data.is_some(), bytes.len() >= size_of::<ConnectData>());
+            for name in data.iter().flat_map(|data| [data.subsystem(), data.host()]).flatten() {
+                prop_assert!(name.len() <= 256 && !name.contains('\0'), "{name:?}");
             }
         }
     }

@@ -286,7 +286,7 @@ fn limits_of_deallocation_are_announced_and_larger_commands_carried_out() {
 fn unknown_admin_commands_are_refused_and_a_command_that_is_not_there_is_not_aborted() {
     let mut world = connected();
     let (status, result, _) = world.admin_command(AdminCommand::Abort { sq_id: 1, command_id: 1 }, Data::None);
-    assert_eq!((status, result), (Status::SUCCESS, 1));
+    assert_eq!((status, result), (Status::SUCCESS, 1), "bit 0: not aborted");
     let link = &mut world.links[0];
     for (opcode, data) in [(0xC1, Data::None), (0x81, Data::ToController(vec![1; 64])), (0x82, Data::ToHost(64))] {
         link.host.submit_entry(1, Sqe::new(opcode, 0), data, &mut link.host_effects).unwrap();

@@ -12,6 +12,7 @@ use flashyard_systems::jbof::{
 use flashyard_units::{SimSpan, SimTime};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 fn scenario() -> Scenario {
     scenario_with(&[])
@@ -543,6 +544,36 @@ proptest! {
         for text in [&bytes, &whole] {
             if let Ok((_, records)) = read_journal(text) {
                 records.for_each(drop);
+            }
+        }
+    }
+}
+
+/// A journal in which nothing has happened yet: what stands before the first record.
+static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| Clients::new(true).session.take_journal());
+
+proptest! {
+    #[test]
+    fn any_bytes_after_a_journals_head_are_records_in_order_of_time_or_refused(
+        bytes in prop::collection::vec(prop_oneof![4 => 0_u8..12, 1 => any::<u8>()], 0..400),
+    ) {
+        let journal = [&HEAD[..], &bytes].concat();
+        let (header, records) = read_journal(&journal).expect("the head is whole");
+        prop_assert_eq!(header.scenario, "the small box");
+        let (mut steps, mut at, mut failed) = (0, SimTime::ZERO, false);
+        for (number, record) in (1_u64..).zip(records) {
+            prop_assert!(!failed, "something is read after what is wrong");
+            match record {
+                Ok(record) => {
+                    prop_assert!(record.steps >= steps && record.at >= at, "time runs backwards");
+                    (steps, at) = (record.steps, record.at);
+                }
+                Err(JournalError::Record { number: found, offset }) => {
+                    prop_assert_eq!(found, number);
+                    prop_assert!((HEAD.len()..journal.len()).contains(&offset));
+                    failed = true;
+                }
+                Err(error) => prop_assert!(false, "{error}"),
             }
         }
     }

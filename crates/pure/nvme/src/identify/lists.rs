@@ -111,8 +111,11 @@ mod tests {
         }
 
         #[test]
-        fn any_descriptors_are_read_without_panic(bytes: Vec<u8>) {
-            read_descriptors(&bytes);
+        fn any_descriptors_that_are_read_are_those_that_would_be_written(bytes: Vec<u8>) {
+            let list = read_descriptors(&bytes);
+            let mut again = Vec::new();
+            descriptors(&mut again, &list);
+            prop_assert_eq!(read_descriptors(&again), list);
         }
 
         #[test]

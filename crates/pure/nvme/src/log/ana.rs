@@ -120,8 +120,11 @@ mod tests {
         }
 
         #[test]
-        fn any_page_is_read_without_panic(bytes: Vec<u8>) {
-            read_ana_log(&bytes);
+        fn any_page_that_is_read_is_one_that_would_be_written(bytes: Vec<u8>) {
+            let (changes, groups) = read_ana_log(&bytes);
+            let mut again = Vec::new();
+            ana_log(&mut again, changes, &groups, false);
+            prop_assert_eq!(read_ana_log(&again), (changes, groups));
         }
     }
 }

@@ -144,8 +144,14 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            take_contents(&mut &bytes[..]);
+        fn any_bytes_that_are_contents_are_those_that_would_be_written(
+            bytes in prop::collection::vec(prop_oneof![0_u8..5, any::<u8>()], 0..100),
+        ) {
+            if let Some(contents) = take_contents(&mut &bytes[..]) {
+                let mut again = Vec::new();
+                put_contents(&mut again, &contents);
+                prop_assert_eq!(take_contents(&mut &again[..]), Some(contents));
+            }
         }
     }
 }

@@ -263,16 +263,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(\\[?[a-z]{0,6}\\]?=?\\PC{0,6}\n){0,8}") {
-            let _ = FioJobs::parse(&text);
+        fn any_text_is_jobs_or_an_error_with_one_of_its_lines(text in "(\\[?[a-z]{0,6}\\]?=?\\PC{0,6}\n){0,8}") {
+            match FioJobs::parse(&text) {
+                Ok(found) => prop_assert!(!found.jobs.is_empty()),
+                Err(error) => {
+                    let error = error.to_string();
+                    let line = error.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+                    let line = line.and_then(|(line, _)| line.parse().ok()).unwrap_or(0);
+                    prop_assert!((1..=text.lines().count().max(1)).contains(&line), "{error}");
+                }
+            }
         }
 
         #[test]
-        fn no_value_of_any_supported_option_panics(
+        fn any_value_of_a_supported_option_is_taken_or_refused_with_its_line(
             choice in 0_usize..200, text in "[0-9a-z/:,.%-]{0,14}|\\PC{0,8}",
         ) {
             let names: Vec<&str> = super::super::options::options().map(|option| option.0).collect();
-            let _ = FioJobs::parse(&format!("[a]\n{}={text}\n", names[choice % names.len()]));
+            let name = names[choice % names.len()];
+            match FioJobs::parse(&format!("[a]\n{name}={text}\n")) {
+                Ok(found) => prop_assert_eq!(found.jobs.len(), 1),
+                Err(error) => prop_assert!(error.to_string().starts_with("line "), "{error}"),
+            }
         }
     }
 }

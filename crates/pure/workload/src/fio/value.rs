@@ -177,8 +177,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC{0,12}") {
-            let _ = (bytes(&text, DEFAULT), extent(&text, DEFAULT), time(&text, SimSpan::from_secs(1)));
+        fn what_is_read_of_any_text_is_in_its_range_and_what_is_not_is_quoted(
+            text in "\\PC{0,12}|[0-9]{1,4}[.]?[0-9]{0,3}(%|[kmgtp]i?b?|us|ms|s|h|d)?",
+        ) {
+            for outcome in [bytes(&text, DEFAULT).map(Extent::Bytes), extent(&text, DEFAULT)] {
+                match outcome {
+                    Ok(Extent::Bytes(amount)) => prop_assert!(amount < 1 << 60, "{text:?} is {amount}"),
+                    Ok(Extent::Percent(share)) => prop_assert!(share <= 100, "{text:?} is {share} %"),
+                    Err(error) => prop_assert!(error.contains(", give "), "{error}"),
+                }
+            }
+            match time(&text, SimSpan::from_secs(1)) {
+                Ok(span) => prop_assert!(span < SimSpan::from_secs(10_000_001), "{text:?} is {span}"),
+                Err(error) => prop_assert!(error.contains(&format!("{text:?} ")) && error.contains(", give "), "{error}"),
+            }
         }
 
         #[test]

@@ -120,15 +120,19 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_framed_or_refused(bytes: Vec<u8>, kind in 0u8..10, digests in 0u8..4, host: bool) {
+    fn any_bytes_are_framed_or_refused_alike_wherever_they_are_cut(
+        bytes: Vec<u8>, kind in 0u8..10, digests in 0u8..4, host: bool, cuts: [usize; 3],
+    ) {
         let mut bytes = bytes;
         if let Some(first) = bytes.first_mut() {
             *first = kind;
         }
         let role = if host { Role::Host } else { Role::Controller };
         let mut framer = agreed(role, Digests::from_byte(digests), Alignment::default());
-        let _ = frame(&mut framer, &bytes, &[]);
-        let _ = framer.latest_header();
+        let whole = frame(&mut framer, &bytes, &[]);
+        prop_assert!(framer.latest_header().len() <= bytes.len());
+        let mut in_pieces = agreed(role, Digests::from_byte(digests), Alignment::default());
+        prop_assert_eq!(frame(&mut in_pieces, &bytes, &cuts), whole);
     }
 
     #[test]
