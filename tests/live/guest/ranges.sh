@@ -42,4 +42,9 @@ zero 255 1
 same "the last block"
 nvme dsm "$device" -d -s $((last + 200)) -b 57 >/dev/null 2>&1 && fail "a range beyond the end was taken"
 same "a range beyond the end is refused"
+fill 1000
+blkdiscard "$device" || fail "blkdiscard of the whole drive"
+zero 0 $blocks
+same "the whole drive deallocated"
+dmesg | grep -E 'I/O error|timeout' && fail "the kernel has found errors"
 disconnect

@@ -20,6 +20,6 @@ first=$here/../guest/init.sh script=$script arguments=$arguments" \
     -netdev "tap,id=net,ifname=$TAP,script=no,downscript=no" \
     -device "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:00:0${ADDRESS##*.}" -device virtio-rng-pci \
     -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
-    -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null | tr -d '\r' | tee "$out/console.log"
+    -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null | sed -u 's|\r$||' | tee "$out/console.log"
 [ "${PIPESTATUS[0]}" -ne 124 ] || echo "the client has not ended within ${LIMIT:-900} s"
 grep -q '^SCRIPT rc=0' "$out/console.log"
