@@ -1,5 +1,10 @@
 //! Who reaches a program that serves: its addresses, its lists of hosts, the page and its token, as a user meets them.
 
+use flashyard_nvme::admin::{AdminCommand, GetLogPage};
+use flashyard_nvme::log::page;
+use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
+use flashyard_nvmf::initiator::{Connection, Data, Effects, InitiatorConfig};
+use flashyard_units::SimTime;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -218,4 +223,47 @@ fn addresses_that_other_machines_reach_are_refused_before_anything_is_served() {
     let open = run(&["serve", "scenarios/live/scenario.toml", "--seconds", "0", "--listen", "0.0.0.0:0", "--insecure"]);
     assert!(open.status.success(), "{}", text(&open.stderr));
     assert!(text(&open.stderr).contains("any host may read and write the drives"), "{}", text(&open.stderr));
+}
+
+/// Moves bytes between a host and its socket until `over`.
+fn talk(
+    stream: &mut TcpStream,
+    host: &mut Connection,
+    effects: &mut Effects,
+    over: impl Fn(&Connection, &Effects) -> bool,
+) {
+    let mut buffer = vec![0; 65_536];
+    while !over(host, effects) {
+        let bytes: Vec<u8> = effects.output.slices().flatten().copied().collect();
+        stream.write_all(&bytes).expect("the server reads");
+        effects.output.advance(bytes.len());
+        let count = stream.read(&mut buffer).expect("the server answers");
+        assert!(count > 0, "the server has closed the connection");
+        host.receive(&buffer[..count], effects);
+        assert_eq!(effects.failure, None);
+    }
+}
+
+#[test]
+fn discovery_at_every_address_names_the_one_by_which_the_host_came() {
+    let mut server = Server::start(&["--listen", "0.0.0.0:0", "--insecure"]);
+    let line = server.says("NVMe/TCP on 0.0.0.0:");
+    let port: u16 = line.split(": ").next().and_then(|port| port.parse().ok()).expect("a port");
+    // All of 127.0.0.0/8 is this machine.
+    let mut stream = TcpStream::connect(("127.0.0.2", port)).expect("it listens everywhere");
+    stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    let mut effects = Effects::default();
+    let config = InitiatorConfig::new(HOST, DISCOVERY_NQN);
+    let mut host = Connection::admin(config, SimTime::ZERO, &mut effects);
+    talk(&mut stream, &mut host, &mut effects, |host, _| host.is_ready());
+    let get = GetLogPage { page: page::DISCOVERY, len_bytes: 4096, ..GetLogPage::default() };
+    let entry = AdminCommand::GetLogPage(get).encode(0);
+    host.submit_entry(1, entry, Data::ToHost(4096), &mut effects).expect("the queue has room");
+    talk(&mut stream, &mut host, &mut effects, |_, effects| !effects.completions.is_empty());
+    let log = &effects.completions[0].data;
+    // This discovery and two drives, with the requirements at byte 3 and the address at byte 512 of each entry.
+    assert_eq!(log[8], 3);
+    for entry in log[1024..].chunks(1024) {
+        assert_eq!((entry[3], unpadded(&entry[512..768]).as_str()), (0, "127.0.0.2"));
+    }
 }

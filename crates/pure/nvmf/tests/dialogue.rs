@@ -55,7 +55,12 @@ fn negotiate(hashes: &[Hash]) -> Message {
 /// The proof that whoever knows `key` gives in `role`.
 fn proof(key: &[u8], hash: Hash, sequence: u32, challenge: &[u8], role: &[u8], [own, other]: [&str; 2]) -> Vec<u8> {
     fn run<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Vec<u8> {
-        <M as KeyInit>::new_from_slice(key).unwrap().chain_update(text).finalize().into_bytes().to_vec()
+        <M as KeyInit>::new_from_slice(key)
+            .expect("keys may have any length")
+            .chain_update(text)
+            .finalize()
+            .into_bytes()
+            .to_vec()
     }
     let mut text = challenge.to_vec();
     text.extend_from_slice(&sequence.to_le_bytes());

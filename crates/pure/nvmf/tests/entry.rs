@@ -159,7 +159,11 @@ fn told(ports: &[&str], local: &str) -> Vec<(String, u8)> {
     config.ports.truncate(1);
     config.ports[0].address = ports[0].parse().expect("an address");
     for (id, address) in (2..).zip(&ports[1..]) {
-        config.ports.push(flashyard_nvmf::target::Port { id, address: address.parse().unwrap(), service: 4420 + id });
+        config.ports.push(flashyard_nvmf::target::Port {
+            id,
+            address: address.parse().expect("an address"),
+            service: 4420 + id,
+        });
     }
     let mut target = target(config);
     let local = local.parse().expect("an address");
@@ -168,8 +172,10 @@ fn told(ports: &[&str], local: &str) -> Vec<(String, u8)> {
     assert_eq!(raw.enable(&mut target), Status::SUCCESS);
     let get = GetLogPage { page: page::DISCOVERY, len_bytes: 8192, ..GetLogPage::default() };
     let log = raw.ask(&mut target, AdminCommand::GetLogPage(get).encode(1), &[], 8192).expect("it is answered").data;
-    let entries =
-        log[1024..].chunks(1024).take(usize::from(log[8])).map(|e| DiscoveryEntry::read_from_bytes(e).unwrap());
+    let entries = log[1024..]
+        .chunks(1024)
+        .take(usize::from(log[8]))
+        .map(|e| DiscoveryEntry::read_from_bytes(e).expect("an entry has 1024 bytes"));
     let drives = entries.filter(|entry| entry.subsystem_kind == DiscoveryEntry::KIND_NVM);
     drives.map(|entry| (unpadded(&entry.address), entry.address_family)).collect()
 }

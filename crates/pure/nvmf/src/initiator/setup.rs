@@ -130,16 +130,7 @@ impl Connection {
         effects: &mut Effects,
     ) -> Result<(), ConnectionError> {
         let step = self.setup.name();
-        // A controller of discovery may lack what is not needed to read its log.
-        let is_optional = matches!(self.setup, Setup::EventConfiguration);
-        if !status.is_success() && self.setup == Setup::Connect {
-            let is_parameter = status.code() == Status::CONNECT_INVALID_PARAMETERS;
-            let parameter = is_parameter.then(|| ConnectParameter::decode(result));
-            return Err(ConnectionError::Connect { status, parameter });
-        }
-        if !status.is_success() && !is_optional {
-            return Err(ConnectionError::Setup { step, status });
-        }
+        self.check_setup(status, result)?;
         let outcome = match self.setup {
             Setup::Connect => {
                 let connected = Connected::decode(result);
@@ -193,6 +184,21 @@ impl Connection {
         };
         effects.output.give(data);
         outcome
+    }
+
+    /// Whether the setup goes on after a command that ended so.
+    fn check_setup(&self, status: Status, result: u64) -> Result<(), ConnectionError> {
+        match self.setup {
+            _ if status.is_success() => Ok(()),
+            Setup::Connect => {
+                let is_parameter = status.code() == Status::CONNECT_INVALID_PARAMETERS;
+                let parameter = is_parameter.then(|| ConnectParameter::decode(result));
+                Err(ConnectionError::Connect { status, parameter })
+            }
+            // A controller of discovery may lack what is not needed to read its log.
+            Setup::EventConfiguration => Ok(()),
+            setup => Err(ConnectionError::Setup { step: setup.name(), status }),
+        }
     }
 
     /// The queue is ours, and the controller knows who we are.

@@ -203,16 +203,8 @@ impl LiveJbof {
                 self.world.insert(now, drive);
                 self.pulled[drive as usize] = false;
             }
-            Control::PowerOff => {
-                (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
-                for drive in 0..self.drives() {
-                    self.world.pull(now, drive);
-                }
-            }
-            Control::PowerOn => {
-                (0..self.drives()).for_each(|drive| self.world.insert(now, drive));
-                self.pulled.fill(false);
-            }
+            Control::PowerOff => self.power_off(now)?,
+            Control::PowerOn => self.power_on(now),
             Control::Link { drive, up } => {
                 // A drive whose link returns is reset by the driver.
                 self.check_power(drive)?;
@@ -266,6 +258,19 @@ impl LiveJbof {
         self.world.gather();
         self.world.tell_gone();
         Ok(())
+    }
+
+    fn power_off(&mut self, now: SimTime) -> Result<(), Refused> {
+        (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
+        for drive in 0..self.drives() {
+            self.world.pull(now, drive);
+        }
+        Ok(())
+    }
+
+    fn power_on(&mut self, now: SimTime) {
+        (0..self.drives()).for_each(|drive| self.world.insert(now, drive));
+        self.pulled.fill(false);
     }
 
     fn wear(&mut self, drive: u16, level: f64) -> Result<(), Refused> {
