@@ -30,6 +30,8 @@ function hostile(): ReportDocument {
   const document = fixture({ designs: ["conv", "<b onclick=window.broken=1>xbof</b>{b}"], drives: 3, busy: 1, intervals: 40 });
   document.report.scenario = HOSTILE;
   document.report.workload = HOSTILE;
+  [document.report.title, document.report.command, document.report.notes] = [HOSTILE, HOSTILE, [HOSTILE]];
+  for (const about of document.report.about) [about.name, about.text] = [HOSTILE, HOSTILE];
   document.resolved = `${HOSTILE}\n<!-- <script> -->\nseed = 1 # [A] any`;
   document.version = "<i>0</i>";
   for (const design of document.report.designs) for (const drive of design.drives) drive.name = `<img src=x onerror=window.broken=1>${drive.name}`;
@@ -103,6 +105,9 @@ function hostileCharts(): ChartPage {
   return document;
 }
 
+/** A report that a run gave. */
+const real = (name: string): ReportDocument => JSON.parse(readFileSync(`report/fixture/real/${name}.json`, "utf8")) as ReportDocument;
+
 /** Name of a case and its document. */
 export const CASES: Record<string, () => ReportDocument | ChartPage> = {
   demo: () => fixture(),
@@ -111,6 +116,9 @@ export const CASES: Record<string, () => ReportDocument | ChartPage> = {
   "one-drive": () => fixture({ designs: ["conv", "xbof"], drives: 1, busy: 1, intervals: 50 }),
   "hundred-drives": () => fixture({ designs: ["conv", "xbof"], drives: 100, busy: 50, intervals: 200 }),
   "one-interval": () => fixture({ designs: ["conv", "xbof"], drives: 4, busy: 2, intervals: 1 }),
+  real: () => real("closed"),
+  "real-sweep": () => real("sweep"),
+  "real-unsteady": () => real("unsteady"),
   sweep,
   charts,
   "hostile-charts": hostileCharts,

@@ -63,7 +63,7 @@ function read(text: string): number {
 
 const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
   ["every section of the usual report has its marks", (chromium) => on(chromium, "demo", async (page) => {
-    assert.equal(await page.title(), "demo – Flashyard report");
+    assert.equal(await page.title(), "Seven JBOF designs under a read-mostly cloud workload – Flashyard report");
     for (const [section, least] of MARKS) {
       const found = await marks(page, section);
       assert.ok(found >= least, `${section} has ${found} marks, not ${least}`);
@@ -173,6 +173,41 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.equal(await page.locator("#utilization fieldset").nth(1).locator("input").count(), 7);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1280);
   })],
+  ["the head tells the title, what each design is, and the command that repeats the run", (chromium) => on(chromium, "real", async (page) => {
+    assert.equal(await page.locator("h1").textContent(), "Two busy drives of three in a closed loop");
+    assert.match(await page.locator(".about").innerText(), /conv\s+ordinary drives.*oc\s+open-channel drives/s);
+    assert.equal(await page.locator(".command code").textContent(), "flashyard run crates/edge/cli/tests/reports/closed.toml");
+  })],
+  ["a real report stars no tail of a closed loop, and no energy or price of a design whose host works", (chromium) => on(chromium, "real", async (page) => {
+    for (const row of ["p50", "p99", "p999", "max", "energy"]) assert.equal(await page.locator(`tr[data-row="${row}"] td.best`).count(), 0, row);
+    const oc = (await page.locator("#summary thead th").allInnerTexts()).indexOf("oc");
+    for (const row of ["energy-gb", "cost", "per-dollar"]) {
+      assert.ok((await page.locator(`tr[data-row="${row}"] td.best`).count()) > 0, row);
+      assert.equal(await page.locator(`tr[data-row="${row}"] > :nth-child(${oc + 1}).best`).count(), 0, row);
+    }
+    assert.match(await page.locator("#summary").innerText(), /Percentiles of latency are not ranked.*do not rank oc and vh/s);
+  })],
+  ["marks of time are round", (chromium) => on(chromium, "real", async (page) => {
+    for (const section of ["overtime", "utilization"]) {
+      const texts = (await page.locator(`#${section} .chart svg`).first().locator("text").allTextContents()).map((text) => text.replace(/\u00a0/g, " "));
+      const times = texts.filter((text) => /^[\d.]+ [µm]?s$/.test(text));
+      assert.ok(times.length >= 2, `${section}: ${texts.join("|")}`);
+      // One digit and zeros, after the zero at which the axis begins.
+      assert.ok(times.every((time) => /^(\d0*|\d{2}0+|0\.\d|\d\.5) /.test(time)), `${section}: ${times.join()}`);
+    }
+  })],
+  ["a phone is told that a table goes on, and a wide screen is not", async (chromium) => {
+    await on(chromium, "real", async (page) => {
+      await page.locator("#summary .scrolls").waitFor();
+      assert.equal(await page.locator("#summary .sideways").isVisible(), true);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 420, "the page itself scrolls sideways");
+    }, { viewport: { width: 420, height: 800 } });
+    await on(chromium, "real", async (page) => assert.equal(await page.locator("#summary .sideways").isVisible(), false));
+  }],
+  ["a sweep of one drive's load has no explorer, and a window that is not steady says so", async (chromium) => {
+    await on(chromium, "real-sweep", async (page) => assert.equal(await page.locator("#explorer").count(), 0));
+    await on(chromium, "real-unsteady", async (page) => assert.match(await page.locator("#notes").innerText(), /conv: not steady: throughput goes from/));
+  }],
   ["a sweep is drawn as dots with their front, for each load and price", (chromium) => on(chromium, "sweep", async (page) => {
     const section = page.locator("#explorer");
     assert.equal(await section.locator(".chart svg").count(), 2);

@@ -36,9 +36,12 @@ export function table(caption: string, head: readonly string[], rows: readonly (
   );
 }
 
-/** Lets a wide table scroll by itself, with the keyboard too. */
+/** Lets a wide table scroll by itself, with the keyboard too, and says so where it is wider than its place. */
 export function scrolling(label: string, content: HTMLElement): HTMLElement {
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+  const scroll = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+  const whole = element("div", {}, element("p", { class: "sideways" }, "The table goes on to the right: scroll it sideways →"), scroll);
+  new ResizeObserver(() => whole.classList.toggle("scrolls", scroll.scrollWidth > scroll.clientWidth + 1)).observe(scroll);
+  return whole;
 }
 
 /** Content that opens on demand on the screen and is always open in print. */

@@ -5,7 +5,8 @@ import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, per
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, SplitRow } from "./schema.ts";
-import { best, eraseCounts, eraseSummary, mean } from "./shape.ts";
+import { hosted, loadDiffers, ranked } from "./ranking.ts";
+import { best, eraseCounts, eraseSummary, intervals, mean } from "./shape.ts";
 
 /** Least and greatest of the figures that exist, with the positions of both. */
 function extremes(values: readonly Figure[]): { least: number; most: number } | null {
@@ -22,30 +23,32 @@ function betweenEnds(gaps: readonly { gap: number; text: string }[], small: stri
   return `${gaps[ends.least]?.text ?? ""}, ${small}, and ${gaps[ends.most]?.text ?? ""}, ${great}`;
 }
 
+/** Throughput that drops by less than this from its highest interval is steady. */
+const STEADY_GAP = 0.1;
+
 /** Cores busy for a smaller share than this do nothing that is worth comparing. */
 const IDLE_SHARE = 0.005;
 
-function winners(designs: readonly Design[], values: readonly Figure[], better: "most" | "least"): string {
-  return listed(best(values, better).map((index) => designs[index]?.name ?? ""));
-}
+const winners = ({ designs }: Page, places: readonly number[]): string => listed(places.map((index) => designs[index]?.name ?? ""));
 
 /** Who is best, by throughput, latency and money. */
-export function summaryFinding({ designs, comparable }: Page): string {
+export function summaryFinding(page: Page): string {
+  const { designs, comparable } = page;
   if (designs.length === 0) return "No design was finished.";
   const only = designs[0];
   if (only && designs.length === 1) {
     return `${only.name} moves ${bytesPerSecond(only.result.throughput_bytes_per_s)} with a mean latency of ${latency(only.result.latency_us.mean)}.`;
   }
   if (!comparable) return "These runs serve different loads, so none is marked as the best.";
-  const parts: [string, Figure[], "most" | "least"][] = [
-    ["most throughput", designs.map((design) => design.result.throughput_bytes_per_s), "most"],
-    ["least mean latency", designs.map((design) => design.result.latency_us.mean), "least"],
-    ["least p99", designs.map((design) => design.result.latency_us.p99), "least"],
-    ["most throughput for the money", designs.map((design) => design.result.throughput_bytes_per_s_per_dollar), "most"],
+  const parts: [string, number[]][] = [
+    ["most throughput", ranked(page, (design) => design.result.throughput_bytes_per_s, "most", "nothing")],
+    ["least mean latency", ranked(page, (design) => design.result.latency_us.mean, "least", "nothing")],
+    ...(loadDiffers(page) ? [] : [["least p99", ranked(page, (design) => design.result.latency_us.p99, "least", "equal load")] as [string, number[]]]),
+    ...(designs.length - hosted(page).length < 2 ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "all work in the drives")] as [string, number[]]]),
   ];
-  const sentences = parts.map(([what, values, better]) => `${what}: ${winners(designs, values, better) || "all alike"}`);
+  const sentences = parts.map(([what, places]) => `${what}: ${winners(page, places) || "all alike"}`);
   const text = sentences.join("; ");
-  return `${text[0]?.toUpperCase()}${text.slice(1)}. Figures within 1 % of the best share its mark.`;
+  return `${text[0]?.toUpperCase()}${text.slice(1)}. Figures within 1\u00a0% of the best share its mark.`;
 }
 
 /** How far apart the designs are in throughput. */
@@ -64,13 +67,15 @@ export function throughputFinding({ designs }: Page): string {
 }
 
 /** Who is best and worst in the far tail. */
-export function tailFinding({ designs }: Page): string {
+export function tailFinding(page: Page): string {
+  const { designs } = page;
   const values = designs.map((design) => (design.detail.percentiles.length > 0 ? design.result.latency_us.p999 : null));
   const ends = extremes(values);
   if (!ends) return "No request was completed in the measured window, so there is no distribution.";
   const describe = (index: number): string => `${latency(values[index] ?? null)} in ${designs[index]?.name ?? ""}`;
   if (designs.length === 1) return `One request in a thousand takes longer than ${describe(ends.most)}.`;
-  return `One request in a thousand takes longer than ${describe(ends.least)}, and longer than ${describe(ends.most)}.`;
+  const unequal = loadDiffers(page) ? " This ranks nobody: in a closed loop a slower design is asked for less, so fewer of its requests wait for flash." : "";
+  return `One request in a thousand takes longer than ${describe(ends.least)}, and longer than ${describe(ends.most)}.${unequal}`;
 }
 
 /** The greatest cause of a row, with its share. */
@@ -116,13 +121,19 @@ export function utilizationFinding({ designs }: Page): string {
 /** How steady throughput is in the measured window. */
 export function steadinessFinding({ designs }: Page): string {
   const parts = designs.flatMap(({ name, detail: { timeline } }) => {
-    const measured = timeline.begin_seconds.flatMap((begin, index) => (begin >= timeline.measured_from_seconds ? [index] : []));
-    // The last interval may be cut short, and streams end one after the other in it.
-    const totals = measured.slice(0, -1).map((index) => timeline.drives.reduce((total, drive) => total + (drive.read_bytes_per_s[index] ?? 0) + (drive.write_bytes_per_s[index] ?? 0), 0));
+    // Whole intervals in which all streams were at work.
+    const whole = intervals(timeline).flatMap(([begin, end], index) => (begin >= timeline.measured_from_seconds && end <= timeline.measured_to_seconds && end - begin >= 0.9 * timeline.interval_seconds ? [index] : []));
+    const totals = whole.map((index) => timeline.drives.reduce((total, drive) => total + (drive.read_bytes_per_s[index] ?? 0) + (drive.write_bytes_per_s[index] ?? 0), 0));
     const [least, most] = [Math.min(...totals), Math.max(...totals)];
     return totals.length < 2 ? [] : [{ gap: most > 0 ? (most - least) / most : 0, text: `${bytesPerSecond(least)} to ${bytesPerSecond(most)} in ${name}` }];
   });
-  return parts.length === 0 ? "The run is too short to tell how steady it is." : `In the measured window throughput ranges from ${betweenEnds(parts, "the steadiest design", "the least steady")}.`;
+  const ends = extremes(parts.map(({ gap }) => gap));
+  if (!ends) return "The run is too short to tell how steady it is.";
+  const [steadiest, wildest] = [parts[ends.least]?.gap ?? 0, parts[ends.most]?.gap ?? 0];
+  if (wildest < STEADY_GAP) return `In every interval of the measured window throughput is within ${percent(wildest)} of its highest.`;
+  // Gaps that hardly differ tell nothing of the designs.
+  if (wildest < 2 * steadiest) return `In the measured window throughput ranges from ${listed(parts.map(({ text }) => text))}.`;
+  return `In the measured window throughput ranges from ${betweenEnds(parts, "the steadiest design", "the least steady")}.`;
 }
 
 /** What is lent on average, or that nothing is. */
@@ -150,29 +161,31 @@ export function wearFinding({ designs }: Page): string {
     const { most } = eraseSummary(eraseCounts(design.detail));
     return most === null ? [] : [most];
   });
-  const wear = worn.length === 0 ? "" : ` No superblock was erased more than ${Math.max(...worn)} times since the drives were new.`;
+  const most = Math.max(0, ...worn);
+  const wear = most === 0 ? "" : ` The most erased superblock was erased ${most === 1 ? "once" : `${most} times`} since the drives were new.`;
   return parts.length === 0 ? `Nothing was written.${wear}` : `Slots written to flash for each slot that the host writes: ${listed(parts)}.${wear}`;
 }
 
-/** Joules for each gigabyte moved. */
-export function joulesPerGigabyte(design: Design): Figure {
-  const { energy_joules, read_bytes, write_bytes } = design.result;
-  return energy_joules === null || read_bytes + write_bytes === 0 ? null : energy_joules / ((read_bytes + write_bytes) / 1e9);
-}
-
 /** Cheapest, and least energy for the data moved. */
-export function costFinding({ designs }: Page): string {
+export function costFinding(page: Page): string {
+  // Money and energy of a host that computes are not known.
+  const designs = page.designs.length > 1 ? page.designs.filter((design) => !design.result.computes_on_host) : page.designs;
   const first = designs[0];
-  if (!first) return "No design was finished.";
-  const [price, energy] = [designs.map((design) => design.result.bom_dollars), designs.map(joulesPerGigabyte)];
-  if (designs.length === 1) return `The drives of ${first.name} cost ${dollars(price[0] ?? null)} and take ${joules(energy[0] ?? null)} for each gigabyte moved.`;
+  if (!first) return page.designs.length === 0 ? "No design was finished." : "Host cores do part of the work in every design, and their energy and price are not known.";
+  const others = hosted(page);
+  const left = others.length === 0 || page.designs.length === 1 ? "" : ` Not ranked: ${listed(others)}, where host cores do part of the work.`;
+  const [price, energy] = [designs.map((design) => design.result.bom_dollars), designs.map((design) => design.result.energy_joules_per_gb)];
+  if (designs.length === 1) {
+    const taken = energy[0] === null || energy[0] === undefined ? "" : ` and take ${joules(energy[0])} for each gigabyte moved`;
+    return `The drives of ${first.name} cost ${dollars(price[0] ?? null)}${taken}.${left}`;
+  }
+  const named = (values: Figure[]): string => listed(best(values, "least").map((index) => designs[index]?.name ?? ""));
   const least = (values: Figure[]): Figure => values[extremes(values)?.least ?? 0] ?? null;
-  const cheap = winners(designs, price, "least");
-  const frugal = winners(designs, energy, "least");
+  const [cheap, frugal] = [named(price), named(energy)];
   return [
-    extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs cost about ${dollars(mean(price))}.`,
-    extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs take about ${joules(mean(energy))} for each gigabyte moved.`,
-  ].join(" ");
+    extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs that compare cost about ${dollars(mean(price))}.`,
+    extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs that compare take about ${joules(mean(energy))} for each gigabyte moved.`,
+  ].join(" ") + left;
 }
 
 /** What the explorer found: how many runs are dominated, and the cheapest of the same service at each load. */

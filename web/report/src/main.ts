@@ -31,8 +31,8 @@ interface Parts {
 
 function runs(document: ReportDocument): Parts {
   const shown = page(document);
-  const sections = [...(shown.explorer ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
-  return { title: document.report.scenario, head: [header(shown), ...warnings(shown)], sections };
+  const sections = [...(shown.explorer?.is_a_choice ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
+  return { title: document.report.title || document.report.scenario, head: [header(shown), ...warnings(shown)], sections };
 }
 
 const charts = (document: ChartPage): Parts => ({

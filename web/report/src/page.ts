@@ -30,7 +30,7 @@ const NAME_MAX = 20;
 const EMPTY: Omit<DesignDetail, "name"> = {
   latency: [],
   percentiles: [],
-  timeline: { interval_seconds: 0, begin_seconds: [], end_seconds: 0, measured_from_seconds: 0, drives: [] },
+  timeline: { interval_seconds: 0, begin_seconds: [], end_seconds: 0, measured_from_seconds: 0, measured_to_seconds: 0, drives: [] },
   lending: [],
   flash: [],
   energy_joules: { cores: 0, dram: 0, link: 0, flash: 0 },

@@ -22,6 +22,16 @@ export interface Cause {
 
 export interface RunReport {
   scenario: string;
+  /** What the scenario is about. */
+  title: string;
+  /** The command line that repeats the run. */
+  command: string;
+  /** What each design is. */
+  about: { name: string; text: string }[];
+  /** Whether requests are issued as others complete, so that a slower design is asked for less. */
+  closed_loop: boolean;
+  /** What to know before a figure of the window is taken for that of a steady state. */
+  notes: string[];
   seed: number;
   simulated_seconds: Figure;
   wall_seconds: Figure;
@@ -40,6 +50,8 @@ export interface Explorer {
   /** One entry a run, in the order of `designs`. */
   points: ExplorerPoint[];
   loads: ExplorerLoad[];
+  /** Whether runs of the same load differ in price, so that there is something to weigh. */
+  is_a_choice: boolean;
   /** Runs that the page shows one by one, as places among the designs; the others have no details. */
   shown: number[];
 }
@@ -47,6 +59,8 @@ export interface Explorer {
 export interface ExplorerPoint {
   name: string;
   design: string;
+  /** Whether host cores, which are in neither price nor energy, do part of the work: on no front. */
+  computes_on_host: boolean;
   /** What is asked of it, as `section.key=value`. */
   load: string[];
   cores: number;
@@ -81,7 +95,7 @@ export interface LatencySummary {
 }
 
 export interface SplitRow {
-  /** `mean`, `p50`, `p99` or `p99.9`. */
+  /** `mean`, `near p50`, `near p99` or `near p99.9`. */
   at: string;
   requests: number;
   latency_us: Figure;
@@ -90,6 +104,10 @@ export interface SplitRow {
 
 export interface DesignResult {
   name: string;
+  /** The design without its point of a sweep. */
+  design: string;
+  /** Whether host cores do what drives do in other designs: their energy and price are in no figure here. */
+  computes_on_host: boolean;
   /** Where in a sweep it was run, as `section.key=value`. */
   point: string[];
   window_seconds: Figure;
@@ -105,6 +123,9 @@ export interface DesignResult {
   mapping_miss_ratio: Figure;
   write_amplification: Figure;
   energy_joules: Figure;
+  energy_joules_per_gb: Figure;
+  /** Both halves of the measured window; empty where it is too short. */
+  halves: { throughput_bytes_per_s: Figure; write_amplification: Figure }[];
   bom_dollars: Figure;
   throughput_bytes_per_s_per_dollar: Figure;
   host_utilization: Figure;
@@ -173,6 +194,8 @@ export interface Timeline {
   begin_seconds: number[];
   end_seconds: number;
   measured_from_seconds: number;
+  /** When streams stopped issuing. */
+  measured_to_seconds: number;
   drives: DriveTimeline[];
 }
 

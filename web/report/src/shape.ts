@@ -83,14 +83,15 @@ export function histogram(buckets: DesignDetail["latency"], perDecade: number): 
   });
 }
 
-/** 1, 2, 5, 10, 20 … from below the least to above the greatest value; for logarithmic axes. */
+/** 1, 2, 5, 10, 20 … from below the least to above the greatest value, closer together within a decade; for logarithmic axes. */
 export function decades(values: readonly Figure[]): number[] {
   const known = values.filter((value): value is number => value !== null && value > 0);
   if (known.length === 0) return [1, 10];
   const [least, greatest] = [Math.min(...known), Math.max(...known)];
+  const factors = greatest <= 10 * least ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5];
   const ticks: number[] = [];
   for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(greatest)); power += 1) {
-    for (const factor of [1, 2, 5]) ticks.push(Number(`${factor}e${power}`));
+    for (const factor of factors) ticks.push(Number(`${factor}e${power}`));
   }
   const from = ticks.findLastIndex((tick) => tick <= least * 1.000001);
   const to = ticks.findIndex((tick) => tick >= greatest * 0.999999);
@@ -103,6 +104,13 @@ export function roundStep(greatest: number, factors: readonly number[], base: nu
   if (!(greatest > 0)) return 1;
   const power = base ** Math.floor(Math.log(greatest / 4) / Math.log(base));
   return power * (factors.find((factor) => power * factor >= greatest / 4) ?? base);
+}
+
+/** Round marks from zero to `greatest`, three to six of them: 0, 20, 40, 60 and not 19.2. */
+export function roundMarks(greatest: number): number[] {
+  const step = roundStep(0.8 * greatest, [1, 2, 5], 10);
+  const count = greatest > 0 ? Math.floor(greatest / step + 1e-9) : 0;
+  return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
 /** What flows from lender to borrower on average; null stands for all drives that are not shown one by one. */

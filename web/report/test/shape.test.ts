@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fixture } from "../fixture/generate.ts";
 import type { Lending, Timeline } from "../src/schema.ts";
-import { best, decades, eraseSummary, flows, histogram, intervals, latencyOverTime, lent, nines, rebinned, roundStep, spans, totals } from "../src/shape.ts";
+import { best, decades, eraseSummary, flows, histogram, intervals, latencyOverTime, lent, nines, rebinned, roundMarks, roundStep, spans, totals } from "../src/shape.ts";
 
 const near = (actual: number | null | undefined, expected: number): void => assert.ok(Math.abs((actual ?? Number.NaN) - expected) < 1e-9, `${actual} is not ${expected}`);
 
@@ -38,6 +38,7 @@ const TIMELINE: Timeline = {
   begin_seconds: [0, 1],
   end_seconds: 1.5,
   measured_from_seconds: 0,
+  measured_to_seconds: 1.5,
   drives: [drive([10, 20], [100, null]), drive([30, 0], [200, null])],
 };
 
@@ -71,9 +72,10 @@ test("a histogram keeps every request", () => {
 
 test("logarithmic marks enclose the values", () => {
   assert.deepEqual(decades([160, 2110]), [100, 200, 500, 1000, 2000, 5000]);
-  assert.deepEqual(decades([100, 100]), [100, 200]);
+  assert.deepEqual(decades([100, 100]), [100, 150]);
+  assert.deepEqual(decades([160, 980]), [150, 200, 300, 500, 700, 1000]);
   assert.deepEqual(decades([null, 0]), [1, 10]);
-  assert.deepEqual(decades([0.3, 0.9]), [0.2, 0.5, 1]);
+  assert.deepEqual(decades([0.3, 0.9]), [0.3, 0.5, 0.7, 1]);
 });
 
 test("steps of an axis are round in their base", () => {
@@ -111,4 +113,11 @@ test("the parts of the fixture's splits add up to the latency", () => {
     const parts = row.parts_us.reduce<number>((total, part) => total + (part ?? 0), 0);
     assert.ok(Math.abs(parts / (row.latency_us ?? 0) - 1) < 0.01);
   }
+});
+
+test("marks of time are round, whatever the run's length", () => {
+  assert.deepEqual(roundMarks(0.0963), [0, 0.02, 0.04, 0.06, 0.08]);
+  assert.deepEqual(roundMarks(0.122), [0, 0.05, 0.1]);
+  assert.deepEqual(roundMarks(0.08), [0, 0.02, 0.04, 0.06, 0.08]);
+  assert.deepEqual(roundMarks(0), [0]);
 });

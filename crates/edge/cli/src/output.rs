@@ -61,6 +61,16 @@ pub(crate) fn line(text: &str) {
     }
 }
 
+/// Characters that a line of tables may have: those of the terminal, or of `COLUMNS`, or 80 where neither is known.
+pub(crate) fn width() -> usize {
+    let of_terminal = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let asked_for = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal.filter(|&columns| columns > 0).or_else(asked_for).unwrap_or(80).max(WIDTH_MIN)
+}
+
+/// A table on fewer characters than this is not worth printing. [A]
+const WIDTH_MIN: usize = 40;
+
 /// Prints JSON.
 pub(crate) fn json(value: &Value) {
     line(&format!("{value:#}"));

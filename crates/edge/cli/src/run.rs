@@ -62,6 +62,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         write_fio(&runs, options)?;
     }
     let report = summarize(scenario, &runs, began.elapsed().as_secs_f64(), complete);
+    let report = RunReport { command: command(options), ..report };
     let document = document(report, &runs, &resolved.text, env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &options.out {
         write_files(&document, directory)?;
@@ -99,6 +100,26 @@ fn write_files(document: &ReportDocument, directory: &Path) -> Result<()> {
     out::write_parquet(directory, document)
 }
 
+/// The command line that repeats the run. Where output goes, and on how many threads it ran, changes no result.
+fn command(options: &RunOptions) -> String {
+    let mut words = vec!["flashyard".to_owned(), "run".to_owned(), options.scenario.display().to_string()];
+    let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    options.set.iter().for_each(|setting| option("--set", setting.clone()));
+    options.sweep.iter().for_each(|sweep| option("--sweep", sweep.clone()));
+    options.fio.iter().for_each(|file| option("--fio", file.display().to_string()));
+    options.seed.iter().for_each(|seed| option("--seed", seed.to_string()));
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+%@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     if options.json {
         output::json(&serde_json::to_value(report)?);
@@ -106,29 +127,56 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     if options.json || options.json_fio {
         return Ok(());
     }
-    output::line(&format!("{}, seed {}", report.scenario, report.seed));
+    let title = if report.title.is_empty() { String::new() } else { format!(": {}", report.title) };
+    output::line(&format!("{}{title}, seed {}", report.scenario, report.seed));
     output::line(&format!("workload: {}", report.workload));
     report.scaling.iter().for_each(|note| output::line(&format!("scaling: {note}")));
+    let width = output::width();
     if report.designs.len() <= ROWS_MAX {
-        output::line(&run_table(report));
-        output::line(&verdict_sentence(report));
-        output::line("where the time of a request goes, us:");
-        output::line(&split_table(report));
+        output::line(&run_table(report, width));
+        if let Some(verdict) = verdict_sentence(report) {
+            output::line(&verdict);
+        }
+        report.notes.iter().for_each(|note| output::line(note));
+        output::line("where the time of a request goes, us; near p99 is the mean of the requests about there:");
+        output::line(&split_table(report, width));
     }
-    if let Some(table) = lending_table(report) {
+    if let Some(table) = lending_table(report, width) {
         output::line("what lending did; others are busy drives that borrow nothing:");
         output::line(&table);
     }
-    if let Some(table) = wear_table(report) {
+    if let Some(table) = wear_table(report, width) {
         output::line("what wear has made of the busy drives and of reading them:");
         output::line(&table);
     }
-    if let Some(explorer) = &report.explorer {
-        output::line(&explorer_text(explorer));
+    if let Some(text) = report.explorer.as_ref().and_then(|explorer| explorer_text(explorer, width)) {
+        output::line(&text);
     }
     for design in report.designs.iter().filter(|design| !design.laws.hold) {
         output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
     }
     output::line(&format!("simulated {:.3} s in {:.2} s of wall time", report.simulated_seconds, report.wall_seconds));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_report_is_one_that_a_shell_takes() {
+        let options = RunOptions {
+            scenario: "my scenario.toml".into(),
+            set: vec!["designs=[\"conv\"]".to_owned(), "run.warmup=0 ms".to_owned()],
+            sweep: vec!["drive.cores=2,6".to_owned()],
+            fio: Some("it's.fio".into()),
+            seed: Some(7),
+            out: Some("elsewhere".into()),
+            json: true,
+            json_fio: false,
+            threads: Some(2),
+        };
+        let expected = r#"flashyard run 'my scenario.toml' --set 'designs=["conv"]' --set 'run.warmup=0 ms' --sweep drive.cores=2,6 --fio 'it'\''s.fio' --seed 7"#;
+        assert_eq!(command(&options), expected);
+    }
 }

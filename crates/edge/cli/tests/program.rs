@@ -229,7 +229,11 @@ fn the_json_contract_holds_and_results_do_not_depend_on_threads() {
     assert_eq!(designs.len(), 7);
     for design in designs {
         assert_eq!(design["laws"]["hold"], true, "{}", design["laws"]);
-        assert_eq!(design["ios"], 1800, "six drives issue 300 each");
+        // The run ends when the first of six drives has been asked for 300; at most 64 of those are still in flight.
+        let ios = |of: &serde_json::Value| of["ios"].as_u64().expect("it is a number");
+        let most = design["drives"].as_array().into_iter().flatten().map(ios).max();
+        assert!(most.is_some_and(|most| (236..=300).contains(&most)), "{most:?}");
+        assert!((300..1800).contains(&ios(design)), "{}", design["ios"]);
         assert_eq!(design["drives"].as_array().map(Vec::len), Some(12));
         for of in [design, &design["drives"][0]] {
             for key in [
@@ -349,6 +353,44 @@ fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
         });
         assert!(serial == parallel, "{name}.parquet depends on the number of threads");
     }
+}
+
+/// Lines of a table: they begin with a space or are its rule.
+fn table_lines(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter(|line| line.starts_with([' ', '─'])).map(str::to_owned).collect()
+}
+
+#[test]
+fn tables_fit_80_columns_where_the_terminal_is_not_known_and_have_the_longest_latency() {
+    let output = demo(&["--set", "designs=[\"conv\", \"oc\"]"]);
+    let lines = table_lines(&output);
+    assert!(lines.len() > 12, "{lines:?}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    assert!(lines[0].split_whitespace().any(|name| name == "max"), "{lines:#?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("energy and price do not rank oc"), "{text}");
+}
+
+#[test]
+fn one_design_wins_nothing_and_a_sweep_of_its_load_has_no_explorer() {
+    let output = demo(&["--set", "designs=[\"conv\"]", "--sweep", "workload.depth=1,8"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("serve different loads") && !text.contains("explorer:"), "{text}");
+    let alone = demo(&["--set", "designs=[\"conv\"]"]);
+    let text = String::from_utf8_lossy(&alone.stdout);
+    assert!(text.contains("conv") && !text.contains("most throughput"), "{text}");
+}
+
+#[test]
+fn a_report_tells_its_title_its_designs_and_the_command_that_repeats_it() {
+    let output = demo(&["--set", "designs=[\"conv\"]", "--seed", "3", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(report["title"], "Seven JBOF designs under a read-mostly cloud workload");
+    assert_eq!(report["about"][0]["name"], "conv");
+    let command = "flashyard run scenarios/demo/scenario.toml --set run.requests_per_drive=300 \
+                   --set 'run.warmup=0 ms' --set 'designs=[\"conv\"]' --seed 3";
+    assert_eq!(report["command"], command);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Lives of the capacity-variant study: what is kept of each, and a table of them.
 
-use crate::table::{right, table};
+use crate::fitted::right;
+use crate::table::table;
 use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 

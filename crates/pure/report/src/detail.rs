@@ -88,17 +88,18 @@ pub struct Percentile {
 /// Where the time of requests of one kind went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SplitRow {
-    /// `mean`, `p50`, `p99` or `p99.9`.
+    /// `mean`, `near p50`, `near p99` or `near p99.9`.
     pub at: String,
     /// Requests that the row averages over: all, or those in the histogram bucket of the percentile.
     pub requests: u64,
-    /// Their mean latency in microseconds; the parts add up to it.
+    /// Their mean latency in microseconds; the parts add up to it. The mean of a bucket is
+    /// not the percentile itself: the bucket has faster and slower requests.
     pub latency_us: f64,
     /// Microseconds spent in each of [`CAUSES`].
     pub parts_us: [f64; 10],
 }
 
-/// Series over simulated time, in equal intervals from the start of the run. All arrays have the length of
+/// Series over simulated time, in equal intervals from the start of the run to the end of the measured window. All arrays have the length of
 /// `begin_seconds`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timeline {
@@ -110,6 +111,8 @@ pub struct Timeline {
     pub end_seconds: f64,
     /// When the measured window begins; intervals before it are warm-up.
     pub measured_from_seconds: f64,
+    /// When streams stopped issuing: the end of the timeline, except where copying back follows.
+    pub measured_to_seconds: f64,
     /// One entry a drive, busy drives first.
     pub drives: Vec<DriveTimeline>,
 }

@@ -1,6 +1,7 @@
 //! Fast-forward ageing beside full simulation.
 
-use crate::table::{right, table};
+use crate::fitted::right;
+use crate::table::table;
 use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 

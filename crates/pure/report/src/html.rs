@@ -81,9 +81,9 @@ fn shorten(value: &mut Value) {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        CAUSES, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, DesignResult, DriveResult,
-        DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary, Laws, Lending, LentResource,
-        Percentile, RunReport, SearchResult, SplitRow, Timeline,
+        CAUSES, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, DesignAbout, DesignResult,
+        DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary, Laws, Lending,
+        LentResource, Percentile, RunReport, SearchResult, SplitRow, Timeline, WindowHalf,
     };
     use std::collections::BTreeMap;
 
@@ -99,6 +99,8 @@ pub(crate) mod tests {
         let design = DesignResult {
             point: vec!["drive.cores=6".to_owned()],
             name: "conv".to_owned(),
+            design: "conv".to_owned(),
+            computes_on_host: false,
             window_seconds: 1.0,
             ios: 1,
             read_bytes: 4096,
@@ -112,6 +114,8 @@ pub(crate) mod tests {
             mapping_miss_ratio: 0.0,
             write_amplification: f64::NAN,
             energy_joules: 1.0,
+            energy_joules_per_gb: Some(1.0),
+            halves: vec![WindowHalf { throughput_bytes_per_s: 4096.0, write_amplification: Some(1.0) }; 2],
             bom_dollars: 100.0,
             throughput_bytes_per_s_per_dollar: 40.96,
             host_utilization: 0.1,
@@ -140,6 +144,11 @@ pub(crate) mod tests {
         ReportDocument {
             report: RunReport {
                 scenario: "demo".to_owned(),
+                title: "a demonstration".to_owned(),
+                command: "flashyard run demo.toml".to_owned(),
+                about: vec![DesignAbout { name: "conv".to_owned(), text: "ordinary".to_owned() }],
+                closed_loop: true,
+                notes: vec!["conv: not steady".to_owned()],
                 seed: 1,
                 simulated_seconds: 1.0,
                 wall_seconds: 1.0,
@@ -199,6 +208,7 @@ pub(crate) mod tests {
             begin_seconds: vec![0.0],
             end_seconds: 1.0,
             measured_from_seconds: 0.0,
+            measured_to_seconds: 1.0,
             drives: vec![drive],
         }
     }

@@ -1,7 +1,7 @@
 //! What lending did in each run of a sweep: borrowers and the other busy drives apart.
 
+use crate::fitted::{fitted, right};
 use crate::schema::{DesignResult, DriveResult, RunReport};
-use crate::table::{right, table};
 use comfy_table::Cell;
 
 /// A drive that sent less of its commands to lenders in every run is no borrower, whatever it lent. [A]
@@ -59,12 +59,13 @@ fn is_about_lending(report: &RunReport) -> bool {
     report.designs.iter().any(|design| design.point.iter().any(|setting| setting.starts_with("harvest.")))
 }
 
-/// One row a run, with units in the header; `None` unless the report is of a sweep of `harvest` keys.
-pub fn lending_table(report: &RunReport) -> Option<String> {
+/// One row a run, with units in the header, at most `width` characters wide; `None` unless the report is of a sweep of
+/// `harvest` keys.
+pub fn lending_table(report: &RunReport, width: usize) -> Option<String> {
     if !is_about_lending(report) {
         return None;
     }
-    let mut table = table(&[
+    let header = [
         "run",
         "borrowers\nGB/s",
         "p99\nus",
@@ -76,12 +77,12 @@ pub fn lending_table(report: &RunReport) -> Option<String> {
         "p99\nus",
         "offers\ntaken",
         "came\ntoo late",
-    ]);
-    for design in &report.designs {
+    ];
+    let row = |design: &DesignResult| {
         let [borrowers, others] = groups(report, design);
         let cell =
             |group: &Option<Group>, figure: fn(&Group) -> String| right(group.as_ref().map_or("-".to_owned(), figure));
-        table.add_row(vec![
+        vec![
             Cell::new(&design.name),
             cell(&borrowers, |group| format!("{:.2}", group.bytes_per_s / 1e9)),
             cell(&borrowers, |group| format!("{:.1}", group.p99_us)),
@@ -93,9 +94,9 @@ pub fn lending_table(report: &RunReport) -> Option<String> {
             cell(&others, |group| format!("{:.1}", group.p99_us)),
             right(design.harvest.processors_taken.to_string()),
             right(design.harvest.contended.to_string()),
-        ]);
-    }
-    Some(table.to_string())
+        ]
+    };
+    Some(fitted(1, &header, &report.designs.iter().map(row).collect::<Vec<_>>(), width))
 }
 
 #[cfg(test)]
@@ -135,8 +136,8 @@ mod tests {
 
     #[test]
     fn only_sweeps_of_harvest_keys_have_the_table() {
-        let text = lending_table(&report()).expect("harvest.balance is swept");
+        let text = lending_table(&report(), 80).expect("harvest.balance is swept");
         assert!(text.contains("4.00") && text.contains("5.00") && text.contains("20"), "{text}");
-        assert_eq!(lending_table(&document().report), None);
+        assert_eq!(lending_table(&document().report, 80), None);
     }
 }

@@ -11,6 +11,7 @@ mod detail;
 mod expectation;
 mod explorer;
 mod fio_json;
+mod fitted;
 mod forward;
 mod html;
 mod lending;
@@ -18,6 +19,7 @@ mod life_charts;
 mod lifetime;
 mod live;
 mod pareto;
+mod ranking;
 mod reclaim;
 mod schema;
 mod study_charts;
@@ -46,8 +48,11 @@ pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
+pub use ranking::{unsteady_sentence, verdict_sentence};
 pub use reclaim::{ReclaimRecord, reclaim_table};
-pub use schema::{DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult};
+pub use schema::{
+    DesignAbout, DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult, WindowHalf,
+};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
-pub use table::{comparison_table, run_table, split_table, verdict_sentence};
+pub use table::{comparison_table, run_table, split_table};
 pub use wear::{WearResult, wear_table};

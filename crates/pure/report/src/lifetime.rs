@@ -1,6 +1,7 @@
 //! Lives of drives: what is kept of each, and tables of them.
 
-use crate::table::{right, table};
+use crate::fitted::right;
+use crate::table::table;
 use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! Reads of a drive that reclaims.
 
-use crate::table::{right, table};
+use crate::fitted::right;
+use crate::table::table;
 use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 

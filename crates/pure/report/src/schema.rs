@@ -10,6 +10,17 @@ use serde::Serialize;
 pub struct RunReport {
     /// Scenario name.
     pub scenario: String,
+    /// What the scenario is about, in its own words.
+    pub title: String,
+    /// The command that repeats the run, as it was given; empty where no command line began it.
+    pub command: String,
+    /// What each design is.
+    pub about: Vec<DesignAbout>,
+    /// Whether requests are issued as others complete: a slower design is then asked for less, and keeps fewer requests
+    /// waiting on flash, so percentiles of its latency do not compare with those of a faster one.
+    pub closed_loop: bool,
+    /// What a reader must know before he takes a figure of the window for that of a steady state.
+    pub notes: Vec<String>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Simulated seconds, the longest design.
@@ -28,6 +39,24 @@ pub struct RunReport {
     /// Cost and energy of the runs against what they give; absent without a sweep of several points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explorer: Option<Explorer>,
+}
+
+/// A design for readers who do not know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DesignAbout {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a line.
+    pub text: String,
+}
+
+/// One half of the time in which load was offered in the measured window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WindowHalf {
+    /// Bytes read and written a second.
+    pub throughput_bytes_per_s: f64,
+    /// Slots written to flash for each slot written by the host; absent when nothing was written.
+    pub write_amplification: Option<f64>,
 }
 
 /// Latency from the application's call to its return, in microseconds.
@@ -105,6 +134,11 @@ pub struct HarvestResult {
 pub struct DesignResult {
     /// Design name.
     pub name: String,
+    /// The design without its point of a sweep.
+    pub design: String,
+    /// Whether the host computes what drives do in other designs. Energy and price are those of the drives, so such a
+    /// design is not ranked by them.
+    pub computes_on_host: bool,
     /// Where in a sweep it was run, as `section.key=value`; empty without a sweep.
     pub point: Vec<String>,
     /// Length of the measured window in seconds.
@@ -121,7 +155,7 @@ pub struct DesignResult {
     pub iops: f64,
     /// Latency.
     pub latency_us: LatencySummary,
-    /// Where the time went: of the mean request, and of requests near p50, p99 and p99.9.
+    /// Where the time went: of the mean request, and of the requests in the histogram buckets of p50, p99 and p99.9.
     pub latency_split: Vec<SplitRow>,
     /// Busy share of the drives' cores (of the host's for OC's firmware: see `host_utilization`).
     pub processor_utilization: f64,
@@ -131,9 +165,13 @@ pub struct DesignResult {
     pub mapping_miss_ratio: f64,
     /// Slots written to flash for each slot written by the host.
     pub write_amplification: f64,
-    /// Energy of all drives.
+    /// Energy of all drives, without the host.
     pub energy_joules: f64,
-    /// Price of all drives.
+    /// The same for each 10^9 bytes read or written; absent when nothing was moved.
+    pub energy_joules_per_gb: Option<f64>,
+    /// Both halves of the measured window; empty where it is too short to be halved.
+    pub halves: Vec<WindowHalf>,
+    /// Price of all drives, without the host.
     pub bom_dollars: f64,
     /// Throughput for each dollar.
     pub throughput_bytes_per_s_per_dollar: f64,

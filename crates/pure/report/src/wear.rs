@@ -1,7 +1,7 @@
 //! What wear did to the drives of a run.
 
+use crate::fitted::{fitted, right};
 use crate::schema::RunReport;
-use crate::table::{right, table};
 use comfy_table::Cell;
 use serde::Serialize;
 
@@ -24,19 +24,18 @@ pub struct WearResult {
     pub retries_per_gib: f64,
 }
 
-/// Wear of the drives that served requests, one line for each run, if any drive wears.
-pub fn wear_table(report: &RunReport) -> Option<String> {
-    let mut rows = table(&["run", "erases", "young", "middle-aged", "retired", "retries/page", "mean us", "p99 us"]);
-    let mut any = false;
+/// Wear of the drives that served requests, one line for each run, if any drive wears; at most `width` characters wide.
+pub fn wear_table(report: &RunReport, width: usize) -> Option<String> {
+    let header = ["run", "erases", "young", "middle-aged", "retired", "retries/page", "mean us", "p99 us"];
+    let mut rows = Vec::new();
     for design in &report.designs {
         let worn: Vec<_> = design.drives.iter().filter(|drive| drive.ios > 0).filter_map(|drive| drive.wear).collect();
         if worn.is_empty() {
             continue;
         }
-        any = true;
         let mean = |figure: fn(&WearResult) -> f64| worn.iter().map(figure).sum::<f64>() / worn.len() as f64;
         let sum = |figure: fn(&WearResult) -> u32| worn.iter().map(figure).sum::<u32>().to_string();
-        rows.add_row(vec![
+        rows.push(vec![
             Cell::new(&design.name),
             right(format!("{:.1}", mean(|wear| wear.erases_mean))),
             right(sum(|wear| wear.young)),
@@ -47,5 +46,5 @@ pub fn wear_table(report: &RunReport) -> Option<String> {
             right(format!("{:.1}", design.latency_us.p99)),
         ]);
     }
-    any.then(|| rows.to_string())
+    (!rows.is_empty()).then(|| fitted(1, &header, &rows, width))
 }

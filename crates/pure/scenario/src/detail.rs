@@ -56,9 +56,9 @@ pub(crate) fn split_rows(figures: &JbofFigures) -> Vec<SplitRow> {
     }
     vec![
         row("mean", figures.split.mean()),
-        row("p50", figures.split.near(0.5)),
-        row("p99", figures.split.near(0.99)),
-        row("p99.9", figures.split.near(0.999)),
+        row("near p50", figures.split.near(0.5)),
+        row("near p99", figures.split.near(0.99)),
+        row("near p99.9", figures.split.near(0.999)),
     ]
 }
 
@@ -92,6 +92,7 @@ fn timeline(run: &DesignRun) -> Timeline {
         begin_seconds: intervals(readings).map(|(begin, _)| begin.at.as_secs_f64()).collect(),
         end_seconds: readings.last().map_or(0.0, |last| last.at.as_secs_f64()),
         measured_from_seconds: figures.measured_from.as_secs_f64(),
+        measured_to_seconds: figures.stopped.as_secs_f64(),
         drives: drives.collect(),
     }
 }

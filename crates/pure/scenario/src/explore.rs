@@ -52,6 +52,7 @@ pub(crate) fn equipment(config: &JbofConfig) -> Equipment {
     let pages = config.map_pages().max(1);
     Equipment {
         design: config.design.name().to_owned(),
+        computes_on_host: config.design.computes_on_host(),
         load: Vec::new(),
         cores: drive.cores,
         memory_share: f64::from(drive.mapping_cache_pages.min(pages)) / f64::from(pages),

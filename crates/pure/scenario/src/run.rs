@@ -7,13 +7,13 @@ use crate::explore::{equipment, explorer, load};
 use crate::fio::JobFiles;
 use crate::groups::{self, OneDrive};
 use crate::parse::ScenarioError;
-use crate::steadiness::{Steadiness, steadiness};
+use crate::steadiness::{Steadiness, halves, steadiness};
 use crate::sweep::{label, swept};
 use crate::{Files, Scenario, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{
-    CAUSES, Compute, DesignResult, DriveResult, Equipment, HarvestResult, LatencySummary, Laws, Prices, ReportDocument,
-    RunReport, SearchResult, Shares, WearResult, bill_of_materials,
+    CAUSES, Compute, DesignAbout, DesignResult, DriveResult, Equipment, HarvestResult, LatencySummary, Laws, Prices,
+    ReportDocument, RunReport, SearchResult, Shares, WearResult, bill_of_materials, unsteady_sentence,
 };
 use flashyard_ssd::WearStates;
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
@@ -100,6 +100,30 @@ pub fn run_design(
     Ok(DesignRun { figures, result, jobs, equipment: equipment(&config) })
 }
 
+/// What each design of the report is, once.
+fn about(runs: &[DesignRun]) -> Vec<DesignAbout> {
+    let shown = |design: &Design| runs.iter().any(|run| run.figures.design == *design);
+    let about = |design: Design| DesignAbout { name: design.name().to_owned(), text: design.about().to_owned() };
+    Design::ALL.into_iter().filter(shown).map(about).collect()
+}
+
+/// Whatever makes one number for the whole window of a run doubtful.
+fn doubts(run: &DesignRun) -> Vec<String> {
+    let figures = &run.figures;
+    let ended = figures.first_end.map(|end| {
+        format!(
+            "{}: the first stream ended {:.3} s into the measured window of {:.3} s; the others went on without it, \
+             so figures of the window cover less and less load",
+            run.result.name,
+            end.since(figures.measured_from).as_secs_f64(),
+            figures.window.as_secs_f64(),
+        )
+    });
+    // A load that ends bit by bit is not steady anyway.
+    let unsteady = if ended.is_none() { unsteady_sentence(&run.result) } else { None };
+    ended.into_iter().chain(unsteady).collect()
+}
+
 /// Price of one drive as `design` builds it.
 pub(crate) fn drive_price(prices: &Prices, terabytes: f64, design: Design, kept: Shares) -> f64 {
     let compute = match design {
@@ -133,8 +157,14 @@ pub fn summarize(scenario: &Scenario, runs: &[DesignRun], wall_seconds: f64, com
         Some(jobs) => jobs.describe(scenario.jbof.busy_drives),
         None => assemble::describe(scenario, capacity),
     };
+    let closed_loop = runs.iter().any(|run| run.figures.closed_loop);
     RunReport {
         scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        command: String::new(),
+        about: about(runs),
+        closed_loop,
+        notes: runs.iter().flat_map(doubts).collect(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,
@@ -162,6 +192,8 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
     DesignResult {
         point: Vec::new(),
         name: figures.design.name().to_owned(),
+        design: figures.design.name().to_owned(),
+        computes_on_host: figures.design.computes_on_host(),
         window_seconds: seconds,
         ios: figures.ios(),
         read_bytes: figures.drives.iter().map(|drive| drive.read_bytes).sum(),
@@ -175,6 +207,8 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
         mapping_miss_ratio: figures.mapping_miss_ratio(),
         write_amplification: ftl.write_amplification(),
         energy_joules: figures.energy().as_joules(),
+        energy_joules_per_gb: per_gb(figures.energy().as_joules(), figures.bytes()),
+        halves: halves(figures).map_or_else(Vec::new, Vec::from),
         bom_dollars: cost,
         throughput_bytes_per_s_per_dollar: if cost > 0.0 { figures.throughput() / cost } else { 0.0 },
         host_utilization: figures.host_utilization,
@@ -207,6 +241,11 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
             .map(|((number, drive), one)| drive_result(one, drive, &steadiness(figures, number), seconds))
             .collect(),
     }
+}
+
+/// Energy for each 10^9 bytes; `None` when nothing was moved.
+fn per_gb(joules: f64, bytes: u64) -> Option<f64> {
+    (bytes > 0).then(|| joules / (bytes as f64 / 1e9))
 }
 
 fn search_result(figures: &JbofFigures) -> SearchResult {

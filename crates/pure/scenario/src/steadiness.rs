@@ -1,6 +1,8 @@
-//! How steadily a borrower's commands are shared out: from the series of the share that goes to lenders.
+//! How steady a run was: from the series of the share of a borrower's commands that goes to lenders, and from the two
+//! halves of the measured window.
 
-use flashyard_systems::jbof::{JbofFigures, Reading};
+use flashyard_report::WindowHalf;
+use flashyard_systems::jbof::{DriveCounters, JbofFigures, Reading};
 use flashyard_units::SimSpan;
 
 /// A share within so much of its final mean counts as settled. [A]
@@ -27,6 +29,33 @@ pub(crate) fn steadiness(figures: &JbofFigures, number: usize) -> Steadiness {
         .map(|pair| (pair[1].at.since(figures.measured_from), redirected(&pair[0], &pair[1], number)))
         .collect();
     of_series(&intervals, figures.window / 2)
+}
+
+/// Intervals of the timeline that two halves need at least. [A]
+const INTERVALS_MIN: usize = 8;
+
+/// The two halves of the time in which streams were at work in the measured window; `None` where the timeline is too
+/// coarse to tell them apart.
+pub(crate) fn halves(figures: &JbofFigures) -> Option<[WindowHalf; 2]> {
+    let counts = |reading: &&Reading| reading.at >= figures.measured_from && reading.at <= figures.stopped;
+    let measured: Vec<&Reading> = figures.timeline.readings.iter().filter(counts).collect();
+    let (first, last) = (measured.first()?, measured.last()?);
+    let middle = first.at + last.at.since(first.at) / 2;
+    let middle = measured[measured.partition_point(|reading| reading.at < middle)];
+    (measured.len() > INTERVALS_MIN).then(|| [half(first, middle), half(middle, last)])
+}
+
+fn half(begin: &Reading, end: &Reading) -> WindowHalf {
+    let sum = |figure: fn(&DriveCounters) -> u64| {
+        let of = |reading: &Reading| reading.drives.iter().map(figure).sum::<u64>();
+        of(end) - of(begin)
+    };
+    let bytes = sum(|drive| drive.totals.read_bytes + drive.totals.write_bytes);
+    let (programmed, written) = (sum(|drive| drive.programmed_slots), sum(|drive| drive.host_slots));
+    WindowHalf {
+        throughput_bytes_per_s: bytes as f64 / end.at.since(begin.at).as_secs_f64(),
+        write_amplification: (written > 0).then(|| programmed as f64 / written as f64),
+    }
 }
 
 /// Share of the commands of drive `number` that the driver sent to lenders between two readings.

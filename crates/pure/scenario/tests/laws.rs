@@ -80,6 +80,23 @@ fn the_measured_window_ends_when_the_first_stream_does() {
 }
 
 #[test]
+fn throughput_of_a_window_has_no_run_off() {
+    let run = demo(Design::Conv, &[]);
+    let [first, second] = run.result.halves[..] else { panic!("the window is long enough to be halved") };
+    let change = second.throughput_bytes_per_s / first.throughput_bytes_per_s - 1.0;
+    assert!(change.abs() < 0.05, "throughput changes by {change} between the halves");
+    assert!((run.result.throughput_bytes_per_s / second.throughput_bytes_per_s - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn a_run_of_fewer_requests_than_are_in_flight_at_once_is_measured_to_the_last() {
+    let figures = demo(Design::Conv, &["run.warmup=0 ms", "run.requests_per_drive=10"]).figures;
+    assert!(figures.sanity.holds(), "{:#?}", figures.sanity);
+    assert!((10..=60).contains(&figures.ios()), "{} requests", figures.ios());
+    assert!(figures.drives.iter().any(|drive| drive.ios == 10), "one stream ended");
+}
+
+#[test]
 fn a_stream_that_ends_in_the_warm_up_leaves_nothing_to_measure() {
     let list = settings(&["run.requests_per_drive=100", "run.warm_mapping_requests=0"]);
     let scenario = resolve(DEMO, "demo", &list, &NoFiles).expect("the scenario is good").scenario;

@@ -5,7 +5,7 @@ import { REST, lenderHue } from "../colours.ts";
 import { seconds } from "../format.ts";
 import { driveName } from "../page.ts";
 import type { Design } from "../page.ts";
-import { intervals, type lent } from "../shape.ts";
+import { intervals, roundMarks, type lent } from "../shape.ts";
 
 export function lentOverTime(design: Design, title: string, lenders: ReturnType<typeof lent>, step: (greatest: number) => number, colours: ReadonlyMap<number, number>, text: (value: number) => string): HTMLElement {
   const { timeline } = design.detail;
@@ -29,7 +29,7 @@ export function lentOverTime(design: Design, title: string, lenders: ReturnType<
           return tip(`Lent from ${seconds(times[index]?.[0] ?? 0)} to ${seconds(times[index]?.[1] ?? 0)}`, [...lines, { name: "all", value: text(total) }]);
         },
       },
-      xAxis: { type: "value", min: 0, max: timeline.end_seconds, ...axis(theme), axisLabel: { ...valueAxis(theme, seconds).axisLabel, showMaxLabel: false }, splitLine: { show: false } },
+      xAxis: { type: "value", min: 0, max: timeline.end_seconds, ...axis(theme), axisTick: { customValues: roundMarks(timeline.end_seconds), lineStyle: { color: theme.muted } }, axisLabel: { ...valueAxis(theme, seconds).axisLabel, customValues: roundMarks(timeline.end_seconds) }, splitLine: { show: false } },
       yAxis: { type: "value", min: 0, max: Math.max(1, Math.ceil(greatest / step(greatest))) * step(greatest), interval: step(greatest), ...valueAxis(theme, text) },
       series: lenders.map((entry) => ({
         type: "line",

@@ -6,7 +6,7 @@ import { RAMP } from "../colours.ts";
 import { mark, percent, seconds } from "../format.ts";
 import type { Design } from "../page.ts";
 import type { DriveTimeline, Figure } from "../schema.ts";
-import { intervals, rebinned, spans } from "../shape.ts";
+import { intervals, rebinned, roundMarks, spans } from "../shape.ts";
 
 /** More cells than this make the page slow without showing more. */
 const CELLS_MAX = 24_000;
@@ -21,7 +21,7 @@ export interface HeatMetric {
   none: string;
 }
 
-/** `small` draws one of many for print: fewer columns, no scale. */
+/** `small` draws one of many for print: fewer columns, no scale. Marks of time stand below the column that they fall into. */
 export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTMLElement {
   const { timeline } = design.detail;
   const { drives } = timeline;
@@ -32,6 +32,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
   const values = drives.map((drive) => rebinned(metric.series(drive), columns));
   const begin = (column: number): number => times[columns[column]?.[0] ?? 0]?.[0] ?? 0;
   const end = (column: number): number => times[(columns[column]?.[1] ?? 1) - 1]?.[1] ?? timeline.end_seconds;
+  const marks = new Map(roundMarks(timeline.end_seconds).map((time) => [columns.findIndex((_, column) => end(column) > time), mark(seconds(time))]));
   const label = `${metric.name} of each drive of ${design.name} over time`;
   return chart(label, height, (theme) => ({
     grid: { left: 8, right: 12, top: small ? 6 : 50, bottom: 2, containLabel: true },
@@ -48,7 +49,7 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
         ]);
       },
     },
-    ...axes(theme, small, drives.map((drive) => drive.name), columns.map((_, column) => mark(seconds(begin(column))))),
+    ...axes(theme, small, drives.map((drive) => drive.name), columns.length, marks),
     visualMap: {
       type: "continuous",
       show: !small,
@@ -79,10 +80,10 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
   }));
 }
 
-function axes(theme: Theme, small: boolean, names: string[], begins: string[]): Pick<Option, "xAxis" | "yAxis"> {
+function axes(theme: Theme, small: boolean, names: string[], columns: number, marks: ReadonlyMap<number, string>): Pick<Option, "xAxis" | "yAxis"> {
   const size = small ? Math.min(8, theme.fontSize) : names.length > 24 ? 9 : theme.fontSize;
   return {
-    xAxis: { type: "category", data: begins, ...axis(theme), axisTick: { show: false }, axisLabel: { ...axis(theme).axisLabel, fontSize: size, hideOverlap: true, interval: Math.max(0, Math.ceil(begins.length / (small ? 4 : 10)) - 1) }, splitLine: { show: false } },
+    xAxis: { type: "category", data: Array.from({ length: columns }, (_, column) => String(column)), ...axis(theme), axisTick: { show: false }, axisLabel: { ...axis(theme).axisLabel, fontSize: size, hideOverlap: true, interval: (column: number) => marks.has(column), formatter: (_: string, column: number) => marks.get(column) ?? "" }, splitLine: { show: false } },
     yAxis: {
       type: "category",
       inverse: true,

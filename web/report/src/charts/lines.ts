@@ -5,6 +5,7 @@ import { designDash } from "../colours.ts";
 import { seconds } from "../format.ts";
 import type { Page } from "../page.ts";
 import type { Figure } from "../schema.ts";
+import { roundMarks } from "../shape.ts";
 
 /** `series` has one entry a design, as points of time in seconds and value. */
 export function timeLines(page: Page, title: string, series: readonly (readonly [number, Figure][])[], text: (value: Figure) => string): HTMLElement {
@@ -12,6 +13,7 @@ export function timeLines(page: Page, title: string, series: readonly (readonly 
   const names = designs.map((design) => design.name);
   const end = Math.max(...designs.map((design) => design.detail.timeline.end_seconds), 0);
   const warm = Math.max(...designs.map((design) => design.detail.timeline.measured_from_seconds), 0);
+  const ticks = roundMarks(end);
   return chart(`${title} over simulated time, one line a design`, 240, (theme) => ({
     grid: { left: 8, right: 24, top: legendHeight(theme, names), bottom: 2, containLabel: true },
     legend: legend(theme, names),
@@ -34,7 +36,8 @@ export function timeLines(page: Page, title: string, series: readonly (readonly 
       min: 0,
       max: end,
       ...axis(theme),
-      axisLabel: { ...valueAxis(theme, seconds).axisLabel, showMaxLabel: false },
+      axisTick: { customValues: ticks, lineStyle: { color: theme.muted } },
+      axisLabel: { ...valueAxis(theme, seconds).axisLabel, customValues: ticks },
       splitLine: { show: false },
     },
     yAxis: { type: "value", min: 0, splitNumber: 4, ...valueAxis(theme, text) },

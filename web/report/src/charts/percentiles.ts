@@ -6,14 +6,17 @@ import { latency } from "../format.ts";
 import type { Page } from "../page.ts";
 import { decades, nines } from "../shape.ts";
 
-const TICKS = [50, 90, 99, 99.9, 99.99];
+/** The axis begins at the median: the tail is what the chart is for. */
+const FIRST = 50;
+const TICKS = [FIRST, 90, 99, 99.9, 99.99];
 
 export function percentileCurves(page: Page): HTMLElement {
   const { designs } = page;
   const names = designs.map((design) => design.name);
-  const all = designs.flatMap((design) => design.detail.percentiles.map((point) => point.latency_us));
+  const drawn = (design: (typeof designs)[number]) => design.detail.percentiles.filter((point) => point.percent >= FIRST);
+  const all = designs.flatMap((design) => drawn(design).map((point) => point.latency_us));
   const ticks = decades(all);
-  const percents = [...new Set(designs.flatMap((design) => design.detail.percentiles.map((point) => point.percent)))].sort((a, b) => a - b);
+  const percents = [...new Set(designs.flatMap((design) => drawn(design).map((point) => point.percent)))].sort((a, b) => a - b);
   return chart("Latency at each percentile, one line a design", 340, (theme) => ({
     grid: { left: 8, right: 24, top: legendHeight(theme, names), bottom: 26, containLabel: true },
     legend: legend(theme, names),
@@ -35,7 +38,7 @@ export function percentileCurves(page: Page): HTMLElement {
     },
     xAxis: {
       type: "value",
-      min: nines(50),
+      min: nines(FIRST),
       max: Math.max(nines(99), ...percents.map(nines)),
       name: "percentile",
       nameLocation: "middle",
@@ -65,7 +68,7 @@ export function percentileCurves(page: Page): HTMLElement {
       lineStyle: { width: 2, type: designDash(design.index) },
       symbol: "circle",
       symbolSize: 5,
-      data: design.detail.percentiles.map((point) => [nines(point.percent), point.latency_us !== null && point.latency_us > 0 ? point.latency_us : "-"]),
+      data: drawn(design).map((point) => [nines(point.percent), point.latency_us !== null && point.latency_us > 0 ? point.latency_us : "-"]),
     })),
   }));
 }

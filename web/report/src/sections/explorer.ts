@@ -33,7 +33,7 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
       ([load = 0, price = 0]) => (loads[load] && PRICES[price] ? show(loads[load], PRICES[price]) : []),
       () => printed.map(({ load, price }) => element("div", {}, element("h3", {}, `${loadName(page, load)}, ${price.name.toLowerCase()}`), ...show(load, price))),
     ),
-    element("p", { class: "quiet" }, `A dot is a run, larger with more cores. Dots with a rim are on the line of the front: nothing costs less and serves as well. Pale dots are beaten. The dashed line is as far from ${explored.reference} as still counts as the same service; ★ is the cheapest run within it in both pictures. Cost and energy are those of the drives; the host is not in them.`),
+    element("p", { class: "quiet" }, `A dot is a run, larger with more cores. Dots with a rim are on the line of the front: nothing costs less and serves as well. Pale dots are beaten. The dashed line is as far from ${explored.reference} as still counts as the same service; ★ is the cheapest run within it in both pictures. Cost and energy are those of the drives; the host is not in them, so designs whose host does work of drives are on no front.${page.document.report.closed_loop ? " In a closed loop a slower drive is asked for less, so a low p99 without throughput is cheap." : ""}`),
     folded(`All ${explored.points.length} runs as a table`, table("Every run of the sweep", ["Run", "Load", ...FACTS.map(([name]) => name)], loads.flatMap((load) => load.points.flatMap((place) => row(explored, place, names, loadName(page, load)))))),
     shown === null ? null : element("p", { class: "quiet" }, shown),
   );

@@ -18,13 +18,15 @@ export function header({ document: { report, version } }: Page): HTMLElement {
   return element(
     "header",
     {},
-    element("p", { class: "kind" }, "Flashyard report"),
-    element("h1", {}, report.scenario),
+    element("p", { class: "kind" }, `Flashyard report: scenario ${report.scenario}`),
+    element("h1", {}, report.title || report.scenario),
     element("dl", { class: "facts" }, facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
+    report.about.length === 0 ? null : element("dl", { class: "about" }, report.about.map(({ name, text }) => element("div", {}, element("dt", {}, name), element("dd", {}, text)))),
+    report.command === "" ? null : element("p", { class: "command" }, "This command repeats the run: ", element("code", {}, report.command)),
   );
 }
 
-/** Broken laws and an interrupted run, loudly; that all laws hold, quietly. */
+/** Broken laws and an interrupted run, loudly; what is not steady; that all laws hold, quietly. */
 export function warnings({ document: { report }, designs }: Page): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (!report.complete) {
@@ -42,6 +44,9 @@ export function warnings({ document: { report }, designs }: Page): HTMLElement[]
     );
   } else if (designs.length > 0) {
     shown.push(element("p", { class: "quiet", id: "laws" }, "All laws that are checked on a run (Little’s law, utilization, conservation of requests and bytes) hold in every design."));
+  }
+  if (report.notes.length > 0) {
+    shown.push(element("aside", { class: "note", id: "notes" }, element("h2", {}, "Not a steady state"), element("ul", {}, report.notes.map((note) => element("li", {}, note)))));
   }
   return shown;
 }

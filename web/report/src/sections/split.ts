@@ -8,7 +8,7 @@ import { splitFinding } from "../findings.ts";
 import { count, digits, latency } from "../format.ts";
 import type { Page } from "../page.ts";
 
-const TITLES: Record<string, string> = { mean: "The mean request", p50: "Requests near p50", p99: "Requests near p99", "p99.9": "Requests near p99.9" };
+const TITLES: Record<string, string> = { mean: "The mean request", "near p50": "Mean of the requests near p50", "near p99": "Mean of the requests near p99", "near p99.9": "Mean of the requests near p99.9" };
 
 export function split(page: Page): HTMLElement {
   const { designs, causes } = page;
@@ -35,6 +35,6 @@ export function split(page: Page): HTMLElement {
     splitFinding(page),
     element("div", { class: "grid two" }, figures),
     element("dl", { class: "causes" }, legend),
-    folded("Time by cause as a table", table("Time of a request by cause, in microseconds", ["Design, at", "Requests", "Latency", ...causes.map((cause) => cause.label)], rows)),
+    folded("Time by cause as a table", table("Time of a request by cause, in microseconds", ["Design, at", "Requests", "Their mean latency", ...causes.map((cause) => cause.label)], rows)),
   );
 }

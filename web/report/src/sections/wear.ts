@@ -42,6 +42,7 @@ function erases(design: Design): HTMLElement {
   const title = `Superblocks by erases since new, ${design.name}`;
   if (counts.length === 0) return captioned(title, element("p", {}, "No superblock was counted."));
   const [least, most] = [counts[0]?.[0] ?? 0, counts[counts.length - 1]?.[0] ?? 0];
+  if (most === 0) return captioned(title, element("p", {}, "No superblock was erased."));
   const step = Math.max(1, Math.ceil((most - least + 1) / ERASE_COLUMNS_MAX));
   const data = Array.from({ length: Math.floor((most - least) / step) + 1 }, (_, index) => {
     const from = least + index * step;

@@ -178,6 +178,10 @@ pub(super) fn explorer(document: &ReportDocument) -> Table<'_> {
         ("run".into(), text(|point| point.name.clone())),
         ("design".into(), text(|point| point.equipment.design.clone())),
         ("load".into(), text(|point| point.equipment.load.join(", "))),
+        (
+            "computes_on_host".into(),
+            Values::U32(points.iter().map(|point| point.equipment.computes_on_host.into()).collect()),
+        ),
         ("cores".into(), Values::U32(points.iter().map(|point| point.equipment.cores).collect())),
         ("memory_share".into(), number(|point| point.equipment.memory_share)),
         ("lenders_per_busy".into(), number(|point| point.equipment.lenders_per_busy)),

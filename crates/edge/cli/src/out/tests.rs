@@ -37,6 +37,8 @@ fn design_result(name: &str) -> DesignResult {
     DesignResult {
         point: Vec::new(),
         name: name.to_owned(),
+        design: name.to_owned(),
+        computes_on_host: false,
         window_seconds: 0.5,
         ios: 20,
         read_bytes: 81_920,
@@ -50,6 +52,8 @@ fn design_result(name: &str) -> DesignResult {
         mapping_miss_ratio: 0.125,
         write_amplification: 1.5,
         energy_joules: 6.0,
+        energy_joules_per_gb: Some(6.0 / (81_920.0 / 1e9)),
+        halves: Vec::new(),
         bom_dollars: 1800.0,
         throughput_bytes_per_s_per_dollar: 91.0,
         host_utilization: 0.1,
@@ -90,6 +94,7 @@ fn detail(name: &str) -> DesignDetail {
             begin_seconds: vec![0.0, 0.5],
             end_seconds: 0.75,
             measured_from_seconds: 0.25,
+            measured_to_seconds: 0.75,
             drives: vec![drive_timeline("ssd0", 100.0), drive_timeline("ssd1", 200.0)],
         },
         lending: vec![Lending {
@@ -107,6 +112,11 @@ fn document(designs: &[&str]) -> ReportDocument {
     ReportDocument {
         report: RunReport {
             scenario: "test".to_owned(),
+            title: String::new(),
+            command: String::new(),
+            about: Vec::new(),
+            closed_loop: true,
+            notes: Vec::new(),
             seed: 7,
             simulated_seconds: 0.75,
             wall_seconds: 1.0,
@@ -190,6 +200,7 @@ fn the_explorer_has_a_row_for_each_run_of_a_sweep() {
     let explorer = table(directory.path(), "explorer");
     assert_eq!(column(&explorer, "design"), text(&["conv", "xbof"]));
     assert_eq!(column(&explorer, "cores"), Values::U32(vec![3, 3]));
+    assert_eq!(column(&explorer, "computes_on_host"), Values::U32(vec![0, 0]));
     assert_eq!(column(&explorer, "drive_dollars"), Values::F64(vec![900.0, 750.0]));
     let joules = 6.0 / (81_920.0 / 1e9);
     assert_eq!(column(&explorer, "energy_joules_per_gb"), Values::OptionalF64(vec![Some(joules); 2]));

@@ -28,6 +28,9 @@ pub struct Explorer {
     pub points: Vec<ExplorerPoint>,
     /// One entry a load, in the order in which they were first run.
     pub loads: Vec<ExplorerLoad>,
+    /// Whether runs of the same load differ in price. Where none do, as in a sweep of one drive's load, there is nothing to
+    /// weigh, and neither terminal nor page draws fronts.
+    pub is_a_choice: bool,
     /// Runs to show in full, as places among the designs: all of a small sweep; of a large one the reference of each
     /// load and the cheapest run of the same service, or without a reference the front; at most twelve.
     pub shown: Vec<usize>,
@@ -38,6 +41,9 @@ pub struct Explorer {
 pub struct Equipment {
     /// Design.
     pub design: String,
+    /// Whether the host computes what drives do in other designs. Cost and energy are those of the drives, so such a run is
+    /// on no front and never the cheapest.
+    pub computes_on_host: bool,
     /// Settings of the sweep that are no equipment, as `section.key=value`: load, host, prices.
     pub load: Vec<String>,
     /// Cores of a drive.
@@ -123,6 +129,8 @@ impl Front {
                     known(point.energy_joules_per_gb)
                 }
             };
+            // A price without the host's share is none.
+            let price = if point.equipment.computes_on_host { f64::NAN } else { price };
             // More throughput is better.
             (price, known(point.latency_p99_us), -point.throughput_bytes_per_s)
         };
@@ -146,7 +154,7 @@ pub struct ExplorerLoad {
     pub settings: Vec<String>,
     /// Its runs, as places among the designs.
     pub points: Vec<usize>,
-    /// How many of them another one beats in cost, p99 and throughput.
+    /// How many of them another one beats in cost, p99 and throughput, without those whose host computes.
     pub dominated: usize,
     /// The reference: its design with most throughput. `None` when it was not run.
     pub reference: Option<usize>,
@@ -186,19 +194,28 @@ impl Explorer {
             compare(load, &mut points, reference, within_percent);
         }
         let shown = shown(&points, &loads);
-        Some(Self { reference: reference.to_owned(), within_percent, points, loads, shown })
+        let is_a_choice = loads.iter().any(|load| load.is_a_choice(&points));
+        Some(Self { reference: reference.to_owned(), within_percent, points, loads, is_a_choice, shown })
+    }
+}
+
+impl ExplorerLoad {
+    /// Whether its runs differ in price, so that there is something to weigh against service.
+    fn is_a_choice(&self, points: &[ExplorerPoint]) -> bool {
+        let mut prices = self.points.iter().map(|&place| points[place].jbof_dollars);
+        let first = prices.next();
+        prices.any(|price| Some(price) != first)
     }
 }
 
 fn point(design: &DesignResult, equipment: Equipment) -> ExplorerPoint {
-    let gigabytes = (design.read_bytes + design.write_bytes) as f64 / 1e9;
     ExplorerPoint {
         name: design.name.clone(),
         equipment,
         drive_dollars: design.bom_dollars / design.drives.len().max(1) as f64,
         jbof_dollars: design.bom_dollars,
         energy_joules: design.energy_joules,
-        energy_joules_per_gb: (gigabytes > 0.0).then(|| design.energy_joules / gigabytes),
+        energy_joules_per_gb: design.energy_joules_per_gb,
         throughput_bytes_per_s: design.throughput_bytes_per_s,
         latency_p99_us: (design.ios > 0).then_some(design.latency_us.p99),
         fronts: BTreeSet::new(),
@@ -214,7 +231,10 @@ fn compare(load: &mut ExplorerLoad, points: &mut [ExplorerPoint], reference: &st
             points[place].fronts.insert(kind);
         }
     }
-    let beaten = |&&place: &&usize| !points[place].fronts.contains(&Front::CostP99Throughput);
+    let beaten = |&&place: &&usize| {
+        let point = &points[place];
+        !point.equipment.computes_on_host && !point.fronts.contains(&Front::CostP99Throughput)
+    };
     load.dominated = load.points.iter().filter(beaten).count();
     let throughput = |place: usize| points[place].throughput_bytes_per_s;
     load.reference = load
@@ -236,7 +256,8 @@ fn cheapest(load: &ExplorerLoad, points: &[ExplorerPoint], reference: usize, wit
     let figures = |place: usize| {
         let point = &points[place];
         let p99 = point.latency_p99_us.unwrap_or(f64::INFINITY);
-        (point.throughput_bytes_per_s >= least && p99 <= longest).then_some([
+        let serves = point.throughput_bytes_per_s >= least && p99 <= longest;
+        (serves && !point.equipment.computes_on_host).then_some([
             point.jbof_dollars,
             -point.throughput_bytes_per_s,
             p99,

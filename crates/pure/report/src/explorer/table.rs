@@ -1,11 +1,15 @@
 //! The explorer in the terminal.
 
 use super::{Explorer, ExplorerLoad, ExplorerPoint, Front};
-use crate::table::{right, table};
+use crate::fitted::{fitted, right};
 use comfy_table::Cell;
 
-/// A table of the fronts of each load, with how many runs were dominated, and the cheapest run of the same service.
-pub fn explorer_text(explorer: &Explorer) -> String {
+/// A table of the fronts of each load, with how many runs were dominated, and the cheapest run of the same service; at
+/// most `width` characters wide. `None` where no runs of the same load differ in price.
+pub fn explorer_text(explorer: &Explorer, width: usize) -> Option<String> {
+    if !explorer.is_a_choice {
+        return None;
+    }
     let dominated: usize = explorer.loads.iter().map(|load| load.dominated).sum();
     let alike = if explorer.loads.len() > 1 { "; runs are compared with those of the same load" } else { "" };
     let mut lines = vec![format!(
@@ -13,12 +17,26 @@ pub fn explorer_text(explorer: &Explorer) -> String {
          and better in one{alike}",
         explorer.points.len()
     )];
-    for load in &explorer.loads {
+    let mut hosted: Vec<&str> = explorer
+        .points
+        .iter()
+        .filter(|point| point.equipment.computes_on_host)
+        .map(|point| point.equipment.design.as_str())
+        .collect();
+    hosted.sort_unstable();
+    hosted.dedup();
+    if !hosted.is_empty() {
+        lines.push(format!(
+            "not weighed: {}, where host cores work whose price and energy are not known",
+            hosted.join(", ")
+        ));
+    }
+    for load in explorer.loads.iter().filter(|load| load.is_a_choice(&explorer.points)) {
         lines.push(heading(explorer, load));
-        lines.push(front_table(explorer, load));
+        lines.push(front_table(explorer, load, width));
         lines.push(cheapest_sentence(explorer, load));
     }
-    lines.join("\n")
+    Some(lines.join("\n"))
 }
 
 /// `jbof.busy_drives=6 (1.0 idle drives for each busy one): 33 runs, 20 dominated; on a front:`
@@ -33,46 +51,44 @@ fn heading(explorer: &Explorer, load: &ExplorerLoad) -> String {
 }
 
 /// The runs of a load that are on any front, the cheapest first.
-fn front_table(explorer: &Explorer, load: &ExplorerLoad) -> String {
+fn front_table(explorer: &Explorer, load: &ExplorerLoad, width: usize) -> String {
     let mut rows: Vec<&ExplorerPoint> = load.points.iter().map(|&place| &explorer.points[place]).collect();
     rows.retain(|point| !point.fronts.is_empty());
     rows.sort_by(|a, b| {
         let key = |point: &ExplorerPoint| [point.jbof_dollars, -point.throughput_bytes_per_s];
         key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
     });
-    let mut table = table(&[
+    let header = [
         "run",
         "cores",
         "map in\nDRAM %",
         "drive\n$",
         "JBOF\n$",
-        "energy\nJ",
         "energy\nJ/GB",
         "throughput\nGB/s",
         "p99\nus",
         "best for cost\nwith",
         "best for energy\nwith",
-    ]);
-    for point in rows {
+    ];
+    let row = |point: &ExplorerPoint| {
         let known =
             |figure: Option<f64>, digits: usize| right(figure.map_or("-".to_owned(), |f| format!("{f:.digits$}")));
         let cost = [Front::CostP99Throughput, Front::CostP99, Front::CostThroughput];
         let energy = [Front::EnergyP99Throughput, Front::EnergyP99, Front::EnergyThroughput];
-        table.add_row(vec![
+        vec![
             Cell::new(title(explorer, point)),
             right(point.equipment.cores.to_string()),
             right(format!("{:.0}", point.equipment.memory_share * 100.0)),
             right(format!("{:.2}", point.drive_dollars)),
             right(format!("{:.0}", point.jbof_dollars)),
-            right(format!("{:.2}", point.energy_joules)),
             known(point.energy_joules_per_gb, 3),
             right(format!("{:.2}", point.throughput_bytes_per_s / 1e9)),
             known(point.latency_p99_us, 1),
             Cell::new(fronts(point, cost)),
             Cell::new(fronts(point, energy)),
-        ]);
-    }
-    table.to_string()
+        ]
+    };
+    fitted(1, &header, &rows.into_iter().map(row).collect::<Vec<_>>(), width)
 }
 
 /// The design of a run, or its whole name where the sweep has another run of that design with as many cores and as

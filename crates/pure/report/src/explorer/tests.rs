@@ -17,6 +17,7 @@ fn run(name: &str, busy: &str, dollars: f64, p99: f64, throughput: f64) -> (Desi
     design.write_amplification = 1.0;
     let equipment = Equipment {
         design: name.to_owned(),
+        computes_on_host: false,
         load: vec![design.point[0].clone()],
         cores: 2,
         memory_share: 0.5,
@@ -28,6 +29,10 @@ fn run(name: &str, busy: &str, dollars: f64, p99: f64, throughput: f64) -> (Desi
 fn explore(runs: &[(DesignResult, Equipment)]) -> Explorer {
     let (designs, equipment): (Vec<_>, Vec<_>) = runs.iter().cloned().unzip();
     Explorer::new(&designs, &equipment, "conv", 5.0).expect("it is a sweep")
+}
+
+fn text(explorer: &Explorer) -> String {
+    explorer_text(explorer, 200).expect("there is a choice")
 }
 
 /// A report of two loads with `count` runs each, of which Conv is the first and nothing else serves as well.
@@ -86,16 +91,16 @@ fn the_cheapest_of_the_same_service_is_within_the_slack_on_both_sides() {
 fn the_reference_may_be_the_cheapest_or_missing() {
     let alone = explore(&[run("conv", "6", 200.0, 100.0, 100.0), run("xbof", "6", 100.0, 300.0, 100.0)]);
     assert_eq!(alone.loads[0].cheapest, Some(0));
-    assert!(explorer_text(&alone).contains("nothing cheaper is within 5 % of the throughput and p99 of conv"));
+    assert!(text(&alone).contains("nothing cheaper is within 5 % of the throughput and p99 of conv"));
     let missing = explore(&[run("oc", "6", 200.0, 100.0, 100.0), run("xbof", "6", 100.0, 300.0, 100.0)]);
     assert_eq!((missing.loads[0].reference, missing.loads[0].cheapest), (None, None));
-    assert!(explorer_text(&missing).contains("conv was not run at this load"));
+    assert!(text(&missing).contains("conv was not run at this load"));
 }
 
 #[test]
 fn a_run_without_requests_is_on_no_front_of_latency_and_has_no_figures_for_each_gigabyte() {
     let mut idle = run("xbof", "6", 100.0, 0.0, 0.0);
-    (idle.0.ios, idle.0.read_bytes) = (0, 0);
+    (idle.0.ios, idle.0.read_bytes, idle.0.energy_joules_per_gb) = (0, 0, None);
     let explorer = explore(&[run("conv", "6", 200.0, 100.0, 100.0), idle]);
     let point = &explorer.points[1];
     assert_eq!((point.latency_p99_us, point.energy_joules_per_gb), (None, None));
@@ -112,6 +117,28 @@ fn one_point_is_nothing_to_explore() {
 }
 
 #[test]
+fn a_design_that_computes_on_the_host_is_on_no_front_and_never_the_cheapest() {
+    let mut hosted = run("oc", "6", 100.0, 90.0, 110.0);
+    hosted.1.computes_on_host = true;
+    let explorer = explore(&[run("conv", "6", 200.0, 100.0, 100.0), hosted, run("xbof", "6", 150.0, 100.0, 100.0)]);
+    assert!(explorer.points[1].fronts.is_empty());
+    assert_eq!((explorer.loads[0].dominated, explorer.loads[0].cheapest), (1, Some(2)), "conv alone is beaten");
+    assert!(text(&explorer).contains("not weighed: oc, where host cores work"), "{}", text(&explorer));
+}
+
+#[test]
+fn a_sweep_of_the_load_of_one_drive_has_nothing_to_weigh() {
+    let alone = |load: &str| {
+        let (mut design, mut equipment) = run("conv", "1", 200.0, 100.0, 100.0);
+        design.point = vec![load.to_owned()];
+        equipment.load = design.point.clone();
+        (design, equipment)
+    };
+    let explorer = explore(&[alone("workload.depth=1"), alone("workload.depth=32")]);
+    assert_eq!((explorer.is_a_choice, explorer_text(&explorer, 80)), (false, None));
+}
+
+#[test]
 fn a_small_sweep_is_shown_whole_and_a_large_one_by_what_serves_alike() {
     let runs: Vec<_> = (1..=12).map(|at| run("oc", "6", f64::from(at), 1.0, 1.0)).collect();
     assert_eq!(explore(&runs).shown, (0..12).collect::<Vec<_>>());
@@ -123,7 +150,7 @@ fn a_small_sweep_is_shown_whole_and_a_large_one_by_what_serves_alike() {
 
 #[test]
 fn the_table_names_loads_dominated_runs_and_the_cheapest() {
-    let text = explorer_text(&explore(&[
+    let text = text(&explore(&[
         run("conv", "6", 200.0, 100.0, 100e9),
         run("xbof", "6", 150.0, 102.0, 98e9),
         run("vh", "6", 190.0, 140.0, 90e9),
@@ -139,7 +166,8 @@ fn the_table_names_loads_dominated_runs_and_the_cheapest() {
     }
     assert!(!text.contains("vh"), "it is on no front: {text}");
     assert!(!text.contains("xbof 150"), "nothing else is equipped as it is: {text}");
-    let alike = explorer_text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
+    let alike =
+        super::tests::text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
     assert!(alike.contains("xbof 150") && alike.contains("xbof 140"), "{alike}");
 }
 

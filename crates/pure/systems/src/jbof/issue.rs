@@ -134,7 +134,7 @@ impl Jbof {
     /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end together,
     /// with the first one.
     pub(super) fn stream_done(&mut self, now: SimTime, number: u16) {
-        if self.plan.ends_together && self.streams[number as usize].issued > 0 {
+        if self.plan.ends_together && self.streams[number as usize].ends_run() {
             self.stop(now);
             return;
         }

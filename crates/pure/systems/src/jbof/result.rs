@@ -296,7 +296,7 @@ impl Jbof {
             timeline: Timeline::default(),
             measured_from: begun.at,
             stopped: self.stopped,
-            first_end: self.first_end.filter(|&end| end < self.stopped),
+            first_end: self.first_end.filter(|&end| end < self.stopped && !self.plan.ends_together),
             closed_loop: self.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
             segment_bytes: u64::from(self.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
             scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),

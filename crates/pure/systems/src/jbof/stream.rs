@@ -244,6 +244,13 @@ impl Stream {
         self.ended && self.in_flight == 0
     }
 
+    /// Whether a run whose streams end together ends now: the stream has nothing more to issue. What is still in flight then
+    /// belongs to the figures where it is most of the stream, and where leaving it out would leave out the slowest.
+    pub(super) fn ends_run(&self) -> bool {
+        let few = self.pacing.keeps_arrivals() || self.issued < 2 * u64::from(self.pacing.depth());
+        self.ended && self.issued > 0 && (self.in_flight == 0 || !few)
+    }
+
     /// Whether a completion at `now` counts, if the window is open.
     #[inline]
     pub(super) fn counts(&self, now: SimTime) -> bool {

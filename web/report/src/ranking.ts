@@ -1,0 +1,33 @@
+// Which design is best in a figure, and which figures rank nobody. Pure functions, tested without a browser.
+
+import { listed } from "./format.ts";
+import type { Design, Page } from "./page.ts";
+import type { Figure } from "./schema.ts";
+import { best } from "./shape.ts";
+
+/** What a figure needs before designs may be ranked by it. */
+export type Needs = "nothing" | "equal load" | "all work in the drives";
+
+/** Places of the best designs in a figure; none where it may not rank them, and where all are alike. */
+export function ranked(page: Page, value: (design: Design) => Figure, better: "most" | "least", needs: Needs): number[] {
+  if (!page.comparable || (needs === "equal load" && loadDiffers(page))) return [];
+  const own = needs === "all work in the drives" ? page.designs.map((design) => (design.result.computes_on_host ? null : value(design))) : page.designs.map(value);
+  return best(own, better);
+}
+
+/** Whether the designs of a closed loop served different loads: then percentiles of latency do not compare. */
+export const loadDiffers = ({ document, designs }: Page): boolean =>
+  document.report.closed_loop && best(designs.map((design) => design.result.iops), "most").length > 0;
+
+/** Designs whose host does work that is in neither their energy nor their price. */
+export const hosted = ({ designs }: Page): string[] => designs.filter((design) => design.result.computes_on_host).map((design) => design.name);
+
+/** Why some figures rank nobody, a sentence each. */
+export function reasons(page: Page): string[] {
+  if (page.designs.length < 2) return [];
+  const names = hosted(page);
+  return [
+    ...(loadDiffers(page) ? ["Percentiles of latency are not ranked: in a closed loop a slower design is asked for less, so fewer of its requests wait for flash. Compare them at equal load, with requests that arrive at a given rate."] : []),
+    ...(names.length > 0 ? [`Energy and price are those of the drives. They do not rank ${listed(names)}, where host cores do part of the work: their energy and price are not known.`] : []),
+  ];
+}
