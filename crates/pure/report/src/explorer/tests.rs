@@ -166,8 +166,7 @@ fn the_table_names_loads_dominated_runs_and_the_cheapest() {
     }
     assert!(!text.contains("vh"), "it is on no front: {text}");
     assert!(!text.contains("xbof 150"), "nothing else is equipped as it is: {text}");
-    let alike =
-        super::tests::text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
+    let alike = text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
     assert!(alike.contains("xbof 150") && alike.contains("xbof 140"), "{alike}");
 }
 
