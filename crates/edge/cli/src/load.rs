@@ -25,7 +25,7 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
         queue_entries: (depth.div_ceil(*queues) + 1).max(32),
         ..InitiatorConfig::new(&options.host_nqn, nqn)
     };
-    let mut host = Host::connect(*address, config, PATIENCE).with_context(|| format!("{address}, {nqn}"))?;
+    let mut host = Host::connect(*address, config, PATIENCE).with_context(|| nqn.clone())?;
     let load = HostLoad {
         request_bytes: options.block_bytes,
         depth: usize::from(*depth),
@@ -35,7 +35,7 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
         ramp: RAMP,
         seed: options.seed,
     };
-    let seen = run_host_load(&mut host, &load).with_context(|| format!("{address}, {nqn}"))?;
+    let seen = run_host_load(&mut host, &load).with_context(|| nqn.clone())?;
     let latency = &seen.latency;
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| latency.percentile_us(quantile));
     let gigabytes = seen.bytes as f64 / seen.span.as_secs_f64() / 1e9;

@@ -200,6 +200,15 @@ fn a_listed_host_gets_in_with_its_secret_from_a_file_and_nobody_else_does() {
 }
 
 #[test]
+fn an_address_where_nobody_listens_is_named_once_with_one_cause() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+    let output = run(&["load", &free.to_string(), "nqn.x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!("error: nqn.x: {free}: no connection: Connection refused (os error 111)\n");
+    assert_eq!(text(&output.stderr), expected);
+}
+
+#[test]
 fn the_depth_of_a_load_is_what_the_queues_hold() {
     let mut server = Server::start(&["--listen", "127.0.0.1:0"]);
     let line = server.says("NVMe/TCP on ");

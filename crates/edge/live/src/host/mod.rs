@@ -25,7 +25,7 @@ const SLICES_MAX: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// There is nobody at that address.
-    #[error("{address}: no connection: {source}")]
+    #[error("{address}: no connection")]
     Connect {
         /// Where.
         address: SocketAddr,
