@@ -162,7 +162,7 @@ fn wait_to_be_killed() -> ! {
 #[test]
 #[ignore = "the process that the test beside it kills"]
 fn a_process_to_be_killed_when_its_drive_has_counted() {
-    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
     serve(Path::new(&directory), |address, handle| {
         let mut host = host(address);
         live(&mut host, &handle, 20);
@@ -202,7 +202,7 @@ fn the_counters_of_a_drive_go_on_after_a_restart_and_a_kill_which_is_an_unsafe_s
 #[test]
 #[ignore = "the process that the test beside it kills"]
 fn a_process_to_be_killed_when_its_drive_is_pulled() {
-    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
     serve(Path::new(&directory), |_, handle| {
         handle.call(|cabin| cabin.control(Control::Pull { drive: 0 })).expect("it serves").expect("it is protected");
         let_a_period_pass(&handle);
@@ -289,7 +289,7 @@ fn retire_some(host: &mut Host) -> u32 {
 #[test]
 #[ignore = "the process that the test beside it kills"]
 fn a_process_to_be_killed_when_its_drive_is_managed() {
-    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
     serve(Path::new(&directory), |address, handle| {
         // Three erases before reads need a third retry: sheet cvss §8.1.
         age(&handle, 82.0 / 300.0);
