@@ -1,7 +1,7 @@
 //! The `flashyard` program: runs scenarios, serves them, reproduces published results, looks at traces.
 //!
-//! Exit status: 0 done, 1 a reproduced number is outside its tolerance, a fault lost data or a replay differs, 2 bad input,
-//! 130 interrupted.
+//! Exit status: 0 done, 1 a reproduced number is outside its tolerance, a law does not hold, a fault lost data or a replay
+//! differs, 2 bad input, 130 interrupted.
 
 mod age;
 mod arguments;
@@ -41,7 +41,7 @@ enum Outcome {
     Done,
     /// A number is outside its tolerance.
     OutsideTolerance,
-    /// A fault did harm that it must not do.
+    /// What must hold on every run does not: a law, or that a fault does no harm.
     Violated,
     /// Ctrl-C.
     Interrupted,

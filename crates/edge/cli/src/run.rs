@@ -68,7 +68,26 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         write_files(&document, directory)?;
     }
     print_report(&document.report, options)?;
-    Ok(if complete { Outcome::Done } else { Outcome::Interrupted })
+    let broken = broken_laws(&document.report);
+    // Where standard output is for a program, a person reads this beside it.
+    if options.json || options.json_fio {
+        broken.iter().for_each(|line| eprintln!("{line}"));
+    }
+    Ok(outcome(complete, &broken))
+}
+
+/// A line for each design whose figures cannot be trusted.
+fn broken_laws(report: &RunReport) -> Vec<String> {
+    let broken = report.designs.iter().filter(|design| !design.laws.hold);
+    broken.map(|design| format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; "))).collect()
+}
+
+fn outcome(complete: bool, broken: &[String]) -> Outcome {
+    match (broken, complete) {
+        ([_, ..], _) => Outcome::Violated,
+        ([], true) => Outcome::Done,
+        ([], false) => Outcome::Interrupted,
+    }
 }
 
 /// Runs at most whose figures are printed one by one; those of a larger sweep are in the files of `--out`.
@@ -152,9 +171,7 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     if let Some(text) = report.explorer.as_ref().and_then(|explorer| explorer_text(explorer, width)) {
         output::line(&text);
     }
-    for design in report.designs.iter().filter(|design| !design.laws.hold) {
-        output::line(&format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; ")));
-    }
+    broken_laws(report).iter().for_each(|line| output::line(line));
     output::line(&format!("simulated {:.3} s in {:.2} s of wall time", report.simulated_seconds, report.wall_seconds));
     Ok(())
 }
@@ -162,6 +179,7 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::out::tests::document;
 
     #[test]
     fn the_command_of_a_report_is_one_that_a_shell_takes() {
@@ -178,5 +196,17 @@ mod tests {
         };
         let expected = r#"flashyard run 'my scenario.toml' --set 'designs=["conv"]' --set 'run.warmup=0 ms' --sweep drive.cores=2,6 --fio 'it'\''s.fio' --seed 7"#;
         assert_eq!(command(&options), expected);
+    }
+
+    #[test]
+    fn a_broken_law_is_printed_and_is_not_a_success() {
+        let mut report = document(&["conv", "xbof"]).report;
+        assert_eq!(broken_laws(&report), Vec::<String>::new());
+        report.designs[1].laws.hold = false;
+        report.designs[1].laws.broken = vec!["bytes: 1 against 2".to_owned(), "time: 3 against 4".to_owned()];
+        let broken = broken_laws(&report);
+        assert_eq!(broken, ["BROKEN LAW in xbof: bytes: 1 against 2; time: 3 against 4"]);
+        assert_eq!([outcome(true, &broken), outcome(false, &broken)], [Outcome::Violated; 2]);
+        assert_eq!([outcome(true, &[]), outcome(false, &[])], [Outcome::Done, Outcome::Interrupted]);
     }
 }

@@ -59,6 +59,30 @@ pub enum ScenarioError {
     /// The life of a drive with its file system could not be lived.
     #[error(transparent)]
     Cvss(#[from] flashyard_systems::cvss::CvssError),
+    /// A run of a study whose figures cannot be trusted.
+    #[error(
+        "a run of {design} breaks a law that every run must obey ({law}), so that its figures mean nothing; \
+         this is an error of the program, please report it"
+    )]
+    Law {
+        /// The design that was run.
+        design: &'static str,
+        /// The law and both of its sides.
+        law: String,
+    },
+}
+
+impl ScenarioError {
+    /// Nothing, if the laws hold that every run must obey.
+    ///
+    /// Errors: [`ScenarioError::Law`] with the first that does not.
+    pub(crate) fn of_laws(figures: &flashyard_systems::jbof::JbofFigures) -> Result<(), Self> {
+        let law = |check: &flashyard_systems::jbof::SanityCheck| check.to_string();
+        match figures.sanity.broken().next().map(law) {
+            Some(law) => Err(Self::Law { design: figures.design.name(), law }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Sections that may name a profile, and the directory it is in.

@@ -16,7 +16,7 @@ use flashyard_report::{
     ReportDocument, RunReport, SearchResult, Shares, WearResult, bill_of_materials, unsteady_sentence,
 };
 use flashyard_ssd::WearStates;
-use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer};
+use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer, SanityReport};
 use flashyard_units::SimSpan;
 
 /// A design that was run, with its raw figures.
@@ -223,16 +223,7 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
             forced: figures.harvest.forced,
         },
         search: search_result(figures),
-        laws: Laws {
-            hold: figures.sanity.holds(),
-            broken: figures
-                .sanity
-                .checks
-                .iter()
-                .filter(|check| !check.holds())
-                .map(|check| format!("{}: {} against {}", check.law, check.expected, check.counted))
-                .collect(),
-        },
+        laws: laws(&figures.sanity),
         drives: figures
             .drives
             .iter()
@@ -246,6 +237,10 @@ fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
 /// Energy for each 10^9 bytes; `None` when nothing was moved.
 fn per_gb(joules: f64, bytes: u64) -> Option<f64> {
     (bytes > 0).then(|| joules / (bytes as f64 / 1e9))
+}
+
+fn laws(sanity: &SanityReport) -> Laws {
+    Laws { hold: sanity.holds(), broken: sanity.broken().map(ToString::to_string).collect() }
 }
 
 fn search_result(figures: &JbofFigures) -> SearchResult {
@@ -300,5 +295,21 @@ fn wear_result(one: &OneDrive, drive: &DriveFigures, states: WearStates) -> Wear
         retired: states.retired,
         retries_per_read: retries / reads,
         retries_per_gib: retries / reads / page_gib,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_systems::jbof::SanityCheck;
+
+    #[test]
+    fn a_law_that_does_not_hold_is_named_with_both_of_its_sides() {
+        let check = |law, counted| SanityCheck { law, expected: 7, counted };
+        let whole = laws(&SanityReport { checks: vec![check("bytes", 7), check("time", 7)] });
+        assert!(whole.hold && whole.broken.is_empty());
+        let broken = laws(&SanityReport { checks: vec![check("bytes", 7), check("time", 8)] });
+        assert!(!broken.hold);
+        assert_eq!(broken.broken, ["time: 7 against 8"]);
     }
 }

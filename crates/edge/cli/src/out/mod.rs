@@ -6,7 +6,7 @@
 mod life;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::output;
 use anyhow::{Context, Result};

@@ -108,7 +108,7 @@ fn detail(name: &str) -> DesignDetail {
     }
 }
 
-fn document(designs: &[&str]) -> ReportDocument {
+pub(crate) fn document(designs: &[&str]) -> ReportDocument {
     ReportDocument {
         report: RunReport {
             scenario: "test".to_owned(),

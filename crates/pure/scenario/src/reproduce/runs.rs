@@ -191,16 +191,19 @@ pub(super) fn carry_out(
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
     };
-    Ok(kept(run_design(&scenario, design, files, observer)?.figures, false))
+    kept(run_design(&scenario, design, files, observer)?.figures, false)
 }
 
 /// What the study keeps of a run: readings over time and figures of streams are large, and few numbers need them.
-fn kept(mut figures: JbofFigures, all: bool) -> JbofFigures {
+///
+/// Errors: a law that does not hold.
+fn kept(mut figures: JbofFigures, all: bool) -> Result<JbofFigures, ScenarioError> {
+    ScenarioError::of_laws(&figures)?;
     if !all {
         figures.timeline = Timeline::default();
         figures.streams = Vec::new();
     }
-    figures
+    Ok(figures)
 }
 
 fn pattern(scenario: &mut Scenario, read: bool, sequential: bool, kib: u64, depth: u32) {
@@ -302,7 +305,7 @@ fn streams(
     let to_the_end = plan.stop == StopRule::StreamEnd;
     let mut jbof = Jbof::with_streams(config, plan, specs)?;
     jbof.warm_mapping(warming, WARMING)?;
-    Ok(kept(jbof.run(observer)?, to_the_end))
+    kept(jbof.run(observer)?, to_the_end)
 }
 
 #[cfg(test)]
@@ -317,10 +320,13 @@ mod tests {
         base.run.warmup = Some(Time(SimSpan::from_ms(1)));
         base.run.measure = Some(Time(SimSpan::from_ms(2)));
         let run = Run::Lenders { design: Design::Xbof, read: true, own: LenderLoad::SmallWrites(4) };
-        let figures = carry_out(&base, run, &NoFiles, &mut |_| true).expect("the run is valid");
-        assert!(figures.sanity.holds());
+        let mut figures = carry_out(&base, run, &NoFiles, &mut |_| true).expect("the run is valid");
         for (number, drive) in figures.drives.iter().enumerate() {
             assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
         }
+        // No number is made of a run that breaks a law.
+        figures.sanity.checks[0].counted += 1;
+        let error = kept(figures, false).expect_err("a law does not hold").to_string();
+        assert!(error.contains("xbof") && error.contains("requests issued = requests finished"), "{error}");
     }
 }

@@ -32,6 +32,8 @@ mod result;
 mod route;
 mod sanity;
 mod scanning;
+#[cfg(test)]
+mod small;
 mod stream;
 mod timeline;
 mod verdict;

@@ -10,7 +10,7 @@ use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
 
 /// What the world counted for itself, independent of the components.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Ledger {
     issued: u64,
     finished: u64,
@@ -103,6 +103,12 @@ impl SanityCheck {
     }
 }
 
+impl std::fmt::Display for SanityCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} against {}", self.law, self.expected, self.counted)
+    }
+}
+
 /// The laws on one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SanityReport {
@@ -113,7 +119,12 @@ pub struct SanityReport {
 impl SanityReport {
     /// Whether all laws hold.
     pub fn holds(&self) -> bool {
-        self.checks.iter().all(SanityCheck::holds)
+        self.broken().next().is_none()
+    }
+
+    /// The laws that do not hold.
+    pub fn broken(&self) -> impl Iterator<Item = &SanityCheck> {
+        self.checks.iter().filter(|check| !check.holds())
     }
 }
 
@@ -246,5 +257,74 @@ impl Jbof {
                 ),
             ],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Design;
+    use super::super::small;
+    use super::*;
+    use flashyard_ssd::CommandSpec;
+
+    /// Which law, and what breaks it in the books of a run.
+    type Break = (&'static str, fn(&mut Ledger));
+
+    const BREAKS: [Break; 9] = [
+        ("requests issued = requests finished", |ledger| ledger.issued += 1),
+        ("requests issued = requests finished", |ledger| ledger.finished -= 1),
+        ("Little's law", |ledger| ledger.level += 1),
+        ("Little's law", |ledger| ledger.level -= 1),
+        ("time of requests = sum of its causes", |ledger| ledger.accounted -= 1),
+        ("utilization law", |ledger| ledger.demand += SimSpan::from_ps(1)),
+        ("bytes read by the host", |ledger| ledger.read_slots += 1),
+        ("bytes read by the host", |ledger| ledger.read_slots -= 1),
+        ("bytes written by the host", |ledger| ledger.write_slots -= 1),
+    ];
+
+    fn broken(world: &Jbof) -> Vec<String> {
+        let report = world.sanity();
+        assert_eq!(report.holds(), report.broken().next().is_none());
+        report.broken().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn books_that_are_wrong_by_one_break_the_law_about_it_and_no_other() {
+        for design in Design::ALL {
+            let mut world = small::drained(design, 300);
+            assert_eq!(broken(&world), Vec::<String>::new(), "{design:?}");
+            let books = world.ledger;
+            assert!(books.read_slots > 0 && books.write_slots > 0 && books.latencies > 0, "{design:?} did nothing");
+            for (law, break_it) in BREAKS {
+                break_it(&mut world.ledger);
+                let found = broken(&world);
+                assert!(found.len() == 1 && found[0].starts_with(law), "{design:?}: {law} is broken, not {found:?}");
+                world.ledger = books;
+            }
+            // Latencies stand on the same side of two laws.
+            world.ledger.latencies += 1;
+            assert_eq!(broken(&world).len(), 2, "{design:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_a_drive_never_completes_breaks_a_law() {
+        let mut world = small::drained(Design::Conv, 50);
+        let lost = CommandSpec { tag: 0, operation: Operation::Read, first: 0, count: 1, stamp: 0 };
+        let now = world.now();
+        world.on_drive(now, 0, |drive, now, out| drive.execute(now, lost, out));
+        let found = broken(&world);
+        assert!(found.len() == 1 && found[0].starts_with("commands executed by drives"), "{found:?}");
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_breaks_the_laws_about_requests() {
+        let mut world = small::drained(Design::Conv, 50);
+        let (now, request) = (world.now(), world.requests[0]);
+        world.ledger.issued(now, &request);
+        world.ledger.advance(now + SimSpan::from_us(1));
+        let found = broken(&world);
+        assert!(found.iter().any(|law| law.starts_with("requests issued")), "{found:?}");
+        assert!(found.iter().any(|law| law.starts_with("Little's law")), "{found:?}");
     }
 }

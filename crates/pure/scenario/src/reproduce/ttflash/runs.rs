@@ -161,7 +161,9 @@ impl NamedRun for ReclaimRun {
         if stopped {
             return Ok(None);
         }
-        Ok(Some(record(self.name(), &finished?.figures)))
+        let figures = finished?.figures;
+        ScenarioError::of_laws(&figures)?;
+        Ok(Some(record(self.name(), &figures)))
     }
 
     fn table(records: &[ReclaimRecord]) -> String {
