@@ -361,3 +361,61 @@ fn difference(before: &MediumCounters, after: &MediumCounters) -> MediumCounters
         bus_bytes: after.bus_bytes - before.bus_bytes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Design;
+    use super::super::small;
+    use super::*;
+
+    /// Requests to each busy drive.
+    const REQUESTS: u64 = 200;
+
+    /// Figures of a run, and slots that each drive has sent and taken.
+    fn figures(design: Design) -> (JbofFigures, Vec<u64>) {
+        let world = small::drained(design, REQUESTS);
+        let slots = |drive: &flashyard_ssd::Drive| {
+            let counters = drive.data.counters();
+            (counters.read_bytes + counters.write_bytes) / u64::from(SLOT_BYTES)
+        };
+        let moved = world.drives.iter().map(slots).collect();
+        (world.figures(), moved)
+    }
+
+    fn assert_picojoules(found: Picojoules, expected: f64, what: &str) {
+        let found = found.as_joules() * 1e12;
+        assert!((found - expected).abs() <= expected.abs() * 1e-9, "{what}: {found} pJ against {expected} pJ");
+    }
+
+    #[test]
+    fn energy_of_cores_memory_and_links_is_that_of_its_closed_form() {
+        for (design, cores) in [(Design::Conv, 2.0), (Design::Shrunk, 1.0), (Design::VhIdeal, 1.0)] {
+            let (found, moved) = figures(design);
+            assert!(moved[0] > REQUESTS && (moved[2] > 0) == design.is_virtual(), "{design:?}: {moved:?}");
+            let seconds = found.window.as_secs_f64();
+            for (drive, slots) in found.drives.iter().zip(moved) {
+                // 0.4 W each, whether they work or not.
+                assert_picojoules(drive.energy.cores, 0.4 * cores * seconds * 1e12, "cores");
+                // A slot is written to memory and read from it, and its entry of 4 bytes in the map is looked up: 4 pJ/bit.
+                assert_picojoules(drive.energy.dram, slots as f64 * (2.0 * 4096.0 + 4.0) * 8.0 * 4.0, "memory");
+                // It crosses the drive's link once: 5 pJ/bit.
+                assert_picojoules(drive.energy.link, slots as f64 * 4096.0 * 8.0 * 5.0, "link");
+                let parts = [drive.energy.cores, drive.energy.dram, drive.energy.link, drive.energy.flash];
+                assert_picojoules(
+                    drive.energy.total(),
+                    parts.iter().map(|part| part.as_joules() * 1e12).sum(),
+                    "total",
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn borrowing_costs_link_energy_at_both_ends_and_no_memory_of_the_lender() {
+        let (found, moved) = figures(Design::Xbof);
+        let link = |drive: usize| found.drives[drive].energy.link.as_joules() * 1e12;
+        let payload = |drive: usize| moved[drive] as f64 * 4096.0 * 8.0 * 5.0;
+        assert!((0..2).all(|drive| link(drive) > payload(drive)), "messages take the borrower's link");
+        assert!((2..4).all(|drive| moved[drive] == 0 && link(drive) > 0.0), "and the lender's");
+    }
+}
