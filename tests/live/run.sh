@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 work=$target/live-clients
-netns=flashyard-live
+netns=flashyard-live-$$
 server=192.168.77.1
 inside="ip netns exec $netns"
 prefix=nqn.2026-11.io.flashyard:drive-
@@ -76,7 +76,7 @@ boot() { # SCRIPT ARGUMENT...      environment: KERNEL, ADDRESS, TAP, OUT, DRIVE
     TAP=${TAP:-tap0} ADDRESS=${ADDRESS:-192.168.77.3} $inside "$here/host/boot.sh" "$work/$kernel" "$work/${OUT:-out}" \
         "$here/guest/$script.sh" $server 4420 "$prefix${DRIVE:-0}" "$@"
 }
-started() { for _ in $(seq 600); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
+started() { for _ in $(seq 4500); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
 
 case_connect-all() { start --listen $server:4420 && boot connect-all "$drives"; }
 # The server listens everywhere; what discovery names is where the client came to.
@@ -96,17 +96,6 @@ case_ranges() { start && boot ranges; }
 case_filesystems() { start && boot filesystems 4m; }
 case_load() { start --pace off && boot load 2; }
 case_reconnect() { start && boot reconnect; }
-case_multipath() {
-    start || return 1
-    (
-        started || exit 1
-        sleep 3
-        ctl port $server:4421 off
-        sleep 4
-        ctl port $server:4421 on
-    ) &
-    boot multipath 4421
-}
 case_auth() {
     local host=nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555
     local key controller
@@ -157,6 +146,19 @@ through() { # SCRIPT ARGUMENT...: the client lives through what `broken` does, a
 # Every other time it is the client's drive.
 pull='ctl pull $((count % 2 * (RANDOM % 4)))'
 insert='for drive in 0 1 2 3; do ctl insert $drive; done'
+case_multipath() {
+    start || return 1
+    (
+        started || exit 1
+        sleep 3
+        ctl port $server:4421 off
+        echo 1 >"$work/out/broken"
+        sleep 4
+        ctl port $server:4421 on
+    ) &
+    breaker=$!
+    through multipath 4421
+}
 case_pull() { start && broken "$pull" "$insert" && through verify 40; }
 case_cuts() { start && broken 'ctl power-cut' 'ctl power-restore' && through verify 40; }
 case_databases() { start && broken 'ctl pull 0' 'ctl insert 0' && LIMIT=1500 through databases; }
@@ -231,10 +233,11 @@ if [ -n "$lacks" ]; then
     exit 1
 fi
 mkdir -p "$work"
+exec 9>"$work/lock"
+flock -n 9 || { echo "another run of these tests uses $work" >&2; exit 1; }
 flashyard=${FLASHYARD:-$target/release/flashyard}
 [ -n "${FLASHYARD:-}" ] || (cd "$root" && cargo build --release --quiet -p flashyard-cli --bin flashyard) || exit 1
 
-"$here/host/net.sh" down $netns
 "$here/host/net.sh" up $netns || { echo "no network namespace can be made here" >&2; exit 1; }
 trap 'stop; "$here/host/net.sh" down $netns' EXIT
 failed=()

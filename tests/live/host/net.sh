@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A network namespace of its own with a bridge and two taps: server and clients see each other and nothing else.
-# usage: net.sh up NAME | down NAME
+# usage: net.sh up NAME | down NAME      `down` ends the processes in it
 set -euo pipefail
 
 case $1 in
@@ -18,6 +18,8 @@ up)
     done
     ;;
 down)
+    # What is left in it: a server that a case has restarted, a client that a signal has orphaned.
+    ip netns pids "$2" 2>/dev/null | xargs -r kill 2>/dev/null || true
     ip netns del "$2" 2>/dev/null || true
     ;;
 esac
