@@ -116,11 +116,20 @@ impl Band {
         self.mapping.reserve(0..self.records, room, Purpose::Upkeep)
     }
 
-    /// Makes sure that the records of a superblock can be stored to, before it is opened.
+    /// Makes sure that the records of a superblock can be stored to, and looked at: also that may need room.
     ///
     /// Errors: as of [`Band::reserve_headers`].
-    pub(super) fn reserve_records(&self, superblock: u32, room: &Room) -> io::Result<()> {
-        self.mapping.reserve(self.records_of(superblock), room, Purpose::Upkeep)
+    pub(super) fn reserve_records(&self, superblock: u32, room: &Room, purpose: Purpose) -> io::Result<()> {
+        self.mapping.reserve(self.records_of(superblock), room, purpose)
+    }
+
+    /// Whether a superblock has no record.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn is_blank(&self, superblock: u32) -> io::Result<bool> {
+        let mut bytes = Vec::new();
+        self.mapping.read(self.records_of(superblock), &mut bytes)?;
+        Ok(bytes.iter().all(|&byte| byte == 0))
     }
 
     fn records_of(&self, superblock: u32) -> Range<usize> {
@@ -130,12 +139,16 @@ impl Band {
     }
 
     /// A checksum over all headers and records that count. What a drive remembers of its life has checksums of its own.
-    pub(super) fn digest(&self) -> u32 {
-        let bytes = self.mapping.bytes();
-        let used = (0..self.layout.superblocks).filter(|&superblock| self.header(superblock).used);
-        used.fold(crc32c::crc32c(&bytes[NOTE_PAGE_BYTES..self.records]), |digest, superblock| {
-            crc32c::crc32c_append(digest, &bytes[self.records_of(superblock)])
-        })
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn digest(&self) -> io::Result<u32> {
+        let mut digest = crc32c::crc32c(&self.mapping.bytes()[NOTE_PAGE_BYTES..self.records]);
+        let mut bytes = Vec::new();
+        for superblock in (0..self.layout.superblocks).filter(|&superblock| self.header(superblock).used) {
+            self.mapping.read(self.records_of(superblock), &mut bytes)?;
+            digest = crc32c::crc32c_append(digest, &bytes);
+        }
+        Ok(digest)
     }
 
     /// The area in `mapping`, which has at least [`Band::bytes`].

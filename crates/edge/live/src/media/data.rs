@@ -67,14 +67,16 @@ impl<'a> Data<'a> {
                 place += 1;
                 return Some(&kept.bytes[..]);
             }
+            let slot = media.place_of(slot);
             if !media.has_payload(slot) {
                 place += 1;
-                return Some(media.slot(Slot::NONE));
+                return Some(media.slot(slot));
             }
             let mut count = 1;
             while let Some(&next) = found.get(place + count)
                 && next.is_some()
                 && next.get() == slot.get() + count as u32
+                && media.place_of(next) == next
                 && media.adjoins(next)
                 && kept.is_empty()
                 && media.has_payload(next)

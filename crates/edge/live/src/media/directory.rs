@@ -217,9 +217,13 @@ impl DataDirectory {
         let mut drives = Vec::new();
         for (number, shape) in (0..).zip(shapes) {
             let drive = self.map_drive(number, shape, &room, |path, bytes| existing_file(&path, bytes))?;
-            let digest = digests.as_ref().and_then(|digests| digests.get(number as usize));
-            if digest.is_some_and(|&digest| digest != drive.band.digest()) {
-                return Err(MediaError::Changed { path: self.drive_file(number, BAND) });
+            if let Some(&digest) = digests.as_ref().and_then(|digests| digests.get(number as usize)) {
+                let path = self.drive_file(number, BAND);
+                match drive.band.digest() {
+                    Ok(found) if found == digest => {}
+                    Ok(_) => return Err(MediaError::Changed { path }),
+                    Err(source) => return Err(MediaError::Io { path, what: "the file cannot be read", source }),
+                }
             }
             drives.push(drive);
         }
@@ -267,7 +271,7 @@ impl DataDirectory {
     pub(super) fn close(&self, drives: &[DriveMedia]) -> io::Result<()> {
         let mut text = format!("{CLEAN_HEAD}\n");
         for (number, drive) in drives.iter().enumerate() {
-            text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()));
+            text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()?));
         }
         write_whole(&self.path.join(CLEAN), &text)
     }

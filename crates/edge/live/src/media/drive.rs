@@ -4,7 +4,8 @@ use super::band::{Band, Found, Header, Record, State};
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
 use super::payload::Payload;
-use super::room::Room;
+use super::room::{Purpose, Room};
+use super::unkept::Unkept;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
 use std::collections::BTreeSet;
@@ -33,8 +34,11 @@ pub struct DriveMedia {
     kept: Life,
     /// Superblocks that are marked as retired.
     marked: u32,
-    /// Whether the last write found no room.
+    /// Whether the last write found no room, and the slots of all that did.
     is_full: bool,
+    pub(super) unkept: Unkept,
+    /// Superblocks whose records have their places on the disk.
+    recorded: Vec<bool>,
     /// Blocks that the log has named as damaged.
     named: BTreeSet<u32>,
 }
@@ -64,8 +68,25 @@ impl DriveMedia {
 
     fn over(number: u16, layout: Layout, payload: Payload, band: Band, room: Room, checked: bool) -> Self {
         let (before, kept) = (Life::first(), Life::first());
-        let (sequence, marked, is_full, named) = (0, 0, false, BTreeSet::new());
-        Self { number, layout, room, payload, band, sequence, checked, before, kept, marked, is_full, named }
+        let (sequence, marked, is_full, unkept, named) = (0, 0, false, Unkept::default(), BTreeSet::new());
+        // Memory needs none.
+        let recorded = vec![!checked; layout.superblocks as usize];
+        Self {
+            number,
+            layout,
+            room,
+            payload,
+            band,
+            sequence,
+            checked,
+            before,
+            kept,
+            marked,
+            is_full,
+            unkept,
+            recorded,
+            named,
+        }
     }
 
     /// Slot arithmetic of the drive.
@@ -76,6 +97,7 @@ impl DriveMedia {
     /// What `slot` holds: zeros where nothing was written, and for [`Slot::NONE`].
     #[inline]
     pub fn slot(&self, slot: Slot) -> &[u8] {
+        let slot = self.place_of(slot);
         if self.has_payload(slot) { self.payload.run(slot, 1) } else { &ZEROS }
     }
 
@@ -91,16 +113,20 @@ impl DriveMedia {
     /// checksums.
     #[inline]
     pub(super) fn is_whole(&self, slot: Slot) -> bool {
-        if !self.checked || !slot.is_some() {
-            return true;
+        let place = self.place_of(slot);
+        if !self.checked || !place.is_some() {
+            return !self.unkept.is_gone(slot);
         }
+        let slot = place;
         match self.band.get(slot.get()) {
             Found::Nothing => true,
             Found::Torn => false,
             Found::Whole(Record { state, checksum, .. }) => match state {
                 State::Zeros => true,
                 State::Lost => false,
-                State::Data | State::Dead => crc32c::crc32c(self.payload.run(slot, 1)) == checksum,
+                State::Data | State::Dead => {
+                    self.payload.holds(slot) && crc32c::crc32c(self.payload.run(slot, 1)) == checksum
+                }
             },
         }
     }
@@ -110,11 +136,29 @@ impl DriveMedia {
         self.number
     }
 
-    /// Makes sure that the records of a superblock can be stored to.
+    /// Makes sure that the record of a slot can be stored.
     ///
     /// Errors: the disk has no room; others of the operating system.
-    pub(super) fn reserve_records(&self, superblock: u32) -> io::Result<()> {
-        self.band.reserve_records(superblock, &self.room)
+    #[inline]
+    pub(super) fn reserve_record(&mut self, slot: Slot, purpose: Purpose) -> io::Result<()> {
+        let superblock = self.layout.split(slot).0;
+        if self.recorded[superblock as usize] { Ok(()) } else { self.reserve_records(superblock, purpose) }
+    }
+
+    /// The same for all slots of a superblock.
+    ///
+    /// Errors: as of [`DriveMedia::reserve_record`].
+    #[cold]
+    pub(super) fn reserve_records(&mut self, superblock: u32, purpose: Purpose) -> io::Result<()> {
+        self.band.reserve_records(superblock, &self.room, purpose)?;
+        self.recorded[superblock as usize] = true;
+        Ok(())
+    }
+
+    /// Where the bytes of `slot` are: elsewhere if the disk had no room for them.
+    #[inline]
+    pub(super) fn place_of(&self, slot: Slot) -> Slot {
+        self.unkept.place_of(slot)
     }
 
     /// Whether bytes have checksums.
@@ -125,7 +169,7 @@ impl DriveMedia {
 
     /// A read of `logical` has failed for its bytes: counts it, and names the block in the log.
     #[cold]
-    pub(crate) fn failed_read(&mut self, logical: u32) {
+    pub(super) fn failed_read(&mut self, logical: u32) {
         self.before.media_errors = self.before.media_errors.saturating_add(1);
         self.name_damaged(logical);
     }
@@ -163,7 +207,7 @@ impl DriveMedia {
                 self.band.set_header(superblock, &Header { erases, ..Header::NEW });
                 continue;
             };
-            self.band.reserve_records(superblock, &self.room)?;
+            self.reserve_records(superblock, Purpose::Upkeep)?;
             self.sequence += 1;
             let (stream, single_level) = (used.stream, used.single_level);
             let opened = self.sequence;
@@ -188,40 +232,35 @@ impl DriveMedia {
     }
 
     /// A superblock is opened.
-    ///
-    /// Errors: the disk has no room for its records; others of the operating system.
-    pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) -> io::Result<()> {
-        self.band.reserve_records(superblock, &self.room)?;
+    pub(super) fn opened(&mut self, superblock: u32, stream: Stream, single_level: bool) {
         self.sequence += 1;
         let (erases, opened) = (self.band.header(superblock).erases, self.sequence);
         self.band.set_header(superblock, &Header { used: true, stream, single_level, retired: false, erases, opened });
-        Ok(())
     }
 
     /// A slot of a write goes to its place; `None` stands for zeros. Payload first, then what says that it is there,
     /// then what says that the old copy is not current: whatever moment the process ends at, one of both is. Returns
-    /// whether the bytes are there: without room for them the slot is lost until it is written.
+    /// whether the bytes are there: without room for them the block holds what it held.
     #[inline]
     pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) -> bool {
+        let stored = self.reserve_record(slot, Purpose::Write);
+        let stored = stored.and_then(|()| payload.map_or(Ok(()), |payload| self.payload.set(slot, payload)));
+        if let Err(error) = stored {
+            self.found_no_room(&error);
+            self.unkept.add(logical, slot, before);
+            return false;
+        }
         let (mut state, mut checksum) = (State::Zeros, 0);
         if let Some(payload) = payload {
-            match self.payload.set(slot, payload) {
-                Ok(()) => {
-                    state = State::Data;
-                    checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
-                }
-                Err(error) => {
-                    state = State::Lost;
-                    self.found_no_room(&error);
-                }
-            }
-            if self.is_full && state == State::Data {
-                self.is_full = false;
-                tracing::info!(drive = self.number, "there is room for the drive's bytes again");
-            }
+            state = State::Data;
+            checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
         }
         self.written(logical, slot, before, state, checksum);
-        state != State::Lost
+        if self.is_full {
+            self.is_full = false;
+            tracing::info!(drive = self.number, "there is room for the drive's bytes again");
+        }
+        true
     }
 
     #[cold]
@@ -236,6 +275,12 @@ impl DriveMedia {
     ///
     /// Errors: the disk has no room for it; others of the operating system. The slot is where it was then.
     pub(super) fn moved(&mut self, logical: u32, from: Slot, to: Slot) -> io::Result<()> {
+        if self.unkept.stands(from) {
+            // What stands for it does so at its new place: that needs no room.
+            self.unkept.add(logical, to, from);
+            return Ok(());
+        }
+        self.reserve_record(to, Purpose::Upkeep)?;
         let (state, checksum) = match self.band.get(from.get()) {
             Found::Nothing => (State::Zeros, 0),
             Found::Torn => (State::Lost, 0),
@@ -259,6 +304,10 @@ impl DriveMedia {
 
     /// What has just been moved to `slot` could not be read.
     pub(super) fn lost(&mut self, logical: u32, slot: Slot) {
+        if self.unkept.stands(slot) {
+            // Its bytes are those of before, wherever the drive believes it has lost them: reads do not get that far.
+            return;
+        }
         if let Found::Whole(record) = self.band.get(slot.get())
             && record.logical == logical
         {
@@ -272,7 +321,14 @@ impl DriveMedia {
     }
 
     /// The data of `source` in `slot` became that of `logical`, which was in `before`.
-    pub(super) fn remapped(&mut self, logical: u32, source: u32, slot: Slot, before: Slot) {
+    ///
+    /// Errors: the disk has no room for it; others of the operating system.
+    pub(super) fn remapped(&mut self, logical: u32, source: u32, slot: Slot, before: Slot) -> io::Result<()> {
+        self.settle(slot)?;
+        if self.unkept.hand_over(logical, slot) {
+            self.kill(logical, before);
+            return Ok(());
+        }
         if let Found::Whole(record) = self.band.get(slot.get())
             && record.logical == source
         {
@@ -280,10 +336,12 @@ impl DriveMedia {
             self.band.replace(slot.get(), &Record { sequence: self.sequence, logical, ..record });
             self.kill(logical, before);
         }
+        Ok(())
     }
 
     /// The data of `logical` in `slot` is no longer current. Readers that were promised it still find it.
-    fn kill(&mut self, logical: u32, slot: Slot) {
+    pub(super) fn kill(&mut self, logical: u32, slot: Slot) {
+        let slot = self.unkept.end(slot);
         if slot.is_some()
             && let Found::Whole(record) = self.band.get(slot.get())
             // A map that was led astray may name a slot that is another's.
@@ -302,8 +360,10 @@ impl DriveMedia {
     ///
     /// Errors: those of the operating system.
     pub(super) fn erased(&mut self, superblock: u32) -> io::Result<()> {
+        self.settle_before_erase(superblock)?;
         self.payload.erase(superblock)?;
         self.band.forget(superblock)?;
+        self.recorded[superblock as usize] &= !self.checked;
         let erases = self.band.header(superblock).erases + 1;
         self.band.set_header(superblock, &Header { erases, ..Header::NEW });
         Ok(())

@@ -9,7 +9,7 @@ use rustix::fs::FallocateFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Bytes of one mapped area.
 #[derive(Debug)]
@@ -56,6 +56,17 @@ impl Mapping {
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.map
+    }
+
+    /// Copies a range, without giving its pages places on the disk as looking at them may.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn read(&self, range: Range<usize>, into: &mut Vec<u8>) -> io::Result<()> {
+        into.resize(range.len(), 0);
+        match &self.file {
+            Some(file) => file.read_exact_at(into, range.start as u64),
+            None => Ok(into.copy_from_slice(&self.map[range])),
+        }
     }
 
     /// Makes a range zero. The place on disk that whole pages of a file take is given back; memory is kept, as taking

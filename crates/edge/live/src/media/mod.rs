@@ -14,6 +14,7 @@ mod recover;
 mod room;
 #[cfg(test)]
 mod tests;
+mod unkept;
 
 pub use data::Data;
 pub(crate) use data::Kept;
@@ -73,14 +74,14 @@ impl Media {
     ) -> io::Result<bool> {
         let media = &mut self.drives[drive as usize];
         match *movement {
-            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level)?,
+            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
             Movement::Written { logical, slot, before, .. } => {
                 return Ok(media.write(logical, slot, before, payload()));
             }
             Movement::Moved { logical, from, to } => media.moved(logical, from, to)?,
             Movement::Lost { logical, slot } => media.lost(logical, slot),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
-            Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before),
+            Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before)?,
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }

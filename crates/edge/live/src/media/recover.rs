@@ -5,6 +5,7 @@
 
 use super::band::{Found, Record, State};
 use super::drive::DriveMedia;
+use super::room::Purpose;
 use flashyard_flash::Slot;
 use flashyard_ftl::{SuperblockContents, UsedSuperblock};
 use std::collections::BTreeSet;
@@ -64,13 +65,27 @@ impl DriveMedia {
         for superblock in 0..layout.superblocks {
             let header = self.band.header(superblock);
             self.sequence = self.sequence.max(header.opened);
-            if header.used {
-                self.reserve_records(superblock)?;
+            if header.used && self.may_walk(superblock)? {
                 self.walk(superblock, &mut walk, report);
             }
         }
         self.mourn(&mut walk, report);
         Ok(self.contents(&walk, report))
+    }
+
+    /// Whether there are records to look at, which then have their places on the disk. A full one needs none for those that
+    /// were never stored.
+    fn may_walk(&mut self, superblock: u32) -> io::Result<bool> {
+        match self.reserve_records(superblock, Purpose::Upkeep) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                if self.band.is_blank(superblock)? {
+                    Ok(false)
+                } else {
+                    Err(error)
+                }
+            }
+        }
     }
 
     fn walk(&mut self, superblock: u32, walk: &mut Walk, report: &mut RecoveryReport) {
@@ -210,7 +225,7 @@ mod tests {
         };
         let mut media = DriveMedia::memory(Layout::new(&geometry)).expect("there is memory");
         media.checked = true;
-        media.opened(1, Stream::Host, false).expect("memory has room");
+        media.opened(1, Stream::Host, false);
         media
     }
 
@@ -242,7 +257,7 @@ mod tests {
         media.write(3, Slot::new(8), Slot::NONE, Some(&[1; 4096]));
         media.write(4, Slot::new(9), Slot::NONE, Some(&[2; 4096]));
         let before = media.band.mapping.bytes().to_vec();
-        media.remapped(4, 3, Slot::new(8), Slot::new(9));
+        media.remapped(4, 3, Slot::new(8), Slot::new(9)).expect("memory has room");
         let after = media.band.mapping.bytes().to_vec();
         let (valid, _, report) = recovered(&mut media);
         assert_eq!((valid, report.torn, report.superseded), (vec![(0, 4)], 0, 0));

@@ -35,9 +35,9 @@ pub(crate) struct Room(Arc<Shared>);
 struct Shared {
     /// Bytes that garbage collection may need, over all drives.
     reserve: AtomicU64,
-    /// Bytes that a disk of a test still has.
+    /// The disk of a test.
     #[cfg(test)]
-    left: std::sync::Mutex<Option<u64>>,
+    small: std::sync::Mutex<SmallDisk>,
 }
 
 impl Room {
@@ -55,7 +55,9 @@ impl Room {
             return Err(io::ErrorKind::StorageFull.into());
         }
         #[cfg(test)]
-        self.take_of_test(bytes)?;
+        if self.small().free().is_some_and(|free| free < bytes) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         loop {
             match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, first, bytes) {
                 Err(rustix::io::Errno::INTR) => {}
@@ -69,21 +71,11 @@ impl Room {
     /// Bytes that the disk has for this program.
     fn free(&self, file: &File) -> io::Result<u64> {
         #[cfg(test)]
-        if let Some(left) = *self.left() {
-            return Ok(left);
+        if let Some(free) = self.small().free() {
+            return Ok(free);
         }
         let disk = rustix::fs::fstatvfs(file)?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
-    }
-
-    /// Says that `bytes` were given back to the disk.
-    pub(super) fn given_back(&self, bytes: u64) {
-        #[cfg(test)]
-        if let Some(left) = &mut *self.left() {
-            *left += bytes;
-        }
-        #[cfg(not(test))]
-        let _ = bytes;
     }
 }
 
@@ -97,23 +89,33 @@ fn touch(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
+/// A disk that holds so many bytes, and nothing but the files of a directory.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct SmallDisk(Option<(std::path::PathBuf, u64)>);
+
+#[cfg(test)]
+impl SmallDisk {
+    fn taken(directory: &std::path::Path) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        let files = std::fs::read_dir(directory).expect("it is there");
+        files.map(|file| file.and_then(|file| file.metadata()).expect("it is there").blocks() * 512).sum()
+    }
+
+    fn free(&self) -> Option<u64> {
+        self.0.as_ref().map(|(directory, bytes)| bytes.saturating_sub(Self::taken(directory)))
+    }
+}
+
 #[cfg(test)]
 impl Room {
-    /// From now on the disk has so many bytes.
-    pub(crate) fn set_left(&self, bytes: u64) {
-        *self.left() = Some(bytes);
+    /// From now on the disk of `directory` has so many bytes left.
+    pub(crate) fn set_left(&self, directory: &std::path::Path, bytes: u64) {
+        *self.small() = SmallDisk(Some((directory.to_owned(), SmallDisk::taken(directory) + bytes)));
     }
 
-    fn left(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
-        self.0.left.lock().expect("nobody panics with it")
-    }
-
-    fn take_of_test(&self, bytes: u64) -> io::Result<()> {
-        match &mut *self.left() {
-            Some(left) if *left < bytes => Err(io::ErrorKind::StorageFull.into()),
-            Some(left) => Ok(*left -= bytes),
-            None => Ok(()),
-        }
+    fn small(&self) -> std::sync::MutexGuard<'_, SmallDisk> {
+        self.0.small.lock().expect("nobody panics with it")
     }
 }
 
@@ -123,10 +125,11 @@ mod tests {
 
     #[test]
     fn clients_leave_to_garbage_collection_what_it_may_need() {
-        let file = tempfile::tempfile().expect("a temporary file");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = File::create(directory.path().join("file")).expect("there is room");
         file.set_len(64 << 10).expect("it can be sparse");
         let room = Room::default();
-        room.set_left(32 << 10);
+        room.set_left(directory.path(), 32 << 10);
         room.reserve(0, 16 << 10);
         room.take(&file, 0..16 << 10, Purpose::Write).expect("there is room");
         let full = room.take(&file, 16 << 10..20 << 10, Purpose::Write).expect_err("what is left is reserved");
@@ -134,7 +137,8 @@ mod tests {
         room.take(&file, 16 << 10..32 << 10, Purpose::Upkeep).expect("it is reserved for this");
         room.take(&file, 32 << 10..36 << 10, Purpose::Upkeep).expect_err("nothing is left");
         room.reserve(16 << 10, 0);
-        room.given_back(4096);
+        room.take(&file, 32 << 10..36 << 10, Purpose::Write).expect_err("nothing is left");
+        rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4096).expect("a hole");
         room.take(&file, 32 << 10..36 << 10, Purpose::Write).expect("there is room again");
     }
 
