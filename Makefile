@@ -57,7 +57,8 @@ planted: ## break the recovery on purpose, and see that the faults find each bug
 	$(CARGO) xtask planted
 
 fuzz: ## any bytes through every decoder and through a whole connection, an hour each or FUZZ_SECONDS (needs nightly and cargo-fuzz)
-	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats; do \
+	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats \
+		journals aged directories images scenarios jobs; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
 
