@@ -82,3 +82,9 @@ fn writes_to_a_worn_out_drive_fail_and_nothing_waits_for_ever() {
         assert!(!world.drive.data.is_worn_out(), "nobody has tried since");
     }
 }
+
+#[test]
+fn the_random_choices_of_wear_levelling_follow_the_seed_of_the_drive() {
+    let seed = |seed| Drive::new(config(true, 0, 3, true), &[1], seed).expect("it is a drive").data.ftl.config().seed;
+    assert_eq!([seed(7), seed(8)], [7, 8]);
+}
