@@ -75,10 +75,12 @@ impl TextFormat for Csv {
         Box::new(Parser(None))
     }
 
-    /// Two known columns make a header, so that a third that is unknown gets its message.
+    /// Two known columns make a header, so that a third that is unknown gets its message; so do columns of which nothing
+    /// but their units is unknown.
     fn claims(&self, first: &str) -> bool {
-        let separator = separator(first);
-        first.split(separator).filter(|name| column(name).is_some()).count() >= 2
+        let names = || first.split(separator(first));
+        let lacks_units = || names().all(|name| column(name).is_some() || with_unit(name).is_some());
+        names().filter(|name| column(name).is_some()).count() >= 2 || (names().count() >= 3 && lacks_units())
     }
 }
 
@@ -110,10 +112,32 @@ impl Column {
     }
 }
 
+/// The name of a column in small letters.
+fn plain(name: &str) -> String {
+    let name = unquoted(name).trim_start_matches(['#', '\u{FEFF}']).trim().to_ascii_lowercase();
+    name.replace([' ', '-'], "_")
+}
+
+/// What a column without a unit could be called with one.
+fn with_unit(name: &str) -> Option<String> {
+    let name = plain(name);
+    let is_length = OFFSET.contains(&name.as_str()) || SIZE.contains(&name.as_str());
+    let unit = if TIME.contains(&name.as_str()) { "us" } else { is_length.then_some("bytes")? };
+    Some(format!("{name}_{unit}"))
+}
+
+/// Why a column means nothing.
+fn unknown(name: &str) -> RowError {
+    let name = name.trim();
+    RowError(match with_unit(name) {
+        Some(better) => format!("the header names {name:?} without a unit; call it {better:?}, for example"),
+        None => format!("the header has an unknown column {name:?}"),
+    })
+}
+
 /// The column called `name`; `None` for an unknown name.
 fn column(name: &str) -> Option<Column> {
-    let name = unquoted(name).trim_start_matches(['#', '\u{FEFF}']).trim().to_ascii_lowercase();
-    let name = name.replace([' ', '-'], "_");
+    let name = plain(name);
     let name = name.as_str();
     if name.starts_with("ignored") {
         return Some(Column::Ignored);
@@ -164,7 +188,7 @@ impl Columns {
         let mut columns = Vec::new();
         for name in header.split(separator) {
             let known = column(name);
-            columns.push(known.ok_or_else(|| RowError(format!("the header has an unknown column {:?}", name.trim())))?);
+            columns.push(known.ok_or_else(|| unknown(name))?);
         }
         for what in ["time with a unit", "direction", "address with a unit", "size with a unit"] {
             let count = columns.iter().filter(|column| column.required() == Some(what)).count();
@@ -274,7 +298,9 @@ mod tests {
     #[test]
     fn a_header_that_lacks_or_doubles_something_is_explained() {
         for (header, why) in [
-            ("time,op,offset_bytes,size_bytes", "unknown column \"time\""),
+            ("time,op,offset_bytes,size_bytes", "names \"time\" without a unit; call it \"time_us\""),
+            ("time,offset,size", "names \"time\" without a unit"),
+            ("time_us,op,offset,size", "names \"offset\" without a unit; call it \"offset_bytes\""),
             ("time_us,op,offset_bytes,size_bytes,color", "unknown column \"color\""),
             ("op,offset_bytes,size_bytes", "0 columns for the time with a unit"),
             ("time_us,offset_bytes,size_bytes", "0 columns for the direction"),
