@@ -262,6 +262,14 @@ pub enum JbofError {
         /// The warm-up.
         warmup: SimSpan,
     },
+    /// More time than can be reckoned with.
+    #[error(
+        "the run goes on beyond {horizon} of simulated time, and more cannot be added up; give less work, or faster drives"
+    )]
+    BeyondTime {
+        /// The most that is possible.
+        horizon: SimSpan,
+    },
     /// A design whose drives cannot serve on their own.
     #[error("{design} cannot serve: its drives need the host for their work; give conv, shrunk, proch or xbof")]
     NotServed {

@@ -393,8 +393,18 @@ impl Jbof {
     /// Errors: a source that fails, a request beyond the drive, a drive that wears out, an observer that stops the run.
     pub fn run(mut self, observer: Observer<'_>) -> Result<JbofFigures, JbofError> {
         self.start();
+        let horizon = self.horizon();
+        if let StopRule::After(span) = self.plan.stop
+            && SimTime::ZERO + self.plan.warmup + span > horizon
+        {
+            return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
+        }
         while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
             if self.timeline.due < now {
+                // Beside the reading of figures, which is rare, this costs nothing.
+                if now > horizon {
+                    return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
+                }
                 self.read_timeline(now);
             }
             self.handle(now, event);
@@ -414,6 +424,14 @@ impl Jbof {
         }
         observer(1.0);
         Ok(self.figures())
+    }
+
+    /// The end of simulated time: the busy time of all dies, or of all cores, is added up in the same 64 bits.
+    fn horizon(&self) -> SimTime {
+        let dies = self.models.iter().map(|model| model.drive.nand.geometry.dies()).max().unwrap_or(1);
+        let cores: u32 = self.drives.iter().map(|drive| drive.compute.cores()).sum();
+        let host_cores = self.config.host.cores * self.config.hosts();
+        SimTime::from_ps(u64::MAX / u64::from(dies.max(cores).max(host_cores).max(2)))
     }
 
     pub(super) fn start(&mut self) {
