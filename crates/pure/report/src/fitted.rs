@@ -41,16 +41,16 @@ pub(crate) fn fitted(keys: usize, header: &[&str], rows: &[Vec<Cell>], width: us
             }
         }
     }
-    let drawn = tables.iter().map(|columns| drawn(columns, header, rows, name_max));
+    let drawn = tables.iter().map(|columns| drawn(keys, columns, header, rows, name_max));
     drawn.collect::<Vec<_>>().join("\n\n")
 }
 
-fn drawn(columns: &[usize], header: &[&str], rows: &[Vec<Cell>], name_max: usize) -> String {
+fn drawn(keys: usize, columns: &[usize], header: &[&str], rows: &[Vec<Cell>], name_max: usize) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns.iter().map(|&column| {
         let name = Cell::new(header[column]);
-        if column == 0 { name } else { name.set_alignment(CellAlignment::Right) }
+        if column < keys { name } else { name.set_alignment(CellAlignment::Right) }
     }));
     for row in rows {
         table.add_row(columns.iter().map(|&column| row.get(column).cloned().unwrap_or_else(|| Cell::new(""))));

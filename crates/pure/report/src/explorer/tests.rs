@@ -31,7 +31,7 @@ fn explore(runs: &[(DesignResult, Equipment)]) -> Explorer {
     Explorer::new(&designs, &equipment, "conv", 5.0).expect("it is a sweep")
 }
 
-fn text(explorer: &Explorer) -> String {
+fn told(explorer: &Explorer) -> String {
     explorer_text(explorer, 200).expect("there is a choice")
 }
 
@@ -91,10 +91,10 @@ fn the_cheapest_of_the_same_service_is_within_the_slack_on_both_sides() {
 fn the_reference_may_be_the_cheapest_or_missing() {
     let alone = explore(&[run("conv", "6", 200.0, 100.0, 100.0), run("xbof", "6", 100.0, 300.0, 100.0)]);
     assert_eq!(alone.loads[0].cheapest, Some(0));
-    assert!(text(&alone).contains("nothing cheaper is within 5 % of the throughput and p99 of conv"));
+    assert!(told(&alone).contains("nothing cheaper is within 5 % of the throughput and p99 of conv"));
     let missing = explore(&[run("oc", "6", 200.0, 100.0, 100.0), run("xbof", "6", 100.0, 300.0, 100.0)]);
     assert_eq!((missing.loads[0].reference, missing.loads[0].cheapest), (None, None));
-    assert!(text(&missing).contains("conv was not run at this load"));
+    assert!(told(&missing).contains("conv was not run at this load"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_design_that_computes_on_the_host_is_on_no_front_and_never_the_cheapest() {
     let explorer = explore(&[run("conv", "6", 200.0, 100.0, 100.0), hosted, run("xbof", "6", 150.0, 100.0, 100.0)]);
     assert!(explorer.points[1].fronts.is_empty());
     assert_eq!((explorer.loads[0].dominated, explorer.loads[0].cheapest), (1, Some(2)), "conv alone is beaten");
-    assert!(text(&explorer).contains("not weighed: oc, where host cores work"), "{}", text(&explorer));
+    assert!(told(&explorer).contains("not weighed: oc, where host cores work"), "{}", told(&explorer));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_small_sweep_is_shown_whole_and_a_large_one_by_what_serves_alike() {
 
 #[test]
 fn the_table_names_loads_dominated_runs_and_the_cheapest() {
-    let text = text(&explore(&[
+    let text = told(&explore(&[
         run("conv", "6", 200.0, 100.0, 100e9),
         run("xbof", "6", 150.0, 102.0, 98e9),
         run("vh", "6", 190.0, 140.0, 90e9),
@@ -166,7 +166,7 @@ fn the_table_names_loads_dominated_runs_and_the_cheapest() {
     }
     assert!(!text.contains("vh"), "it is on no front: {text}");
     assert!(!text.contains("xbof 150"), "nothing else is equipped as it is: {text}");
-    let alike = text(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
+    let alike = told(&explore(&[run("xbof", "6", 150.0, 102.0, 98e9), run("xbof", "6", 140.0, 109.0, 95e9)]));
     assert!(alike.contains("xbof 150") && alike.contains("xbof 140"), "{alike}");
 }
 
