@@ -64,7 +64,7 @@ fn mkfs(options: &CvfsMkfsOptions) -> Result<Outcome> {
 fn format(device: Device, options: &CvfsMkfsOptions) -> Result<Usage> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let format = Format { segment_blocks: options.segment_blocks, id: since };
-    let mib = u64::from(device.blocks()) * BLOCK_BYTES as u64 >> 20;
+    let mib = (u64::from(device.blocks()) * BLOCK_BYTES as u64) >> 20;
     let fs = FileSystem::format(device, format, Config::default(), since).with_context(|| {
         let blocks = options.segment_blocks;
         format!("{}: no file system of {mib} MiB in segments of {blocks} blocks can be made here", options.device)

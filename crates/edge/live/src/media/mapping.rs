@@ -65,7 +65,10 @@ impl Mapping {
         into.resize(range.len(), 0);
         match &self.file {
             Some(file) => file.read_exact_at(into, range.start as u64),
-            None => Ok(into.copy_from_slice(&self.map[range])),
+            None => {
+                into.copy_from_slice(&self.map[range]);
+                Ok(())
+            }
         }
     }
 
