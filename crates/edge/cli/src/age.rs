@@ -6,12 +6,13 @@ use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
 use anyhow::Result;
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
-use flashyard_scenario::{AgedLife, LifeStop, Resolved, resolve};
+use flashyard_scenario::{AgedLife, LifeStop, Purpose, Resolved, resolve};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
     let resolved = resolve(&text, &origin, &options.set, files)?;
+    resolved.refuse_idle_flags(Purpose::Age)?;
     // Before a life is lived whose end could not be kept.
     if let Some(path) = &options.save {
         output::refuse_existing("--save", path, options.force)?;
@@ -26,7 +27,8 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     parallel::catch_interrupt()?;
     let mut lives =
         parallel::run_all(1, Some(1), "life", |_, observer| flashyard_scenario::age(&scenario, stop, files, observer));
-    let Some(aged) = lives.pop().flatten().transpose()?.flatten() else { return Ok(Outcome::Interrupted) };
+    let lived = lives.pop().flatten().transpose().map_err(|error| resolved.locate(error, &[]))?;
+    let Some(aged) = lived.flatten() else { return Ok(Outcome::Interrupted) };
     if let Some(path) = &options.save {
         write_aged(path, &aged.save(&resolved.text))?;
     }

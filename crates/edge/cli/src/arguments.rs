@@ -1,10 +1,10 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
 use flashyard_live::NbdAddress;
 use flashyard_scenario::Pacing;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 /// An open proving ground for disaggregated flash storage
@@ -252,7 +252,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) fio: Option<PathBuf>,
     /// Seed of all random streams, in place of the scenario's
-    #[arg(long)]
+    #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Write report.html, report.json, resolved.toml and Parquet tables to this directory
     #[arg(long, value_name = "DIR")]
@@ -264,7 +264,7 @@ pub(crate) struct RunOptions {
     #[arg(long, conflicts_with = "json")]
     pub(crate) json_fio: bool,
     /// Designs run at once; all cores without it. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
 }
 
@@ -281,7 +281,7 @@ pub(crate) struct ReproduceOptions {
     #[arg(long)]
     pub(crate) json: bool,
     /// Runs at once; all cores without it. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
 }
 
@@ -308,6 +308,7 @@ impl std::str::FromStr for AgeLevel {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("goal").required(true).args(["drive_writes", "to_death"])))]
 pub(crate) struct AgeOptions {
     /// Scenario file (TOML); its drive, workload and [life] count
     pub(crate) scenario: PathBuf,
@@ -315,19 +316,19 @@ pub(crate) struct AgeOptions {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random streams, in place of the scenario's
-    #[arg(long)]
+    #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Write the whole drive so many times, or until it is dead
-    #[arg(long, value_name = "N", value_parser = drive_writes, required_unless_present = "to_death")]
+    #[arg(long, value_name = "N", value_parser = drive_writes)]
     pub(crate) drive_writes: Option<f64>,
     /// Go on until the drive is dead
-    #[arg(long, conflicts_with = "drive_writes")]
+    #[arg(long)]
     pub(crate) to_death: bool,
     /// Simulate only one part in so many of the time and predict the wear of the others: 1.5, or a whole number
     #[arg(long, value_name = "FACTOR")]
     pub(crate) fast_forward: Option<f64>,
     /// Predict as far as write amplification is steady, so many periods at most
-    #[arg(long, value_name = "PERIODS", conflicts_with = "fast_forward")]
+    #[arg(long, value_name = "PERIODS", conflicts_with = "fast_forward", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) adaptive: Option<u32>,
     /// Write the aged drive to a file, for drive.aged_state of any run on a drive of the same shape
     #[arg(long, value_name = "FILE")]
@@ -354,7 +355,7 @@ pub(crate) struct FaultsOptions {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Crash points: runs with at least one planned fault
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) points: u64,
     /// Seed of the workload; random plans take the seeds after it
     #[arg(long, default_value_t = 0)]
@@ -366,7 +367,7 @@ pub(crate) struct FaultsOptions {
     #[arg(long, value_name = "CASE", conflicts_with_all = ["points", "seed", "size", "threads"])]
     pub(crate) replay: Option<Case>,
     /// Runs at once; all cores without it. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
 }
 
@@ -378,10 +379,10 @@ pub(crate) struct ServeOptions {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random streams, in place of the scenario's
-    #[arg(long)]
+    #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Serve NVMe over TCP at this address, for example 127.0.0.1:4420; several make several ports to the same drives
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) listen: Vec<SocketAddr>,
     /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]], in a file that others cannot read; everybody
     /// without it
@@ -404,7 +405,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "SIZE", default_value = "256 MiB", value_parser = in_flight)]
     pub(crate) in_flight: u64,
     /// Serve the dashboard at this address, for example 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) dash: Option<SocketAddr>,
     /// Keep the drives' bytes in this directory, over restarts; in memory without it
     #[arg(long, value_name = "DIR")]
@@ -435,6 +436,7 @@ pub(crate) struct ServeOptions {
 #[derive(Debug, Args)]
 pub(crate) struct LoadOptions {
     /// Where the target listens
+    #[arg(value_parser = address)]
     pub(crate) address: SocketAddr,
     /// NVMe qualified name of the subsystem
     pub(crate) nqn: String,
@@ -468,6 +470,42 @@ pub(crate) struct LoadOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The largest seed: a scenario file has no larger whole numbers.
+const SEED_MAX: u64 = i64::MAX as u64;
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse().ok().filter(|seed| *seed <= SEED_MAX);
+    seed.ok_or_else(|| format!("give a whole number from 0 to {SEED_MAX}"))
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=4096) => Ok(number),
+        _ => Err("give a whole number from 1 to 4096, or leave it out for all cores".to_owned()),
+    }
+}
+
+/// An address with its port. A name is looked up; of several addresses one of IPv4 is preferred, as names of this machine
+/// usually have both.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let wrong = |why: &str| format!("{why}; give ADDRESS:PORT, for example 127.0.0.1:4420 or [::1]:4420");
+    let Some((name, port)) = text.rsplit_once(':') else { return Err(wrong("the port is missing")) };
+    if port.parse::<u16>().is_err() {
+        return Err(wrong(&format!("{port:?} is no port from 0 to 65535")));
+    }
+    if name.is_empty() {
+        return Err(wrong("the address is missing"));
+    }
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let preferred = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    preferred.copied().ok_or_else(|| wrong(&format!("there is no host {name:?}")))
 }
 
 /// A number of drive writes: above zero, at most a million.
@@ -552,12 +590,20 @@ pub(crate) enum Switch {
     /// Take a port of NVMe/TCP down, or up again
     Port {
         /// Its address, as given to --listen
+        #[arg(value_parser = address)]
         address: SocketAddr,
         /// Whether it listens
         state: OnOff,
     },
-    /// Print figures since they were asked for last
-    Status,
+    /// Print figures since they were asked for last, a line for each drive
+    Status {
+        /// Print all figures as JSON
+        #[arg(long)]
+        json: bool,
+        /// Print this drive only
+        #[arg(long, value_name = "N")]
+        drive: Option<u16>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -9,7 +9,7 @@
 //! Who may write to the socket may control the box: it is made for its owner only.
 
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
-use crate::{Outcome, output};
+use crate::{Outcome, output, status};
 use anyhow::{Context, Result, bail, ensure};
 use flashyard_live::{Cabin, Handle, SocketPath};
 use flashyard_systems::jbof::{Control, Gauges, Presence};
@@ -51,7 +51,7 @@ fn serve(stream: &UnixStream, handle: &Handle) {
         let answer = match carry_out(&line, handle) {
             Ok(Some(status)) => json!({ "ok": true, "status": status }),
             Ok(None) => json!({ "ok": true }),
-            Err(error) => json!({ "ok": false, "error": format!("{error:#}") }),
+            Err(error) => json!({ "ok": false, "error": output::told(&error) }),
         };
         let mut out = stream;
         if writeln!(out, "{answer}").is_err() {
@@ -63,7 +63,7 @@ fn serve(stream: &UnixStream, handle: &Handle) {
 fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
     let command: Value = serde_json::from_str(line).context("this is no line of JSON")?;
     if command["command"] == "status" {
-        return Ok(Some(handle.call(status)?));
+        return Ok(Some(handle.call(figures)?));
     }
     if command["command"] == "port" {
         let address = command["address"].as_str().and_then(|text| text.parse().ok());
@@ -121,7 +121,7 @@ fn parse(command: &Value) -> Result<Control> {
 }
 
 /// Figures since they were asked for last.
-fn status(cabin: &mut Cabin<'_>) -> Value {
+fn figures(cabin: &mut Cabin<'_>) -> Value {
     let gauges = cabin.gauges();
     let world = cabin.session().world();
     let states: Vec<_> = (0..world.drives()).map(|drive| world.wear_states(drive)).collect();
@@ -206,7 +206,7 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         Switch::Port { address, state } => {
             json!({ "command": "port", "address": address.to_string(), "up": state.is_on() })
         }
-        Switch::Status => json!({ "command": "status" }),
+        Switch::Status { .. } => json!({ "command": "status" }),
     };
     let path = options.control.display();
     let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no box listens there"))?;
@@ -218,8 +218,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     if answer["ok"] != true {
         bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
     }
-    if let Some(status) = answer.get("status") {
-        output::json(status);
+    if let (Some(found), Switch::Status { json, drive }) = (answer.get("status"), options.command) {
+        let found = status::of_drive(found, drive)?;
+        if json { output::json(&found) } else { output::line(&status::table(&found)) }
     }
     Ok(Outcome::Done)
 }

@@ -1,13 +1,13 @@
 //! `flashyard faults`.
 
 use crate::arguments::FaultsOptions;
+use crate::parallel::Panicked;
 use crate::scenarios::Source;
 use crate::{Outcome, output, parallel};
 use anyhow::{Result, bail, ensure};
 use flashyard_cvfs::crash::CrashWorld;
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
-use flashyard_scenario::{JbofWorld, Overrides, resolve_with};
-use std::convert::Infallible;
+use flashyard_scenario::{JbofWorld, Overrides, Purpose, resolve_with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -25,7 +25,8 @@ fn world(options: &FaultsOptions) -> Result<JbofWorld> {
         Source::open(options.scenario.as_deref().unwrap_or(Path::new("faults")), None)?;
     let overrides = Overrides { settings: options.set.clone(), ..Overrides::default() };
     let resolved = resolve_with(&text, &origin, &overrides, files)?;
-    Ok(JbofWorld::new(&resolved.scenario)?)
+    resolved.refuse_idle_flags(Purpose::Faults)?;
+    JbofWorld::new(&resolved.scenario).map_err(|error| resolved.locate(error, &[]).into())
 }
 
 pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
@@ -81,7 +82,7 @@ fn explore(world: &(impl World + Sync), base: Case, limits: Limits, threads: Opt
             let each = jobs[index].iter().enumerate();
             let outcomes = each.map_while(|(done, case)| goes_on(done, observer).then(|| world.run(case))).collect();
             goes_on(jobs[index].len(), observer);
-            Ok::<Vec<RunOutcome>, Infallible>(outcomes)
+            Ok::<Vec<RunOutcome>, Panicked>(outcomes)
         });
         // Ctrl-C leaves gaps: what comes after the first one is not told, so that the report is that of a prefix.
         let mut outcomes = Vec::new();
@@ -102,7 +103,7 @@ fn explore(world: &(impl World + Sync), base: Case, limits: Limits, threads: Opt
 fn shrink_all(world: &(impl World + Sync), report: &Report, threads: Option<usize>) -> Vec<String> {
     let failures = report.failures();
     let shrunk = parallel::run_all(failures.len(), threads, "shrinking", |index, _| {
-        Ok::<_, Infallible>(shrink(world, &failures[index].case, SHRINK_RUNS))
+        Ok::<_, Panicked>(shrink(world, &failures[index].case, SHRINK_RUNS))
     });
     let mut cases = Vec::new();
     let mut texts = Vec::new();

@@ -1,7 +1,7 @@
 //! The `flashyard` program: runs scenarios, serves them, reproduces published results, looks at traces.
 //!
 //! Exit status: 0 done, 1 a reproduced number is outside its tolerance, a law does not hold, a fault lost data or a replay
-//! differs, 2 bad input, 130 interrupted.
+//! differs, 2 bad input, or a design that cannot be run, 130 interrupted.
 
 mod age;
 mod arguments;
@@ -21,6 +21,7 @@ mod run;
 mod scenarios;
 mod secrets;
 mod serve;
+mod status;
 mod trace;
 mod watch;
 
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", output::told(&error));
             ExitCode::from(2)
         }
     }

@@ -71,6 +71,19 @@ pub(crate) fn width() -> usize {
 /// A table on fewer characters than this is not worth printing. [A]
 const WIDTH_MIN: usize = 40;
 
+/// An error with its causes. A cause that the text before it tells already is not told again.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Prints JSON.
 pub(crate) fn json(value: &Value) {
     line(&format!("{value:#}"));
@@ -114,6 +127,7 @@ pub(crate) fn replace_file<R>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Error, ErrorKind};
 
     #[test]
     fn what_is_read_is_not_written_by_any_name() {
@@ -155,5 +169,16 @@ mod tests {
         drop(create_private(&path).expect("it can be written"));
         let found = std::fs::metadata(&path).expect("it is there");
         assert_eq!((found.len(), found.mode() & 0o777), (0, 0o600));
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let busy = || anyhow::Error::from(Error::new(ErrorKind::AddrInUse, "address in use"));
+        let port = || busy().context("127.0.0.1:4420: cannot be listened on: address in use");
+        assert_eq!(told(&port()), "127.0.0.1:4420: cannot be listened on: address in use");
+        let deeper = port().context("--listen");
+        assert_eq!(told(&deeper), "--listen: 127.0.0.1:4420: cannot be listened on: address in use");
+        let apart = anyhow::Error::from(Error::new(ErrorKind::NotFound, "no such file")).context("x.toml");
+        assert_eq!(told(&apart), "x.toml: no such file");
     }
 }

@@ -3,13 +3,14 @@
 use crate::arguments::RunOptions;
 use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use flashyard_report::{
     ReportDocument, RunReport, explorer_text, html_page, lending_table, run_table, split_table, verdict_sentence,
     wear_table,
 };
 use flashyard_scenario::{
-    DesignRun, Overrides, ScenarioError, document, fio_report, resolve_with, run_design, summarize, tasks,
+    DesignRun, Overrides, Resolved, Scenario, ScenarioError, Task, document, fio_report, plan_runs, run_design,
+    summarize,
 };
 use flashyard_systems::jbof::JbofError;
 use std::path::Path;
@@ -22,16 +23,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         settings: options.set.clone(),
         sweeps: options.sweep.clone(),
         jobs: options.fio.as_deref().map(|jobs| jobs.to_string_lossy().into_owned()),
+        ..Overrides::default()
     };
     overrides.settings.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let resolved = resolve_with(&text, &origin, &overrides, files)?;
+    let (resolved, tasks) = plan_runs(&text, &origin, &overrides, files)?;
     let scenario = &resolved.scenario;
-    let tasks = tasks(scenario, |point| {
-        let mut here = overrides.clone();
-        here.settings.extend(point.iter().cloned());
-        let at_point = resolve_with(&text, &origin, &here, files)?.scenario;
-        Ok((at_point.design_list()?, Arc::new(at_point)))
-    })?;
     if options.json_fio && options.out.is_none() && tasks.len() != 1 {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
@@ -45,19 +41,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     }
     parallel::catch_interrupt()?;
     let began = Instant::now();
-    let results = parallel::run_all(tasks.len(), options.threads, "designs", |index, observer| {
+    let results = parallel::run_each(tasks.len(), options.threads, "designs", |index, observer| {
         let (design, point, at_point) = &tasks[index];
         Ok(run_design(at_point, *design, files, observer)?.at_point(point))
     });
-    let mut runs = Vec::new();
-    for result in results.into_iter().flatten() {
-        match result {
-            Ok(run) => runs.push(run),
-            Err(ScenarioError::World(JbofError::Interrupted)) => {}
-            Err(error) => return Err(error).with_context(|| origin.clone()),
-        }
+    let (runs, failures) = sorted(&resolved, &tasks, results);
+    if let (true, Some((_, error))) = (runs.is_empty(), failures.first()) {
+        bail!("{error}");
     }
-    let complete = runs.len() == tasks.len();
+    let complete = runs.len() + failures.len() == tasks.len();
     if options.json_fio {
         write_fio(&runs, options)?;
     }
@@ -72,6 +64,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     // Where standard output is for a program, a person reads this beside it.
     if options.json || options.json_fio {
         broken.iter().for_each(|line| eprintln!("{line}"));
+    }
+    if !failures.is_empty() {
+        let told: Vec<String> = failures.iter().map(|(run, error)| format!("{run}: {error}")).collect();
+        bail!("{} of {} runs failed:\n  {}", failures.len(), tasks.len(), told.join("\n  "));
     }
     Ok(outcome(complete, &broken))
 }
@@ -88,6 +84,29 @@ fn outcome(complete: bool, broken: &[String]) -> Outcome {
         ([], true) => Outcome::Done,
         ([], false) => Outcome::Interrupted,
     }
+}
+
+/// A run that failed: its name, and why.
+type Failure = (String, String);
+
+/// The runs that were finished, and those that failed; what was interrupted is neither.
+fn sorted(
+    resolved: &Resolved,
+    tasks: &[Task<Arc<Scenario>>],
+    results: Vec<Option<Result<DesignRun, ScenarioError>>>,
+) -> (Vec<DesignRun>, Vec<Failure>) {
+    let (mut runs, mut failures) = (Vec::new(), Vec::new());
+    for ((design, point, _), result) in tasks.iter().zip(results) {
+        match result {
+            Some(Ok(run)) => runs.push(run),
+            None | Some(Err(ScenarioError::World(JbofError::Interrupted))) => {}
+            Some(Err(error)) => {
+                let name = std::iter::once(design.name()).chain(point.iter().map(String::as_str));
+                failures.push((name.collect::<Vec<_>>().join(" "), resolved.locate(error, point).to_string()));
+            }
+        }
+    }
+    (runs, failures)
 }
 
 /// Runs at most whose figures are printed one by one; those of a larger sweep are in the files of `--out`.

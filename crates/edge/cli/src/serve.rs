@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use flashyard_live::{
     ChannelFront, Engine, Handle, Limits, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
 };
-use flashyard_scenario::{Overrides, Pacing, Resolved, Scenario, resolve_with};
+use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
-use std::io::BufWriter;
+use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,9 @@ fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
     settings.extend(options.seed.map(|seed| format!("seed={seed}")));
     settings.extend(options.nqn.as_ref().map(|nqn| format!("serve.nqn={nqn}")));
     let overrides = Overrides { settings, ..Overrides::default() };
-    Ok(resolve_with(&source.text, &source.origin, &overrides, source.files)?)
+    let resolved = resolve_with(&source.text, &source.origin, &overrides, source.files)?;
+    resolved.refuse_idle_flags(Purpose::Serve)?;
+    Ok(resolved)
 }
 
 /// Where the drives' bytes are: as the command line says, or as the scenario does, below its directory.
@@ -63,12 +65,17 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     if let Some(path) = &options.journal {
         output::refuse_existing("--journal", path, options.force)?;
     }
-    let shapes = scenario.shapes()?.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots });
-    let exports = scenario.exported()?;
+    let shapes = scenario
+        .shapes()
+        .map_err(|error| resolved.locate(error, &[]))?
+        .into_iter()
+        .map(|(layout, logical_slots)| Shape { layout, logical_slots });
+    let exports = scenario.exported().map_err(|error| resolved.locate(error, &[]))?;
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
     let shapes: Vec<_> = shapes.collect();
-    let SetUp { world, media, recovered } =
-        set_up(data.as_deref(), &shapes, |contents| scenario.live_with(files, contents))?;
+    let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| {
+        scenario.live_with(files, contents).map_err(|error| resolved.locate(error, &[]))
+    })?;
     let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
         Pacing::Scaled(scale) => Tempo::Scaled(scale),
         Pacing::Off => Tempo::Off,
@@ -141,7 +148,10 @@ fn start_watch(
 
 fn log_to_standard_error(verbose: bool) {
     let most = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
-    tracing_subscriber::fmt().with_max_level(most).with_target(false).with_writer(std::io::stderr).init();
+    // Escape codes are for terminals: in a file they are noise.
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_max_level(most).with_target(false);
+    log.with_ansi(colours).with_writer(std::io::stderr).init();
 }
 
 fn announce(engine: &Engine, name: &str, tempo: Tempo, data: Option<&Path>, recovered: Option<RecoveryReport>) {

@@ -54,16 +54,20 @@ fn an_unknown_key_is_named_with_file_and_line() {
 #[test]
 fn a_bad_unit_names_the_accepted_ones() {
     refused(&demo(&["--set", "drive.read_rate=14 GB"]), &["14 GB", "GB/s"]);
-    refused(&demo(&["--set", "drive.read_lsb=30"]), &["invalid type"]);
+    refused(&demo(&["--set", "drive.read_lsb=30"]), &["--set drive.read_lsb=30: ", "without a unit", "ns, us, ms, s"]);
 }
 
 #[test]
 fn numbers_outside_their_range_say_what_is_possible() {
-    refused(&demo(&["--set", "jbof.drives=0"]), &["drives is 0", "1 to 255"]);
-    refused(&demo(&["--set", "jbof.busy_drives=13"]), &["busy_drives is 13", "1 to 12"]);
-    refused(&demo(&["--set", "drive.channels=0"]), &["channels is zero"]);
-    refused(&demo(&["--set", "drive.over_provisioning=0.0"]), &["spare superblocks"]);
-    refused(&demo(&["--set", "run.warmup=9 s"]), &["warm-up of 9.000 s", "nothing was measured"]);
+    refused(&demo(&["--set", "jbof.drives=0"]), &["jbof.drives is 0; give a whole number from 1 to 255"]);
+    refused(&demo(&["--set", "jbof.busy_drives=13"]), &["--set jbof.busy_drives=13: jbof.busy_drives: 13", "1 to 12"]);
+    refused(&demo(&["--set", "drive.channels=0"]), &["drive.channels is 0; give a whole number from 1 to 256"]);
+    refused(
+        &demo(&["--set", "drive.over_provisioning=0.0"]),
+        &["--set drive.over_provisioning=0.0: ", "give drive.over_provisioning at least 0.0059"],
+    );
+    let long = demo(&["--set", "run.warmup=9 s", "--set", "designs=[\"conv\"]"]);
+    refused(&long, &["warm-up of 9.000 s", "nothing was measured"]);
     refused(&demo(&["--set", "workload.depth=0"]), &["workload.depth"]);
     refused(&demo(&["--set", "designs=[\"best\"]"]), &["best", "conv, oc, shrunk"]);
     refused(&demo(&["--set", "workload.table2=Ali-9"]), &["Ali-9", "Ali-0"]);
@@ -80,6 +84,45 @@ fn a_trace_that_cannot_be_read_is_named_with_its_line() {
     refused(&demo(&["--set", &format!("workload.trace={junk}")]), &["junk.csv:", "no known format"]);
     refused(&flashyard(&["trace", "info", "nowhere.csv"]), &["nowhere.csv"]);
     refused(&flashyard(&["trace", "info", &mixed, "--format", "tape"]), &["tape", "msr"]);
+}
+
+#[test]
+fn a_key_without_effect_is_refused_with_what_would_use_it() {
+    let share = demo(&["--sweep", "workload.read_share=0.0,1.0"]);
+    refused(&share, &["--sweep workload.read_share=0.0,1.0: ", "has no effect", "workload.pattern", "workload.table2"]);
+    let rate = demo(&["--set", "workload.requests_per_second=10"]);
+    refused(&rate, &["--set workload.requests_per_second=10: ", "has no effect", "workload.depth"]);
+    let age = ["age", "scenarios/wear-leveling/scenario.toml", "--to-death", "--set", "run.warmup=1 ms"];
+    refused(&flashyard(&age), &["flashyard age does not use it; flashyard run does"]);
+    let faults = flashyard(&["faults", "--points", "1", "--set", "workload.size=4 KiB"]);
+    refused(&faults, &["flashyard faults does not use it"]);
+    let serve = flashyard(&["serve", "scenarios/live/scenario.toml", "--set", "life.endurance=3"]);
+    refused(&serve, &["flashyard serve does not use it; flashyard age does"]);
+}
+
+#[test]
+fn a_design_that_cannot_be_run_does_not_lose_the_others() {
+    let text = std::fs::read_to_string(root().join("scenarios/mixed/scenario.toml")).expect("it is there");
+    let unequal = text.replace("drive.cores = 2 ", "drive.blocks_per_plane = 512 # [A] unequal\ndrive.cores = 2 ");
+    let (_keep, path) = file("unequal.toml", unequal.as_bytes());
+    let run = ["run", &path, "--fio", "scenarios/mixed/borrower.fio", "--set", "designs=[\"vh\", \"shrunk\"]"];
+    let output = flashyard(&[&run[..], &["--set", "run.measure=2 ms"]].concat());
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("1 of 2 runs failed") && error.contains("vh: --set designs="), "{error}");
+    assert!(text.contains("shrunk") && text.contains("simulated"), "{text}");
+}
+
+#[test]
+fn flags_say_what_they_accept() {
+    refused(&flashyard(&["age", "scenarios/ageing/life.toml"]), &["--drive-writes <N>|--to-death"]);
+    refused(&demo(&["--threads", "0"]), &["--threads", "from 1 to 4096"]);
+    refused(&flashyard(&["faults", "--points", "0"]), &["--points"]);
+    let serve = |address: &str| flashyard(&["serve", "scenarios/live/scenario.toml", "--listen", address]);
+    refused(&serve("127.0.0.1"), &["the port is missing; give ADDRESS:PORT, for example 127.0.0.1:4420"]);
+    refused(&serve("127.0.0.1:99999"), &["\"99999\" is no port from 0 to 65535"]);
+    let age = flashyard(&["age", "scenarios/demo/scenario.toml", "--to-death"]);
+    refused(&age, &["scenarios/demo/scenario.toml, profile xbof-4tb, line ", "give drive.coalesce_writes = true"]);
 }
 
 #[test]

@@ -55,8 +55,20 @@ fn a_box_is_controlled_while_it_serves_and_ends_with_a_report_and_its_journal_re
     let place = |name: &str| directory.path().join(name).to_str().expect("the path is text").to_owned();
     let (control, journal, data) = (place("control"), place("journal"), place("data"));
     for life in 0..2 {
-        let arguments =
-            ["serve", BOX, "--load", "8", "--pace", "off", "--data", &data, "--journal", &journal, "--force"];
+        let arguments = [
+            "serve",
+            BOX,
+            "--verbose",
+            "--load",
+            "8",
+            "--pace",
+            "off",
+            "--data",
+            &data,
+            "--journal",
+            &journal,
+            "--force",
+        ];
         let child = flashyard()
             .args(arguments)
             .args(["--control", &control])
@@ -78,13 +90,18 @@ fn a_box_is_controlled_while_it_serves_and_ends_with_a_report_and_its_journal_re
         let refused = run(&["ctl", &control, "pull", "77"]);
         assert_eq!(refused.status.code(), Some(2));
         assert!(text(&refused.stderr).contains("there is no drive 77, give 0 to 11"));
-        let status = run(&["ctl", &control, "status"]);
+        let status = run(&["ctl", &control, "status", "--json"]);
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("it is JSON");
         assert_eq!(status["drives"].as_array().map(Vec::len), Some(12));
+        let table = text(&run(&["ctl", &control, "status"]).stdout);
+        assert_eq!(table.lines().count(), 14, "a line for each drive: {table}");
+        let one = text(&run(&["ctl", &control, "status", "--drive", "3"]).stdout);
+        assert_eq!(one.lines().count(), 3, "{one}");
         served.interrupt();
         let output = served.wait();
         let report = text(&output.stdout);
         assert!(output.status.success(), "{report}{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains('\u{1b}'), "escape codes are for terminals");
         assert!(report.contains("answered ") && report.contains(", 0 wrong"), "{report}");
         assert_eq!(report.contains("of an earlier run, which ended in order"), life == 1, "{report}");
         let replayed = run(&["replay", &journal]);

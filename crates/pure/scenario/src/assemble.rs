@@ -14,9 +14,7 @@ use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, StripeConfig};
 use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
-use flashyard_systems::xbof::{
-    BalanceRule, DELAY_MAX, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights,
-};
+use flashyard_systems::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights};
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
 
@@ -34,15 +32,6 @@ fn bytes_u32(key: &'static str, bytes: u64) -> Result<u32, ScenarioError> {
 /// The parameters of one drive with full resources.
 pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
     let geometry = geometry(section)?;
-    let shares = [("drive.over_provisioning", section.over_provisioning), ("drive.filled", section.filled)];
-    for (key, share) in shares {
-        if !(0.0..=1.0).contains(&share) {
-            return Err(value(key, format!("{share} is not a share, give 0 to 1")));
-        }
-    }
-    if section.core_clock_mhz == 0 {
-        return Err(value("drive.core_clock_mhz", "0 is no clock, give at least 1".to_owned()));
-    }
     let page_transfer = section.translation_page_transfer.0.get();
     let mut config = DriveConfig {
         nand: nand(section, geometry),
@@ -87,7 +76,7 @@ fn geometry(section: &DriveSection) -> Result<Geometry, ScenarioError> {
         pages_per_block: section.pages_per_block,
         page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
     };
-    geometry.validate().map_err(|error| value("drive", error.to_string()))?;
+    geometry.validate().map_err(|error| crate::keyed::geometry(&error))?;
     Ok(geometry)
 }
 
@@ -167,19 +156,7 @@ fn remap_entries(geometry: &Geometry) -> u32 {
 /// The parameters of a world of `design`.
 pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, ScenarioError> {
     let host = &scenario.host;
-    if host.clock_mhz == 0 {
-        return Err(value("host.clock_mhz", "0 is no clock, give at least 1".to_owned()));
-    }
     let kept = scenario.jbof.kept();
-    for (key, share) in [
-        ("jbof.shrunk_share", scenario.jbof.shrunk_share),
-        ("jbof.shrunk_cores", kept.cores),
-        ("jbof.shrunk_memory", kept.memory),
-    ] {
-        if !(share > 0.0 && share <= 1.0) {
-            return Err(value(key, format!("{share} is no share, give above 0 to 1")));
-        }
-    }
     Ok(JbofConfig {
         design,
         drives: scenario.jbof.drives,
@@ -193,7 +170,7 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
         link_picojoules_per_bit: scenario.drive.link_picojoules_per_bit,
         fabric: fabric(scenario),
         host: HostConfig {
-            drives_per_host: drives_per_host(scenario)?,
+            drives_per_host: host.drives_per_host.unwrap_or(0),
             cores: host.cores,
             clock: Hertz::new(host.clock_mhz * 1_000_000),
             memory: host.memory.0,
@@ -218,16 +195,6 @@ fn fabric(scenario: &Scenario) -> FabricConfig {
     }
 }
 
-fn drives_per_host(scenario: &Scenario) -> Result<u32, ScenarioError> {
-    match scenario.host.drives_per_host {
-        Some(0) => {
-            let message = "0 drives need no host, give at least 1, or leave it out for one host in front of all";
-            Err(value("host.drives_per_host", message.to_owned()))
-        }
-        given => Ok(given.unwrap_or(0)),
-    }
-}
-
 fn virtual_drives(scenario: &Scenario) -> Result<VhConfig, ScenarioError> {
     let section = &scenario.vh;
     let base = VhConfig::default();
@@ -239,7 +206,7 @@ fn virtual_drives(scenario: &Scenario) -> Result<VhConfig, ScenarioError> {
         lenders: section.lenders.unwrap_or(base.lenders),
         redirect_cycles: section.redirect_cycles.unwrap_or(base.redirect_cycles),
         copy_back_slots,
-        copy_back_depth: section.copy_back_depth.unwrap_or(base.copy_back_depth).max(1),
+        copy_back_depth: section.copy_back_depth.unwrap_or(base.copy_back_depth),
     })
 }
 
@@ -261,9 +228,6 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         ));
     }
     let period = section.period.map_or(base.period, |time| time.0);
-    if period == SimSpan::ZERO {
-        return Err(value("harvest.period", "0 would never let time pass, give at least \"1 us\"".to_owned()));
-    }
     let balance = by_name("harvest.balance", &section.balance, &BalanceRule::ALL, BalanceRule::name)?;
     let lender_choice =
         by_name("harvest.lender_choice", &section.lender_choice, &LenderChoice::ALL, LenderChoice::name)?;
@@ -286,8 +250,8 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         period,
         scan: scan.unwrap_or(base.scan),
         watermark: section.watermark.unwrap_or(base.watermark),
-        processor_offers: section.processor_offers.unwrap_or(base.processor_offers).min(64),
-        memory_offers: section.memory_offers.unwrap_or(base.memory_offers).clamp(1, 64),
+        processor_offers: section.processor_offers.unwrap_or(base.processor_offers),
+        memory_offers: section.memory_offers.unwrap_or(base.memory_offers),
         lenders_max: section.lenders_max.unwrap_or(base.lenders_max),
         pages_per_segment: section.segment_pages.unwrap_or(base.pages_per_segment),
         log_records: section.log_records.unwrap_or(base.log_records),
@@ -299,8 +263,8 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         balance: balance.unwrap_or(base.balance),
         weights,
         damping: section.damping.unwrap_or(base.damping),
-        sensing: sensing(scenario)?,
-        lender_p99_cap: in_range("harvest.lender_p99_cap", section.lender_p99_cap, 0.0, 100.0)?,
+        sensing: sensing(scenario),
+        lender_p99_cap: section.lender_p99_cap,
         seed: scenario.seed,
         target_miss_ratio: section.target_miss_ratio.unwrap_or(base.target_miss_ratio),
         warm_memory: section.warm_memory.unwrap_or(base.warm_memory),
@@ -309,25 +273,12 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
 }
 
 /// What the driver sees of utilizations.
-fn sensing(scenario: &Scenario) -> Result<Sensing, ScenarioError> {
+fn sensing(scenario: &Scenario) -> Sensing {
     let (section, base) = (&scenario.harvest, Sensing::default());
-    let delay = section.sensing_delay.unwrap_or(base.delay);
-    if delay as usize > DELAY_MAX {
-        return Err(value("harvest.sensing_delay", format!("{delay} periods are too many, give 0 to {DELAY_MAX}")));
-    }
-    Ok(Sensing {
-        phase: in_range("harvest.host_phase", section.host_phase, 0.0, 0.99)?.unwrap_or(base.phase),
-        delay,
-        noise: in_range("harvest.sensing_noise", section.sensing_noise, 0.0, 1.0)?.unwrap_or(base.noise),
-    })
-}
-
-fn in_range(key: &'static str, given: Option<f64>, least: f64, most: f64) -> Result<Option<f64>, ScenarioError> {
-    match given {
-        Some(number) if !(least..=most).contains(&number) => {
-            Err(value(key, format!("{number} is out of range, give {least} to {most}")))
-        }
-        _ => Ok(given),
+    Sensing {
+        phase: section.host_phase.unwrap_or(base.phase),
+        delay: section.sensing_delay.unwrap_or(base.delay),
+        noise: section.sensing_noise.unwrap_or(base.noise),
     }
 }
 
@@ -349,21 +300,12 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
     let run = &scenario.run;
     let stop = match (run.measure, run.requests_per_drive) {
         (Some(time), _) => StopRule::After(time.0),
-        (None, Some(0)) => {
-            return Err(value("run.requests_per_drive", "0 requests measure nothing, give at least 1".into()));
-        }
         (None, Some(requests)) => StopRule::Requests(requests),
         (None, None) if traces::are_given(&scenario.workload) => StopRule::StreamEnd,
         (None, None) => {
             return Err(value("run", "give measure = \"100 ms\" or requests_per_drive = 10000".to_owned()));
         }
     };
-    if scenario.workload.depth == Some(0) {
-        return Err(value(
-            "workload.depth",
-            "0 issues nothing, give at least 1, or leave it out to keep arrival times".into(),
-        ));
-    }
     let warmup = run.warmup.map_or(SimSpan::ZERO, |time| time.0);
     // Where arrivals are replayed, the trace says how much load there is at any time: a drive that is asked for nothing
     // more is part of it.
@@ -387,7 +329,8 @@ pub(crate) fn sources(
     (0..busy)
         .map(|drive| {
             let rng = Rng::named(scenario.seed, &format!("workload.{drive}"));
-            let source = Synthetic::new(spec.clone(), rng).map_err(|error| value("workload", error.to_string()))?;
+            let source =
+                Synthetic::new(spec.clone(), rng).map_err(|error| value("workload.size", error.to_string()))?;
             Ok(Box::new(source) as Source)
         })
         .collect()
@@ -474,6 +417,11 @@ fn pattern_spec(
     let size =
         workload.size.ok_or_else(|| value("workload.size", "give the request size, for example \"64 KiB\"".into()))?;
     let size = bytes_u32("workload.size", size.0.get())?;
+    if u64::from(size) > span_bytes {
+        let message =
+            format!("requests of {size} bytes do not fit {span_bytes} bytes; give less, or more workload.span");
+        return Err(value("workload.size", message));
+    }
     Ok(SyntheticSpec {
         read_share: workload.read_share.unwrap_or(1.0),
         read_size: SizeMix::Fixed(size),

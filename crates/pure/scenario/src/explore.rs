@@ -14,6 +14,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct ExploreSection {
     /// How much less throughput and how much more p99 than the reference still counts as the same service, in percent.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub within_percent: f64,
     /// Design that is the reference.
     pub reference: String,
@@ -27,14 +28,8 @@ impl Default for ExploreSection {
 }
 
 impl ExploreSection {
-    /// Errors: a share below 0 or above 100 %, a reference that is no design.
+    /// Errors: a reference that is no design.
     pub(crate) fn validate(&self) -> Result<(), ScenarioError> {
-        if !(0.0..=100.0).contains(&self.within_percent) {
-            return Err(value(
-                "explore.within_percent",
-                format!("{} is no such share, give 0 to 100", self.within_percent),
-            ));
-        }
         if Design::by_name(&self.reference).is_none() {
             let known = Design::ALL.map(Design::name).join(", ");
             return Err(value(

@@ -5,7 +5,7 @@
 
 use crate::Files;
 use crate::parse::ScenarioError;
-use crate::schema::{OneOrMany, Scenario, WorkloadSection};
+use crate::schema::{OneOrMany, Scenario};
 use flashyard_kernel::Rng;
 use flashyard_systems::jbof::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
 use flashyard_units::SimSpan;
@@ -30,7 +30,7 @@ pub(crate) struct JobFiles(Vec<JobFile>);
 impl JobFiles {
     /// The job files that the scenario names, if it names any.
     ///
-    /// Errors: a file that is not there, what is wrong in it with its line, keys that exclude a job file.
+    /// Errors: a file that is not there, what is wrong in it with its line, a length of the run beside it.
     pub(crate) fn load(scenario: &Scenario, files: &dyn Files) -> Result<Option<Self>, ScenarioError> {
         let names = match &scenario.workload.fio {
             None => return Ok(None),
@@ -42,9 +42,6 @@ impl JobFiles {
                 "workload.fio",
                 "no job file given, give one for all busy drives or one each".to_owned(),
             ));
-        }
-        if let Some(key) = other_key(&scenario.workload) {
-            return Err(value("workload.fio", format!("the job file says everything, leave out workload.{key}")));
         }
         if scenario.run.requests_per_drive.is_some() {
             let message = "a job file says when its jobs end; leave it out, or cut the run short with run.measure";
@@ -183,26 +180,4 @@ fn in_words(job: &FioJob) -> String {
 
 fn at(file: &str, error: &FioError) -> ScenarioError {
     ScenarioError::Text { origin: file.to_owned(), message: error.to_string() }
-}
-
-/// A key besides `fio` that says what the workload is.
-fn other_key(workload: &WorkloadSection) -> Option<&'static str> {
-    let keys = [
-        ("trace", workload.trace.is_some()),
-        ("repetitions", workload.repetitions.is_some()),
-        ("speed", workload.speed.is_some()),
-        ("table2", workload.table2.is_some()),
-        ("pattern", workload.pattern.is_some()),
-        ("size", workload.size.is_some()),
-        ("read_share", workload.read_share.is_some()),
-        ("zipf_theta", workload.zipf_theta.is_some()),
-        ("hot_space", workload.hot_space.is_some()),
-        ("hot_traffic", workload.hot_traffic.is_some()),
-        ("span", workload.span.is_some()),
-        ("requests_per_second", workload.requests_per_second.is_some()),
-        ("burst", workload.burst.is_some()),
-        ("pause", workload.pause.is_some()),
-        ("depth", workload.depth.is_some()),
-    ];
-    keys.into_iter().find(|key| key.1).map(|key| key.0)
 }

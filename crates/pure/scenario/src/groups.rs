@@ -60,8 +60,8 @@ pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive
                 let message = format!("{} of {} drives of {:?}, give 0 to all", group.busy, group.count, group.name);
                 value("group.busy", message)
             })?;
-            let kept = group_kept(group, kept)?;
-            let model = model(&group.drive, kept)?;
+            let kept = group_kept(group, kept);
+            let model = model(&group.drive, kept).map_err(|source| in_group(group, source))?;
             let price = price(scenario, &model, design, kept, group.controller_dollars);
             for _ in 0..if is_busy { group.busy } else { idle } {
                 let name = format!("drive-{} {}", ordered.len(), group.name);
@@ -73,17 +73,12 @@ pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive
     Ok(ordered)
 }
 
-fn group_kept(group: &GroupSection, common: Shares) -> Result<Shares, ScenarioError> {
-    let kept = Shares {
-        cores: group.shrunk_cores.unwrap_or(common.cores),
-        memory: group.shrunk_memory.unwrap_or(common.memory),
-    };
-    for (key, share) in [("group.shrunk_cores", kept.cores), ("group.shrunk_memory", kept.memory)] {
-        if !(share > 0.0 && share <= 1.0) {
-            return Err(value(key, format!("{share} is no share, give above 0 to 1")));
-        }
-    }
-    Ok(kept)
+fn in_group(group: &GroupSection, source: ScenarioError) -> ScenarioError {
+    ScenarioError::Group { name: group.name.clone(), source: Box::new(source) }
+}
+
+fn group_kept(group: &GroupSection, common: Shares) -> Shares {
+    Shares { cores: group.shrunk_cores.unwrap_or(common.cores), memory: group.shrunk_memory.unwrap_or(common.memory) }
 }
 
 fn model(section: &DriveSection, kept: Shares) -> Result<DriveModel, ScenarioError> {

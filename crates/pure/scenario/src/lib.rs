@@ -6,15 +6,19 @@
 mod aged;
 mod annotate;
 mod assemble;
+mod check;
 mod detail;
 mod explore;
 mod faulty;
 mod fio;
 mod fio_result;
 mod groups;
+mod keyed;
 mod life;
 mod live;
 mod parse;
+mod places;
+mod planned;
 mod quantity;
 pub mod reproduce;
 mod run;
@@ -22,6 +26,7 @@ mod schema;
 mod steadiness;
 mod sweep;
 mod traces;
+mod used;
 mod wear;
 
 pub use assemble::prices;
@@ -31,10 +36,12 @@ pub use fio_result::fio_report;
 pub use life::{AgedLife, LifeSection, LifeStop, age};
 pub use live::{Pacing, ServeSection};
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, builtin_profiles, resolve, resolve_with};
+pub use planned::{PlannedRuns, plan_runs};
 pub use quantity::{Rate, Size, Time};
 pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
 pub use sweep::{Point, Sweep, SweepValue, Task, points, tasks};
+pub use used::Purpose;
 
 use flashyard_workload::Records;
 
@@ -79,6 +86,5 @@ impl Files for NoFiles {
 
 /// The JSON Schema of scenario files, as text.
 pub fn json_schema() -> String {
-    let schema = schemars::schema_for!(Scenario);
-    serde_json::to_string_pretty(&schema).expect("a schema is plain data")
+    serde_json::to_string_pretty(check::schema()).expect("a schema is plain data")
 }

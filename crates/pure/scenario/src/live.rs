@@ -18,6 +18,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct ServeSection {
     /// Numbers of the drives that clients see; all of them without this. The others lend.
+    #[schemars(inner(range(min = 0, max = 254)))]
     pub drives: Option<Vec<u16>>,
     /// Beginning of the NVMe qualified name of each exported drive; its number follows.
     pub nqn: String,
@@ -26,8 +27,10 @@ pub struct ServeSection {
     /// `real`, `off` (as fast as possible while requests are in flight), or simulated seconds for each second.
     pub pace: Pacing,
     /// Erases that a block takes before the drive counts as used up.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub endurance_erases: u32,
     /// 99th percentile of lateness above which the report calls its timings unusable.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1000 s"))]
     pub lateness_tolerance: Time,
 }
 

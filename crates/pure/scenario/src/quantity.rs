@@ -32,6 +32,69 @@ const SIZES: [(&str, f64); 9] = [
     ("TB", 1e12),
 ];
 
+/// What a quantity is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// [`Time`], in nanoseconds.
+    Time,
+    /// [`Size`], in bytes.
+    Size,
+    /// [`Rate`], in bytes a second.
+    Rate,
+}
+
+impl Kind {
+    /// The kind whose type is called `name`.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "Time" => Some(Self::Time),
+            "Size" => Some(Self::Size),
+            "Rate" => Some(Self::Rate),
+            _ => None,
+        }
+    }
+
+    /// What people call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Size => "size",
+            Self::Rate => "data rate",
+        }
+    }
+
+    /// One as it is written.
+    pub(crate) const fn example(self) -> &'static str {
+        match self {
+            Self::Time => "30 us",
+            Self::Size => "4 KiB",
+            Self::Rate => "14 GB/s",
+        }
+    }
+
+    const fn scales(self) -> (&'static [(&'static str, f64)], &'static str) {
+        match self {
+            Self::Time => (&TIMES, ""),
+            Self::Size => (&SIZES, ""),
+            Self::Rate => (&SIZES, "/s"),
+        }
+    }
+
+    /// Its units.
+    pub(crate) fn units(self) -> String {
+        let (scales, suffix) = self.scales();
+        scales.iter().map(|(unit, _)| format!("{unit}{suffix}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The number in nanoseconds, bytes or bytes a second.
+    ///
+    /// Errors: what is wrong and what is accepted.
+    pub(crate) fn parse(self, text: &str) -> Result<f64, String> {
+        let (scales, suffix) = self.scales();
+        parse(text, self.name(), scales, suffix)
+    }
+}
+
 /// Splits a text into number and unit, and scales the number; the error says what is accepted.
 fn parse(text: &str, what: &str, units: &[(&str, f64)], suffix: &str) -> Result<f64, String> {
     let names: Vec<String> = units.iter().map(|(name, _)| format!("{name}{suffix}")).collect();
@@ -54,14 +117,14 @@ fn parse(text: &str, what: &str, units: &[(&str, f64)], suffix: &str) -> Result<
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let ns = parse(&String::deserialize(deserializer)?, "time", &TIMES, "").map_err(de::Error::custom)?;
+        let ns = Kind::Time.parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)?;
         Ok(Self(SimSpan::from_ns_f64(ns)))
     }
 }
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes = parse(&String::deserialize(deserializer)?, "size", &SIZES, "").map_err(de::Error::custom)?;
+        let bytes = Kind::Size.parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)?;
         Ok(Self(Bytes::new((bytes + 0.5) as u64)))
     }
 }
@@ -69,7 +132,7 @@ impl<'de> Deserialize<'de> for Size {
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = parse(&text, "data rate", &SIZES, "/s").map_err(de::Error::custom)?;
+        let bytes = Kind::Rate.parse(&text).map_err(de::Error::custom)?;
         if bytes < 1.0 {
             return Err(de::Error::custom(format!("{text:?} is not a data rate: give at least 1 B/s")));
         }

@@ -21,6 +21,7 @@ pub struct Scenario {
     #[serde(default)]
     pub title: String,
     /// Seed of all random streams.
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
     pub seed: u64,
     /// Designs to run: conv, oc, shrunk, vh, vh-ideal, proch, xbof.
     pub designs: Vec<String>,
@@ -69,15 +70,20 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct JbofSection {
     /// Drives, 1 to 255.
+    #[schemars(range(min = 1, max = 255))]
     pub drives: u32,
     /// Drives that run the workload; the others are idle.
+    #[schemars(range(min = 1, max = 255))]
     pub busy_drives: u32,
     /// Share of cores and mapping memory that shrunk designs keep.
     #[serde(default = "half")]
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_share: f64,
     /// Share of the cores alone, where it differs.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_cores: Option<f64>,
     /// Share of the mapping memory alone, where it differs.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_memory: Option<f64>,
 }
 
@@ -99,82 +105,117 @@ pub struct DriveSection {
     #[serde(default)]
     pub profile: String,
     /// Channels.
+    #[schemars(range(min = 1, max = 256))]
     pub channels: u32,
     /// Dies on each channel.
+    #[schemars(range(min = 1, max = 256))]
     pub dies_per_channel: u32,
     /// Planes of each die.
+    #[schemars(range(min = 1, max = 64))]
     pub planes_per_die: u32,
     /// Blocks of each plane.
+    #[schemars(range(min = 1, max = 4_194_304))]
     pub blocks_per_plane: u32,
     /// Pages of each block.
+    #[schemars(range(min = 1, max = 65_536))]
     pub pages_per_block: u32,
     /// Page size.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "256 KiB"))]
     pub page_size: Size,
     /// Share of the raw capacity kept back, 0 to 1.
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub over_provisioning: f64,
     /// Share of the exported capacity written sequentially before the run.
     #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub filled: f64,
     /// Random overwrites of the whole filled capacity before the run, without timing.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub overwritten: f64,
     /// File of an aged drive (`flashyard age --save`) that the drive begins as, in place of being filled and
     /// overwritten; from the directory of the scenario.
     pub aged_state: Option<String>,
     /// Read time of LSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub read_lsb: Time,
     /// Read time of CSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub read_csb: Time,
     /// Read time of MSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub read_msb: Time,
     /// One program pulse with its verify.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub program_pulse: Time,
     /// Pulses for LSB, CSB and MSB pages.
+    #[schemars(inner(range(min = 1, max = 1000)))]
     pub program_pulses: [u32; 3],
     /// Erase time.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub erase: Time,
     /// Channel bus rate.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
     pub channel_rate: Rate,
     /// Reads that may pass a waiting program.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub starvation_bound: u32,
     /// Raw bit error rate.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub raw_bit_error_rate: f64,
     /// Raw bit error rate that the code corrects.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub correctable_bit_error_rate: f64,
     /// Retries after which a read is given up and its data counts as lost, 0 to 14; without it every read succeeds in
     /// the end, as published.
+    #[schemars(range(min = 0, max = 14))]
     pub read_retries_max: Option<u32>,
     /// What erases, reads and age do to the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
     /// Supply voltage.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub supply_volts: f64,
     /// Array current of a busy die.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub active_milliamperes: f64,
     /// Current of a die on the bus.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub bus_idle_milliamperes: f64,
     /// Standby current of a die.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub standby_milliamperes: f64,
     /// Controller cores with full resources.
+    #[schemars(range(min = 1, max = 32))]
     pub cores: u32,
     /// Their clock.
+    #[schemars(range(min = 1, max = 100_000))]
     pub core_clock_mhz: u64,
     /// Power of a core.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
     pub core_power_watts: f64,
     /// Firmware cycles a command.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub cycles_per_command: u64,
     /// Firmware cycles a slice of 4 KiB.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub cycles_per_slice: u64,
     /// Stall for each mapping entry.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
     pub stall_per_slice: Time,
     /// DMA rate to the host.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
     pub read_rate: Rate,
     /// DMA rate from the host.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
     pub write_rate: Rate,
     /// Link rate.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
     pub link_rate: Rate,
     /// Write buffer.
+    #[schemars(extend("x-minimum" = "8 KiB", "x-maximum" = "2 GiB"))]
     pub write_buffer: Size,
     /// Bytes over the channel for a translation page.
+    #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "1 MiB"))]
     pub translation_page_transfer: Size,
     /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
     pub victim: VictimName,
@@ -185,20 +226,25 @@ pub struct DriveSection {
     /// Write frontiers of host data and moved data: separate (as without the key) or shared.
     pub frontiers: Option<String>,
     /// Erased superblocks that start reclaim.
+    #[schemars(range(min = 2, max = 65_536))]
     pub reclaim_below: u32,
     /// Reclaim reads in flight.
+    #[schemars(range(min = 1, max = 65_536))]
     pub reclaim_reads: u32,
     /// Stripes of dies with parity; none without it.
     pub stripe: Option<StripeSection>,
     /// Superblocks of single-level cache.
+    #[schemars(range(min = 0, max = 65_536))]
     pub slc_superblocks: u32,
     /// Whether commands share flash pages.
     pub coalesce_writes: bool,
     /// Whether the write buffer survives power loss.
     pub power_loss_protection: bool,
     /// DRAM energy.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub dram_picojoules_per_bit: f64,
     /// Link energy.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub link_picojoules_per_bit: f64,
 }
 
@@ -207,6 +253,7 @@ pub struct DriveSection {
 #[serde(deny_unknown_fields)]
 pub struct StripeSection {
     /// Dies of a stripe, that of the parity among them: a divisor of the channels from 2 up.
+    #[schemars(range(min = 2, max = 256))]
     pub members: u32,
     /// Whether reclaim works on one die of a stripe at a time, in turn.
     #[serde(default = "yes")]
@@ -223,15 +270,20 @@ pub struct GroupSection {
     /// Name in results.
     pub name: String,
     /// Drives.
+    #[schemars(range(min = 1, max = 255))]
     pub count: u32,
     /// Drives of them that run the workload; the others are idle.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 255))]
     pub busy: u32,
     /// Share of the cores that shrunk designs keep, where it differs from that of the box.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_cores: Option<f64>,
     /// Share of the mapping memory that they keep, where it differs.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_memory: Option<f64>,
     /// Price of a full controller, where it differs from the price list.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub controller_dollars: Option<f64>,
     /// Keys of `drive` that differ, `drive.cores = 12`, or another `drive.profile`.
     pub drive: DriveSection,
@@ -260,22 +312,31 @@ pub struct HostSection {
     pub profile: String,
     /// Drives in front of which one host stands, in order; without it, one host stands in front of all.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 255))]
     pub drives_per_host: Option<u32>,
     /// Cores of each host.
+    #[schemars(range(min = 1, max = 1024))]
     pub cores: u32,
     /// Their clock.
+    #[schemars(range(min = 1, max = 100_000))]
     pub clock_mhz: u64,
     /// DRAM of each host.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 TiB"))]
     pub memory: Size,
     /// Driver cycles a command.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub driver_cycles: u64,
     /// Latency to the drive, off the cores.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub submit_latency: Time,
     /// Latency back.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub complete_latency: Time,
     /// OC: host cycles for each firmware cycle.
+    #[schemars(range(min = 0.0, max = 1000.0))]
     pub oc_cycles_factor: f64,
     /// OC: hand-over latency.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub oc_latency: Time,
 }
 
@@ -287,16 +348,22 @@ pub struct PricesSection {
     #[serde(default)]
     pub profile: String,
     /// NAND.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub nand_dollars_per_128_gb: f64,
     /// DRAM.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub dram_dollars_per_gb: f64,
     /// Full controller.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub controller_dollars: f64,
     /// Open-channel controller.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub oc_controller_dollars: f64,
     /// Everything else.
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub other_dollars: f64,
     /// Premium on compute for CXL.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub cxl_premium: f64,
 }
 
@@ -305,32 +372,45 @@ pub struct PricesSection {
 #[serde(deny_unknown_fields, default)]
 pub struct HarvestSection {
     /// Monitor and descriptor period.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 s"))]
     pub period: Option<Time>,
     /// What stands for the load of a processor: utilization, queue-depth or waiting-work.
     pub indicator: Option<String>,
     /// Utilization above which an end is busy.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub watermark: Option<f64>,
     /// Processor descriptors each lender offers.
+    #[schemars(range(min = 1, max = 64))]
     pub processor_offers: Option<u32>,
     /// Memory descriptors each lender has, for equal parts of its spare memory.
+    #[schemars(range(min = 1, max = 64))]
     pub memory_offers: Option<u32>,
     /// Lenders a borrower takes at most.
+    #[schemars(range(min = 1, max = 254))]
     pub lenders_max: Option<u32>,
     /// Translation pages of 4 KiB in a segment.
+    #[schemars(range(min = 1, max = 512))]
     pub segment_pages: Option<u32>,
     /// Records of the redo log of a segment.
+    #[schemars(range(min = 2, max = 512))]
     pub log_records: Option<u32>,
     /// Mapping accesses in a period that a miss ratio needs to count.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_i64))]
     pub accesses_min: Option<u64>,
     /// Periods that a lender waits for memory it has withdrawn.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub withdraw_periods: Option<u32>,
     /// Periods without an answer after which the driver gives a drive up.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub silent_periods: Option<u32>,
     /// How long the driver waits for a command before it gives up who has it.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1000 s"))]
     pub io_timeout: Option<Time>,
     /// Weight of all queues of a lender.
+    #[schemars(range(min = 2, max = 1_000_000))]
     pub lender_weight: Option<u32>,
     /// Weight of a shadow queue.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub shadow_weight: Option<u32>,
     /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
     pub lender_choice: Option<String>,
@@ -339,16 +419,22 @@ pub struct HarvestSection {
     /// How the driver balances: literal, damped or water-filling.
     pub balance: Option<String>,
     /// Step towards the rule's share each period; 1 is the literal rule.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub damping: Option<f64>,
     /// How long after the drives the host looks at the descriptors, as a share of a period.
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub host_phase: Option<f64>,
     /// Whole periods that the utilizations which the driver balances by are old.
+    #[schemars(range(min = 0, max = 4))]
     pub sensing_delay: Option<u32>,
     /// Standard deviation of these utilizations, as a share of the value.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub sensing_noise: Option<f64>,
     /// How much lending may raise the p99 of a lender's own commands, as a share of it: 0.1 is a tenth.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub lender_p99_cap: Option<f64>,
     /// Miss ratio above which mapping memory is borrowed.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub target_miss_ratio: Option<f64>,
     /// Whether borrowed memory is warm at once.
     pub warm_memory: Option<bool>,
@@ -359,8 +445,10 @@ pub struct HarvestSection {
 #[serde(deny_unknown_fields, default)]
 pub struct FabricSection {
     /// Downstream ports of a switch: drives under a leaf, leaves under a switch above them.
+    #[schemars(range(min = 2, max = 255))]
     pub radix: Option<u32>,
     /// Latency of each switch beyond the first on a path, one way.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub hop: Option<Time>,
 }
 
@@ -369,12 +457,16 @@ pub struct FabricSection {
 #[serde(deny_unknown_fields, default)]
 pub struct VhSection {
     /// Idle drives joined to each busy one.
+    #[schemars(range(min = 1, max = 254))]
     pub lenders: Option<u32>,
     /// Host cycles for each redirected write.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub redirect_cycles: Option<u64>,
     /// Size of a copy-back command.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "256 MiB"))]
     pub copy_back_size: Option<Size>,
     /// Copy-back commands in flight for each busy drive.
+    #[schemars(range(min = 1, max = 4096))]
     pub copy_back_depth: Option<u32>,
 }
 
@@ -393,10 +485,13 @@ pub struct WorkloadSection {
     pub traces: Option<Vec<String>>,
     /// How often a trace is replayed; without it, as often as needed. Also called `repeat`.
     #[serde(alias = "repeat")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
     pub repetitions: Option<u64>,
     /// Multiplies the request sizes of a trace, to whole sectors of 512 bytes and at least one.
+    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub size_factor: Option<f64>,
     /// Divides the arrival times of a trace; open loop only.
+    #[schemars(range(max = 1e12), extend("exclusiveMinimum" = 0))]
     pub speed: Option<f64>,
     /// Name of a workload of the published Table 2, generated.
     pub table2: Option<String>,
@@ -405,24 +500,34 @@ pub struct WorkloadSection {
     /// Pattern: sequential, uniform, zipf or hot-cold.
     pub pattern: Option<PatternName>,
     /// Pattern: request size.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "1 GiB"))]
     pub size: Option<Size>,
     /// Pattern: share of reads.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub read_share: Option<f64>,
     /// Pattern: Zipf exponent.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 10))]
     pub zipf_theta: Option<f64>,
     /// Pattern: hot share of the space.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub hot_space: Option<f64>,
     /// Pattern: share of requests that go there.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub hot_traffic: Option<f64>,
     /// Pattern and table2: addressed part of the drive, from its start; all of it without this.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "16 TiB"))]
     pub span: Option<Size>,
     /// Pattern and table2, open loop: requests a second of each drive, Poisson arrivals.
+    #[schemars(range(min = 0.001, max = 1e8))]
     pub requests_per_second: Option<f64>,
     /// Burst length; arrivals then come in bursts.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1000 s"))]
     pub burst: Option<Time>,
     /// Pause between bursts.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1000 s"))]
     pub pause: Option<Time>,
     /// Closed loop: requests in flight for each busy drive. Without it, arrival times are kept.
+    #[schemars(range(min = 1, max = 65_536))]
     pub depth: Option<u32>,
 }
 
@@ -455,14 +560,18 @@ pub enum PatternName {
 #[serde(deny_unknown_fields, default)]
 pub struct RunSection {
     /// Simulated time before figures count; with a job file, in place of its `ramp_time`.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "864000 s"))]
     pub warmup: Option<Time>,
     /// Simulated time that figures cover; with a job file, the most that they cover.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "864000 s"))]
     pub measure: Option<Time>,
     /// Requests of each busy drive that warm its mapping cache before the run, without timing. A trace warms
     /// with one pass at most.
+    #[schemars(range(min = 0, max = 100_000_000))]
     pub warm_mapping_requests: u64,
     /// Requests of each busy drive, when `measure` is absent: the run and its measured window end when the first drive
     /// has been asked for so many, since load falls from then on.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
     pub requests_per_drive: Option<u64>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::parse::ScenarioError;
 use crate::schema::Scenario;
+use crate::used::concerns;
 use flashyard_systems::jbof::Design;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,7 +84,7 @@ pub fn tasks<T: Clone>(
     for point in points(&scenario.sweep)? {
         let (designs, with) = at(&point)?;
         for (place, design) in designs.into_iter().enumerate() {
-            let seen: Point = point.iter().filter(|setting| concerns(setting, design)).cloned().collect();
+            let seen: Point = point.iter().filter(|setting| concerns(key_of(setting), design)).cloned().collect();
             // A design that is named twice is run twice, as without a sweep.
             if known.insert((place, design.name(), seen.clone())) {
                 tasks.push((design, seen, with.clone()));
@@ -93,19 +94,14 @@ pub fn tasks<T: Clone>(
     Ok(tasks)
 }
 
-/// Whether a setting of a sweep changes what `design` does or costs.
-fn concerns(setting: &str, design: Design) -> bool {
-    match section_and_key(setting) {
-        ("jbof", key) if key.starts_with("shrunk_") => !matches!(design, Design::Conv | Design::Oc),
-        ("harvest", _) => design.harvests_processors(),
-        ("vh", _) => design.is_virtual(),
-        _ => true,
-    }
+/// `jbof.shrunk_cores` of `jbof.shrunk_cores=0.5`.
+fn key_of(setting: &str) -> &str {
+    setting.split('=').next().unwrap_or_default().trim()
 }
 
 /// `jbof` and `shrunk_cores` of `jbof.shrunk_cores=0.5`.
 pub(crate) fn section_and_key(setting: &str) -> (&str, &str) {
-    let key = setting.split('=').next().unwrap_or_default().trim();
+    let key = key_of(setting);
     key.split_once('.').unwrap_or(("", key))
 }
 
@@ -148,7 +144,7 @@ mod tests {
         let overrides = Overrides {
             settings: vec![format!("designs={designs}")],
             sweeps: axes.iter().map(|&axis| axis.to_owned()).collect(),
-            jobs: None,
+            ..Overrides::default()
         };
         resolve_with(text, "demo.toml", &overrides, &NoFiles).expect("it is a scenario").scenario
     }
@@ -178,12 +174,14 @@ mod tests {
 
     #[test]
     fn what_the_explorer_holds_runs_against_must_exist() {
-        for (setting, expected) in
-            [("explore.within_percent=-1", "give 0 to 100"), ("explore.reference=cnov", "give one of conv, oc")]
-        {
+        for (setting, expected) in [
+            ("explore.within_percent=-1", "give a number from 0.0 to 100.0"),
+            ("explore.reference=cnov", "give one of conv, oc"),
+        ] {
             let text = include_str!("../../../../scenarios/demo/scenario.toml");
-            let scenario = resolve(text, "demo.toml", &[setting.to_owned()], &NoFiles).expect("it is TOML").scenario;
-            let error = tasks(&scenario, |_| Ok((Vec::new(), ()))).expect_err("it is wrong").to_string();
+            let resolved = resolve(text, "demo.toml", &[setting.to_owned()], &NoFiles);
+            let error = resolved.and_then(|found| tasks(&found.scenario, |_| Ok((Vec::new(), ()))));
+            let error = error.expect_err("it is wrong").to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -76,15 +76,6 @@ pub(crate) fn sources(
     capacity_bytes: u64,
     files: &'static dyn Files,
 ) -> Result<Vec<Source>, ScenarioError> {
-    let factors = [("workload.speed", workload.speed), ("workload.size_factor", workload.size_factor)];
-    for (key, factor) in factors.into_iter().filter_map(|(key, factor)| Some((key, factor?))) {
-        if !(factor > 0.0 && factor.is_finite()) {
-            return Err(value(key, format!("{factor} is no factor, give a number above 0")));
-        }
-    }
-    if workload.repetitions == Some(0) {
-        return Err(value("workload.repetitions", "0 replays nothing, give at least 1".to_owned()));
-    }
     let source = |share: Share<'_>| {
         let name = share.trace.to_owned();
         let open = Box::new(move || files.open_trace(&name).map_err(SourceError));

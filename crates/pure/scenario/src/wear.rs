@@ -12,17 +12,22 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct WearSection {
     /// Erases that a superblock is made for, 1 to 65535; the chip's curve of errors is stretched to it.
+    #[schemars(range(min = 1, max = 65_535))]
     pub endurance: u32,
     /// Erases that every superblock has had before the run.
+    #[schemars(range(min = 0, max = 65_535))]
     pub erases: u32,
     /// Age of the data in days.
+    #[schemars(range(min = 0.0, max = 36_500.0))]
     pub retention_days: f64,
     /// Wrong bits that the code corrects in 4 KiB.
+    #[schemars(range(min = 1, max = 16_384))]
     pub ecc_bits: u32,
     /// How retries follow from wear: halving, or by-erases (one for each 50 erases, for an endurance of 300).
     pub retries: RetryName,
     /// Superblocks are retired at the first erase after which wear alone makes a bit error rate above this; without
     /// it they are not.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 0.5))]
     pub retire_above: Option<f64>,
     /// Coefficients of another chip, in its own erases.
     pub rates: Option<RatesSection>,
@@ -43,28 +48,37 @@ pub enum RetryName {
 #[serde(deny_unknown_fields)]
 pub struct RatesSection {
     /// Rate of a fresh block.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub epsilon: f64,
     /// Wear.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub alpha: f64,
     /// Exponent of cycles.
+    #[schemars(range(min = 0.0, max = 20.0))]
     pub k: f64,
     /// Retention.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub beta: f64,
     /// Exponent of cycles.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 20.0))]
     pub m: f64,
     /// Exponent of days.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 20.0))]
     pub n: f64,
     /// Read disturb.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub gamma: f64,
     /// Exponent of cycles.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 20.0))]
     pub p: f64,
     /// Exponent of reads of the block.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 20.0))]
     pub q: f64,
 }
 
@@ -92,9 +106,6 @@ impl WearSection {
     ///
     /// Errors: a key outside its range; a drive whose superblocks are retired from the beginning.
     pub(crate) fn apply(&self, drive: &mut DriveConfig) -> Result<(), ScenarioError> {
-        if !(1..=u32::from(u16::MAX)).contains(&self.endurance) {
-            return Err(value("drive.wear.endurance", format!("{} is out of range, give 1 to 65535", self.endurance)));
-        }
         let wear = self.model();
         wear.validate().map_err(|error| value("drive.wear", error.to_string()))?;
         drive.nand.wear = Some(wear);

@@ -214,7 +214,6 @@ fn without_a_job_file_each_drive_is_a_job() {
 fn what_does_not_go_together_is_refused_with_its_key() {
     let error = |job: &str, settings: &[&str]| attempt(Design::Conv, job, settings).err().expect("it is wrong");
     assert!(error("[a]\nrw=reed\n", &[]).starts_with("job.fio: line 2: rw: \"reed\" is not supported"));
-    assert!(error("[a]\n", &["workload.depth=4"]).starts_with("workload.fio: the job file says everything"));
     assert!(error("[a]\n", &["run.requests_per_drive=4"]).starts_with("run.requests_per_drive: a job file says when"));
     assert_eq!(error("[a]\n", &["workload.fio=gone.fio"]), "workload.fio: gone.fio: cannot be read");
     assert_eq!(error("[a]\nnumjobs=4096\n", &[]), "streams is 8192, give 1 to 4096");

@@ -137,9 +137,9 @@ fn names_and_numbers_of_harvesting_are_checked() {
     for (setting, expected) in [
         ("harvest.balance=even", "give one of literal, damped, water-filling"),
         ("harvest.lender_choice=best", "give one of least-loaded, next, random, two-choices, most-spare"),
-        ("harvest.host_phase=1.0", "give 0 to 0.99"),
-        ("harvest.sensing_delay=9", "give 0 to 4"),
-        ("harvest.lender_p99_cap=-0.1", "give 0 to 100"),
+        ("harvest.host_phase=1.0", "give a number from 0.0 to 0.99"),
+        ("harvest.sensing_delay=9", "give a whole number from 0 to 4"),
+        ("harvest.lender_p99_cap=-0.1", "give a number from 0.0 to 100.0"),
         ("workload.fio=[]", "no job file given"),
     ] {
         let error = attempt(&CHOICE, Design::ProcH, &[setting]).err().expect("it is wrong");

@@ -68,8 +68,8 @@ fn the_wear_of_a_run_that_does_not_ask_for_it_is_not_in_its_results() {
 #[test]
 fn wear_that_cannot_be_is_refused_in_words() {
     let wrong = |settings: &[&str]| run(settings).err().expect("it is wrong");
-    assert!(wrong(&["drive.wear.endurance=0"]).contains("give 1 to 65535"));
-    assert!(wrong(&["drive.wear.ecc_bits=0"]).contains("give 1 to 16384"));
+    assert!(wrong(&["drive.wear.endurance=0"]).contains("give a whole number from 1 to 65535"));
+    assert!(wrong(&["drive.wear.ecc_bits=0"]).contains("give a whole number from 1 to 16384"));
     assert!(wrong(&["drive.wear.retention_days=-1.0"]).contains("retention_days is -1"));
     assert!(wrong(&["drive.wear.retire_above=0.001"]).contains("a fresh block"));
     let dead = wrong(&["drive.wear.retire_above=0.05", "drive.wear.erases=267"]);

@@ -27,6 +27,7 @@ mod source;
 pub mod surrogates;
 mod synthetic;
 pub mod table2;
+mod words;
 mod zipf;
 
 pub use address::{AddressPattern, Zone};
@@ -38,4 +39,5 @@ pub use scaling::ScalingNote;
 pub use sizes::SizeMix;
 pub use source::{RequestSource, SourceError};
 pub use synthetic::{SpecError, Synthetic, SyntheticSpec};
+pub use words::nearest;
 pub use zipf::Zipf;

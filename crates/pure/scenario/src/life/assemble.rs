@@ -67,12 +67,6 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     // Source: [C] sheet wear-leveling §9.
     ftl.ties = VictimTies::OldestFirst;
     ftl.seed = scenario.seed;
-    let slots_of = |key, size: Option<crate::quantity::Size>| -> Result<Option<u64>, ScenarioError> {
-        match size.map(|size| size.0.get() / u64::from(SLOT_BYTES)) {
-            Some(0) => Err(value(key, format!("less than a slot of {SLOT_BYTES} bytes, give more"))),
-            slots => Ok(slots),
-        }
-    };
     let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
     let capacity = match (section.capacity.as_deref().unwrap_or("fixed"), bound) {
         ("fixed", None) => Capacity::Fixed,
@@ -84,7 +78,8 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
         }
         (other, _) => return Err(value("life.capacity", format!("there is no {other:?}, give fixed or variable"))),
     };
-    let extent_slots = slots_of("life.extent", section.extent)?.map(|slots| slots.min(u64::from(u32::MAX)) as u32);
+    let extent_slots =
+        section.extent.map(|size| (size.0.get() / u64::from(SLOT_BYTES)).min(u64::from(u32::MAX)) as u32);
     let capacity_bytes = u64::from(ftl.logical_slots) * u64::from(SLOT_BYTES);
     let footprint_slots = if traces::are_given(&scenario.workload) {
         ftl.logical_slots
@@ -93,7 +88,7 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
         // At most the drive, whose slots are a u32.
         (span / u64::from(SLOT_BYTES)) as u32
     };
-    let sample = positive("life.sample_drive_writes", section.sample_drive_writes, SAMPLE_DRIVE_WRITES)?;
+    let sample = section.sample_drive_writes.unwrap_or(SAMPLE_DRIVE_WRITES);
     Ok(LifeConfig {
         geometry: drive.data_geometry(),
         ftl,
@@ -217,7 +212,7 @@ fn forward_on(
     let mut life = Life::new(config, source)?;
     let mut stopped = !observer(&life, 0.0);
     let drive = f64::from(life.drive_slots());
-    let period = positive("life.period_drive_writes", scenario.life.period_drive_writes, PERIOD_DRIVE_WRITES)?;
+    let period = scenario.life.period_drive_writes.unwrap_or(PERIOD_DRIVE_WRITES);
     let end = drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
     let plan = ForwardPlan {
         config: ForwardConfig { prediction: prediction(scenario)?, acceleration, endurance },
@@ -234,10 +229,10 @@ fn forward_on(
 fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {
     match (stop.acceleration, stop.adaptive) {
         (None, None) => Ok(None),
-        (None, Some(0)) => Err(value("adaptive", "a jump of 0 periods is none, give at least 1".to_owned())),
+        (None, Some(0)) => Err(value("--adaptive", "a jump of 0 periods is none; give at least 1".to_owned())),
         (None, Some(ahead_max)) => Ok(Some(Acceleration::Adaptive { ahead_max })),
         (Some(factor), _) => Acceleration::by_factor(factor).map(Some).ok_or_else(|| {
-            value("acceleration", format!("there is no factor {factor}, give 1.5 or a whole number from 1 to 1000"))
+            value("--fast-forward", format!("there is no factor {factor}; give 1.5 or a whole number from 1 to 1000"))
         }),
     }
 }
@@ -248,13 +243,6 @@ fn prediction(scenario: &Scenario) -> Result<Prediction, ScenarioError> {
         let known = Prediction::ALL.map(Prediction::name).join(", ");
         value("life.prediction", format!("there is no {name:?}, give one of {known}"))
     })
-}
-
-fn positive(key: &'static str, given: Option<f64>, default: f64) -> Result<f64, ScenarioError> {
-    match given.unwrap_or(default) {
-        number if number > 0.0 && number <= 1e6 => Ok(number),
-        number => Err(value(key, format!("{number} is out of range, give above 0 to 1000000"))),
-    }
 }
 
 /// How much of the way is gone: of the writes asked for, or of the erases that the drive is made for.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct LifeSection {
     /// Erases that a superblock is made for; 500 without it.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub endurance: Option<u32>,
     /// Whether superblocks are retired at that many erases; they are without it.
     pub retire: Option<bool>,
@@ -23,14 +24,19 @@ pub struct LifeSection {
     /// End of life: fixed or variable.
     pub capacity: Option<String>,
     /// The capacity shrinks with every superblock retired, and the file system relocates at most so much.
+    #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "16 TiB"))]
     pub relocation_bound: Option<Size>,
     /// The file system keeps the data in extents of this size all over the drive.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 TiB"))]
     pub extent: Option<Size>,
     /// Random writes of the whole drive before the workload; 3 without it.
+    #[schemars(range(min = 0, max = 100))]
     pub random_fills: Option<u32>,
     /// Drive writes between two rows of the table; 5 without it.
+    #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0))]
     pub sample_drive_writes: Option<f64>,
     /// Drive writes of an observation period of fast-forward ageing; 0.5 without it.
+    #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0))]
     pub period_drive_writes: Option<f64>,
     /// Model of fast-forward ageing: two-point, grouped, devs or cml.
     pub prediction: Option<String>,

@@ -105,7 +105,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
 
 /// So many requests to each busy drive, at depth 8.
 pub(super) fn plan(requests: u64) -> RunPlan {
-    RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), depth: Some(8), seed: 1 }
+    RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), ends_together: false, depth: Some(8), seed: 1 }
 }
 
 /// As many reads as writes, of one to six slots anywhere.

@@ -1,6 +1,7 @@
 //! Which options of fio are taken, which have no effect here and which are refused, each with its reason.
 
 use super::error::FioError;
+use crate::words::nearest;
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,27 +199,10 @@ pub(super) fn treatment(line: usize, name: &str) -> Result<Treatment, FioError> 
 
 fn unknown(name: &str) -> String {
     let known = options().filter(|option| option.1 != Treatment::Refused).map(|option| option.0);
-    let nearest = known.map(|known| (distance(name, known), known)).min();
-    match nearest {
-        Some((distance, known)) if distance <= name.len().div_ceil(3) => {
-            format!("is not supported; did you mean {known}?")
-        }
-        _ => format!("is not supported; supported are {}", SUPPORTED.join(", ")),
+    match nearest(name, known) {
+        Some(known) => format!("is not supported; did you mean {known}?"),
+        None => format!("is not supported; supported are {}", SUPPORTED.join(", ")),
     }
-}
-
-/// Letters to insert, delete or replace to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -238,7 +222,6 @@ mod tests {
     fn an_unknown_option_gets_the_nearest_name_or_the_list() {
         assert_eq!(unknown("iodeph"), "is not supported; did you mean iodepth?");
         assert_eq!(unknown("bandwidth_log").split("; ").nth(1).map(|text| &text[..13]), Some("supported are"));
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 
     #[test]

@@ -1,0 +1,380 @@
+//! Which keys a run uses: a key that cannot change anything is refused, because a user who gives it expects an effect.
+//!
+//! Rules stand in tables: what a command reads, what a design has, what a source of requests takes. A key of the file is
+//! held against the file alone: that a flag makes it idle is no mistake of the file. Profiles are shared by many
+//! scenarios, so their keys are not held against anything.
+
+use crate::parse::ScenarioError;
+use crate::places::{By, Place, Places};
+use crate::schema::{DriveSection, PatternName, Scenario};
+use flashyard_systems::jbof::Design;
+use std::collections::BTreeMap;
+
+/// What a scenario is resolved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// `flashyard run`.
+    Run,
+    /// `flashyard age`.
+    Age,
+    /// `flashyard serve`.
+    Serve,
+    /// `flashyard faults`.
+    Faults,
+}
+
+use Purpose::{Age, Faults, Run, Serve};
+
+impl Purpose {
+    /// The command.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Run => "flashyard run",
+            Age => "flashyard age",
+            Serve => "flashyard serve",
+            Faults => "flashyard faults",
+        }
+    }
+}
+
+/// Which commands read a key, or a section with all its keys; the first line that fits counts, and what is in none is
+/// read by all. A file that describes a run may be taken by the other commands as well: they say what they read of it.
+const COMMANDS: &[(&str, &[Purpose])] = &[
+    ("workload.depth", &[Run, Faults]),
+    ("workload.requests_per_second", &[Run]),
+    ("workload.burst", &[Run]),
+    ("workload.pause", &[Run]),
+    ("workload.speed", &[Run]),
+    ("workload.fio", &[Run]),
+    ("workload", &[Run, Age]),
+    ("run.requests_per_drive", &[Run, Faults]),
+    ("run", &[Run]),
+    ("sweep", &[Run]),
+    ("explore", &[Run]),
+    ("prices", &[Run]),
+    ("vh", &[Run]),
+    ("host.memory", &[Run]),
+    ("host.oc_cycles_factor", &[Run]),
+    ("host.oc_latency", &[Run]),
+    ("host", &[Run, Serve, Faults]),
+    ("jbof", &[Run, Serve, Faults]),
+    ("harvest", &[Run, Serve, Faults]),
+    ("fabric", &[Run, Serve, Faults]),
+    ("designs", &[Run, Serve, Faults]),
+    ("group", &[Run, Serve]),
+    ("life", &[Age]),
+    ("serve", &[Serve]),
+];
+
+/// Keys of a drive that ageing without timing reads; the others are about time, energy and cores.
+const AGED: [&str; 15] = [
+    "profile",
+    "channels",
+    "dies_per_channel",
+    "planes_per_die",
+    "blocks_per_plane",
+    "pages_per_block",
+    "page_size",
+    "over_provisioning",
+    "victim",
+    "allocation",
+    "wear_leveling",
+    "frontiers",
+    "reclaim_below",
+    "slc_superblocks",
+    "coalesce_writes",
+];
+
+/// A key, and whether a design uses it.
+type OfDesign = (&'static str, fn(Design) -> bool);
+
+/// Which designs use a key, or a section with all its keys; every line that fits counts.
+const DESIGNS: &[OfDesign] = &[
+    ("jbof.shrunk_share", is_shrunk),
+    ("jbof.shrunk_cores", is_shrunk),
+    ("jbof.shrunk_memory", is_shrunk),
+    ("group.shrunk_cores", is_shrunk),
+    ("group.shrunk_memory", is_shrunk),
+    ("harvest", Design::harvests_processors),
+    ("harvest.memory_offers", Design::harvests_memory),
+    ("harvest.segment_pages", Design::harvests_memory),
+    ("harvest.log_records", Design::harvests_memory),
+    ("harvest.accesses_min", Design::harvests_memory),
+    ("harvest.withdraw_periods", Design::harvests_memory),
+    ("harvest.target_miss_ratio", Design::harvests_memory),
+    ("harvest.warm_memory", Design::harvests_memory),
+    ("vh", Design::is_virtual),
+    ("vh.copy_back_size", |design| matches!(design, Design::Vh)),
+    ("vh.copy_back_depth", |design| matches!(design, Design::Vh)),
+    ("host.memory", is_open_channel),
+    ("host.oc_cycles_factor", is_open_channel),
+    ("host.oc_latency", is_open_channel),
+    ("drive.cores", |design| !is_open_channel(design)),
+    ("drive.translation_page_transfer", has_part_of_the_map),
+    ("run.warm_mapping_requests", has_part_of_the_map),
+    ("prices.oc_controller_dollars", is_open_channel),
+    ("prices.controller_dollars", |design| !is_open_channel(design)),
+    ("group.controller_dollars", |design| !is_open_channel(design)),
+    ("prices.cxl_premium", Design::harvests_processors),
+];
+
+const fn is_shrunk(design: Design) -> bool {
+    !matches!(design, Design::Conv | Design::Oc)
+}
+
+const fn is_open_channel(design: Design) -> bool {
+    matches!(design, Design::Oc)
+}
+
+/// Whether a drive's memory may hold less than its whole map.
+const fn has_part_of_the_map(design: Design) -> bool {
+    !matches!(design, Design::Conv)
+}
+
+const TRACES: &[&str] = &["trace", "traces"];
+const PATTERN: &[&str] = &["pattern"];
+const GENERATED: &[&str] = &["table2", "surrogate", "pattern"];
+
+/// Keys of `[workload]` that say where requests come from; the first one given counts.
+pub(crate) const SOURCES: [&str; 6] = ["fio", "trace", "traces", "table2", "surrogate", "pattern"];
+
+/// The other keys of `[workload]`, with the sources that they go with.
+const OF_SOURCES: &[(&str, &[&str])] = &[
+    ("repetitions", TRACES),
+    ("size_factor", TRACES),
+    ("speed", TRACES),
+    ("size", PATTERN),
+    ("read_share", PATTERN),
+    ("zipf_theta", PATTERN),
+    ("hot_space", PATTERN),
+    ("hot_traffic", PATTERN),
+    ("span", GENERATED),
+    ("requests_per_second", GENERATED),
+    ("burst", GENERATED),
+    ("pause", GENERATED),
+    ("depth", &["trace", "traces", "table2", "surrogate", "pattern"]),
+];
+
+/// Whether `key` of `[workload]` goes with `source`.
+pub(crate) fn goes_with(key: &str, source: &str) -> bool {
+    OF_SOURCES.iter().find(|known| known.0 == key).is_none_or(|known| known.1.contains(&source))
+}
+
+/// A key with what it needs: nothing is wrong with it while the function says so.
+type Need = (&'static str, fn(&Scenario) -> bool, &'static str);
+
+/// What keys need beside a design or a source.
+const NEEDS: &[Need] = &[
+    (
+        "jbof.shrunk_share",
+        |scenario| scenario.jbof.shrunk_cores.is_none() || scenario.jbof.shrunk_memory.is_none(),
+        "jbof.shrunk_cores and jbof.shrunk_memory take its place",
+    ),
+    (
+        "harvest.damping",
+        |scenario| scenario.harvest.balance.as_deref() != Some("literal"),
+        "harvest.balance = \"literal\" takes whole steps",
+    ),
+    ("run.requests_per_drive", |scenario| scenario.run.measure.is_none(), "run.measure says when the run ends"),
+    ("workload.speed", open_loop, "workload.depth makes a closed loop, which ignores arrival times"),
+    (
+        "workload.requests_per_second",
+        open_loop,
+        "workload.depth makes a closed loop, which asks as fast as it is answered",
+    ),
+    ("workload.burst", open_loop, "workload.depth makes a closed loop, which asks as fast as it is answered"),
+    ("workload.pause", open_loop, "workload.depth makes a closed loop, which asks as fast as it is answered"),
+    (
+        "workload.zipf_theta",
+        |scenario| scenario.workload.pattern == Some(PatternName::Zipf),
+        "it goes with workload.pattern = \"zipf\"",
+    ),
+    ("workload.hot_space", hot_cold, "it goes with workload.pattern = \"hot-cold\""),
+    ("workload.hot_traffic", hot_cold, "it goes with workload.pattern = \"hot-cold\""),
+    ("explore", |scenario| !scenario.sweep.is_empty(), "the runs of a sweep are held against it, and nothing is swept"),
+];
+
+fn open_loop(scenario: &Scenario) -> bool {
+    scenario.workload.depth.is_none()
+}
+
+fn hot_cold(scenario: &Scenario) -> bool {
+    scenario.workload.pattern == Some(PatternName::HotCold)
+}
+
+/// Whether `path` is `key`, or a key of the section `key`.
+fn is_in(path: &str, key: &str) -> bool {
+    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// `group.drive.cores` of `group.0.drive.cores`; drives of groups are drives.
+fn without_number(path: &str) -> String {
+    let Some((number, rest)) = path.strip_prefix("group.").and_then(|rest| rest.split_once('.')) else {
+        return path.to_owned();
+    };
+    if number.parse::<usize>().is_err() || rest.starts_with("drive.") {
+        return rest.to_owned();
+    }
+    format!("group.{rest}")
+}
+
+/// Whether a setting of `key` changes what `design` does or costs.
+pub(crate) fn concerns(key: &str, design: Design) -> bool {
+    DESIGNS.iter().filter(|rule| is_in(key, rule.0)).all(|rule| rule.1(design))
+}
+
+/// Why `path` has no effect on what `purpose` makes of the scenario; `None` where it may have one.
+fn idle(path: &str, scenario: &Scenario, designs: &[Design], places: &Places, purpose: Purpose) -> Option<String> {
+    let key = without_number(path);
+    if let Some(why) = not_read(&key, purpose) {
+        return Some(why);
+    }
+    // Nobody who asks for no warming is misled where there is none.
+    if key == "run.warm_mapping_requests" && scenario.run.warm_mapping_requests == 0 {
+        return None;
+    }
+    if purpose != Age && !designs.iter().any(|&design| concerns(&key, design)) {
+        let uses = Design::ALL.into_iter().filter(|&design| concerns(&key, design)).map(Design::name);
+        let named: Vec<&str> = designs.iter().map(|design| design.name()).collect();
+        let (uses, named) = (uses.collect::<Vec<_>>().join(", "), named.join(", "));
+        return Some(format!("it is a matter of {uses}, and designs are {named}"));
+    }
+    if let (Age, Some(own)) = (purpose, key.strip_prefix("drive."))
+        && says_itself(scenario, own)
+    {
+        return Some(format!("life.{own} takes precedence"));
+    }
+    if let Some(key) = key.strip_prefix("drive.") {
+        return idle_in_drives(key, path, scenario, places);
+    }
+    if purpose != Run {
+        return None;
+    }
+    if let Some(why) = key.strip_prefix("workload.").and_then(|key| without_source(key, scenario)) {
+        return Some(why);
+    }
+    let need = NEEDS.iter().find(|need| is_in(&key, need.0) && !need.1(scenario))?;
+    Some(need.2.to_owned())
+}
+
+/// Whether `[life]` has its own of a key of `[drive]`.
+fn says_itself(scenario: &Scenario, key: &str) -> bool {
+    let life = &scenario.life;
+    match key {
+        "allocation" => life.allocation.is_some(),
+        "wear_leveling" => life.wear_leveling.is_some(),
+        "frontiers" => life.frontiers.is_some(),
+        _ => false,
+    }
+}
+
+fn not_read(key: &str, purpose: Purpose) -> Option<String> {
+    let others = |readers: &[Purpose]| {
+        let commands: Vec<&str> = readers.iter().map(|purpose| purpose.command()).collect();
+        format!("{} does not use it; {} does", purpose.command(), commands.join(" or "))
+    };
+    if let (Age, Some(of_drive)) = (purpose, key.strip_prefix("drive."))
+        && !AGED.contains(&of_drive)
+        && !["wear", "stripe"].iter().any(|section| is_in(of_drive, section))
+    {
+        return Some(others(&[Run, Serve, Faults]));
+    }
+    let (_, readers) = COMMANDS.iter().find(|rule| is_in(key, rule.0))?;
+    (!readers.contains(&purpose)).then(|| others(readers))
+}
+
+/// The source of requests, as far as the scenario gives one.
+fn source(scenario: &Scenario) -> Option<&'static str> {
+    let workload = &scenario.workload;
+    let given = [
+        workload.fio.is_some(),
+        workload.trace.is_some(),
+        workload.traces.is_some(),
+        workload.table2.is_some(),
+        workload.surrogate.is_some(),
+        workload.pattern.is_some(),
+    ];
+    SOURCES.into_iter().zip(given).find(|source| source.1).map(|source| source.0)
+}
+
+/// Why a key of `[workload]` does not go with where requests come from.
+fn without_source(key: &str, scenario: &Scenario) -> Option<String> {
+    let source = source(scenario)?;
+    // Two traces at once are refused in words of their own.
+    let both_traces = TRACES.contains(&key) && TRACES.contains(&source);
+    if SOURCES.contains(&key) && key != source && !both_traces {
+        return Some(format!("requests come from workload.{source}; give one of the two"));
+    }
+    let (_, sources) = OF_SOURCES.iter().find(|known| known.0 == key)?;
+    let named: Vec<String> = sources.iter().map(|source| format!("workload.{source}")).collect();
+    (!sources.contains(&source))
+        .then(|| format!("it goes with {}, and requests come from workload.{source}", named.join(", ")))
+}
+
+/// Why a key of a drive has no effect on any drive that has it.
+fn idle_in_drives(key: &str, path: &str, scenario: &Scenario, places: &Places) -> Option<String> {
+    let has_own = |number: usize| places.exactly(&format!("group.{number}.drive.{key}")).is_some();
+    let own = path.strip_prefix("group.").and_then(|rest| rest.split('.').next()).and_then(|text| text.parse().ok());
+    let drives: Vec<&DriveSection> = match own {
+        Some(number) => scenario.group.get::<usize>(number).map(|group| &group.drive).into_iter().collect(),
+        None if scenario.group.is_empty() => vec![&scenario.drive],
+        None => {
+            let groups = scenario.group.iter().enumerate().filter(|(number, _)| !has_own(*number));
+            groups.map(|(_, group)| &group.drive).collect()
+        }
+    };
+    // The links of the enclosure are those of [drive], whatever groups say.
+    if drives.is_empty() && !matches!(key, "profile" | "link_rate") {
+        return Some("every [[group]] gives its own".to_owned());
+    }
+    let aged = drives.iter().all(|drive| drive.aged_state.is_some());
+    (matches!(key, "filled" | "overwritten") && aged && !drives.is_empty())
+        .then(|| "drive.aged_state says what is on the drive".to_owned())
+}
+
+/// Collects over the points of a sweep which keys have an effect at one of them.
+pub(crate) struct Effects {
+    purpose: Purpose,
+    by: By,
+    /// Keys that had none yet: where they are given, and why.
+    idle: BTreeMap<String, (Place, String)>,
+    used: std::collections::BTreeSet<String>,
+}
+
+impl Effects {
+    /// Of keys that are given so.
+    pub(crate) fn new(purpose: Purpose, by: By) -> Self {
+        Self { purpose, by, idle: BTreeMap::new(), used: Default::default() }
+    }
+
+    /// Sees the scenario at one point.
+    pub(crate) fn see(&mut self, scenario: &Scenario, designs: &[Design], places: &Places) {
+        for (path, place) in places.iter().filter(|(_, place)| place.by == self.by) {
+            // Axes are seen where they are put in.
+            if is_in(path, "sweep") && self.purpose == Run || self.used.contains(path) {
+                continue;
+            }
+            match idle(path, scenario, designs, places, self.purpose) {
+                Some(why) => {
+                    self.idle.entry(path.to_owned()).or_insert_with(|| (place.clone(), why));
+                }
+                None => {
+                    self.idle.remove(path);
+                    self.used.insert(path.to_owned());
+                }
+            }
+        }
+    }
+
+    /// The keys without effect anywhere.
+    pub(crate) fn idle(&self) -> Vec<&str> {
+        self.idle.keys().map(String::as_str).collect()
+    }
+
+    /// Errors: a key without effect anywhere.
+    pub(crate) fn finish(self) -> Result<(), ScenarioError> {
+        let Some((path, (place, why))) = self.idle.into_iter().next() else { return Ok(()) };
+        let key = without_number(&path);
+        Err(ScenarioError::Text { origin: place.text, message: format!("{key} has no effect: {why}; leave it out") })
+    }
+}
