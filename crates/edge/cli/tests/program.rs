@@ -1,6 +1,7 @@
 //! The program as a user meets it: every kind of bad input, the JSON contract, and the same results from any
 //! number of threads.
 
+use flashyard_columns::{TableReader, Values};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -129,7 +130,15 @@ fn flags_say_what_they_accept() {
 fn an_address_beyond_the_drive_is_folded_for_traces_and_refused_for_spans() {
     let far = "1,hm,0,Read,99999999999999,4096,1\n";
     let (_keep, path) = file("far.csv", far.as_bytes());
-    assert!(demo(&["--set", &format!("workload.trace={path}")]).status.success());
+    let output = demo(&["--set", &format!("workload.trace={path}"), "--set", "designs=[\"conv\"]", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(report["designs"][0]["ios"], 6 * 300, "every row was read somewhere on the drive");
+    let scaling = report["scaling"].as_array().expect("a list");
+    assert_eq!(scaling.len(), 6);
+    for line in scaling {
+        assert!(line.as_str().is_some_and(|line| line.contains("300 (100.0 %) folded")), "{line}");
+    }
     refused(&demo(&["--set", "workload.span=9 TiB"]), &["workload.span"]);
 }
 
@@ -209,21 +218,50 @@ fn a_life_is_written_as_a_page_and_as_tables() {
     }
     let resolved = std::fs::read_to_string(out.path().join("resolved.toml")).expect("the scenario was written");
     assert!(resolved.contains("blocks_per_plane"));
-    let open = |name: &str| {
+    let record = std::fs::read(out.path().join("life.json")).expect("the record was written");
+    let record: serde_json::Value = serde_json::from_slice(&record).expect("it is JSON");
+    let last = |key: &str| record["last"][key].clone();
+    assert_eq!(last("host_slots"), 2 * record["drive_slots"].as_u64().expect("a number"));
+    let [life, erases] = ["life.parquet", "erase_counts.parquet"].map(|name| {
         let file = std::fs::File::open(out.path().join(name)).expect("the table was written");
-        flashyard_columns::TableReader::new(file).expect("it is a table").fields().len()
+        TableReader::new(file).expect("it is a table")
+    });
+    assert_eq!([life.fields().len(), erases.fields().len()], [23, 3]);
+    let column = |table: &TableReader, name| table.column(name).expect("it reads").expect("it is there");
+    for key in ["host_slots", "moved_slots", "erases_min", "erases_max"] {
+        let Values::U64(values) = column(&life, key) else { panic!("{key} is a whole number") };
+        assert!(values.len() > 2, "{key} has a course");
+        assert_eq!(last(key), *values.last().expect("it has a last moment"), "{key}");
+    }
+    let Values::F64(written) = column(&erases, "host_written_bytes") else { panic!("bytes are a number") };
+    let [Values::U64(times), Values::U64(blocks)] = ["erases", "superblocks"].map(|name| column(&erases, name)) else {
+        panic!("they are whole numbers")
     };
-    assert_eq!([open("life.parquet"), open("erase_counts.parquet")], [23, 3]);
+    let end = written.iter().copied().fold(0.0, f64::max);
+    let of_the_end = written.iter().zip(times.iter().zip(&blocks)).filter(|(at, _)| **at == end);
+    let (sum, count) =
+        of_the_end.fold((0, 0), |(sum, count), (_, (erases, blocks))| (sum + erases * blocks, count + blocks));
+    assert_eq!(count, 120, "every superblock has a number of erases");
+    assert_eq!(last("erases_mean").as_f64().map(|mean| (mean * 120.0).round()), Some(sum as f64));
 }
 
 #[test]
 fn a_reproduction_is_written_as_a_page() {
     let out = tempfile::tempdir().expect("a temporary directory can be made");
     let directory = out.path().to_str().expect("the path is text");
-    let output = flashyard(&["reproduce", "cvss", "zipf-30-tb-bound", "--out", directory]);
+    let output = flashyard(&["reproduce", "cvss", "zipf-30-tb-bound", "--json", "--out", directory]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let page = std::fs::read_to_string(out.path().join("report.html")).expect("the page was written");
-    assert!(page.contains("How close does it come to what is published?") && page.contains("zipf-30-tb-bound"));
+    assert!(page.contains("How close does it come to what is published?"));
+    // The number's row in the table of the page: its id, what it is, and the figure that standard output gives, rounded.
+    let begin = page.find("[\"zipf-30-tb-bound\",\"").expect("the table has the number's row");
+    let row = &page[begin..begin + page[begin..].find(']').expect("the row ends")];
+    let measured = rows[0]["measured"].as_f64().expect("a number");
+    let rounded = format!("{measured:.3}");
+    for cell in [rows[0]["metric"].as_str().expect("a text"), rounded.trim_end_matches('0'), "agrees"] {
+        assert!(row.contains(cell), "{cell} is missing in {row}");
+    }
 }
 
 #[test]
