@@ -332,7 +332,7 @@ mod tests {
         }
 
         #[test]
-        fn reclaim_moves_exactly_what_is_valid_and_in_the_order_of_its_slots(
+        fn a_collection_moves_exactly_what_is_valid_and_in_the_order_of_its_slots(
             writes in prop::collection::vec(0..LOGICAL, 300..1500),
         ) {
             let mut ftl = small(FtlConfig { stamps: true, ..FtlConfig::default() });

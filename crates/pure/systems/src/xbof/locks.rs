@@ -88,11 +88,11 @@ mod tests {
     }
 
     proptest! {
-        /// Against the list of everything that was ever taken: who is compatible with all before him waits for nobody,
-        /// and who is not starts when the last of those ends. So writers are alone, readers share, nobody is overtaken by
-        /// one who came later and excludes him, and a lock that is free is taken at once.
+        /// Against the list of everything that was ever taken. A request that shares with all holders before it starts at
+        /// once; one that excludes some starts when the last of these ends. So writers are alone, readers share, no request
+        /// is overtaken by a later one that excludes it, and a lock that is free is taken at once.
         #[test]
-        fn everybody_waits_for_those_before_that_exclude_him_and_for_nobody_else(
+        fn a_request_waits_for_the_holders_before_it_that_exclude_it_and_for_no_other(
             steps in prop::collection::vec((0_u64..60, 0_usize..5, any::<bool>(), 1_u64..200), 1..200),
         ) {
             // Pages 3, 3 + LOCKS and 3 + 2 LOCKS share a lock; the other two have one each.
