@@ -14,7 +14,9 @@ use flashyard_faults::{
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::{Asked, Design, Fault, FaultTime, Jbof, JbofConfig, RunPlan, Source, StopRule, Witness};
+use flashyard_systems::jbof::{
+    Asked, Design, Fault, FaultTime, Jbof, JbofConfig, Pacing, RunPlan, Source, StopRule, StreamSpec, Witness,
+};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
@@ -27,6 +29,8 @@ const EVENTS_PER_REQUEST: u64 = 2_000;
 const HOT_SLOTS: u64 = 24;
 /// Slots of a request at most.
 const REQUEST_SLOTS: u64 = 6;
+/// Slots that one lane of sources has in a row.
+const LANE_BLOCK: u64 = 16;
 /// How long things stay away: shorter than a period, some periods, longer than a time-out.
 const AWAY: [SimSpan; 3] = [SimSpan::from_us(100), SimSpan::from_us(900), SimSpan::from_ms(7)];
 
@@ -36,6 +40,9 @@ pub struct JbofWorld {
     config: JbofConfig,
     depth: u32,
     requests: u32,
+    /// Whether it can be broken. In an enclosure that cannot, no two writes under way overlap: hosts order those
+    /// themselves.
+    breaks: bool,
 }
 
 impl JbofWorld {
@@ -52,17 +59,27 @@ impl JbofWorld {
                 "give conv, shrunk, proch or xbof first: failures of the others are not modelled",
             ));
         }
-        let mut config = assemble::jbof(scenario, design)?;
-        if !config.drive.power_loss_protection {
+        let world = Self::unbroken(scenario, design)?;
+        if !world.config.drive.power_loss_protection {
             return Err(value(
                 "drive.power_loss_protection",
                 "give true: what a drive loses without it is not modelled",
             ));
         }
+        Ok(Self { breaks: true, ..world })
+    }
+
+    /// The enclosure of a scenario, of any design, in which nothing breaks: for the question whether reads find what was
+    /// written.
+    ///
+    /// Errors: values outside their ranges.
+    pub fn unbroken(scenario: &Scenario, design: Design) -> Result<Self, ScenarioError> {
+        let mut config = assemble::jbof(scenario, design)?;
         config.drive.ftl.stamps = true;
         config.validate()?;
         let requests = scenario.run.requests_per_drive.unwrap_or(150).min(100_000) as u32;
-        Ok(Self { name: scenario.name.clone(), config, depth: scenario.workload.depth.unwrap_or(8), requests })
+        let depth = scenario.workload.depth.unwrap_or(8).max(1);
+        Ok(Self { name: scenario.name.clone(), config, depth, requests, breaks: false })
     }
 
     fn build(&self, case: &Case, witness: &Rc<RefCell<Clients>>) -> Result<Jbof, ScenarioError> {
@@ -75,10 +92,22 @@ impl JbofWorld {
             seed: case.seed,
         };
         let slots = u64::from(self.config.drive.ftl.logical_slots);
-        let source = |drive: u32| -> Source {
-            Box::new(Mix { rng: Rng::named(case.seed, &format!("faults.mix.{drive}")), slots })
+        let drives = 0..self.config.busy_drives;
+        let jbof = if self.breaks {
+            let source = |drive: u32| -> Source {
+                Box::new(Mix { rng: Rng::named(case.seed, &format!("faults.mix.{drive}")), slots, lane: None })
+            };
+            Jbof::new(self.config, plan, drives.map(source).collect())?
+        } else {
+            let plan = RunPlan { stop: StopRule::Requests(requests.div_ceil(u64::from(self.depth))), ..plan };
+            let stream = |drive: u32, lane: u32| {
+                let rng = Rng::named(case.seed, &format!("faults.mix.{drive}.{lane}"));
+                let mix = Mix { rng, slots, lane: Some((lane.into(), self.depth.into())) };
+                StreamSpec::new(drive as u16, Box::new(mix), Pacing::Closed { depth: 1 })
+            };
+            let streams = drives.flat_map(|drive| (0..self.depth).map(move |lane| stream(drive, lane)));
+            Jbof::with_streams(self.config, plan, streams.collect())?
         };
-        let jbof = Jbof::new(self.config, plan, (0..self.config.busy_drives).map(source).collect())?;
         let faults = case.plan.faults.iter().map(|&(at, fault)| (moment(at), physical(fault))).collect();
         Ok(jbof.with_faults(faults, Box::new(Told(Rc::clone(witness)))))
     }
@@ -119,6 +148,7 @@ impl JbofWorld {
         }
         outcome.counters.insert("log records", records);
         outcome.counters.insert("commands redirected", redirected);
+        outcome.counters.insert("copies made", counters.copied_back);
         outcome.counters.insert("slots checked", clients.oracle.counters().slots_read);
         outcome.fingerprint = fingerprint.get();
         Ok(outcome)
@@ -132,6 +162,9 @@ impl World for JbofWorld {
 
     fn faults(&self) -> Vec<Planned> {
         let mut faults = Vec::new();
+        if !self.breaks {
+            return faults;
+        }
         for away in AWAY {
             faults.push(Planned::PowerLoss { off_for: away });
             for drive in 0..self.config.drives {
@@ -179,6 +212,20 @@ fn physical(fault: Planned) -> Fault {
 struct Mix {
     rng: Rng,
     slots: u64,
+    /// One of so many sources of the drive, each of which writes where none of the others does.
+    lane: Option<(u64, u64)>,
+}
+
+impl Mix {
+    /// The first slot of a request of `count` slots in the part of one lane, near `first`.
+    fn in_lane(&mut self, operation: Operation, first: u64, count: u64) -> u64 {
+        let Some((own, lanes)) = self.lane else { return first };
+        let lane = if operation == Operation::Read { self.rng.below(lanes) } else { own };
+        // The lanes have the blocks of the drive in turn.
+        let turns = self.slots / (lanes * LANE_BLOCK);
+        let turn = (first / (lanes * LANE_BLOCK)).min(turns - 1);
+        (turn * lanes + lane) * LANE_BLOCK + (first % LANE_BLOCK).min(LANE_BLOCK - count)
+    }
 }
 
 impl RequestSource for Mix {
@@ -196,6 +243,7 @@ impl RequestSource for Mix {
             _ => self.rng.below(self.slots),
         };
         let first = first.min(self.slots - count);
+        let first = self.in_lane(operation, first, count);
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
         let len_bytes = if operation == Operation::Flush { 0 } else { bytes(count) as u32 };
         let request = BlockRequest { operation, offset_bytes: bytes(first), len_bytes };

@@ -2,6 +2,7 @@
 
 use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
 use flashyard_scenario::{JbofWorld, NoFiles, resolve};
+use flashyard_systems::jbof::Design;
 
 const FAULTS: &str = include_str!("../../../../scenarios/faults/scenario.toml");
 
@@ -47,6 +48,26 @@ fn drives_that_level_their_wear_lose_nothing_either() {
         let limits = Limits { points: 400, ..Limits::default() };
         let report = explore(&world_with(&[&policy, "drive.wear.endurance=300"]), whole(1), limits);
         assert_eq!(report.violations(), 0, "{name}: {report}");
+    }
+}
+
+/// Their failures are not modelled; that what is read is what was written, is.
+#[test]
+fn virtual_and_open_channel_drives_give_back_what_was_written() {
+    let settings = ["run.requests_per_drive=3000", "harvest.io_timeout=60 s"].map(str::to_owned);
+    let scenario = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
+    for design in [Design::Oc, Design::Vh, Design::VhIdeal] {
+        let world = JbofWorld::unbroken(&scenario, design).expect("its box can be built");
+        assert!(world.faults().is_empty());
+        for seed in 1..6 {
+            let outcome = world.run(&whole(seed));
+            assert_eq!(outcome.violation, None, "{design:?}, seed {seed}");
+            let count = |counter| outcome.counters[counter];
+            assert!(count("slots checked") > 10_000, "{design:?}: {:?}", outcome.counters);
+            assert_eq!(count("commands redirected") > 1_000, design.is_virtual(), "{design:?}: {:?}", outcome.counters);
+            assert_eq!(count("copies made") > 100, design == Design::Vh, "{design:?}: {:?}", outcome.counters);
+            assert_eq!(count("commands sent again"), 0, "{design:?}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Completions, periodic monitoring and copy-back.
 
-use super::config::JbofError;
+use super::config::{Design, JbofError};
 use super::failover::Attempt;
 use super::world::{Event, Failure, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
@@ -79,6 +79,7 @@ impl Jbof {
         match request.purpose {
             Purpose::Foreground => self.finish_foreground(now, &request, id),
             Purpose::Part { parent } => {
+                self.join_stamps(id, parent);
                 let whole = &mut self.requests[parent as usize];
                 whole.parts -= 1;
                 if whole.parts == 0 {
@@ -88,7 +89,7 @@ impl Jbof {
                     self.finish_foreground(now, &whole, id);
                 }
             }
-            Purpose::CopyRead => self.copy_write(now, &request),
+            Purpose::CopyRead => self.copy_write(now, &request, id),
             Purpose::CopyWrite => self.copy_done(now, request.home),
             Purpose::Asked { token } | Purpose::AskedOnce { token } => self.answer(now, &request, id, token),
         }
@@ -98,6 +99,7 @@ impl Jbof {
     #[inline]
     fn finish_foreground(&mut self, now: SimTime, request: &Request, id: u32) {
         self.witness_completion(now, request, id);
+        self.note_home(request);
         let time = &self.journeys[id as usize].time;
         self.ledger.finished(now, request, time.total());
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
@@ -122,14 +124,32 @@ impl Jbof {
         if self.streams[request.stream as usize].ended {
             self.stream_done(now, request.stream);
         }
+        if self.stopping {
+            self.copy_back_when_idle(now);
+        }
     }
 
-    /// Starts copying redirected data back to its owners.
-    pub(super) fn start_copy_back(&mut self, now: SimTime) {
-        let slots = self.config.vh.copy_back_slots;
-        if let Some(copy_back) = &mut self.copy_back {
-            copy_back.plan(slots);
+    /// Reads of a virtual drive find what was written on the drive that took it, from the completion on: until then it
+    /// is not there, and they are sent to where the data was.
+    #[inline]
+    fn note_home(&mut self, request: &Request) {
+        if let Some(copy_back) = &mut self.copy_back
+            && matches!(request.operation, Operation::Write | Operation::Trim)
+        {
+            let lender = (request.drive != request.home).then_some(request.drive);
+            copy_back.map(request.home).write(request.first, request.count, lender);
         }
+    }
+
+    /// Starts copying redirected data back to its owners once no request is under way: a copy of what a write is about to
+    /// replace would come after it.
+    pub(super) fn copy_back_when_idle(&mut self, now: SimTime) {
+        let copies = self.config.design == Design::Vh && self.streams.iter().all(|stream| stream.in_flight == 0);
+        let slots = self.config.vh.copy_back_slots;
+        let Some(copy_back) = self.copy_back.as_mut().filter(|copy_back| copies && !copy_back.is_planned()) else {
+            return;
+        };
+        copy_back.plan(slots);
         for owner in 0..self.config.busy_drives as u16 {
             for _ in 0..self.config.vh.copy_back_depth {
                 self.copy_read(now, owner);
@@ -166,13 +186,15 @@ impl Jbof {
         self.submit(now, id);
     }
 
-    fn copy_write(&mut self, now: SimTime, read: &Request) {
+    fn copy_write(&mut self, now: SimTime, read: &Request, read_id: u32) {
+        let stamp = self.stamp_of_copy(read, read_id);
         let id = self.new_request(Request {
             drive: read.home,
             compute: read.home,
             phase: Phase::Firmware,
             purpose: Purpose::CopyWrite,
             operation: Operation::Write,
+            stamp,
             ..*read
         });
         self.ledger.moved(Operation::Write, read.count);

@@ -7,6 +7,7 @@ use super::graves::Graves;
 use super::world::{Event, Jbof, Request};
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
+use std::collections::BTreeMap;
 
 /// What breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,8 @@ pub struct FaultCounters {
     pub timed_out: u64,
     /// Drives reset.
     pub resets: u64,
+    /// Copies of what virtual drives had redirected, written to its owners.
+    pub copied_back: u64,
 }
 
 /// Everything about faults; a run without them has none of it.
@@ -132,6 +135,8 @@ pub(super) struct Resilience {
     witness: Box<dyn Witness>,
     /// Stamps that each read has found so far: request and stamps by slot.
     found: Vec<Vec<u64>>,
+    /// Stamps of copies that virtual drives have made: for each, its first slot and the stamps that it stands for.
+    copies: BTreeMap<u64, (u32, Vec<u64>)>,
     pub(super) graves: Graves,
     pub(super) counters: FaultCounters,
     /// Drives whose power or link is away.
@@ -165,6 +170,18 @@ impl Resilience {
         self.away = self.health.iter().filter(|health| !health.powered || !health.linked).count() as u32;
     }
 
+    fn found_of(&mut self, id: u32) -> &mut Vec<u64> {
+        if self.found.len() <= id as usize {
+            self.found.resize(id as usize + 1, Vec::new());
+        }
+        &mut self.found[id as usize]
+    }
+
+    /// What a client wrote to a slot of this stamp: a copy has the stamp of what was copied.
+    pub(super) fn original(&self, stamp: u64, slot: u32) -> u64 {
+        self.copies.get(&stamp).map_or(stamp, |(first, stamps)| stamps[(slot - first) as usize])
+    }
+
     /// Whether no drive is away, as physics or the driver has it.
     pub(super) fn is_whole(&self) -> bool {
         let up = |health: &Health| health.powered && health.linked && health.ready;
@@ -188,6 +205,7 @@ impl Jbof {
             sent: Vec::new(),
             witness,
             found: Vec::new(),
+            copies: BTreeMap::new(),
             graves: Graves::default(),
             counters: FaultCounters::default(),
             away: 0,
@@ -408,12 +426,35 @@ impl Jbof {
         for (id, slot, stamp) in read {
             let request = &self.requests[id as usize];
             let place = (slot - request.first) as usize;
-            if state.found.len() <= id as usize {
-                state.found.resize(id as usize + 1, Vec::new());
-            }
-            let stamps = &mut state.found[id as usize];
+            let stamp = state.original(stamp, slot);
+            let stamps = state.found_of(id);
             stamps.resize(request.count as usize, 0);
             stamps[place] = stamp;
         }
+    }
+    /// Adds what a part of a read has found to what the whole has. The whole ends under the number of its last part.
+    pub(super) fn join_stamps(&mut self, part: u32, parent: u32) {
+        let Some(state) = &mut self.resilience else { return };
+        let (piece, whole) = (&self.requests[part as usize], &self.requests[parent as usize]);
+        let found = std::mem::take(state.found_of(part));
+        let joined = state.found_of(parent);
+        joined.resize(whole.count as usize, 0);
+        for (slot, stamp) in (piece.first - whole.first..).zip(found) {
+            joined[slot as usize] = stamp;
+        }
+        if whole.parts == 1 {
+            *state.found_of(part) = std::mem::take(state.found_of(parent));
+        }
+    }
+
+    /// The stamp of a copy of what read `id` has found.
+    pub(super) fn stamp_of_copy(&mut self, read: &Request, id: u32) -> u64 {
+        let Some(state) = &mut self.resilience else { return read.stamp };
+        let mut found = std::mem::take(state.found_of(id));
+        found.resize(read.count as usize, 0);
+        self.last_stamp += 1;
+        state.counters.copied_back += 1;
+        state.copies.insert(self.last_stamp, (read.first, found));
+        self.last_stamp
     }
 }

@@ -187,11 +187,11 @@ impl Jbof {
             issued: now,
         };
         self.ledger.issued(now, &request);
+        self.witness_issue(now, &request);
         if self.copy_back.is_some() {
             self.issue_virtual(now, request);
         } else {
             let id = self.new_request(request);
-            self.witness_issue(now, &request);
             self.send_or_hold(now, id);
         }
     }

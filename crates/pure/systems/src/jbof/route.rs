@@ -152,10 +152,8 @@ impl Jbof {
             }
             _ => None,
         };
-        let Some(copy_back) = &mut self.copy_back else { return };
         match request.operation {
             Operation::Write | Operation::Trim => {
-                copy_back.map(owner).write(request.first, request.count, lender);
                 self.redirected += u64::from(lender.is_some());
                 request.drive = lender.unwrap_or(owner);
                 request.compute = request.drive;

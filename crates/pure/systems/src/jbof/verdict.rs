@@ -101,9 +101,11 @@ impl Jbof {
 
     /// The payload stamp that a read of this slot would find; zero for data from before the run.
     pub fn stamp(&self, drive: u16, slot: u32) -> u64 {
-        let ftl = &self.drives[drive as usize].data.ftl;
+        let holder = self.copy_back.as_ref().map_or(drive, |copy_back| copy_back.holder(drive, slot));
+        let ftl = &self.drives[holder as usize].data.ftl;
         let place = ftl.lookup(slot);
-        if place.is_some() { ftl.stamp(place) } else { 0 }
+        let stamp = if place.is_some() { ftl.stamp(place) } else { 0 };
+        self.resilience.as_ref().map_or(stamp, |state| state.original(stamp, slot))
     }
 
     /// The time of the last event.

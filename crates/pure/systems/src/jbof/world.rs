@@ -561,7 +561,7 @@ impl Jbof {
             return;
         }
         if self.config.design == Design::Vh {
-            self.start_copy_back(now);
+            self.copy_back_when_idle(now);
         } else {
             self.close_window(now);
         }

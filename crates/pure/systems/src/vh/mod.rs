@@ -1,5 +1,10 @@
 //! Virtual drives: writes of a busy drive spread over idle peers, a map of what went where, and the
 //! copying back when the burst is over.
+//!
+//! A write is in the map from its completion on, and copying back begins once no request is under way: so every read
+//! finds what was written. Data on a lender lies at the slots that it has on its owner. Room for it, beside the data of the
+//! lender and of other owners, is not modelled.
+//!
 //! Source: [P] sheet xbof §5 (VH, VH(ideal)); write split 1 / (1 + lenders) [A].
 
 mod ranges;
@@ -24,6 +29,7 @@ pub struct CopyBack {
     maps: Vec<RangeMap>,
     queues: Vec<Vec<CopyPiece>>,
     in_flight: u32,
+    planned: bool,
 }
 
 impl CopyBack {
@@ -33,12 +39,22 @@ impl CopyBack {
             maps: (0..owners).map(|_| RangeMap::default()).collect(),
             queues: vec![Vec::new(); owners as usize],
             in_flight: 0,
+            planned: false,
         }
     }
 
     /// The redirected ranges of a busy drive.
     pub fn map(&mut self, owner: u16) -> &mut RangeMap {
         &mut self.maps[owner as usize]
+    }
+
+    /// The drive that holds a slot of `drive`.
+    pub fn holder(&self, drive: u16, slot: u32) -> u16 {
+        let mut holder = drive;
+        if let Some(map) = self.maps.get(drive as usize) {
+            map.pieces(slot, 1, |piece| holder = piece.lender.unwrap_or(drive));
+        }
+        holder
     }
 
     /// Forgets what was redirected so far, as though it had been copied back.
@@ -48,12 +64,18 @@ impl CopyBack {
 
     /// Lists what is to be copied, in commands of at most `slots`, lowest addresses last to first.
     pub fn plan(&mut self, slots: u32) {
+        self.planned = true;
         for (owner, map) in self.maps.iter_mut().enumerate() {
             let pieces = map.iter().flat_map(|piece| split(piece, owner as u16, slots));
             self.queues[owner] = pieces.collect();
             self.queues[owner].reverse();
             map.clear();
         }
+    }
+
+    /// Whether it is known what is to be copied.
+    pub fn is_planned(&self) -> bool {
+        self.planned
     }
 
     /// The next piece of a busy drive; it counts as in flight.
