@@ -140,6 +140,8 @@ fn what_cannot_be_served_is_refused_in_words() {
     refused(&["serve", BOX, "--set", "serve.pace=0"], "is no pace");
     refused(&["serve", BOX, "--set", "serve.drives=[12]"], "there is no drive 12, give 0 to 11");
     refused(&["serve", BOX, "--set", "designs=[\"vh\"]"], "vh cannot serve");
+    refused(&["serve", BOX, "--in-flight", "1 MiB"], "give 16 MiB to 1 TiB");
+    refused(&["serve", BOX, "--connections", "0"], "1..=60000");
     refused(&["ctl", "nowhere", "status"], "no box listens there");
     refused(&["replay", "Cargo.toml"], "this is no journal of this version");
     let directory = tempfile::tempdir().expect("a temporary directory");

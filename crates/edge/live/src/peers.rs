@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Who has moved nothing for so long stands still. [A] Hosts need milliseconds.
 pub(crate) const STILL_MAX: Duration = Duration::from_secs(10);
 
+/// Connections that wait for room are looked at so often, whatever is given back.
+pub(crate) const HELD_PERIOD: Duration = Duration::from_millis(100);
+
 /// Connections taken in one turn: the clients that are there have their turn too.
 pub(crate) const ACCEPTS_MAX: usize = 64;
 

@@ -59,8 +59,7 @@ fn a_connection_that_does_not_become_a_session_ends_and_one_that_did_stays() {
     let limits = Limits { set_up: Duration::from_millis(300), ..Limits::default() };
     serve(limits, Tempo::Off, |served| {
         let (_host, mut client) = (nvme(served.nvme), nbd(served.nbd));
-        let mut idle =
-            vec![dial(served.nvme), dial(served.nvme), dial(served.nvme), dial(served.nbd), dial(served.nbd)];
+        let mut idle = [dial(served.nvme), dial(served.nvme), dial(served.nvme), dial(served.nbd), dial(served.nbd)];
         idle[1].write_all(&initialize_request()[..60]).expect("the server listens");
         idle[2].write_all(&initialize_request()).expect("the server listens");
         idle[4].write_all(&[0, 0, 0, 3]).expect("the server listens");

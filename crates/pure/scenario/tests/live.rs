@@ -441,7 +441,7 @@ fn requests_for_a_drive_that_is_away_are_not_in_progress_and_those_for_one_that_
         for block in 0..4 {
             clients.ask(now, Operation::Write, 2, 8 * block, 4);
         }
-        now = now + SimSpan::from_ms(3);
+        now += SimSpan::from_ms(3);
         clients.run_until(now);
         state(clients)
     };

@@ -9,7 +9,7 @@ mod stream;
 
 use crate::connection::Reading;
 use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness, Request as Ask};
-use crate::peers::{ACCEPTS_MAX, Again, Marked, NoConnection, Peers, STILL_MAX};
+use crate::peers::{ACCEPTS_MAX, Again, HELD_PERIOD, Marked, NoConnection, Peers, STILL_MAX};
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
@@ -40,6 +40,8 @@ pub struct Nbd {
     dirty: Marked,
     releases: u64,
     look_still: Duration,
+    /// When those that wait are let go on in any case.
+    look_held: Duration,
     works: Vec<Option<Work>>,
     free: Vec<usize>,
     /// Requests under way of connections that are closed.
@@ -81,6 +83,7 @@ impl Nbd {
             dirty: Marked::default(),
             releases: 0,
             look_still: STILL_MAX,
+            look_held: Duration::ZERO,
             works: Vec::new(),
             free: Vec::new(),
             abandoned: 0,
@@ -326,8 +329,10 @@ impl FrontEnd for Nbd {
         if self.again.take_due(desk.elapsed()) {
             self.accept(desk);
         }
-        if self.releases != desk.budget.releases() {
+        // What it waits for may also have happened without a release: all are looked at now and then.
+        if self.releases != desk.budget.releases() || desk.elapsed() >= self.look_held {
             self.releases = desk.budget.releases();
+            self.look_held = desk.elapsed() + HELD_PERIOD;
             Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
         }
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));

@@ -21,7 +21,7 @@ pub use ports::ListenError;
 
 use crate::connection::Reading;
 use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Readiness};
-use crate::peers::{ACCEPTS_MAX, Marked, NoConnection, Peers, STILL_MAX};
+use crate::peers::{ACCEPTS_MAX, HELD_PERIOD, Marked, NoConnection, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
@@ -69,6 +69,8 @@ pub struct NvmeTcp {
     releases: u64,
     /// When it is looked next who stands still.
     look_still: Duration,
+    /// When those that wait are let go on in any case.
+    look_held: Duration,
     wakes: Vec<SessionId>,
     buffer: Vec<u8>,
     now: SimTime,
@@ -110,6 +112,7 @@ impl NvmeTcp {
             dirty: Marked::default(),
             releases: 0,
             look_still: STILL_MAX,
+            look_held: Duration::ZERO,
             wakes: Vec::new(),
             buffer: vec![0; READ_BYTES],
             now: SimTime::ZERO,
@@ -420,8 +423,10 @@ impl FrontEnd for NvmeTcp {
                 self.accept(port, desk);
             }
         }
-        if self.releases != desk.budget.releases() {
+        // What it waits for may also have happened without a release: all are looked at now and then.
+        if self.releases != desk.budget.releases() || desk.elapsed() >= self.look_held {
             self.releases = desk.budget.releases();
+            self.look_held = desk.elapsed() + HELD_PERIOD;
             Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
         }
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));

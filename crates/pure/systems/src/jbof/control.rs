@@ -210,13 +210,7 @@ impl LiveJbof {
                 self.check_power(drive)?;
                 if up { self.world.link_up(drive) } else { self.world.link_down(drive) }
             }
-            Control::Hang { drive, span } => {
-                self.check_power(drive)?;
-                if span > HANG_MAX {
-                    return Err(Refused::Span { span });
-                }
-                self.world.hang(now, drive, span);
-            }
+            Control::Hang { drive, span } => self.hang(now, drive, span)?,
             Control::Harvest { on } => {
                 if let Some(harvest) = &mut self.world.harvest {
                     harvest.pause(!on);
@@ -271,6 +265,15 @@ impl LiveJbof {
     fn power_on(&mut self, now: SimTime) {
         (0..self.drives()).for_each(|drive| self.world.insert(now, drive));
         self.pulled.fill(false);
+    }
+
+    fn hang(&mut self, now: SimTime, drive: u16, span: SimSpan) -> Result<(), Refused> {
+        self.check_power(drive)?;
+        if span > HANG_MAX {
+            return Err(Refused::Span { span });
+        }
+        self.world.hang(now, drive, span);
+        Ok(())
     }
 
     fn wear(&mut self, drive: u16, level: f64) -> Result<(), Refused> {

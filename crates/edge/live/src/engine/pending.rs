@@ -1,0 +1,203 @@
+//! Requests under way: from the desk to the box, their bytes to the media and back, and their answers.
+
+use super::{Engine, EngineError};
+use crate::front::{Answered, Payload, Request};
+use crate::media::{Data, Kept};
+use flashyard_blk::Operation;
+use flashyard_flash::Slot;
+use flashyard_ssd::Movement;
+use flashyard_systems::jbof::{Answer, Ask, Control};
+use flashyard_units::SimTime;
+use std::time::Duration;
+
+/// How often requests that were given up are looked at.
+const RELEASE_PERIOD: Duration = Duration::from_millis(100);
+
+/// Bytes of buffers kept for the next writes.
+const SPARE_BYTES_MAX: usize = 16 << 20;
+
+/// Places of slots kept with a request that is over: those of a megabyte.
+const FOUND_KEPT: usize = 256;
+
+/// A request under way.
+pub(super) struct Pending {
+    front: usize,
+    request: Request,
+    payload: Payload,
+    /// Where a read has found its slots.
+    found: Vec<Slot>,
+    kept: Vec<Kept>,
+    asked: SimTime,
+    /// Whether it is under way; its place is free otherwise.
+    taken: bool,
+    /// Whether the disk had no room for some of its bytes.
+    no_room: bool,
+}
+
+impl Engine {
+    pub(super) fn ask(&mut self, now: SimTime, front: usize, request: Request, payload: Payload) {
+        let Request { drive, operation, first, count, source, .. } = request;
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(Pending {
+                front,
+                request,
+                payload: Payload::None,
+                found: Vec::new(),
+                kept: Vec::new(),
+                asked: now,
+                taken: false,
+                no_room: false,
+            });
+            (self.pending.len() - 1) as u32
+        });
+        let pending = &mut self.pending[token as usize];
+        (pending.front, pending.request, pending.payload) = (front, request, payload);
+        (pending.asked, pending.taken, pending.no_room) = (now, true, false);
+        pending.kept.clear();
+        pending.found.clear();
+        if operation == Operation::Read {
+            pending.found.resize(count as usize, Slot::NONE);
+        }
+        if let Err(refused) = self.session.ask(now, Ask { token, drive, operation, first, count, source }) {
+            tracing::error!(%refused, "the desk took what the box does not take");
+            let pending = &mut self.pending[token as usize];
+            (pending.taken, pending.payload) = (false, Payload::None);
+            let (tag, front) = (request.tag, pending.front);
+            self.free.push(token);
+            self.fronts[front].answered(Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
+        }
+    }
+
+    /// Gives requests back to the box. Seldom, so that no table is kept for it, and in one go, as a connection that is
+    /// closed may leave thousands.
+    pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
+        given_up.sort_unstable();
+        let is_it =
+            |pending: &Pending| pending.taken && given_up.binary_search(&(pending.front, pending.request.tag)).is_ok();
+        let found = (0..).zip(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
+        for token in found.collect::<Vec<u32>>() {
+            let dropped = self.session.control(now, Control::Drop { token });
+            debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
+        }
+    }
+
+    #[inline]
+    pub(super) fn move_bytes(&mut self, drive: u16, movement: &Movement) -> Result<(), EngineError> {
+        match *movement {
+            Movement::Read { tag, place, slot } => {
+                let pending = &mut self.pending[tag as usize];
+                pending.found[place as usize] = slot;
+                // What an attempt before this one was promised.
+                pending.kept.retain(|kept| kept.place != place);
+                return Ok(());
+            }
+            Movement::Erased { superblock } => self.keep_promises(drive, superblock),
+            _ => {}
+        }
+        let pending = &self.pending;
+        let payload = || match *movement {
+            Movement::Written { tag, place, .. } => match &pending[tag as usize].payload {
+                Payload::Bytes(bytes) => {
+                    let first = place as usize * flashyard_flash::SLOT_BYTES as usize;
+                    Some(&bytes[first..first + flashyard_flash::SLOT_BYTES as usize])
+                }
+                Payload::Zeros | Payload::None => None,
+            },
+            _ => None,
+        };
+        let has_room = self.media.follow(drive, movement, payload).map_err(EngineError::Media)?;
+        if !has_room && let Movement::Written { tag, .. } = *movement {
+            self.pending[tag as usize].no_room = true;
+        }
+        Ok(())
+    }
+
+    /// Copies what reads under way were promised of a superblock that is about to be erased.
+    #[cold]
+    fn keep_promises(&mut self, drive: u16, superblock: u32) {
+        let media = self.media.drive(drive);
+        let reads = self.pending.iter_mut().filter(|pending| pending.taken && pending.request.drive == drive);
+        for Pending { found, kept, .. } in reads {
+            for (place, &slot) in (0..).zip(found.iter()) {
+                if slot.is_some()
+                    && media.layout().split(slot).0 == superblock
+                    && kept.iter().all(|kept| kept.place != place)
+                {
+                    kept.push(Kept::of(media, place, slot));
+                }
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, token: u32, at: SimTime, answer: Answer) {
+        if let Some(late) = self.pace.late(at) {
+            self.lateness.answers.record(late);
+        }
+        let answer = self.by_its_bytes(token, answer);
+        let pending = &mut self.pending[token as usize];
+        let Request { tag, drive, operation, count, .. } = pending.request;
+        let is_read = operation == Operation::Read && answer == Answer::Done;
+        let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
+        let no_room = pending.no_room && answer == Answer::Failed;
+        self.fronts[pending.front].answered(Answered { tag, answer, no_room, data });
+        pending.taken = false;
+        if answer == Answer::Dropped {
+            // Its bytes may still be written.
+            return self.given_up.push(token);
+        }
+        self.latency.record(at.since(pending.asked));
+        self.free.push(token);
+        let bytes = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
+        let kind = match operation {
+            Operation::Read => 0,
+            Operation::Write => 1,
+            Operation::Trim => 2,
+            Operation::Flush => 3,
+            Operation::Remap => 4,
+        };
+        self.requests[kind] += 1;
+        if let Some(moved) = self.bytes.get_mut(kind) {
+            *moved += bytes;
+        }
+        if pending.found.capacity() > FOUND_KEPT {
+            pending.found = Vec::new();
+        }
+        if let Payload::Bytes(buffer) = std::mem::replace(&mut pending.payload, Payload::None)
+            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
+        {
+            self.spare_bytes += buffer.capacity();
+            self.spare.push(buffer);
+        }
+    }
+
+    /// What comes of a request that the box has done, by its bytes: a read of damaged ones has failed, and a write of
+    /// which some have no room.
+    fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
+        let Pending { request, found, kept, no_room, .. } = &self.pending[token as usize];
+        let &Request { drive, operation, first, .. } = request;
+        match (operation, answer) {
+            (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
+            (Operation::Read, Answer::Done) => {
+                let damaged = Data::new(self.media.drive(drive), found, kept).damaged();
+                damaged.map_or(answer, |place| {
+                    self.media.failed_read(drive, first + place);
+                    Answer::Unread { slot: first + place }
+                })
+            }
+            _ => answer,
+        }
+    }
+
+    /// Lets go of requests that were given up, once nothing can come of them.
+    pub(super) fn release(&mut self) {
+        if self.given_up.is_empty() || self.turned < self.look_again {
+            return;
+        }
+        self.look_again = self.turned + RELEASE_PERIOD;
+        let world = self.session.world();
+        for token in self.given_up.extract_if(.., |token| !world.keeps(*token)) {
+            self.pending[token as usize].payload = Payload::None;
+            self.free.push(token);
+        }
+    }
+}
