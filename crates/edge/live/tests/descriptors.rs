@@ -3,12 +3,12 @@
 mod crowd;
 mod small;
 
-use crowd::{PATIENCE, Served, dial, initialize_request, nbd, nvme, serve, until};
-use flashyard_live::{Limits, Tempo};
+use crowd::{PATIENCE, Served, dial, initialize_request, nbd, nvme, serve};
+use flashyard_live::{Cabin, Limits, Tempo};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Descriptors of the server whose clients want more.
 const DESCRIPTORS: u32 = 48;
@@ -42,7 +42,19 @@ fn a_process_that_serves_until_its_parent_is_done() {
         say(&format!("{} {}", served.nvme, served.nbd));
         for line in std::io::stdin().lines().map_while(Result::ok) {
             if line == "taken" {
-                until("all connections are closed", || served.connections() == 0);
+                let held = || {
+                    let look = |cabin: &mut Cabin<'_>| {
+                        let bytes = cabin.in_flight_bytes();
+                        (cabin.connections(), bytes, cabin.session().world().in_flight())
+                    };
+                    served.handle.call(look).expect("it serves")
+                };
+                let begun = Instant::now();
+                while held() != (0, 0, 0) {
+                    let held = held();
+                    assert!(begun.elapsed() < PATIENCE, "connections, bytes and requests that are left: {held:?}");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 let (descriptors, resident) = taken();
                 say(&format!("{descriptors} {resident}"));
             }
