@@ -67,19 +67,19 @@ pub(super) fn numbers() -> Vec<ForwardNumber> {
         let loss = |from, to| mean(&of(records, "two-point", from)) - mean(&of(records, "two-point", to));
         f64::from(u8::from(loss(2.0, 3.0) > DISTINCT * loss(1.5, 2.0)))
     }));
-    let fits: [(&str, fn(&WearFit) -> f64); 3] = [
-        ("skew-normal-p", |fit| fit.p_value),
-        ("skew-normal-shape", |fit| fit.shape),
-        ("skew-normal-scale", WearFit::scale),
-    ];
-    for (id, figure) in fits {
-        numbers.push(number(id, [run(UntilFailure, "WBS")], move |records| {
-            let far = |fit: &&WearFit| (fit.location() - FIT_LOCATION).abs();
-            let nearest = records[0].fits.iter().min_by(|one, other| far(one).total_cmp(&far(other)));
-            nearest.map_or(f64::NAN, figure)
-        }));
-    }
+    numbers.push(published_fit("skew-normal-p", |fit| fit.p_value));
+    numbers.push(published_fit("skew-normal-shape", |fit| fit.shape));
+    numbers.push(published_fit("skew-normal-scale", WearFit::scale));
     numbers
+}
+
+/// A figure of the fit that lies where the published one does.
+fn published_fit(id: &str, figure: fn(&WearFit) -> f64) -> ForwardNumber {
+    number(id, [run(UntilFailure, "WBS")], move |records| {
+        let far = |fit: &&WearFit| (fit.location() - FIT_LOCATION).abs();
+        let nearest = records[0].fits.iter().min_by(|one, other| far(one).total_cmp(&far(other)));
+        nearest.map_or(f64::NAN, figure)
+    })
 }
 
 /// Traces that the source names for its second simulator, as best or worst of a model. Source: [P] Fig. 9.
