@@ -12,6 +12,7 @@
 //! Invariants: a check only reads; every finding names a place and what would mend it. Checks work on
 //! values (text, lists of crates), so that each is tested on small inputs.
 
+mod counts;
 mod dependencies;
 mod finding;
 mod fits;
@@ -63,6 +64,7 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
     findings.extend(dependencies::check(repository)?);
     findings.extend(orphans::check(repository)?);
     findings.extend(pages::check(repository)?);
+    findings.extend(counts::check(repository)?);
     findings.extend(fits::check(repository)?);
     findings.extend(history(repository)?);
     for file in &repository.files {
