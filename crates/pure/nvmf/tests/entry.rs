@@ -195,3 +195,22 @@ fn discovery_names_the_address_by_which_the_host_came() {
     // By IPv6 nothing is known of an address of IPv4.
     assert_eq!(told(&["::", "0.0.0.0"], "2001:db8::1"), [v6("2001:db8::1")]);
 }
+
+#[test]
+fn an_io_queue_of_a_controller_that_went_meanwhile_may_be_tried_again() {
+    let mut target = target(target_config(Limits::default()));
+    let mut admin = connect(&mut target, 0, 1, &ConnectTo::default());
+    assert_eq!(admin.enable(&mut target), Status::SUCCESS);
+    // The drive is pulled and back before the host connects its first I/O queue. Linux gives a controller up for good when
+    // the answer forbids it to try again.
+    target.set_away(0, true);
+    target.set_away(0, false);
+    let mut queue = Raw::from(&mut target, SimTime::ZERO, SERVER, host(1));
+    let gone = queue.connect(&mut target, 1, &ConnectTo { controller: 1, ..ConnectTo::default() });
+    assert_eq!(gone.status.code(), Status::CONNECT_INVALID_PARAMETERS);
+    assert!(!gone.status.forbids_retry());
+    // What a host can never be right about stays forbidden.
+    let mut other = Raw::from(&mut target, SimTime::ZERO, SERVER, host(1));
+    let unknown = other.connect(&mut target, 0, &ConnectTo { nqn: "nqn.2026-01.test:none", ..ConnectTo::default() });
+    assert!(unknown.status.forbids_retry());
+}

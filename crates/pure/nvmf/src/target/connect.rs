@@ -19,6 +19,12 @@ fn wrong(parameter: ConnectParameter) -> Answer {
     Answer { status: ConnectParameter::STATUS, result: parameter.encode() }
 }
 
+/// The controller that an I/O queue names has gone, or its number is another's by now: a host that begins anew is right
+/// again. Linux gives a controller up for good where the answer forbids it to try.
+fn outdated(parameter: ConnectParameter) -> Answer {
+    Answer { status: ConnectParameter::STATUS.code(), result: parameter.encode() }
+}
+
 impl Session {
     /// Answers an admin or a fabrics command; `None`: the answer comes later.
     pub(super) fn answer(
@@ -161,7 +167,7 @@ impl Session {
         host: &str,
     ) -> Result<u16, Answer> {
         let id = data.controller_id.get();
-        let no_controller = wrong(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET));
+        let no_controller = outdated(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET));
         let index = usize::from(id).checked_sub(1).ok_or(no_controller)?;
         let found = target.subsystem(nqn, self.port);
         // Whoever may not connect any more gets no further queue either.
@@ -176,10 +182,10 @@ impl Session {
         let found = target.controllers.get_mut(index).and_then(Option::as_mut);
         let controller = found.filter(|found| found.subsystem.is_some()).ok_or(no_controller)?;
         if controller.subsystem != subsystem {
-            return Err(wrong(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET)));
+            return Err(outdated(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET)));
         }
         if controller.host_nqn != host || controller.host_id != data.host_id {
-            return Err(wrong(ConnectParameter::Data(ConnectData::HOST_OFFSET)));
+            return Err(outdated(ConnectParameter::Data(ConnectData::HOST_OFFSET)));
         }
         if !controller.is_ready() {
             return Err(Answer::refusal(Status::COMMAND_SEQUENCE));
