@@ -7,17 +7,16 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Files that this command reads: device and inode.
-static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+/// Files that this command reads. A number of an inode may be given to another file once the first is gone, so that
+/// identities are compared while both names exist.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Notes that the command reads `path`, so that it is never written.
 pub(crate) fn note_read(path: &Path) {
-    if let Some(identity) = identity(path) {
-        READ.lock().unwrap_or_else(PoisonError::into_inner).insert(identity);
-    }
+    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -29,7 +28,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 /// Refuses to write what the command reads.
 pub(crate) fn refuse_input(path: &Path) -> Result<()> {
     let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if identity(path).is_some_and(|identity| read.contains(&identity)) {
+    if identity(path).is_some_and(|written| read.iter().any(|input| identity(input) == Some(written))) {
         bail!("{}: this command reads that file, and does not write it; give another name", path.display());
     }
     Ok(())
