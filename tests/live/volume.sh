@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A volume mounted through FUSE on a drive of a served box, while programs write to it: it is shrunk by remap by hand,
 # then a manager beside the drive shrinks it as superblocks are retired. Everything written is compared.
-# usage: volume.sh      environment: FLASHYARD, the program to test; without it this tree's, which is built first
+# usage: volume.sh      environment: FLASHYARD_PROGRAM, the program to test; without it this tree's, which is built first
 #
 # Needs root, /dev/fuse and what packages.sh installs. What is missing is named, and is a failure.
 set -uo pipefail
@@ -16,8 +16,8 @@ for need in fio=fio sqlite3=sqlite3 fusermount3=fuse3; do
     exit 1
 done
 [ -w /dev/fuse ] && [ "$(id -u)" = 0 ] || { echo "missing: the rights of root, and /dev/fuse, to mount" >&2; exit 1; }
-flashyard=${FLASHYARD:-$target/$profile/flashyard}
-[ -n "${FLASHYARD:-}" ] ||
+flashyard=${FLASHYARD_PROGRAM:-$target/$profile/flashyard}
+[ -n "${FLASHYARD_PROGRAM:-}" ] ||
     (cd "$root" && cargo build --quiet ${profile:+--profile "${profile/debug/dev}"} -p flashyard-cli --bin flashyard) || exit 1
 
 work=$(mktemp -d -p /dev/shm)
