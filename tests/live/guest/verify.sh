@@ -9,6 +9,8 @@ while sleep 5; do cat /proc/uptime /sys/class/nvme/nvme*/state /proc/loadavg 2>/
 # queue is frozen, the program gets EAGAIN (seen with 6.1).
 device=$(connect --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5) || fail "connect"
 touch /run/out/started
+# Linux 6.12 sends SIGPIPE to the program whose request it was about to send when the connection ended.
+trap '' PIPE
 end=$((SECONDS + seconds)) round=0 verified=0
 while [ $SECONDS -lt $end ]; do
     round=$((round + 1))
