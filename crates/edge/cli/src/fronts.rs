@@ -111,7 +111,7 @@ pub(crate) fn hosts(options: &ServeOptions) -> Result<Hosts> {
     Ok(hosts)
 }
 
-/// Ways in for whoever has nothing to prove, each with what would close it.
+/// Ways in for clients that prove nothing, each with what would close it.
 fn openings(options: &ServeOptions, hosts: &Hosts) -> Vec<String> {
     let beyond = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
     let file = options.hosts.as_deref().unwrap_or(Path::new("")).display();

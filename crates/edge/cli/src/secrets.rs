@@ -9,7 +9,7 @@ use std::path::Path;
 const OF_OTHERS: u32 = 0o077;
 
 /// Refuses a file that holds secrets and that others may read, write or run. `flag` names it in the message. What is no
-/// file, such as a pipe, is nobody else's anyway.
+/// file, such as a pipe, cannot hold data of others.
 pub(crate) fn check_private(flag: &str, path: &Path) -> Result<()> {
     let shown = path.display();
     let found = std::fs::metadata(path).with_context(|| format!("{flag} {shown}: cannot be looked at"))?;

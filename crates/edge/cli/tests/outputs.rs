@@ -9,7 +9,7 @@ const BOX: &str = "scenarios/live/scenario.toml";
 const DEMO: &str = "scenarios/demo/scenario.toml";
 const LIFE: &str = "scenarios/ageing/life.toml";
 
-/// A directory with a file that nobody wants to lose.
+/// A directory with a file that must not be lost.
 struct Place {
     directory: tempfile::TempDir,
 }

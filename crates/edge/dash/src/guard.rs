@@ -13,11 +13,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// A refusal: status and what to do about it.
 pub(crate) type Refusal = (StatusCode, String);
 
-/// What commands have to carry. Made anew for each server.
+/// The token that commands have to carry. Each server makes its own.
 #[derive(Clone)]
 pub(crate) struct Token(String);
 
-/// Random bytes of a token: nobody guesses 128 bits.
+/// Random bytes of a token: 128 bits cannot be guessed.
 const TOKEN_BYTES: usize = 16;
 
 impl Token {

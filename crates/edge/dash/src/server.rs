@@ -82,7 +82,7 @@ impl Dash {
     }
 
     /// The page for those who may give commands: its address holds the token that commands need. Without what is behind
-    /// the `#`, which browsers send to nobody, the page only looks.
+    /// the `#`, which browsers never send, the page only looks.
     pub fn url(&self) -> String {
         format!("http://{}/#token={}", self.address, self.token.text())
     }

@@ -91,7 +91,7 @@ impl Cabin<'_> {
         self.in_flight_bytes
     }
 
-    /// Turns of the engine so far: few while nobody wants anything.
+    /// Turns of the engine so far: few while no client wants anything.
     pub fn turns(&self) -> u64 {
         self.turns
     }

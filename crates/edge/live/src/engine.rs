@@ -32,7 +32,7 @@ const SPIN_BELOW: Duration = Duration::from_millis(2);
 /// Sleeps end so long before something is due.
 const SPIN_MARGIN: Duration = Duration::from_millis(1);
 
-/// Where nobody waits for an answer, the box may be late, and the thread sleeps at least so long.
+/// Where no client waits for an answer, the enclosure may be late, and the thread sleeps at least so long.
 const IDLE_SLEEP_MIN: Duration = Duration::from_millis(1);
 
 /// Nobody waits longer without looking whether the program should end.

@@ -78,7 +78,7 @@ impl<P> Peers<P> {
         let peer = self.places.get_mut(place)?.1.take()?;
         self.free.push(place);
         if self.free.len() == self.places.len() {
-            // Nobody is there: what a crowd has needed goes back.
+            // No client is there: buffers of a crowd go back.
             *self = Self { serials: self.serials, ..Self::default() };
         }
         Some(peer)
@@ -151,7 +151,7 @@ impl Marked {
 /// Why a listener gives nothing.
 #[derive(Debug)]
 pub(crate) enum NoConnection {
-    /// Nobody waits.
+    /// No connection waits.
     Nobody,
     /// Somebody may wait, and cannot be taken: no descriptor, no memory.
     Short(io::Error),

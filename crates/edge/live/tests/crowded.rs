@@ -110,7 +110,7 @@ fn clients_that_do_not_read_hold_no_more_than_there_is_and_no_processor() {
         assert!((4 << 20..=20 << 20).contains(&most), "{most} bytes");
         let turns = served.turns_of_a_while();
         assert!(turns < 10_000, "{turns} turns in half a second: it runs in circles");
-        // Whoever reads gets everything.
+        // A client that reads gets everything.
         std::thread::scope(|scope| {
             for client in &mut deaf {
                 let replies = || (0..20).for_each(|_| assert_eq!(read(client, 16 + (1 << 20))[4..8], [0; 4]));

@@ -88,7 +88,7 @@ impl Server {
         (Self { child, said }, nvme, nbd)
     }
 
-    /// Descriptors and bytes that it has once nobody is connected.
+    /// Descriptors and bytes that it has once no client is connected.
     fn taken(&mut self) -> (usize, u64) {
         let stdin = self.child.stdin.as_mut().expect("it is piped");
         writeln!(stdin, "taken").expect("it listens");

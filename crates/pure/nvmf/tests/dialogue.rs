@@ -1,4 +1,4 @@
-//! A target that asks for proofs, and hosts that do not keep to the dialogue. The proofs here are reckoned by the test
+//! A target that asks for proofs, and hosts that do not keep to the dialogue. The proofs here are computed by the test
 //! itself, after Base 2.0, section 8.13.5.
 
 mod raw;
@@ -52,7 +52,7 @@ fn negotiate(hashes: &[Hash]) -> Message {
     }
 }
 
-/// The proof that whoever knows `key` gives in `role`.
+/// The proof that a holder of `key` gives in `role`.
 fn proof(key: &[u8], hash: Hash, sequence: u32, challenge: &[u8], role: &[u8], [own, other]: [&str; 2]) -> Vec<u8> {
     fn run<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Vec<u8> {
         <M as KeyInit>::new_from_slice(key)

@@ -1,4 +1,4 @@
-//! Who gets in: limits that nobody can use up for others, hosts without a name, and the address that discovery names.
+//! Admission: limits that no host can use up for others, hosts without a name, and the address that discovery names.
 
 mod raw;
 mod world;

@@ -2,7 +2,7 @@
 //!
 //! NBD has no word for a drive that goes away: its connections are closed, and clients that know how connect again.
 //!
-//! Nobody can take the server away from the others: see the same of [`crate::nvme_tcp`].
+//! One client cannot take the server away from the others: the rules are those of [`crate::nvme_tcp`].
 
 mod peer;
 mod stream;

@@ -7,7 +7,7 @@
 //! No connection is listened to before everything that closed connections had asked for has come to an end: an old
 //! write must not come after a newer one of the same host.
 //!
-//! Nobody can take the target away from the others. A connection has ten seconds from its first byte to a queue of a
+//! One client cannot take the target away from the others. A connection has ten seconds from its first byte to a queue of a
 //! controller, and as long to take the last word of its end; there are no more connections than the engine's limits
 //! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). One that
 //! neither takes its answers nor sends the data it was asked for keeps what it holds until somebody else needs it.

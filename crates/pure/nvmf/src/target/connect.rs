@@ -170,7 +170,7 @@ impl Session {
         let no_controller = outdated(ConnectParameter::Data(ConnectData::CONTROLLER_ID_OFFSET));
         let index = usize::from(id).checked_sub(1).ok_or(no_controller)?;
         let found = target.subsystem(nqn, self.port);
-        // Whoever may not connect any more gets no further queue either.
+        // A host that may not connect any more gets no further queue either.
         if found.is_some_and(|(_, subsystem)| subsystem.admits(host).is_none()) {
             return Err(Answer::refusal(Status::CONNECT_INVALID_HOST));
         }

@@ -253,7 +253,7 @@ impl Target {
 
     /// Puts `controller` under a free identifier, or under `wanted`. `None` where there is none.
     ///
-    /// Hosts that have proved nothing keep nobody out: beyond their limits, the one that is silent longest ends.
+    /// Hosts that have proved nothing keep no other host out: beyond their limits, the one that is silent longest ends.
     pub(super) fn add_controller(&mut self, wanted: Option<u16>, mut controller: Controller) -> Option<usize> {
         let limit = usize::from(self.config.limits.controllers);
         if controller.class() != Class::Discovery && self.count(Class::Settled) >= limit {
