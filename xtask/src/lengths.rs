@@ -29,7 +29,7 @@ pub(crate) fn check(file: &str, text: &str) -> Result<Vec<Finding>> {
 }
 
 /// Tests in files of their own: cargo's test and bench directories, and unit tests moved out of a module.
-fn is_test_file(file: &str) -> bool {
+pub(crate) fn is_test_file(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     file.split('/').any(|part| part == "tests" || part == "benches") || name == "tests.rs" || name.starts_with("test_")
 }

@@ -1,7 +1,7 @@
 //! Repository chores that cargo does not know: which crate may import which, and whether the tree is tidy.
 //!
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
-//! banned words, orphan files, crate pages, links, unused dependencies, and whether definitions and results of
+//! banned words, orphan files, crate pages, links, unused dependencies, methods by type and circles of files, and whether definitions and results of
 //! reproductions change in commits of their own; `history` is the last of these alone; `golden` compares
 //! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built
 //! program over the recorded traces that lie beside the repository; `skipped` lists the tests that checked nothing because
@@ -18,6 +18,7 @@ mod finding;
 mod fits;
 mod golden;
 mod history;
+mod imports;
 mod layers;
 mod lengths;
 mod links;
@@ -26,6 +27,7 @@ mod pages;
 mod planted;
 mod policy;
 mod provenance;
+mod ratchets;
 mod real_traces;
 mod repository;
 mod rust_source;
@@ -66,6 +68,7 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
     findings.extend(pages::check(repository)?);
     findings.extend(counts::check(repository)?);
     findings.extend(fits::check(repository)?);
+    findings.extend(ratchets::check(repository)?);
     findings.extend(history(repository)?);
     for file in &repository.files {
         let Some(text) = repository.text(file)? else { continue };

@@ -12,7 +12,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   layers       compare the manifests with layers.toml
-  tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies, history
+  tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies,
+               what ratchets.toml counts, history
   history      find commits that change a golden figure together with its tolerance, metric, relation or kind
   golden       run the reproductions, or the named one, and compare them with scenarios/*/golden.txt (--accept: take them)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug

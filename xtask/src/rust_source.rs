@@ -111,7 +111,7 @@ impl<'ast> Visit<'ast> for Walker<'_> {
 }
 
 /// Attributes of the items that can be test code: modules, functions, implementations, imports.
-fn attributes(item: &Item) -> &[Attribute] {
+pub(crate) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Mod(module) => &module.attrs,
         Item::Fn(function) => &function.attrs,
@@ -123,7 +123,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Whether an item exists only under test: `#[test]`, or `cfg(test)` alone or inside `all(…)`.
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("cfg") => {
