@@ -82,7 +82,7 @@ impl Ftl {
     }
 
     /// Whether any superblock may ever be retired.
-    pub(crate) fn may_retire(&self) -> bool {
+    pub fn may_retire(&self) -> bool {
         self.config.retire_at.is_some() || self.kept_erased > self.config.kept_erased()
     }
 
@@ -92,10 +92,10 @@ impl Ftl {
         self.counters.retired_superblocks += 1;
     }
 
-    /// Whether the host can never write `slots` slots: superblocks retire, it is not promised the room, and reclaim has
-    /// nothing under way and finds nothing that pays. For a drive in time, whose writes would wait for ever.
-    pub fn is_worn_out(&mut self, slots: u64) -> bool {
-        self.may_retire() && self.host_room() < slots && self.reclaim_is_stuck()
+    /// Whether the host can never write `slots` slots: it is not promised the room, and garbage collection has nothing
+    /// under way and finds nothing that pays. For a drive in time, whose writes would wait for ever.
+    pub fn is_out_of_room(&mut self, slots: u64) -> bool {
+        self.host_room() < slots && self.reclaim_is_stuck()
     }
 
     /// Erased superblocks at which a write without time is refused, although reclaim could go on: what is left lets

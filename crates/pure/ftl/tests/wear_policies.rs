@@ -259,7 +259,7 @@ fn a_worn_out_drive_says_so_and_goes_on_when_less_is_stored() {
     };
     assert_eq!(error.to_string(), "the drive is worn out: no superblock can be opened and none pays to reclaim");
     assert!(ftl.retired_superblocks() >= 6, "{}", ftl.retired_superblocks());
-    assert!(ftl.is_worn_out(1));
+    assert!(ftl.is_out_of_room(1));
     ftl.check();
     let kept = LOGICAL / 3;
     (kept..LOGICAL).for_each(|logical| {
@@ -267,7 +267,7 @@ fn a_worn_out_drive_says_so_and_goes_on_when_less_is_stored() {
     });
     ftl.set_logical_slots(kept).expect("nothing is above");
     (0..5_000).for_each(|_| write(&mut ftl, kept).expect("there is room again"));
-    assert!(!ftl.is_worn_out(1));
+    assert!(!ftl.is_out_of_room(1));
     ftl.check();
     let refused = |ftl: &mut Ftl, slots| ftl.set_logical_slots(slots).expect_err("it cannot be").to_string();
     let held = (0..kept).rev().find(|&logical| ftl.lookup(logical).is_some()).expect("something is stored");

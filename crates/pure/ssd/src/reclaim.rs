@@ -82,7 +82,12 @@ impl DataEnd {
         }
     }
 
-    fn pump_reclaim_slow(&mut self, now: SimTime, want: Want, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub(crate) fn pump_reclaim_slow(
+        &mut self,
+        now: SimTime,
+        want: Want,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
         while self.pump.reads + self.programs_held() < self.config.reclaim_reads {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.pump.reads += 1;

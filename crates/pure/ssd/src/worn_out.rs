@@ -1,7 +1,9 @@
-//! Writes to a drive that is worn out: they end as failed instead of waiting for room that never comes.
+//! Writes that a drive can never admit, because it is worn out or because they are larger than its spare space: they end
+//! as failed instead of waiting for room that never comes.
 
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
+use flashyard_ftl::Want;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
@@ -28,12 +30,19 @@ impl DataEnd {
         while let Some(&index) = self.write_waiters.front() {
             let spec = self.active[index as usize].spec;
             let slots = u64::from(self.footprint(spec.count));
-            if !self.ftl.is_worn_out(self.promised_slots + slots) {
+            if self.ftl.host_room() < self.promised_slots + slots && !self.ftl.reclaim_needed() {
+                // Larger than the room that garbage collection keeps for the host.
+                self.pump_reclaim_slow(now, Want::Space, out);
+                if !self.pump.is_idle() || self.programs_outstanding > 0 {
+                    return;
+                }
+            }
+            if !self.ftl.is_out_of_room(self.promised_slots + slots) {
                 // A smaller one behind those that failed.
                 return self.admit_waiting(now, out);
             }
             self.write_waiters.pop_front();
-            self.worn_out = true;
+            self.worn_out = self.ftl.may_retire();
             self.account_wait(now, index);
             out.emit(DriveEffect::WriteFailed { tag: spec.tag });
             self.complete(now, index, out);

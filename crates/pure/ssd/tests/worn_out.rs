@@ -84,6 +84,32 @@ fn writes_to_a_worn_out_drive_fail_and_nothing_waits_for_ever() {
 }
 
 #[test]
+fn a_write_larger_than_the_spare_space_fails_and_the_writes_around_it_do_not() {
+    for (seed, coalesce) in [(1, true), (2, false)] {
+        let drive = Drive::new(config(coalesce, 0, 1, true), &[1], seed).expect("the drive is possible");
+        let (queue, under_way) = (EventQueue::default(), BTreeSet::new());
+        let mut world = World { drive, queue, now: SimTime::ZERO, under_way, failed: 0, tags: 0 };
+        let mut rng = Rng::named(seed, "long");
+        for round in 1..=20 {
+            for _ in 0..100 {
+                world.issue(Operation::Write, rng.below(2588) as u32, 12);
+                world.step();
+            }
+            world.issue(Operation::Write, 0, 2500);
+            while world.step() {}
+            assert!(world.under_way.is_empty(), "stuck: {:?}, {}", world.under_way, world.drive.data.describe());
+            assert_eq!(world.failed, round, "{}", world.drive.data.describe());
+            assert!(!world.drive.data.is_worn_out(), "it takes smaller ones");
+            // More than garbage collection keeps free for the host, less than it can free.
+            world.issue(Operation::Write, 0, 1300);
+            while world.step() {}
+            assert_eq!((world.failed, world.under_way.len()), (round, 0), "{}", world.drive.data.describe());
+            world.drive.data.ftl.check();
+        }
+    }
+}
+
+#[test]
 fn the_random_choices_of_wear_levelling_follow_the_seed_of_the_drive() {
     let seed = |seed| Drive::new(config(true, 0, 3, true), &[1], seed).expect("it is a drive").data.ftl.config().seed;
     assert_eq!([seed(7), seed(8)], [7, 8]);

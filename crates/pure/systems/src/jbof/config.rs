@@ -236,8 +236,11 @@ pub enum JbofError {
         /// Exported bytes.
         capacity: u64,
     },
-    /// A drive has worn out.
-    #[error("drive {drive} is worn out: it has no room for a write, and will have none")]
+    /// A drive can never admit a write.
+    #[error(
+        "drive {drive} has no room for a write, and will have none: it is worn out, or the write is larger than its \
+         spare space"
+    )]
     WornOut {
         /// Which.
         drive: u16,
