@@ -23,6 +23,7 @@
 //! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed
 //! memory; what a translation points at is not erased before the translation is used.
 
+mod change;
 mod command;
 mod compute;
 mod config;

@@ -1,16 +1,12 @@
-//! Changes of the map: those of entries in borrowed memory are recorded, and wait when their log is full.
+//! The log of changes to entries in borrowed memory: each is recorded, and waits when its log is full.
 
 use super::log::ENTRY_SHIFT;
 use super::segment::SegmentState;
-use crate::command::Active;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
-use crate::movement::Movement;
-use flashyard_blk::Operation;
 use flashyard_flash::Slot;
-use flashyard_ftl::{Evicted, SLOTS_PER_TRANSLATION_PAGE, Stream};
+use flashyard_ftl::{Evicted, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
-use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
 const ENTRY_MASK: u32 = SLOTS_PER_TRANSLATION_PAGE - 1;
@@ -71,69 +67,6 @@ impl DataEnd {
             self.offsite.waiting_rows.push_back(number);
         }
         may
-    }
-
-    /// Changes the map for a write whose data is in the buffer, for a trim or for a remap; in line behind those that wait for
-    /// their log.
-    #[inline]
-    pub(crate) fn change_map(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if !self.offsite.waiting.is_empty() || !self.change_rest(now, index, out) {
-            self.offsite.counters.waits += 1;
-            self.offsite.waiting.push_back(index);
-        }
-    }
-
-    /// Goes on with a write, trim or remap where it stopped; returns whether it has completed.
-    #[inline]
-    fn change_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> bool {
-        let Active { spec, changed, .. } = self.active[index as usize];
-        let write = spec.operation == Operation::Write;
-        if spec.operation == Operation::Remap {
-            if let Some(changed) = self.remap_rest(now, index, out) {
-                self.active[index as usize].changed = changed;
-                return false;
-            }
-            self.active[index as usize].account(now, Cause::InterDrive);
-            self.complete(now, index, out);
-            return true;
-        }
-        if write {
-            self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
-        }
-        for logical in spec.first + changed..spec.first + spec.count {
-            if !self.may_change(logical, 1) {
-                let changed = logical - spec.first;
-                self.active[index as usize].changed = changed;
-                if write {
-                    self.promised_slots += u64::from(self.footprint(spec.count) - changed);
-                }
-                return false;
-            }
-            if write {
-                self.lost.replace(logical);
-                let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
-                self.changed(now, logical, appended.before, appended.slot, out);
-                self.note_written(&spec, logical, appended.slot, appended.before);
-                if let Some(row) = appended.row {
-                    self.program(now, row, Stream::Host, out);
-                }
-            } else if let Some(before) = self.ftl.trim(logical) {
-                self.worn_out = false;
-                self.lost.replace(logical);
-                self.changed(now, logical, before, Slot::NONE, out);
-                self.movements.push(Movement::Trimmed { logical, before });
-            }
-        }
-        if write && let Some(row) = self.pad_command() {
-            self.program(now, row, Stream::Host, out);
-        }
-        self.active[index as usize].account(now, Cause::InterDrive);
-        self.complete(now, index, out);
-        if write {
-            self.pump_reclaim(now, out);
-            self.end_hopeless(now, out);
-        }
-        true
     }
 
     /// A log has room again, or a page is no longer in borrowed memory: what waited for that goes on.

@@ -1,0 +1,97 @@
+//! How commands change the map: a write when its data is in the buffer, a trim and a remap when their translation pages are
+//! there.
+//!
+//! A change goes slot by slot. Where an entry lies in a peer's memory whose log is full, the command stops at that slot
+//! and goes on when the log has room (`offsite::commit`); commands behind it keep their order.
+
+use crate::command::Active;
+use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
+use crate::movement::Movement;
+use flashyard_blk::Operation;
+use flashyard_flash::Slot;
+use flashyard_ftl::Stream;
+use flashyard_kernel::Outbox;
+use flashyard_stats::Cause;
+use flashyard_units::SimTime;
+
+impl DataEnd {
+    /// Changes the map for a write, trim or remap, in line behind those that wait for their log.
+    #[inline]
+    pub(crate) fn change_map(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if !self.offsite.waiting.is_empty() || !self.change_rest(now, index, out) {
+            self.offsite.counters.waits += 1;
+            self.offsite.waiting.push_back(index);
+        }
+    }
+
+    /// Goes on with a write, trim or remap where it stopped; returns whether it has completed.
+    #[inline]
+    pub(crate) fn change_rest(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> bool {
+        let operation = self.active[index as usize].spec.operation;
+        let stopped = match operation {
+            Operation::Write => self.append_rest(now, index, out),
+            Operation::Remap => self.remap_rest(now, index, out),
+            Operation::Read | Operation::Trim | Operation::Flush => self.trim_rest(now, index, out),
+        };
+        let active = &mut self.active[index as usize];
+        if let Some(changed) = stopped {
+            active.changed = changed;
+            return false;
+        }
+        active.account(now, Cause::InterDrive);
+        self.complete(now, index, out);
+        if operation == Operation::Write {
+            self.pump_reclaim(now, out);
+            self.end_hopeless(now, out);
+        }
+        true
+    }
+
+    /// Appends a write's slots and programs the die rows that they fill; returns the slot at which a full log stops it.
+    #[inline]
+    fn append_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
+        let Active { spec, changed, .. } = self.active[index as usize];
+        self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
+        for logical in spec.first + changed..spec.first + spec.count {
+            if !self.may_change(logical, 1) {
+                let changed = logical - spec.first;
+                self.promised_slots += u64::from(self.footprint(spec.count) - changed);
+                return Some(changed);
+            }
+            self.lost.replace(logical);
+            let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
+            self.changed(now, logical, appended.before, appended.slot, out);
+            self.note_written(&spec, logical, appended.slot, appended.before);
+            if let Some(row) = appended.row {
+                self.program(now, row, Stream::Host, out);
+            }
+        }
+        if let Some(row) = self.pad_command() {
+            self.program(now, row, Stream::Host, out);
+        }
+        None
+    }
+
+    /// Takes a trim's slots out of the map; returns the slot at which a full log stops it.
+    fn trim_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
+        let Active { spec, changed, .. } = self.active[index as usize];
+        for logical in spec.first + changed..spec.first + spec.count {
+            if !self.may_change(logical, 1) {
+                return Some(logical - spec.first);
+            }
+            if let Some(before) = self.ftl.trim(logical) {
+                self.worn_out = false;
+                self.lost.replace(logical);
+                self.changed(now, logical, before, Slot::NONE, out);
+                self.movements.push(Movement::Trimmed { logical, before });
+            }
+        }
+        None
+    }
+}
