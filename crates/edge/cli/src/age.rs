@@ -4,7 +4,7 @@ use crate::arguments::AgeOptions;
 use crate::files::write_aged;
 use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
 use flashyard_scenario::{AgedLife, LifeStop, Purpose, Resolved, resolve};
 use std::path::Path;
@@ -13,6 +13,12 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
     let resolved = resolve(&text, &origin, &options.set, files)?;
     resolved.refuse_idle_flags(Purpose::Age)?;
+    if let Some(setting) = idle_setting(options) {
+        let key = setting.split('=').next().unwrap_or(setting);
+        bail!(
+            "--set {setting}: {key} has no effect: it goes with --fast-forward or --adaptive; give one of them, or leave it out"
+        );
+    }
     // Before a life is lived whose end could not be kept.
     if let Some(path) = &options.save {
         output::refuse_existing("--save", path, options.force)?;
@@ -43,6 +49,18 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         output::line(&lives_table(&[life]));
     }
     Ok(Outcome::Done)
+}
+
+/// Keys of fast-forward ageing.
+const FORWARD: [&str; 2] = ["life.prediction", "life.period_drive_writes"];
+
+/// A setting of fast-forward ageing where ageing is simulated in full.
+fn idle_setting(options: &AgeOptions) -> Option<&str> {
+    if options.fast_forward.is_some() || options.adaptive.is_some() {
+        return None;
+    }
+    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    options.set.iter().map(String::as_str).find(|setting| FORWARD.contains(&key(setting).as_str()))
 }
 
 /// Files of `--out` that could be what a scenario is read from.

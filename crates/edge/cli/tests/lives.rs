@@ -39,6 +39,24 @@ fn drive_writes(life: &Value) -> f64 {
 }
 
 #[test]
+fn a_setting_of_fast_forward_ageing_is_refused_where_all_is_simulated() {
+    let age = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_flashyard"))
+            .current_dir(repository())
+            .args(["age", "scenarios/wear-leveling/scenario.toml", "--drive-writes", "2", "--set", "life.prediction=devs"])
+            .args(SMALL)
+            .args(more)
+            .output()
+            .expect("the program starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, error) = age(&[]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("--set life.prediction=devs: life.prediction has no effect: it goes with --fast-forward"), "{error}");
+    assert_eq!(age(&["--fast-forward", "2"]).0, Some(0));
+}
+
+#[test]
 fn a_week_of_a_trace_is_repeated_until_the_drive_is_dead() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let trace = directory.path().join("trace.txt");
