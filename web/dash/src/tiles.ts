@@ -1,4 +1,4 @@
-// The figures of the whole box, at the top of the page.
+// The figures of the whole enclosure, at the top of the page.
 
 import { element } from "../../report/src/dom.ts";
 import { NONE, bytes, bytesPerSecond, cores, count, latency, mebibytes, perSecond, ratio } from "../../report/src/format.ts";

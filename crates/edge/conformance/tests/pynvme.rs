@@ -1,4 +1,4 @@
-//! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, against a box that we serve.
+//! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, against an enclosure that we serve.
 //!
 //! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them. It takes a
 //! module from that index, so that `cargo test` leaves it out: `make test-spdk` runs it.

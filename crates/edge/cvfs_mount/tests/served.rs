@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const FILES: u64 = 24;
 const FILE_BYTES: usize = 600_000;
 
-/// Serves drive 0 of the small box, which borrows memory for its map, from `directory` while `client` works.
+/// Serves drive 0 of the small enclosure, which borrows memory for its map, from `directory` while `client` works.
 fn serve<R: Send>(directory: &Path, tempo: Tempo, client: impl FnOnce(SocketAddr, Handle) -> R + Send) -> (Report, R) {
     let scenario = scenario_with(&["drive.filled=0.3", "drive.blocks_per_plane=128", "drive.over_provisioning=0.1"]);
     hosted::serve(&scenario, Some(directory), tempo, client)

@@ -5,7 +5,7 @@ use flashyard_units::{SimSpan, SimTime};
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// The whole box loses power for this long.
+    /// The whole enclosure loses power for this long.
     PowerLoss {
         /// Until power is back.
         off_for: SimSpan,
@@ -80,7 +80,7 @@ impl Fault {
         }
     }
 
-    /// The drive that is struck; `None` for the whole box.
+    /// The drive that is struck; `None` for the whole enclosure.
     pub const fn drive(&self) -> Option<u32> {
         match *self {
             Self::PowerLoss { .. } => None,

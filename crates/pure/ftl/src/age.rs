@@ -41,7 +41,7 @@ impl Ftl {
         let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
         let above_reserve = |ftl: &Self| ftl.reserve == 0 || ftl.blocks.erased.len() > ftl.reserve;
         while needed(self) && !enough(self) && above_reserve(self) && self.reclaim_one(medium) {
-            // What an erase brought wear levelling to do is done before the next one.
+            // What an erase brought wear leveling to do is done before the next one.
             while self.reclaiming() && self.reclaim_one(medium) {}
         }
         // Reclaim keeps one, or nothing could ever move again. A shared frontier may just have been opened by it.

@@ -2,7 +2,7 @@
 //!
 //! Beside what a restart finds on flash ([`SuperblockContents`]) it holds the orders in which superblocks are opened
 //! and reclaimed, birthdays, reads, what is retired and what was counted, so that a layer built from it does to the
-//! slot what the old one would have done. Not in it: payload stamps, and the memory of a wear levelling, which begins
+//! slot what the old one would have done. Not in it: payload stamps, and the memory of a wear leveling, which begins
 //! with the erases that there are.
 
 use crate::blocks::State;
@@ -33,7 +33,7 @@ pub struct AgedState {
 }
 
 impl Ftl {
-    /// The state of the layer. A superblock that is being emptied counts as one that is not: its reclaim begins anew.
+    /// The state of the layer. A superblock that is being emptied counts as one that is not: its reclaim begins again.
     pub fn aged_state(&self) -> AgedState {
         let numbers =
             |wanted: &dyn Fn(u32) -> bool| (0..self.layout.superblocks).filter(|&number| wanted(number)).collect();

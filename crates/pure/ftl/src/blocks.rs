@@ -71,7 +71,7 @@ impl RowSet {
     }
 }
 
-/// A closed superblock for wear levelling: by erases, among equals the one closed last first. Then the number.
+/// A closed superblock for wear leveling: by erases, among equals the one closed last first. Then the number.
 pub(crate) type Worn = (u32, Reverse<u64>, u32);
 
 /// All superblocks of a drive.
@@ -79,7 +79,7 @@ pub(crate) struct Blocks {
     pub(crate) layout: Layout,
     pub(crate) all: Vec<Superblock>,
     pub(crate) erased: Erased,
-    /// Closed superblocks, for wear levelling; `None` while there is none.
+    /// Closed superblocks, for wear leveling; `None` while there is none.
     pub(crate) in_use: Option<BTreeSet<Worn>>,
     /// Erases of all superblocks.
     pub(crate) erases_total: u64,

@@ -155,7 +155,7 @@ pub struct FtlConfig {
 }
 
 impl Default for FtlConfig {
-    /// No slots at all, which the owner must change; greedy reclaim below 2 erased superblocks, no wear levelling.
+    /// No slots at all, which the owner must change; greedy reclaim below 2 erased superblocks, no wear leveling.
     fn default() -> Self {
         Self {
             logical_slots: 0,
@@ -240,7 +240,7 @@ impl FtlConfig {
 
     /// Erased superblocks that the host is not promised. One is for moved data, or reclaim could not start. Others
     /// are for what takes longer to give back the room it took: two victims on their way that fill a shared frontier,
-    /// superblocks that are retired instead, those that wear levelling fills before it empties another.
+    /// superblocks that are retired instead, those that wear leveling fills before it empties another.
     pub(crate) const fn kept_erased(&self) -> u32 {
         let shared = matches!(self.frontiers, Frontiers::Shared) as u32;
         let leveling = !matches!(self.wear_leveling, WearLeveling::None) as u32;

@@ -19,7 +19,7 @@ pub enum Stream {
     Host,
     /// Valid data moved by reclaim.
     Moved,
-    /// Valid data moved by wear levelling, into the superblock that it chose.
+    /// Valid data moved by wear leveling, into the superblock that it chose.
     Leveled,
 }
 
@@ -52,7 +52,7 @@ pub struct FtlCounters {
     pub host_slots: u64,
     /// Appended by reclaim.
     pub moved_slots: u64,
-    /// Appended by wear levelling.
+    /// Appended by wear leveling.
     pub leveled_slots: u64,
     /// Padding.
     pub padded_slots: u64,
@@ -60,7 +60,7 @@ pub struct FtlCounters {
     pub trimmed_slots: u64,
     /// Superblocks erased.
     pub erased_superblocks: u64,
-    /// Superblocks that wear levelling has begun to empty.
+    /// Superblocks that wear leveling has begun to empty.
     pub leveled_superblocks: u64,
     /// Superblocks retired.
     pub retired_superblocks: u64,

@@ -35,7 +35,7 @@ pub enum Want {
 pub struct Emptied {
     /// Which one, to be erased.
     pub superblock: u32,
-    /// The last die row of the superblock that wear levelling has filled from it, to be programmed.
+    /// The last die row of the superblock that wear leveling has filled from it, to be programmed.
     pub row: Option<DieRow>,
 }
 
@@ -43,7 +43,7 @@ pub struct Emptied {
 #[derive(Default)]
 pub(crate) struct Reclaim {
     pub(crate) victim: Option<u32>,
-    /// Whether it is emptied for wear levelling.
+    /// Whether it is emptied for wear leveling.
     pub(crate) leveled: bool,
     pub(crate) next_row: u32,
     pub(crate) rows: u32,
@@ -58,7 +58,7 @@ impl Ftl {
         self.blocks.erased.len() + self.reclaim.erasing <= self.config.reclaim_below.max(self.kept_erased)
     }
 
-    /// Whether a victim is being emptied, or wear levelling has chosen the next.
+    /// Whether a victim is being emptied, or wear leveling has chosen the next.
     #[inline]
     pub fn reclaiming(&self) -> bool {
         self.reclaim.victim.is_some() || self.leveling_planned()
@@ -87,7 +87,7 @@ impl Ftl {
             let index = self.reclaim.next_row;
             let base = victim * self.layout.slots_per_superblock + index * per_row;
             let mask = self.blocks.valid_mask(base, per_row);
-            // A levelled superblock fits the one that was opened for it.
+            // A leveled superblock fits the one that was opened for it.
             if mask != 0
                 && !self.reclaim.leveled
                 && self.moved_room() < u64::from(self.reclaim.outstanding + 1) * u64::from(per_row)

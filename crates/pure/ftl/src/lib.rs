@@ -4,7 +4,7 @@
 //! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
 //! planes, separate frontiers for host data and for moved data or one for both, an optional single-level-cell cache
 //! that is folded when the drive is idle or space is scarce, victims by valid slots, by age and by scores over wear and
-//! reads, orders of allocation, static wear levelling, retirement, a capacity that changes, remapping, deallocation,
+//! reads, orders of allocation, static wear leveling, retirement, a capacity that changes, remapping, deallocation,
 //! padding, a mapping cache of translation pages in local places and offsite frames, preconditioning without timing,
 //! and payload stamps.
 //!
@@ -12,7 +12,7 @@
 //! invalidates the old slot; when a die row is full the caller programs it. Until
 //! `Ftl::row_programmed` the row's data is in the write buffer and is read from there.
 //!
-//! Wear and retirement count whole superblocks. Wear levelling goes the way of reclaim: a policy in `wear` names a
+//! Wear and retirement count whole superblocks. Wear leveling goes the way of reclaim: a policy in `wear` names a
 //! superblock to empty and the erased one that takes its data, and whoever paces reclaim carries it out.
 //!
 //! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks inside a superblock,

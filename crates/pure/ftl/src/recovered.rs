@@ -1,7 +1,7 @@
 //! A layer built from what is on flash: for an owner that keeps payload and its reverse map across restarts.
 //!
 //! The owner says of each superblock what is current in it. The frontiers go on where they stopped: the drive's
-//! memory is protected, so that a half-filled die row is in the write buffer again. Reclaim under way begins anew:
+//! memory is protected, so that a half-filled die row is in the write buffer again. Reclaim under way begins again:
 //! its victim is an ordinary superblock with less to move.
 
 use crate::blocks::{Blocks, RowSet, State};
@@ -116,7 +116,7 @@ impl Ftl {
         Ok(ftl)
     }
 
-    /// Streams whose frontiers go on. What wear levelling was filling is left as it is: its source is there still.
+    /// Streams whose frontiers go on. What wear leveling was filling is left as it is: its source is there still.
     fn resumable(&self) -> impl Iterator<Item = Stream> + use<> {
         let shared = self.config.frontiers == Frontiers::Shared;
         [Stream::Host, Stream::Moved].into_iter().take(if shared { 1 } else { 2 })

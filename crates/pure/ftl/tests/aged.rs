@@ -96,7 +96,7 @@ proptest! {
         let mut second = Ftl::from_aged(&GEOMETRY, config, &state).expect("it is the state of a layer");
         second.check();
         prop_assert_eq!(&second.aged_state(), &state);
-        // What a wear levelling remembers is not in the state.
+        // What a wear leveling remembers is not in the state.
         if config.wear_leveling == WearLeveling::None {
             let mut same = rng.clone();
             work(&mut first, &mut rng, after);

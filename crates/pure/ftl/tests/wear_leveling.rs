@@ -1,4 +1,4 @@
-//! Wear levelling under skewed writes against the other simulator: sheet wear-leveling §8.2, the 1 GiB model.
+//! Wear leveling under skewed writes against the other simulator: sheet wear-leveling §8.2, the 1 GiB model.
 
 mod counting;
 
@@ -25,7 +25,7 @@ struct Model {
 struct Outcome {
     /// Moved by reclaim for each slot the host wrote.
     reclaim: f64,
-    /// Moved by wear levelling for each slot the host wrote.
+    /// Moved by wear leveling for each slot the host wrote.
     leveling: f64,
     /// Erases of a block.
     mean: f64,

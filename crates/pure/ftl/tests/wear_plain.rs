@@ -1,8 +1,8 @@
-//! Wear levelling beside a plain model of the printed rules, on a small drive: nothing of the layer is in it.
+//! Wear leveling beside a plain model of the printed rules, on a small drive: nothing of the layer is in it.
 //!
 //! It tells what the rules leave open: of several least erased blocks, which gives its data away? The sheet's own table
 //! needs the one closed last ([C] sheet wear-leveling §9). The one closed first is the lowest in valid data among
-//! them, so what it gives is reclaimed soon, and its new place is levelled again: twice the moves.
+//! them, so what it gives is reclaimed soon, and its new place is leveled again: twice the moves.
 
 mod counting;
 
@@ -160,7 +160,7 @@ fn drive(mut write: impl FnMut(usize, bool)) {
     }
 }
 
-/// Slots moved by reclaim and by levelling for each of the host, and the most erases of a block by the mean.
+/// Slots moved by reclaim and by leveling for each of the host, and the most erases of a block by the mean.
 fn plain(ties: Ties) -> [f64; 3] {
     let mut model = Plain::new(ties);
     let mut before = (0, 0);

@@ -48,7 +48,7 @@ impl Drive {
         self.data.power_cut(now);
     }
 
-    /// The power returns: flash operations that were cut short begin anew, and the drive says
+    /// The power returns: flash operations that were cut short begin again, and the drive says
     /// [`DriveEffect::Ready`] once it takes commands again. Without effect on a drive that has power.
     pub fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.data.power_restore(now, out);

@@ -1,4 +1,4 @@
-//! The eleven traces of the wear-levelling study as generators: **synthetic**, made from the table of their
+//! The eleven traces of the wear-leveling study as generators: **synthetic**, made from the table of their
 //! characteristics and nothing else.
 //!
 //! \[P\] sheet wear-leveling §6: footprint folded into 256 GiB, mean write size, hotness r/h (r percent of the writes go

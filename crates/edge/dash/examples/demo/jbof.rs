@@ -1,4 +1,4 @@
-//! A made-up box: busy drives want more cores than they have and borrow from the idle ones.
+//! A made-up enclosure: busy drives want more cores than they have and borrow from the idle ones.
 
 use flashyard_report::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, LatencySummary, Lateness, LentResource, LiveCommand,
@@ -18,7 +18,7 @@ const REQUEST_BYTES: f64 = 16_384.0;
 /// A drive that came back serves after this time.
 const RESET_SECONDS: f64 = 0.5;
 
-/// The box as it is now.
+/// The enclosure as it is now.
 pub(crate) struct Jbof {
     drives: Vec<DriveSnapshot>,
     busy: usize,

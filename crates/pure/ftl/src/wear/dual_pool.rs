@@ -11,7 +11,7 @@
 //! since the one before, and less often if they change nothing.
 //!
 //! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: a swap
-//! waits until both superblocks are in use; without that the levelling is half as much as in the sheet's table.
+//! waits until both superblocks are in use; without that the leveling is half as much as in the sheet's table.
 
 use super::Exchange;
 use crate::blocks::{Blocks, State};

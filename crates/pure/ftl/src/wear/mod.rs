@@ -1,4 +1,4 @@
-//! Wear levelling: which superblock's data goes where, and the sequence of the moves.
+//! Wear leveling: which superblock's data goes where, and the sequence of the moves.
 //!
 //! A policy looks at the drive after an erase and may ask for a move: the data of a closed superblock goes to an
 //! erased one, and then, for a swap, the data of a second superblock to the first. Moves are carried out by reclaim
@@ -60,7 +60,7 @@ enum Step {
 }
 
 impl Ftl {
-    /// Changes the wear levelling, which begins with the erases there are; a move under way is finished.
+    /// Changes the wear leveling, which begins with the erases there are; a move under way is finished.
     /// Without an endurance, [`WearLeveling::Progressive`] does nothing.
     pub fn set_wear_leveling(&mut self, policy: WearLeveling) {
         let for_early = self.kept_erased - self.config.kept_erased();
@@ -87,7 +87,7 @@ impl Ftl {
         self.wear = wear.map(Box::new);
     }
 
-    /// How often old block protection levelled the most erased superblock again, the lowest numbered of several; `None`
+    /// How often old block protection leveled the most erased superblock again, the lowest numbered of several; `None`
     /// under another policy.
     pub fn oldest_reentries(&self) -> Option<Reentries> {
         let Some(Wear::OldBlockProtection(policy)) = self.wear.as_deref() else { return None };
@@ -204,7 +204,7 @@ impl Ftl {
         }
     }
 
-    /// Checks the invariants of wear levelling. For tests.
+    /// Checks the invariants of wear leveling. For tests.
     pub(crate) fn check_wear(&self) {
         if let Some(Wear::UnevenFactor(policy)) = self.wear.as_deref() {
             policy.check(&self.blocks);

@@ -2,7 +2,7 @@
 //!
 //! After reclaim has erased superblock b:
 //! 1. c is the least erased superblock in use, of several the one closed last.
-//! 2. If b is more than `threshold` erases ahead of c, and was not levelled during the last `protection` erases of
+//! 2. If b is more than `threshold` erases ahead of c, and was not leveled during the last `protection` erases of
 //!    the drive, the data of c goes to b and c is erased: b rests under data that seldom changes.
 //!
 //! Source: [P] wear-leveling §3.3, with the trigger of [C].
@@ -13,12 +13,12 @@ use crate::blocks::Blocks;
 pub(crate) struct OldBlockProtection {
     threshold: u32,
     protection: u64,
-    /// Erases of the drive when each superblock was levelled last; 0 before.
+    /// Erases of the drive when each superblock was leveled last; 0 before.
     leveled_at: Vec<u64>,
     reentries: Vec<Reentries>,
 }
 
-/// How often a superblock was levelled again.
+/// How often a superblock was leveled again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reentries {
     /// In all.
@@ -37,7 +37,7 @@ impl OldBlockProtection {
         }
     }
 
-    /// How often a superblock was levelled again.
+    /// How often a superblock was leveled again.
     pub(crate) fn reentries(&self, superblock: u32) -> Reentries {
         self.reentries[superblock as usize]
     }

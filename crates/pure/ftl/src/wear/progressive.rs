@@ -1,4 +1,4 @@
-//! Progressive wear levelling.
+//! Progressive wear leveling.
 //!
 //! 1. A new drive's threshold is `percent` of the endurance E; it grows with the mean erases a, and meets them at E:
 //!    threshold = a (E - initial) / E + initial.

@@ -19,7 +19,7 @@ fn wrong(parameter: ConnectParameter) -> Answer {
     Answer { status: ConnectParameter::STATUS, result: parameter.encode() }
 }
 
-/// The controller that an I/O queue names has gone, or its number is another's by now: a host that begins anew is right
+/// The controller that an I/O queue names has gone, or its number is another's by now: a host that begins again is right
 /// again. Linux gives a controller up for good where the answer forbids it to try.
 fn outdated(parameter: ConnectParameter) -> Answer {
     Answer { status: ConnectParameter::STATUS.code(), result: parameter.encode() }

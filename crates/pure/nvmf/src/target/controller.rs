@@ -244,7 +244,7 @@ impl Controller {
         }
     }
 
-    /// Namespaces that changed; with `forget` the list begins anew.
+    /// Namespaces that changed; with `forget` the list begins again.
     pub(super) fn changed(&mut self, forget: bool) -> Vec<u32> {
         if forget { std::mem::take(&mut self.changed) } else { self.changed.clone() }
     }

@@ -264,7 +264,7 @@ impl DataEnd {
         self.offsite.segment_mut(frame / self.config.segment_pages).parked.push_back(index);
     }
 
-    /// Changes of the map by host, reclaim and wear levelling since the drive began.
+    /// Changes of the map by host, reclaim and wear leveling since the drive began.
     fn map_changes(&self) -> u64 {
         let counters = self.ftl.counters();
         let appended = counters.host_slots + counters.moved_slots + counters.leveled_slots;
