@@ -8,13 +8,16 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
+.PHONY: help demo quick test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 	$(FLASHYARD) demo $(if $(TRACE),--trace '$(TRACE)')
+
+quick: ## build the program quickly after a change, as target/quick/flashyard: as optimized as a release, but each crate for itself
+	$(CARGO) build --profile quick -p flashyard-cli --bin flashyard
 
 test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
