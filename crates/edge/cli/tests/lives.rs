@@ -43,7 +43,14 @@ fn a_setting_of_fast_forward_ageing_is_refused_where_all_is_simulated() {
     let age = |more: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_flashyard"))
             .current_dir(repository())
-            .args(["age", "scenarios/wear-leveling/scenario.toml", "--drive-writes", "2", "--set", "life.prediction=devs"])
+            .args([
+                "age",
+                "scenarios/wear-leveling/scenario.toml",
+                "--drive-writes",
+                "2",
+                "--set",
+                "life.prediction=devs",
+            ])
             .args(SMALL)
             .args(more)
             .output()
@@ -52,7 +59,10 @@ fn a_setting_of_fast_forward_ageing_is_refused_where_all_is_simulated() {
     };
     let (code, error) = age(&[]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("--set life.prediction=devs: life.prediction has no effect: it goes with --fast-forward"), "{error}");
+    assert!(
+        error.contains("--set life.prediction=devs: life.prediction has no effect: it goes with --fast-forward"),
+        "{error}"
+    );
     assert_eq!(age(&["--fast-forward", "2"]).0, Some(0));
 }
 

@@ -10,9 +10,11 @@
 //! What it does not do: nested columns, dates, nulls in columns that are not [`Kind::OptionalF64`].
 
 mod read;
+mod table;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use read::{TableReader, Values};
-pub use write::{Column, Field, Kind, TableError, TableWriter, write_table};
+pub use read::TableReader;
+pub use table::{Column, Field, Kind, TableError, Values};
+pub use write::{TableWriter, write_table};

@@ -1,6 +1,6 @@
 //! A Parquet file of this crate's kinds back to columns.
 
-use crate::write::{Column, Kind, TableError};
+use crate::table::{Kind, TableError, Values};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -8,21 +8,6 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
-
-/// The values of a column, on their own.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Of [`Kind::U32`].
-    U32(Vec<u32>),
-    /// Of [`Kind::U64`].
-    U64(Vec<u64>),
-    /// Of [`Kind::F64`].
-    F64(Vec<f64>),
-    /// Of [`Kind::OptionalF64`].
-    OptionalF64(Vec<Option<f64>>),
-    /// Of [`Kind::Text`].
-    Text(Vec<String>),
-}
 
 /// A Parquet file, read one row group at a time.
 pub struct TableReader {
@@ -87,50 +72,6 @@ impl TableReader {
             }
         }
         Ok(whole)
-    }
-}
-
-impl Values {
-    /// What they are.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::U32(_) => Kind::U32,
-            Self::U64(_) => Kind::U64,
-            Self::F64(_) => Kind::F64,
-            Self::OptionalF64(_) => Kind::OptionalF64,
-            Self::Text(_) => Kind::Text,
-        }
-    }
-
-    /// The texts among them.
-    pub(crate) fn texts(&self) -> Vec<&str> {
-        match self {
-            Self::Text(values) => values.iter().map(String::as_str).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Themselves, borrowed; `text` is borrowed already.
-    pub(crate) fn column<'a>(&'a self, text: &'a Vec<&'a str>) -> Column<'a> {
-        match self {
-            Self::U32(values) => Column::U32(values),
-            Self::U64(values) => Column::U64(values),
-            Self::F64(values) => Column::F64(values),
-            Self::OptionalF64(values) => Column::OptionalF64(values),
-            Self::Text(_) => Column::Text(text),
-        }
-    }
-
-    /// Appends values of the same column, which are of the same kind.
-    fn append(&mut self, more: Self) {
-        match (self, more) {
-            (Self::U32(values), Self::U32(more)) => values.extend(more),
-            (Self::U64(values), Self::U64(more)) => values.extend(more),
-            (Self::F64(values), Self::F64(more)) => values.extend(more),
-            (Self::OptionalF64(values), Self::OptionalF64(more)) => values.extend(more),
-            (Self::Text(values), Self::Text(more)) => values.extend(more),
-            _ => unreachable!("a column is of one kind in all row groups"),
-        }
     }
 }
 

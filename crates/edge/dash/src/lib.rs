@@ -40,5 +40,6 @@ mod routes;
 mod server;
 
 pub use feed::{EVENTS_KEPT, HISTORY_KEPT, HISTORY_STEP_SECONDS};
+pub use routes::Control;
 pub use routes::{CONTROL_BYTES_MAX, STREAMS_MAX};
-pub use server::{Control, Dash, DashError};
+pub use server::{Dash, DashError};

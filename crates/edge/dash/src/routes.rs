@@ -3,7 +3,6 @@
 use crate::feed::{Frame, Past};
 use crate::guard::{self, Refusal, Token};
 use crate::metrics::metrics;
-use crate::server::Control;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
@@ -20,6 +19,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
+
+/// Takes a command for the engine. It is called on the thread that serves and must not wait for the engine; what it
+/// answers with `Err` is shown to the person who gave the command.
+pub type Control = Box<dyn Fn(LiveCommand) -> Result<(), String> + Send + Sync>;
 
 /// Streams of events at a time; one more is told to come back later.
 pub const STREAMS_MAX: usize = 32;

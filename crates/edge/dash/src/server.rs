@@ -2,8 +2,8 @@
 
 use crate::feed::{Past, feed};
 use crate::guard::Token;
-use crate::routes::{Shared, router};
-use flashyard_report::{LiveCommand, LiveEvent, Snapshot};
+use crate::routes::{Control, Shared, router};
+use flashyard_report::{LiveEvent, Snapshot};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -19,10 +19,6 @@ const QUEUE: usize = 16;
 const UNSENT_MAX: usize = 1_000;
 /// How long clients may take to notice that the server ends.
 const GRACE: Duration = Duration::from_millis(300);
-
-/// Takes a command for the engine. It is called on the thread that serves and must not wait for the engine; what it
-/// answers with `Err` is shown to the person who gave the command.
-pub type Control = Box<dyn Fn(LiveCommand) -> Result<(), String> + Send + Sync>;
 
 /// Why a dashboard could not be started.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use crate::permutation::Permutation;
 use crate::ranks::{Normal, Pareto};
 use crate::shuffle::Shuffle;
 use crate::sizes::Size;
-use crate::synthetic::SpecError;
+use crate::spec_error::SpecError;
 use crate::zipf::Zipf;
 use flashyard_kernel::Rng;
 

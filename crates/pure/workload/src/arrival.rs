@@ -1,7 +1,7 @@
 //! When generated requests arrive.
 
 use crate::source::SourceError;
-use crate::synthetic::SpecError;
+use crate::spec_error::SpecError;
 use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime};
 

@@ -1,6 +1,6 @@
 //! Sizes of generated requests.
 
-use crate::synthetic::SpecError;
+use crate::spec_error::SpecError;
 use flashyard_kernel::Rng;
 
 /// Sizes of requests, in bytes.

@@ -4,6 +4,7 @@ use crate::address::{AddressPattern, Placer};
 use crate::arrival::{Arrival, Clock};
 use crate::sizes::{SizeMix, Sizes};
 use crate::source::{RequestSource, SourceError};
+use crate::spec_error::SpecError;
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_kernel::Rng;
 
@@ -26,24 +27,6 @@ pub struct SyntheticSpec {
     pub arrival: Arrival,
     /// How many; `None` for no end.
     pub requests: Option<u64>,
-}
-
-/// Why a description cannot be.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{what} is {value}, give {range}")]
-pub struct SpecError {
-    /// Which part.
-    pub what: &'static str,
-    /// What was given.
-    pub value: String,
-    /// What is possible.
-    pub range: &'static str,
-}
-
-impl SpecError {
-    pub(crate) fn new(what: &'static str, value: String, range: &'static str) -> Self {
-        Self { what, value, range }
-    }
 }
 
 impl SyntheticSpec {

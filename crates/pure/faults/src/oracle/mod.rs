@@ -1,5 +1,6 @@
 //! What a reader of blocks may see: every slot of every drive is a linearizable register.
 
+mod moment;
 mod operation;
 mod registers;
 mod slot;
@@ -9,7 +10,7 @@ mod violation;
 #[cfg(test)]
 mod tests;
 
+pub use moment::Moment;
 pub use operation::{Action, Extent, OperationId};
 pub use registers::{Oracle, OracleCounters};
-pub use value::Moment;
 pub use violation::{Evidence, Fate, Violation, Wrong};

@@ -1,6 +1,6 @@
 //! Operations under way.
 
-use super::value::Moment;
+use super::moment::Moment;
 use std::fmt;
 
 /// The caller's number of an operation: dense, and unique among the operations under way. It may be used

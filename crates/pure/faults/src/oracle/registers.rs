@@ -1,8 +1,9 @@
 //! The oracle: it is told what the host sees and says when that is impossible.
 
+use super::moment::Moment;
 use super::operation::{Action, Extent, Operation, OperationId};
 use super::slot::{Slot, Verdict};
-use super::value::{Moment, Progress};
+use super::value::Progress;
 use super::violation::{Evidence, Violation, Wrong};
 use flashyard_units::SimTime;
 

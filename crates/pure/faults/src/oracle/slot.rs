@@ -3,8 +3,9 @@
 //! A read of 0 tells not which trim it saw. Where that matters, the slot goes on with every assignment that is
 //! possible (a *reading* of its history), and is violated when none is left.
 
+use super::moment::Moment;
 use super::operation::OperationId;
-use super::value::{Moment, NEVER, Progress, Value};
+use super::value::{NEVER, Progress, Value};
 use crate::short::Short;
 
 /// Readings that a slot goes on with at most. Most need one; ten operations at once on one slot, half of them

@@ -3,18 +3,10 @@
 //! Source: Gibbons and Korach, "Testing shared memories", 1997: with unique values, a history of a register
 //! is linearizable exactly if no two forward zones overlap and no backward zone lies inside a forward one.
 
+use super::moment::Moment;
 use super::operation::OperationId;
 use flashyard_units::{SimSpan, SimTime};
 use std::fmt;
-
-/// An instant, and its place among the events that the oracle was told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// Number of the event: 1, 2, 3 and so on. 0 is the beginning.
-    pub order: u64,
-    /// Simulated time.
-    pub time: SimTime,
-}
 
 /// How far a write has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

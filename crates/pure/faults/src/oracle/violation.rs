@@ -1,7 +1,8 @@
 //! A history that cannot be, as a value and as a sentence.
 
+use super::moment::Moment;
 use super::operation::OperationId;
-use super::value::{Moment, Progress, Value};
+use super::value::{Progress, Value};
 use std::fmt;
 
 /// What the host saw and cannot have seen.

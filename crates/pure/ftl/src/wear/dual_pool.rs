@@ -13,7 +13,7 @@
 //! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: a swap
 //! waits until both superblocks are in use; without that the leveling is half as much as in the sheet's table.
 
-use super::Exchange;
+use super::exchange::Exchange;
 use crate::blocks::{Blocks, State};
 use flashyard_kernel::Rng;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 //!
 //! Source: [P] wear-leveling §3.2, which names the flaw: the same superblock may be picked again.
 
-use super::Exchange;
+use super::exchange::Exchange;
 use crate::blocks::Blocks;
 
 pub(crate) struct HotColdSwap {

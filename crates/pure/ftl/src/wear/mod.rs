@@ -7,6 +7,7 @@
 //! it, so that no room is taken that was promised to the host.
 
 mod dual_pool;
+mod exchange;
 mod hot_cold_swap;
 mod old_block_protection;
 mod progressive;
@@ -16,6 +17,7 @@ use crate::blocks::{State, Worn};
 use crate::config::WearLeveling;
 use crate::ftl::{DieRow, Ftl, Stream};
 use dual_pool::DualPool;
+use exchange::Exchange;
 use hot_cold_swap::HotColdSwap;
 use old_block_protection::OldBlockProtection;
 use progressive::Progressive;
@@ -30,16 +32,6 @@ pub(crate) enum Wear {
     DualPool(DualPool),
     Progressive(Progressive),
     UnevenFactor(UnevenFactor),
-}
-
-/// What a policy asks for.
-pub(crate) struct Exchange {
-    /// Whose data moves first.
-    source: u32,
-    /// Where to: an erased superblock; `None` for the one that is next for moved data.
-    destination: Option<u32>,
-    /// Whose data then moves to the source.
-    then: Option<u32>,
 }
 
 /// A move that is planned or under way.

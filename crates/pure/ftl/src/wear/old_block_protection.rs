@@ -7,7 +7,7 @@
 //!
 //! Source: [P] wear-leveling §3.3, with the trigger of [C].
 
-use super::Exchange;
+use super::exchange::Exchange;
 use crate::blocks::Blocks;
 
 pub(crate) struct OldBlockProtection {

@@ -7,7 +7,7 @@
 //!
 //! Source: [P] and [C] wear-leveling §3.5.
 
-use super::Exchange;
+use super::exchange::Exchange;
 use crate::blocks::Blocks;
 
 pub(crate) struct Progressive {

@@ -7,7 +7,7 @@
 //! Source: \[P\] sheet ff-ssd §4 names the "uneven factor"; \[C\] static wear leveling of the later version of the public
 //! simulator SimpleSSD, whose default share is 0.7. There it goes with [`crate::Allocation::YoungestFirst`].
 
-use super::Exchange;
+use super::exchange::Exchange;
 use crate::blocks::Blocks;
 
 pub(crate) struct UnevenFactor {

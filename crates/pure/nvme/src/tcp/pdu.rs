@@ -1,6 +1,7 @@
 //! Headers of protocol data units (TCP Transport 1.0, section 3.6).
 
-use super::framer::FatalStatus;
+use super::digest::{DIGEST_BYTES, header_digest};
+use super::fatal::FatalStatus;
 use crate::{Cqe, Sqe};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -10,6 +11,9 @@ pub const HEADER_BYTES: usize = 8;
 
 /// Size of the PDUs that set a connection up.
 pub const INITIALIZE_BYTES: usize = 128;
+
+/// Most bytes of one header: the ones that set a connection up are the longest.
+pub const HEADER_BYTES_MAX: usize = INITIALIZE_BYTES;
 
 /// What a PDU is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,10 +268,10 @@ fn put<H: IntoBytes + Immutable>(
     let has_header_digest = digests.header && kind.has_header_digest();
     let has_data = data_len > 0;
     let header_len = kind.header_bytes();
-    let end = header_len + if has_header_digest { super::DIGEST_BYTES } else { 0 };
+    let end = header_len + if has_header_digest { DIGEST_BYTES } else { 0 };
     let data_offset = if has_data { alignment.data_offset(end) } else { 0 };
     let data_digest = has_data && digests.data && kind.carries_data();
-    let len = if has_data { data_offset + data_len } else { end } + if data_digest { super::DIGEST_BYTES } else { 0 };
+    let len = if has_data { data_offset + data_len } else { end } + if data_digest { DIGEST_BYTES } else { 0 };
     let common = PduHeader {
         kind: kind.byte(),
         flags: flags
@@ -282,7 +286,7 @@ fn put<H: IntoBytes + Immutable>(
     out.extend_from_slice(body.as_bytes());
     debug_assert_eq!(out.len() - start, header_len);
     if has_header_digest {
-        let digest = super::header_digest(&out[start..]);
+        let digest = header_digest(&out[start..]);
         out.extend_from_slice(&digest);
     }
     if has_data {

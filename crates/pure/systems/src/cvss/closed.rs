@@ -1,6 +1,7 @@
 //! What follows from the published rules without a simulation.
 
-use super::design::SENSE_US;
+/// Time of one sense in microseconds. Source: [P] sheet §4.
+pub const SENSE_US: f64 = 50.0;
 
 /// Time of a mixed operation beside sensing, in microseconds: one retry of every read leaves 0.8 of the performance.
 /// Source: [D] sheet cvss §8.3.

@@ -29,9 +29,6 @@ const ARTIFACT_RETIRES_AT: u32 = 291;
 /// Reclaim runs while so few superblocks are erased. Source: [C] sheet §3.6.
 const RECLAIM_BELOW: u32 = 20;
 
-/// Time of one sense in microseconds. Source: [P] sheet §4.
-pub const SENSE_US: f64 = 50.0;
-
 /// Pages of a stripe of rotating reclaim, its parity included. Source: [A] sheet §5, one for each channel.
 const STRIPE: u32 = 8;
 

@@ -1,7 +1,8 @@
 //! What is known of a life.
 
+use super::closed::SENSE_US;
 use super::closed::other_time_us;
-use super::design::{PAGE_BYTES, SENSE_US};
+use super::design::PAGE_BYTES;
 
 /// Retries that are told apart; more count as these.
 pub const RETRIES_MAX: usize = 14;

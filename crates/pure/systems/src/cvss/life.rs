@@ -5,8 +5,9 @@ use super::config::{CvssConfig, CvssError};
 use super::design::{Design, LOGICAL_PAGES, RAW_PAGES, SUPERBLOCKS};
 use super::figures::{CvssFigures, CvssSample, RETRIES_MAX, percentile_99};
 use super::file_system::{Command, FileSystem};
-use super::load::{Operation, Separation, Work};
+use super::load::{Separation, Work};
 use super::manager::{Answer, Capacities, Manager};
+use super::operation::Operation;
 use flashyard_ftl::{Ftl, FtlCounters, RemapError, WornOut};
 use flashyard_nand::CountingMedium;
 

@@ -1,6 +1,7 @@
 //! Work for the drives: what is written, deleted and read, in pages of the load.
 
 use super::autostream::StreamRule;
+use super::operation::Operation;
 use super::tree::{Tree, TreeLoad};
 use flashyard_kernel::Rng;
 use flashyard_workload::{Permutation, Zipf};
@@ -49,13 +50,6 @@ impl Load {
             Self::Tree(load) => load.pages(),
         }
     }
-}
-
-/// What a load asks of the file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    Write { first: u32, pages: u32 },
-    Delete { first: u32, pages: u32 },
 }
 
 /// A load at work.

@@ -27,12 +27,13 @@ mod file_system;
 mod life;
 mod load;
 mod manager;
+mod operation;
 mod tree;
 
 pub use autostream::StreamRule;
-pub use closed::{ShrinkCosts, ideal_focusing_bytes, other_time_us, retries_allowed};
+pub use closed::{SENSE_US, ShrinkCosts, ideal_focusing_bytes, other_time_us, retries_allowed};
 pub use config::{CvssConfig, CvssError};
-pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SENSE_US, SUPERBLOCKS};
+pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
 pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse};
 pub use life::CvssLife;

@@ -8,7 +8,7 @@
 //!
 //! Source: [X] leveled compaction; sizes and fan-out are [A] of sheet cvss §6 and §9.
 
-use super::load::Operation;
+use super::operation::Operation;
 use flashyard_kernel::Rng;
 use std::collections::VecDeque;
 

@@ -1,0 +1,12 @@
+//! When something happened, as the oracle heard of it.
+
+use flashyard_units::SimTime;
+
+/// An instant, and its place among the events that the oracle was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Number of the event: 1, 2, 3 and so on. 0 is the beginning.
+    pub order: u64,
+    /// Simulated time.
+    pub time: SimTime,
+}

@@ -1,0 +1,8 @@
+//! What a load asks of the file system.
+
+/// What a load asks of the file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Write { first: u32, pages: u32 },
+    Delete { first: u32, pages: u32 },
+}
