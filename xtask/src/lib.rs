@@ -32,6 +32,7 @@ mod real_traces;
 mod repository;
 mod rust_source;
 mod skipped;
+mod subjects;
 mod words;
 
 pub use finding::Finding;

@@ -1,5 +1,5 @@
-//! What a limit on lines cannot see: types whose methods fill many files, and files of a crate that import each other.
-//! `ratchets.toml` holds what there is today; a number there may fall, and never rises.
+//! Counts that a limit on lines cannot see: methods and files of a type, files of a crate that import each other, comments
+//! without a subject. `ratchets.toml` holds what there is today; a number there may fall, and never rises.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use syn::{Item, Type};
 use crate::imports::ModuleFiles;
 use crate::lengths::is_test_file;
 use crate::rust_source::{attributes, is_test};
+use crate::subjects::empty_subjects;
 use crate::{Finding, Repository};
 
 /// The file of numbers.
@@ -41,6 +42,8 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>> {
         let found = ModuleFiles::new(sources.iter().map(|(file, syntax)| (file.as_str(), syntax))).circles();
         circles.insert(one.name.clone(), found);
     }
+    let subjects = subjects(repository)?;
+    findings.extend(judge_subjects(&subjects, &numbers(&ratchets, "subjects")?));
     findings.extend(judge_types(&spreads, &numbers(&ratchets, "methods")?, &numbers(&ratchets, "files")?));
     findings.extend(judge_circles(&circles, &numbers(&ratchets, "circles")?));
     Ok(findings)
@@ -54,6 +57,20 @@ fn numbers(ratchets: &toml::Table, table: &str) -> Result<BTreeMap<String, usize
         Ok((name.clone(), number.with_context(|| format!("{RATCHETS}: {name} is no number"))?))
     };
     table.iter().map(number).collect()
+}
+
+/// Comments without a subject, by crate.
+fn subjects(repository: &Repository) -> Result<BTreeMap<String, usize>> {
+    let mut counts = BTreeMap::new();
+    for one in &repository.crates {
+        let below = format!("{}/", one.directory);
+        let mut count = 0;
+        for file in repository.files.iter().filter(|file| file.ends_with(".rs") && file.starts_with(&below)) {
+            count += empty_subjects(&repository.read(file)?);
+        }
+        counts.insert(one.name.clone(), count);
+    }
+    Ok(counts)
 }
 
 /// The sources of a crate without its tests, by path below `src`.
@@ -157,13 +174,22 @@ fn judge_circles(circles: &BTreeMap<String, Vec<Vec<String>>>, numbers: &BTreeMa
     findings
 }
 
+fn judge_subjects(counts: &BTreeMap<String, usize>, numbers: &BTreeMap<String, usize>) -> Vec<Finding> {
+    let of = |(name, &count): (&String, &usize)| {
+        let what = format!("comments of `{name}` that begin with who, nobody, what, none or the same");
+        judge(&what, count, numbers.get(name).copied(), 0)
+    };
+    let gone = numbers.keys().filter(|name| !counts.contains_key(*name)).map(gone);
+    counts.iter().filter_map(of).chain(gone).collect()
+}
+
 /// `noted` is the number of [`RATCHETS`]; without one, `limit` is allowed.
 fn judge(what: &str, found: usize, noted: Option<usize>, limit: usize) -> Option<Finding> {
     let message = match noted {
-        Some(noted) if found > noted => format!("{found} {what}, at most {noted}; cut where state parts"),
+        Some(noted) if found > noted => format!("{found} {what}, at most {noted}"),
         Some(noted) if found <= limit => format!("{found} {what}: {noted} is needed no more; remove the line"),
         Some(noted) if found < noted => format!("{found} {what}, no longer {noted}; lower the number"),
-        None if found > limit => format!("{found} {what}, at most {limit}; cut where state parts"),
+        None if found > limit => format!("{found} {what}, at most {limit}"),
         _ => return None,
     };
     Some(Finding::failure(RATCHETS, 0, message))
