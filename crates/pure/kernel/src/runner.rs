@@ -57,7 +57,7 @@ impl<E: Copy> Runner<E> {
     /// The next event and its time, once `pace` lets it run; `None` when nothing is pending or when
     /// input arrived first.
     #[inline(always)]
-    pub fn next_event(&mut self, pace: &mut impl Pace) -> Option<(SimTime, E)> {
+    pub fn next_event(&mut self, pace: &mut (impl Pace + ?Sized)) -> Option<(SimTime, E)> {
         let deadline = self.queue.next_time()?;
         match pace.wait_until(deadline) {
             Wake::Due { .. } => {

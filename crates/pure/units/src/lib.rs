@@ -1,6 +1,6 @@
 //! Quantities with their units in their types.
 //!
-//! What it models: simulated time in picoseconds, byte counts and addresses, rates, energy.
+//! What it models: simulated time in picoseconds, byte counts and addresses, rates, energy, numbers of volumes and drives.
 //! What it does not model: calendar age (retention, years of wear), which is a separate type of the
 //! media models, never the event clock.
 //!
@@ -8,8 +8,10 @@
 
 mod data;
 mod energy;
+mod id;
 mod time;
 
 pub use data::{ByteRate, Bytes};
 pub use energy::{Picojoules, Watts};
+pub use id::{DriveId, VolumeId};
 pub use time::{Hertz, SimSpan, SimTime};

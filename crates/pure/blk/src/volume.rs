@@ -1,0 +1,172 @@
+//! Volumes: what clients see of a machine, and requests for whole blocks of one.
+
+use crate::Operation;
+use flashyard_units::VolumeId;
+
+/// A request for a range of blocks of one volume, as every stage between a client and the machine that serves it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeRequest {
+    /// Of which volume.
+    pub volume: VolumeId,
+    /// What to do.
+    pub operation: Operation,
+    /// First block. Means nothing for a flush.
+    pub first: u64,
+    /// Blocks. Means nothing for a flush.
+    pub count: u32,
+    /// First block whose data a remap takes over; means nothing for other operations.
+    pub source: u64,
+}
+
+/// What a volume takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeLimits {
+    /// Blocks that it has.
+    pub blocks: u64,
+    /// Whether it takes [`Operation::Remap`]; every volume takes the other operations.
+    pub remaps: bool,
+}
+
+/// A volume as its clients see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeInfo {
+    /// Which.
+    pub id: VolumeId,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// What it takes.
+    pub limits: VolumeLimits,
+    /// Whether acknowledged writes survive a loss of power without a flush.
+    pub protected: bool,
+}
+
+impl VolumeInfo {
+    /// Bytes that it exports.
+    pub fn size_bytes(&self) -> u64 {
+        self.limits.blocks * u64::from(self.block_bytes)
+    }
+}
+
+/// Why a volume does not take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The range, or the one that a remap takes over, is empty or ends beyond the volume.
+    #[error("{count} blocks from {first} of a volume of {blocks}; give at least one, and none beyond the last")]
+    Range {
+        /// First block.
+        first: u64,
+        /// Blocks asked for.
+        count: u32,
+        /// Blocks of the volume.
+        blocks: u64,
+    },
+    /// A remap between ranges that overlap.
+    #[error("{count} blocks from {source_block} cannot be remapped to {first}: the ranges overlap")]
+    Overlap {
+        /// First block that was to take over data.
+        first: u64,
+        /// First block whose data it was.
+        source_block: u64,
+        /// Blocks asked for.
+        count: u32,
+    },
+    /// Payload that is not that of the blocks to be written.
+    #[error("a payload of {bytes} bytes, give {expected_bytes}")]
+    Payload {
+        /// Bytes given.
+        bytes: u64,
+        /// Bytes of the blocks; none for everything but writes.
+        expected_bytes: u64,
+    },
+    /// The volume does not take this operation.
+    #[error("volume {volume} takes no {operation:?}")]
+    Unsupported {
+        /// Which volume.
+        volume: VolumeId,
+        /// What was asked for.
+        operation: Operation,
+    },
+}
+
+/// Whether a volume of these limits takes `request`. Which volume that is does not matter.
+///
+/// Errors: the first reason against it.
+#[inline]
+pub fn check(request: &VolumeRequest, limits: &VolumeLimits) -> Result<(), RequestError> {
+    let VolumeRequest { volume, operation, first, count, source } = *request;
+    let blocks = limits.blocks;
+    let fits = |first: u64| match first.checked_add(count.into()) {
+        Some(end) if count > 0 && end <= blocks => Ok(()),
+        _ => Err(RequestError::Range { first, count, blocks }),
+    };
+    match operation {
+        Operation::Flush => Ok(()),
+        Operation::Read | Operation::Write | Operation::Trim => fits(first),
+        Operation::Remap => {
+            fits(first)?;
+            fits(source)?;
+            if !limits.remaps {
+                return Err(RequestError::Unsupported { volume, operation });
+            }
+            if first.abs_diff(source) < u64::from(count) {
+                return Err(RequestError::Overlap { first, source_block: source, count });
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMITS: VolumeLimits = VolumeLimits { blocks: 100, remaps: true };
+
+    fn request(operation: Operation, first: u64, count: u32, source: u64) -> VolumeRequest {
+        VolumeRequest { volume: VolumeId::new(3), operation, first, count, source }
+    }
+
+    fn address() -> impl Strategy<Value = u64> {
+        prop_oneof![0_u64..130, u64::MAX - 30..=u64::MAX]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_lies_in_the_volume_block_by_block(
+            first in address(), count in prop_oneof![0_u32..40, Just(u32::MAX)], source in address(), remaps: bool,
+            operation in prop::sample::select(vec![
+                Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Remap,
+            ]),
+        ) {
+            let limits = VolumeLimits { remaps, ..LIMITS };
+            let inside = |first: u64| count > 0 && (0..u128::from(count)).all(|block| u128::from(first) + block < 100);
+            // Looked at only where both ranges are known to be short.
+            let disjoint = || (first..first + u64::from(count)).all(|block| {
+                block < source || block >= source + u64::from(count)
+            });
+            let expected = match operation {
+                Operation::Flush => true,
+                Operation::Remap => inside(first) && inside(source) && remaps && disjoint(),
+                _ => inside(first),
+            };
+            prop_assert_eq!(check(&request(operation, first, count, source), &limits).is_ok(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_refused_in_words() {
+        let refused = |request, limits| check(&request, &limits).expect_err("it is impossible").to_string();
+        assert_eq!(
+            refused(request(Operation::Read, 99, 2, 0), LIMITS),
+            "2 blocks from 99 of a volume of 100; give at least one, and none beyond the last"
+        );
+        assert!(refused(request(Operation::Remap, 0, 2, 99), LIMITS).starts_with("2 blocks from 99 of"));
+        assert_eq!(
+            refused(request(Operation::Remap, 10, 4, 13), LIMITS),
+            "4 blocks from 13 cannot be remapped to 10: the ranges overlap"
+        );
+        let plain = VolumeLimits { remaps: false, ..LIMITS };
+        assert_eq!(refused(request(Operation::Remap, 10, 4, 50), plain), "volume 3 takes no Remap");
+    }
+}
