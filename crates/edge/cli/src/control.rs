@@ -12,8 +12,8 @@ use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output, status};
 use anyhow::{Context, Result, bail, ensure};
 use flashyard_live::{Cabin, Handle, SocketPath};
-use flashyard_systems::jbof::{Control, Gauges, Presence};
-use flashyard_units::SimSpan;
+use flashyard_served::{Control, CoreLoan, Gauges, MemoryLoan, Presence};
+use flashyard_units::{DriveId, SimSpan};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -76,7 +76,7 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
     handle.call(move |cabin| -> Result<()> {
         if let Control::Pull { drive } = control {
             let world = cabin.session().world();
-            ensure!(drive >= world.drives() || !world.is_pulled(drive), "drive {drive} is pulled out already");
+            ensure!(drive.get() >= world.drives() || !world.is_pulled(drive), "drive {drive} is pulled out already");
         }
         Ok(cabin.control(control)?)
     })??;
@@ -85,8 +85,8 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
 
 /// A control from its JSON form.
 fn parse(command: &Value) -> Result<Control> {
-    let drive = || -> Result<u16> {
-        let drive = command["drive"].as_u64().and_then(|drive| u16::try_from(drive).ok());
+    let drive = || -> Result<DriveId> {
+        let drive = command["drive"].as_u64().and_then(|drive| u16::try_from(drive).ok()).map(DriveId::new);
         drive.with_context(|| format!("\"drive\" is {}, give the number of a drive", command["drive"]))
     };
     let flag = |key: &str| -> Result<bool> {
@@ -124,9 +124,10 @@ fn parse(command: &Value) -> Result<Control> {
 fn figures(cabin: &mut Cabin<'_>) -> Value {
     let gauges = cabin.gauges();
     let world = cabin.session().world();
-    let states: Vec<_> = (0..world.drives()).map(|drive| world.wear_states(drive)).collect();
+    let states: Vec<_> =
+        DriveId::first(world.drives()).map(|drive| world.capacity(drive).map(|capacity| capacity.states)).collect();
     let late = &cabin.lateness().answers;
-    let Gauges { at, span, drives, processor_lent, memory_lent, harvests } = &gauges;
+    let Gauges { at, span, drives, processor_lent, memory_lent, harvests, .. } = &gauges;
     let seconds = span.as_secs_f64();
     let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
     let drives: Vec<Value> = drives
@@ -170,12 +171,12 @@ fn figures(cabin: &mut Cabin<'_>) -> Value {
             })
         })
         .collect();
-    let cores = processor_lent
-        .iter()
-        .map(|(lender, borrower, cores)| json!({ "lender": lender, "borrower": borrower, "cores": cores }));
-    let segments = memory_lent
-        .iter()
-        .map(|loan| json!({ "lender": loan.loan.lender, "borrower": loan.borrower, "segments": loan.segments }));
+    let cores = processor_lent.iter().map(|&CoreLoan { lender, borrower, cores }| {
+        json!({ "lender": lender.get(), "borrower": borrower.get(), "cores": cores })
+    });
+    let segments = memory_lent.iter().map(|&MemoryLoan { lender, borrower, segments }| {
+        json!({ "lender": lender.get(), "borrower": borrower.get(), "segments": segments })
+    });
     json!({
         "time_seconds": at.as_secs_f64(),
         "interval_seconds": seconds,

@@ -5,6 +5,7 @@ use crate::{output, secrets};
 use anyhow::{Context, Result, bail};
 use flashyard_live::{Engine, Nbd, NbdAddress, NvmeTcp};
 use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
+use flashyard_units::VolumeId;
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -31,15 +32,15 @@ pub(crate) fn add_nvme(
     if addresses.is_empty() {
         return Ok(());
     }
-    let exports = engine.exports().to_vec();
-    let subsystems = exports.iter().map(|export| {
-        let mut namespace = Namespace::new(1, u64::from(export.slots), BLOCK_LOG2);
-        namespace.uuid = identity(nqn, export.drive);
+    let volumes = engine.volumes().to_vec();
+    let subsystems = volumes.iter().map(|volume| {
+        let mut namespace = Namespace::new(1, volume.limits.blocks, BLOCK_LOG2);
+        namespace.uuid = identity(nqn, volume.id);
         let mut subsystem =
-            Subsystem::new(&format!("{nqn}{}", export.drive), &format!("FY{:06}", export.drive), vec![namespace]);
+            Subsystem::new(&format!("{nqn}{}", volume.id), &format!("FY{:06}", volume.id.get()), vec![namespace]);
         subsystem.hosts = hosts.clone();
-        subsystem.has_write_cache = !export.protected;
-        subsystem.has_remap = export.remaps;
+        subsystem.has_write_cache = !volume.protected;
+        subsystem.has_remap = volume.limits.remaps;
         subsystem
     });
     let limits = Limits { queue_entries: QUEUE_ENTRIES, deallocate_blocks: DEALLOCATE_BLOCKS, ..Limits::default() };
@@ -48,13 +49,10 @@ pub(crate) fn add_nvme(
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut config.entropy))
         .context("/dev/urandom: no random numbers")?;
-    let drives: Vec<u16> = exports.iter().map(|export| export.drive).collect();
-    let front = NvmeTcp::new(addresses, config, drives, endurance_erases).context("--listen")?;
+    let ids: Vec<VolumeId> = volumes.iter().map(|volume| volume.id).collect();
+    let front = NvmeTcp::new(addresses, config, ids.clone(), endurance_erases).context("--listen")?;
     for address in front.addresses() {
-        output::line(&format!(
-            "NVMe/TCP on {address}: {nqn}{}",
-            range(&exports.iter().map(|e| e.drive).collect::<Vec<_>>())
-        ));
+        output::line(&format!("NVMe/TCP on {address}: {nqn}{}", range(&ids)));
     }
     engine.add_front(Box::new(front));
     Ok(())
@@ -64,18 +62,17 @@ pub(crate) fn add_nvme(
 ///
 /// Errors: an address that cannot be listened on.
 pub(crate) fn add_nbd(engine: &mut Engine, address: &NbdAddress) -> Result<()> {
-    let named: Vec<_> =
-        engine.exports().iter().map(|export| (format!("drive-{}", export.drive), export.drive, export.slots)).collect();
+    let named: Vec<_> = engine.volumes().iter().map(|&volume| (format!("drive-{}", volume.id), volume)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
-    let drives: Vec<u16> = named.iter().map(|(_, drive, _)| *drive).collect();
-    output::line(&format!("NBD on {}: drive-{}", front.address(), range(&drives)));
+    let ids: Vec<VolumeId> = engine.volumes().iter().map(|volume| volume.id).collect();
+    output::line(&format!("NBD on {}: drive-{}", front.address(), range(&ids)));
     engine.add_front(Box::new(front));
     Ok(())
 }
 
 /// A name that stays the same over restarts: drives of one scenario have the same ones every time.
-fn identity(nqn: &str, drive: u16) -> [u8; 16] {
-    let mut state = 0xCBF2_9CE4_8422_2325_u64 ^ u64::from(drive);
+fn identity(nqn: &str, volume: VolumeId) -> [u8; 16] {
+    let mut state = 0xCBF2_9CE4_8422_2325_u64 ^ u64::from(volume.get());
     let mut words = [0; 16];
     for (place, word) in words.iter_mut().enumerate() {
         for byte in nqn.bytes().chain([place as u8]) {
@@ -89,8 +86,8 @@ fn identity(nqn: &str, drive: u16) -> [u8; 16] {
     words
 }
 
-fn range(drives: &[u16]) -> String {
-    match drives {
+fn range(volumes: &[VolumeId]) -> String {
+    match volumes {
         [only] => only.to_string(),
         [first, .., last] => format!("{first} to {last}"),
         [] => String::new(),

@@ -7,11 +7,13 @@ use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
 use crate::{Outcome, fronts, output, parallel};
 use anyhow::{Context, Result, bail};
+use flashyard_blk::VolumeInfo;
 use flashyard_live::{
     ChannelFront, Engine, Handle, Limits, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
 };
 use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Scenario, resolve_with};
-use flashyard_systems::jbof::{JournalHeader, Session, read_journal, replay};
+use flashyard_served::{JournalHeader, Session, read_journal, replay};
+use flashyard_units::{DriveId, VolumeId};
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -19,10 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Slots of each drive that the load of `--load` touches at most: 1 GiB.
-const LOAD_SLOTS_MAX: u32 = 1 << 18;
-/// Slots of one of its requests.
-const LOAD_REQUEST_SLOTS: u32 = 8;
+/// Blocks of each volume that the load of `--load` touches at most: 1 GiB.
+const LOAD_BLOCKS_MAX: u64 = 1 << 18;
+/// Blocks of one of its requests.
+const LOAD_REQUEST_BLOCKS: u32 = 8;
 
 /// The scenario with what the command line changes.
 fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
@@ -71,6 +73,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         .into_iter()
         .map(|(layout, logical_slots)| Shape { layout, logical_slots });
     let exports = scenario.exported().map_err(|error| resolved.locate(error, &[]))?;
+    let exports: Vec<_> = exports.into_iter().map(VolumeId::new).collect();
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
     let shapes: Vec<_> = shapes.collect();
     let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| {
@@ -81,10 +84,10 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         Pacing::Off => Tempo::Off,
     };
     let journal = options.journal.as_ref().map(|path| {
-        let contents = recovered.map(|_| (0..world.drives()).map(|drive| world.contents(drive)).collect());
+        let contents = recovered.map(|_| DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect());
         (path, JournalHeader { seed: scenario.seed, scenario: resolved.text.clone(), contents })
     });
-    let drives = Drives { count: world.drives(), segment_bytes: world.segment_bytes() };
+    let drives = world.drives();
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
     let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
@@ -120,25 +123,12 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     }
 }
 
-/// What the dashboard has to know of the drives.
-struct Drives {
-    count: u16,
-    segment_bytes: u64,
-}
-
-fn start_watch(
-    address: SocketAddr,
-    scenario: &Scenario,
-    drives: Drives,
-    tempo: Tempo,
-    handle: Handle,
-) -> Result<Watch> {
+fn start_watch(address: SocketAddr, scenario: &Scenario, drives: u16, tempo: Tempo, handle: Handle) -> Result<Watch> {
     let subject = Subject {
         scenario: scenario.name.clone(),
-        nqns: (0..drives.count).map(|drive| format!("{}{drive}", scenario.serve.nqn)).collect(),
+        nqns: (0..drives).map(|drive| format!("{}{drive}", scenario.serve.nqn)).collect(),
         tempo,
         endurance_erases: scenario.serve.endurance_erases,
-        segment_bytes: drives.segment_bytes,
         noise_us: noise(Duration::from_millis(20)).percentile_us(0.99),
     };
     let (watch, url) = Watch::start(address, subject, handle)?;
@@ -160,7 +150,7 @@ fn announce(engine: &Engine, name: &str, tempo: Tempo, data: Option<&Path>, reco
         Tempo::Off => "as fast as possible".to_owned(),
     };
     let place = data.map_or("memory".to_owned(), |path| path.display().to_string());
-    output::line(&format!("{name}: {} drives, bytes in {place}, pace: {pace}", engine.exports().len()));
+    output::line(&format!("{name}: {} drives, bytes in {place}, pace: {pace}", engine.volumes().len()));
     if let Some(found) = recovered {
         let end = if found.clean { "in order" } else { "without order; all bytes were checked" };
         output::line(&format!(
@@ -181,12 +171,12 @@ impl Loading {
         let mut front = ChannelFront::new(engine.waker());
         let client = front.connect();
         engine.add_front(Box::new(front));
-        let drives = engine.exports().iter().map(|export| (export.drive, export.slots.min(LOAD_SLOTS_MAX))).collect();
+        let touched = |volume: &VolumeInfo| (volume.id, volume.limits.blocks.min(LOAD_BLOCKS_MAX));
         let load = Load {
-            drives,
+            volumes: engine.volumes().iter().map(touched).collect(),
             requests: u64::MAX,
             depth,
-            slots_max: LOAD_REQUEST_SLOTS,
+            blocks_max: LOAD_REQUEST_BLOCKS,
             reads: 0.5,
             seed,
             patience: Duration::from_secs(60),

@@ -7,8 +7,9 @@ use flashyard_report::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, LatencySummary, Lateness, LentResource, LiveCommand,
     LiveEvent, LiveEventKind, Loan, Points, Snapshot,
 };
+use flashyard_served::{Control, DriveGauges, Gauges, Presence};
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{Control, DriveGauges, Gauges, Presence};
+use flashyard_units::DriveId;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,8 +34,6 @@ pub(crate) struct Subject {
     pub(crate) tempo: Tempo,
     /// Erases that a block takes before the drive counts as used up.
     pub(crate) endurance_erases: u32,
-    /// Bytes of a segment of lent memory.
-    pub(crate) segment_bytes: u64,
     /// What the machine's clock does on an idle thread, at the 99th percentile.
     pub(crate) noise_us: f64,
 }
@@ -85,7 +84,7 @@ impl Drop for Watch {
 fn control(command: &LiveCommand) -> Result<Control, String> {
     let number = |name: &str| {
         let number = name.strip_prefix("drive-").and_then(|number| number.parse::<u16>().ok());
-        number.ok_or_else(|| format!("there is no drive {name:?}"))
+        number.map(DriveId::new).ok_or_else(|| format!("there is no drive {name:?}"))
     };
     Ok(match command {
         LiveCommand::Pull { drive } => Control::Pull { drive: number(drive)? },
@@ -133,7 +132,7 @@ struct Past {
     number: u64,
     events: u64,
     states: Vec<DriveState>,
-    lent: BTreeSet<(u16, u16)>,
+    lent: BTreeSet<(DriveId, DriveId)>,
     latency_seconds: Vec<f64>,
     harvests: Option<bool>,
 }
@@ -165,8 +164,8 @@ impl Past {
                 Tempo::Off => None,
             },
             harvest: last.harvests,
-            segment_mib: subject.segment_bytes as f64 / 1_048_576.0,
-            lending: lending(steps, seconds, subject),
+            segment_mib: last.segment_bytes as f64 / 1_048_576.0,
+            lending: lending(steps, seconds),
             lateness_us: lateness,
             noise_us: subject.noise_us,
             events: self.events(last, &drives),
@@ -197,18 +196,18 @@ impl Past {
                 found.push((kind, Some(drive.name.clone()), format!("{} {text}", drive.name)));
             }
         }
-        let lent: BTreeSet<(u16, u16)> = now
+        let lent: BTreeSet<(DriveId, DriveId)> = now
             .processor_lent
             .iter()
-            .filter(|(.., cores)| *cores > CORES_LEAST)
-            .map(|&(lender, borrower, _)| (lender, borrower))
+            .filter(|loan| loan.cores > CORES_LEAST)
+            .map(|loan| (loan.lender, loan.borrower))
             .collect();
         for (pairs, text) in
             [(lent.difference(&self.lent), "lends cores to"), (self.lent.difference(&lent), "no longer lends cores to")]
         {
             for &(lender, borrower) in pairs {
-                let name = drives[lender as usize].name.clone();
-                let text = format!("{name} {text} {}", drives[borrower as usize].name);
+                let name = drives[lender.index()].name.clone();
+                let text = format!("{name} {text} {}", drives[borrower.index()].name);
                 found.push((LiveEventKind::Lending, Some(name), text));
             }
         }
@@ -325,12 +324,12 @@ fn points<'a>(steps: impl Iterator<Item = (&'a DriveGauges, f64)>) -> DrivePoint
     points
 }
 
-fn lending(steps: &[Gauges], seconds: f64, subject: &Subject) -> Vec<Loan> {
+fn lending(steps: &[Gauges], seconds: f64) -> Vec<Loan> {
     let mut loans: Vec<Loan> = Vec::new();
     for step in steps {
-        for &(lender, borrower, cores) in &step.processor_lent {
-            let share = cores * step.span.as_secs_f64() / seconds.max(1e-12);
-            let pair = (u32::from(lender), u32::from(borrower));
+        for lent in &step.processor_lent {
+            let share = lent.cores * step.span.as_secs_f64() / seconds.max(1e-12);
+            let pair = (u32::from(lent.lender.get()), u32::from(lent.borrower.get()));
             match loans.iter_mut().find(|loan| (loan.lender, loan.borrower) == pair) {
                 Some(loan) => loan.amount += share,
                 None => loans.push(Loan {
@@ -343,14 +342,15 @@ fn lending(steps: &[Gauges], seconds: f64, subject: &Subject) -> Vec<Loan> {
         }
     }
     loans.retain(|loan| loan.amount > CORES_LEAST);
-    let mib = subject.segment_bytes as f64 / 1_048_576.0;
-    let memory = steps.last().into_iter().flat_map(|step| &step.memory_lent).map(|lent| Loan {
-        resource: LentResource::Memory,
-        lender: u32::from(lent.loan.lender),
-        borrower: u32::from(lent.borrower),
-        amount: f64::from(lent.segments) * mib,
-    });
-    loans.extend(memory);
+    if let Some(last) = steps.last() {
+        let mib = last.segment_bytes as f64 / 1_048_576.0;
+        loans.extend(last.memory_lent.iter().map(|lent| Loan {
+            resource: LentResource::Memory,
+            lender: u32::from(lent.lender.get()),
+            borrower: u32::from(lent.borrower.get()),
+            amount: f64::from(lent.segments) * mib,
+        }));
+    }
     loans
 }
 
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use flashyard_kernel::{Pace, Wake};
     use flashyard_scenario::{NoFiles, resolve};
-    use flashyard_systems::jbof::Session;
+    use flashyard_served::Session;
     use flashyard_units::{SimSpan, SimTime};
 
     /// The four drives of `scenarios/faults`, and what the page is told of them.
@@ -388,12 +388,15 @@ mod tests {
                 nqns: (0..4).map(|drive| format!("nqn.2026-11.org.example:{drive}")).collect(),
                 tempo: Tempo::Scaled(1.0),
                 endurance_erases: 3000,
-                segment_bytes: 1 << 20,
                 noise_us: 1.0,
             };
             let world = scenario.live(None).expect("it can serve");
-            let mut watched =
-                Self { session: Session::new(world, None), past: Past::default(), subject, now: SimTime::ZERO };
+            let mut watched = Self {
+                session: Session::new(Box::new(world), None),
+                past: Past::default(),
+                subject,
+                now: SimTime::ZERO,
+            };
             watched.look();
             watched
         }

@@ -7,7 +7,8 @@ use flashyard_conformance::skip;
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::{NoFiles, ScenarioError, resolve};
-use flashyard_systems::jbof::Session;
+use flashyard_served::Session;
+use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -124,9 +125,10 @@ fn serve<R: Send>(client: impl FnOnce(SocketAddr) -> R + Send) -> R {
         ..TargetConfig::default()
     };
     let any = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, vec![0], 3000).expect("the loopback can be listened on");
+    let front = NvmeTcp::new(&[any], config, vec![VolumeId::new(0)], 3000).expect("the loopback can be listened on");
     let address = front.addresses().next().expect("one was asked for");
-    let mut engine = Engine::new(Session::new(world, None), media, &[0], Tempo::Off).expect("there is a poll");
+    let mut engine =
+        Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], Tempo::Off).expect("there is a poll");
     engine.add_front(Box::new(front));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

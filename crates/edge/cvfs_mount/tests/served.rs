@@ -9,7 +9,7 @@ use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, FileSystem, Format, Kind,
 use flashyard_cvfs_mount::NvmeDevice;
 use flashyard_kernel::Rng;
 use flashyard_live::{Handle, Report, Tempo};
-use flashyard_systems::jbof::Control;
+use flashyard_served::Control;
 use hosted::NQN;
 use small::scenario_with;
 use std::net::SocketAddr;

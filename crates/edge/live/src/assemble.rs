@@ -2,7 +2,8 @@
 
 use crate::media::{DataDirectory, Media, MediaError, Opened, RecoveryReport, Shape};
 use flashyard_ftl::SuperblockContents;
-use flashyard_systems::jbof::LiveJbof;
+use flashyard_served::Served;
+use flashyard_units::DriveId;
 use std::io;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub enum SetUpError<E: std::error::Error + 'static> {
 /// A box that is ready to serve, and its bytes.
 pub struct SetUp {
     /// The box.
-    pub world: LiveJbof,
+    pub world: Box<dyn Served>,
     /// Its bytes.
     pub media: Media,
     /// What was found of an earlier run, if there was one.
@@ -34,26 +35,31 @@ pub struct SetUp {
 /// in the directory `data`. Without a directory bytes are in memory.
 ///
 /// Errors: the directory is in use, or keeps another box; those of `build` and of the operating system.
-pub fn set_up<E: std::error::Error + 'static>(
+pub fn set_up<W: Served + 'static, E: std::error::Error + 'static>(
     data: Option<&Path>,
     shapes: &[Shape],
-    build: impl Fn(Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, E>,
+    build: impl Fn(Option<&[Vec<SuperblockContents>]>) -> Result<W, E>,
 ) -> Result<SetUp, SetUpError<E>> {
-    let stock = |world: &LiveJbof| (0..world.drives()).map(|drive| world.contents(drive)).collect::<Vec<_>>();
+    let build = |contents: Option<&[Vec<SuperblockContents>]>| match build(contents) {
+        Ok(world) => Ok(Box::new(world) as Box<dyn Served>),
+        Err(error) => Err(SetUpError::World(error)),
+    };
+    let stock =
+        |world: &dyn Served| -> Vec<_> { DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect() };
     let Some(path) = data else {
-        let world = build(None).map_err(SetUpError::World)?;
-        let drives: Vec<_> = shapes.iter().map(|shape| shape.layout).zip(stock(&world)).collect();
+        let world = build(None)?;
+        let drives: Vec<_> = shapes.iter().map(|shape| shape.layout).zip(stock(&*world)).collect();
         let media = Media::memory(&drives).map_err(SetUpError::Memory)?;
         return Ok(SetUp { world, media, recovered: None });
     };
     match DataDirectory::open(path, shapes)? {
         Opened::New(directory) => {
-            let world = build(None).map_err(SetUpError::World)?;
-            let media = Media::create(directory, shapes, &stock(&world))?;
+            let world = build(None)?;
+            let media = Media::create(directory, shapes, &stock(&*world))?;
             Ok(SetUp { world, media, recovered: None })
         }
         Opened::Kept { media, contents, report } => {
-            let world = build(Some(&contents)).map_err(SetUpError::World)?;
+            let world = build(Some(&contents))?;
             Ok(SetUp { world, media, recovered: Some(report) })
         }
     }

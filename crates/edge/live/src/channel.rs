@@ -1,8 +1,9 @@
 //! A front end inside the program: clients on other threads, for tests, load and embedding.
 
-use crate::front::{Answered, Desk, FrontEnd, Payload, Readiness, Request};
-use flashyard_blk::Operation;
-use flashyard_systems::jbof::{Answer, Refused};
+use crate::front::{Answered, Desk, FrontEnd, Payload, Readiness};
+use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_served::{Answer, Refused};
+use flashyard_units::VolumeId;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -25,7 +26,7 @@ pub struct Reply {
 }
 
 enum Message {
-    Ask { client: usize, request: Request, payload: Payload },
+    Submit { client: usize, tag: u64, request: VolumeRequest, payload: Payload },
     GiveUp { client: usize, tag: u64 },
 }
 
@@ -51,10 +52,10 @@ pub enum ClientError {
     #[error("the disk that keeps the drive's bytes is full")]
     NoRoom,
     /// A read of data that the drive could not correct.
-    #[error("the drive cannot correct what it reads at slot {slot}")]
+    #[error("the drive cannot correct what it reads at block {block}")]
     Unread {
-        /// The first slot of it.
-        slot: u32,
+        /// The first block of it.
+        block: u64,
     },
 }
 
@@ -90,16 +91,16 @@ impl ChannelFront {
         self.outbox.push((client, reply));
     }
 
-    fn ask(&mut self, client: usize, request: Request, payload: Payload, desk: &mut Desk<'_>) {
+    fn submit(&mut self, (client, tag): (usize, u64), request: VolumeRequest, payload: Payload, desk: &mut Desk<'_>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.under_way.push(None);
             self.under_way.len() - 1
         });
-        match desk.ask(Request { tag: slot as u64, ..request }, payload) {
-            Ok(()) => self.under_way[slot] = Some((client, request.tag)),
+        match desk.submit(slot as u64, request, payload) {
+            Ok(()) => self.under_way[slot] = Some((client, tag)),
             Err(refused) => {
                 self.free.push(slot);
-                self.reply(client, Reply { tag: request.tag, answer: Err(refused), no_room: false, data: Vec::new() });
+                self.reply(client, Reply { tag, answer: Err(refused), no_room: false, data: Vec::new() });
             }
         }
     }
@@ -119,7 +120,9 @@ impl FrontEnd for ChannelFront {
     fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
         for _ in 0..TAKEN_MAX {
             match self.queue.try_recv() {
-                Ok(Message::Ask { client, request, payload }) => self.ask(client, request, payload, desk),
+                Ok(Message::Submit { client, tag, request, payload }) => {
+                    self.submit((client, tag), request, payload, desk);
+                }
                 Ok(Message::GiveUp { client, tag }) => {
                     if let Some(slot) = self.under_way.iter().position(|asked| *asked == Some((client, tag))) {
                         desk.give_up(slot as u64);
@@ -167,11 +170,11 @@ pub struct Client {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// Sends a request whose tag is the client's own.
+    /// Sends a request under a tag of the client's own.
     ///
     /// Errors: the engine has ended.
-    pub fn submit(&self, request: Request, payload: Payload) -> Result<(), ClientError> {
-        self.tell(Message::Ask { client: self.number, request, payload })
+    pub fn submit(&self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), ClientError> {
+        self.tell(Message::Submit { client: self.number, tag, request, payload })
     }
 
     /// Gives a request up; its answer comes when nothing can come of it any more.
@@ -201,20 +204,20 @@ impl Client {
     /// Errors: refused, given up, too late, or the engine has ended.
     pub fn call(
         &mut self,
-        drive: u16,
+        volume: VolumeId,
         operation: Operation,
-        first: u32,
+        first: u64,
         count: u32,
         payload: Payload,
     ) -> Result<Vec<u8>, ClientError> {
-        self.carry_out(Request { tag: 0, drive, operation, first, count, source: 0 }, payload)
+        self.carry_out(VolumeRequest { volume, operation, first, count, source: 0 }, payload)
     }
 
-    /// The same, of a request whose tag is not looked at.
-    fn carry_out(&mut self, request: Request, payload: Payload) -> Result<Vec<u8>, ClientError> {
+    /// Asks and waits for the answer, as [`Client::call`] does.
+    fn carry_out(&mut self, request: VolumeRequest, payload: Payload) -> Result<Vec<u8>, ClientError> {
         self.tags += 1;
         let tag = self.tags;
-        self.submit(Request { tag, ..request }, payload)?;
+        self.submit(tag, request, payload)?;
         loop {
             let reply = self.next(PATIENCE)?;
             // Answers to calls that came too late for their caller.
@@ -224,32 +227,32 @@ impl Client {
                     Answer::Dropped => Err(ClientError::Dropped),
                     Answer::Failed if reply.no_room => Err(ClientError::NoRoom),
                     Answer::Failed => Err(ClientError::WornOut),
-                    Answer::Unread { slot } => Err(ClientError::Unread { slot }),
+                    Answer::Unread { block } => Err(ClientError::Unread { block }),
                 };
             }
         }
     }
 
-    /// Reads so many slots of 4 KiB.
+    /// Reads `count` blocks.
     ///
     /// Errors: as [`Client::call`].
-    pub fn read(&mut self, drive: u16, first: u32, count: u32) -> Result<Vec<u8>, ClientError> {
-        self.call(drive, Operation::Read, first, count, Payload::None)
+    pub fn read(&mut self, volume: VolumeId, first: u64, count: u32) -> Result<Vec<u8>, ClientError> {
+        self.call(volume, Operation::Read, first, count, Payload::None)
     }
 
-    /// Lets `count` slots from `first` on take over the data of those from `source` on.
+    /// Lets `count` blocks from `first` on take over the data of those from `source` on.
     ///
     /// Errors: as [`Client::call`].
-    pub fn remap(&mut self, drive: u16, first: u32, source: u32, count: u32) -> Result<(), ClientError> {
-        let request = Request { tag: 0, drive, operation: Operation::Remap, first, count, source };
+    pub fn remap(&mut self, volume: VolumeId, first: u64, source: u64, count: u32) -> Result<(), ClientError> {
+        let request = VolumeRequest { volume, operation: Operation::Remap, first, count, source };
         self.carry_out(request, Payload::None).map(drop)
     }
 
-    /// Writes whole slots of 4 KiB.
+    /// Writes whole blocks of 4 KiB.
     ///
     /// Errors: as [`Client::call`].
-    pub fn write(&mut self, drive: u16, first: u32, bytes: Vec<u8>) -> Result<(), ClientError> {
+    pub fn write(&mut self, volume: VolumeId, first: u64, bytes: Vec<u8>) -> Result<(), ClientError> {
         let count = (bytes.len() / flashyard_flash::SLOT_BYTES as usize) as u32;
-        self.call(drive, Operation::Write, first, count, Payload::Bytes(bytes)).map(drop)
+        self.call(volume, Operation::Write, first, count, Payload::Bytes(bytes)).map(drop)
     }
 }

@@ -1,10 +1,11 @@
 //! What stands beside the engine: it looks at the box now and then, and may do something to it.
 
 use crate::clock::Lateness;
-use crate::front::{Export, FrontEnd};
+use crate::front::FrontEnd;
 use crate::media::Media;
-use flashyard_systems::jbof::{Control, Gauges, Refused, Session};
-use flashyard_units::SimTime;
+use flashyard_blk::VolumeInfo;
+use flashyard_served::{Control, Gauges, Refused, Session};
+use flashyard_units::{DriveId, SimTime};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub struct Cabin<'a> {
     pub(crate) now: SimTime,
     pub(crate) elapsed: Duration,
     pub(crate) lateness: &'a Lateness,
-    pub(crate) exports: &'a [Export],
+    pub(crate) volumes: &'a [VolumeInfo],
     pub(crate) changed: bool,
     pub(crate) ports: Vec<(SocketAddr, bool)>,
     pub(crate) fronts: &'a [Box<dyn FrontEnd>],
@@ -105,7 +106,7 @@ impl Cabin<'_> {
     /// those of the whole life of a drive, as in its health log.
     pub fn gauges(&mut self) -> Gauges {
         let mut gauges = self.session.world_mut().gauges(self.now);
-        for (number, drive) in (0..).zip(&mut gauges.drives) {
+        for (number, drive) in (0..).map(DriveId::new).zip(&mut gauges.drives) {
             let before = self.media.drive(number).before().media_errors;
             drive.health.media_errors = drive.health.media_errors.saturating_add(before);
         }
@@ -127,8 +128,8 @@ impl Cabin<'_> {
         self.lateness
     }
 
-    /// The drives that clients see.
-    pub fn exports(&self) -> &[Export] {
-        self.exports
+    /// The volumes that clients see.
+    pub fn volumes(&self) -> &[VolumeInfo] {
+        self.volumes
     }
 }

@@ -5,12 +5,13 @@ mod pending;
 use crate::budget::{Budget, Limits};
 use crate::clock::{Lateness, Paced, Tempo, noise};
 use crate::companion::{Cabin, Companion, carry_out};
-use crate::front::{Desk, Export, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::front::{Desk, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use crate::media::Media;
 use crate::report::Report;
+use flashyard_blk::VolumeInfo;
+use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
-use flashyard_systems::jbof::{LiveEffect, LiveJbof, Presence, Session};
-use flashyard_units::SimTime;
+use flashyard_units::{DriveId, SimTime, VolumeId};
 use pending::Pending;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -80,7 +81,8 @@ pub struct Engine {
     pace: Paced,
     fronts: Vec<Box<dyn FrontEnd>>,
     companions: Vec<Box<dyn Companion>>,
-    exports: Vec<Export>,
+    /// Those that clients see.
+    volumes: Vec<VolumeInfo>,
     journal: Option<Box<dyn Write>>,
     /// Why the journal ends before the box does.
     journal_failed: Option<io::Error>,
@@ -100,7 +102,7 @@ pub struct Engine {
     /// When the lives of drives are put on record next.
     keep_again: Duration,
     inbox: Vec<Inbound>,
-    effects: Vec<LiveEffect>,
+    effects: Vec<Effect>,
     limits: Limits,
     budget: Budget,
     spare: Vec<Vec<u8>>,
@@ -113,27 +115,18 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine around a box that has not run and its media, which shows clients `exports` of its drives. What was done
-    /// to the box before a restart and lasts is done to it again.
+    /// An engine around a world that has not run and its media, which shows clients `exports` of its volumes. What was
+    /// done to the world before a restart and lasts is done to it again. Panics beyond the volumes of the world.
     ///
     /// Errors: those of the operating system.
-    pub fn new(mut session: Session, media: Media, exports: &[u16], tempo: Tempo) -> io::Result<Self> {
+    pub fn new(mut session: Session, media: Media, exports: &[VolumeId], tempo: Tempo) -> io::Result<Self> {
         for control in media.resumption() {
             if let Err(refused) = session.control(SimTime::ZERO, control) {
                 tracing::warn!(%refused, ?control, "what was so before the restart is so no more");
             }
         }
-        let world = session.world();
-        let export = |&drive: &u16| {
-            let config = world.config(drive);
-            Export {
-                drive,
-                slots: config.ftl.logical_slots,
-                protected: config.power_loss_protection,
-                remaps: world.remaps(drive),
-            }
-        };
-        let exports = exports.iter().map(export).collect();
+        let volumes = session.world().volumes();
+        let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
         let poll = mio::Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKE)?);
         Ok(Self {
@@ -142,7 +135,7 @@ impl Engine {
             pace: Paced::new(tempo),
             fronts: Vec::new(),
             companions: Vec::new(),
-            exports,
+            volumes,
             journal: None,
             journal_failed: None,
             poll,
@@ -195,9 +188,9 @@ impl Engine {
         Arc::clone(&self.waker)
     }
 
-    /// The drives that clients see.
-    pub fn exports(&self) -> &[Export] {
-        &self.exports
+    /// The volumes that clients see.
+    pub fn volumes(&self) -> &[VolumeInfo] {
+        &self.volumes
     }
 
     /// Serves until `stop` says so, and returns what was done.
@@ -213,8 +206,9 @@ impl Engine {
             })?;
         }
         let mut events = mio::Events::with_capacity(1024);
+        let latest = self.session.world().latest();
         while !stop(self.turned) {
-            if self.moment >= LiveJbof::LAST {
+            if self.moment >= latest {
                 tracing::error!("the server ends: its box has run for 200 days, and time has a range");
                 break;
             }
@@ -332,7 +326,7 @@ impl Engine {
             registry: self.poll.registry(),
             keys: number * KEYS_MAX,
             elapsed: self.turned,
-            exports: &self.exports,
+            volumes: &self.volumes,
             inbox: &mut self.inbox,
             spare: (&mut self.spare, &mut self.spare_bytes),
             front: number,
@@ -361,7 +355,7 @@ impl Engine {
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
             match inbound {
-                Inbound::Ask { front, request, payload } => self.ask(now, front, request, payload),
+                Inbound::Submit { front, tag, request, payload } => self.submit(now, (front, tag), request, payload),
                 Inbound::Control { front, tag, control } => {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts[front].controlled(tag, done);
@@ -385,7 +379,7 @@ impl Engine {
                 now,
                 elapsed: self.turned,
                 lateness: &self.lateness,
-                exports: &self.exports,
+                volumes: &self.volumes,
                 changed: false,
                 ports: Vec::new(),
                 fronts: &self.fronts,
@@ -421,17 +415,17 @@ impl Engine {
         self.session.take_effects(&mut effects);
         for effect in effects.drain(..) {
             match effect {
-                LiveEffect::Payload { drive, movement } => self.move_bytes(drive, &movement)?,
-                LiveEffect::Answered { token, at, answer } => self.answer(token, at, answer),
-                LiveEffect::Gone { drive } => {
-                    tracing::info!(drive, "drive does not answer any more");
+                Effect::Payload { drive, movement } => self.move_bytes(drive, &movement)?,
+                Effect::Answered { token, at, answer } => self.answer(token, at, answer),
+                Effect::Gone { volume } => {
+                    tracing::info!(%volume, "volume does not answer any more");
                     (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, desk| front.gone(drive, desk)));
+                        .for_each(|front| self.with_front(front, |front, desk| front.gone(volume, desk)));
                 }
-                LiveEffect::Back { drive } => {
-                    tracing::info!(drive, "drive is back");
+                Effect::Back { volume } => {
+                    tracing::info!(%volume, "volume is back");
                     (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, desk| front.back(drive, desk)));
+                        .for_each(|front| self.with_front(front, |front, desk| front.back(volume, desk)));
                 }
             }
         }
@@ -445,8 +439,10 @@ impl Engine {
             return;
         }
         let world = self.session.world();
-        for drive in 0..world.drives() {
-            let errors = self.fronts.iter().map(|front| front.error_entries(drive)).sum();
+        for drive in DriveId::first(world.drives()) {
+            let of_drive = self.volumes.iter().filter(|volume| world.drive_of(volume.id) == drive);
+            let entries = |volume: VolumeId| self.fronts.iter().map(move |front| front.error_entries(volume));
+            let errors = of_drive.flat_map(|volume| entries(volume.id)).sum();
             let before = self.media.drive(drive).before();
             let life = before.until(&world.health(drive, world.now()), self.pace.elapsed(), errors);
             let life = if world.presence(drive) == Presence::NoPower { life.dark() } else { life };

@@ -10,7 +10,7 @@
 //! # A request
 //!
 //! ```text
-//! ready/turn: desk.ask(Request { tag, .. }, payload)   payload: a buffer from desk.buffer(bytes), filled
+//! ready/turn: desk.submit(tag, request, payload)      payload: a buffer from desk.buffer(bytes), filled
 //!      … virtual time …
 //! answered(Answered { tag, answer, data, .. })         data.slices(): a read's bytes where they lie, no copy
 //! send()                                               vectored writes of what answered() has queued
@@ -27,38 +27,38 @@
 
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media};
-use flashyard_blk::Operation;
-use flashyard_systems::jbof::{Answer, Capacity, Control, Health, LiveJbof, Presence, Refused};
+use flashyard_blk::{Operation, RequestError, VolumeInfo, VolumeRequest, check};
+use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
+use flashyard_units::{DriveId, VolumeId};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-
-/// One request of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// The front end's number.
-    pub tag: u64,
-    /// Which drive of the box.
-    pub drive: u16,
-    /// What to do.
-    pub operation: Operation,
-    /// First slot of 4 KiB.
-    pub first: u32,
-    /// Slots; means nothing for a flush.
-    pub count: u32,
-    /// First slot whose data a remap takes over; means nothing for other operations.
-    pub source: u32,
-}
 
 /// Payload of a write.
 #[derive(Debug)]
 pub enum Payload {
     /// None: for everything but writes.
     None,
-    /// Zeros, however many slots.
+    /// Zeros, however many blocks.
     Zeros,
-    /// The bytes of all slots, in order.
+    /// The bytes of all blocks, in order.
     Bytes(Vec<u8>),
+}
+
+impl Payload {
+    /// Whether it is what `request` needs, with blocks of so many bytes.
+    ///
+    /// Errors: bytes for an operation that takes none, none for a write, bytes of another length.
+    fn check(&self, request: &VolumeRequest, block_bytes: u32) -> Result<(), RequestError> {
+        let writes = request.operation == Operation::Write;
+        let expected_bytes = if writes { u64::from(request.count) * u64::from(block_bytes) } else { 0 };
+        let (fits, bytes) = match self {
+            Self::None => (!writes, 0),
+            Self::Zeros => (writes, expected_bytes),
+            Self::Bytes(bytes) => (writes && bytes.len() as u64 == expected_bytes, bytes.len() as u64),
+        };
+        if fits { Ok(()) } else { Err(RequestError::Payload { bytes, expected_bytes }) }
+    }
 }
 
 /// A request that has ended.
@@ -73,30 +73,17 @@ pub struct Answered<'a> {
     pub data: Data<'a>,
 }
 
-/// A drive as clients see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Export {
-    /// Its number in the box.
-    pub drive: u16,
-    /// Slots of 4 KiB.
-    pub slots: u32,
-    /// Whether acknowledged writes survive without a flush.
-    pub protected: bool,
-    /// Whether it takes remaps.
-    pub remaps: bool,
-}
-
 /// Where front ends hand in requests.
 pub struct Desk<'a> {
     pub(crate) registry: &'a mio::Registry,
     pub(crate) keys: usize,
     pub(crate) elapsed: Duration,
-    pub(crate) exports: &'a [Export],
+    pub(crate) volumes: &'a [VolumeInfo],
     pub(crate) inbox: &'a mut Vec<Inbound>,
     /// Buffers, and the bytes of them.
     pub(crate) spare: (&'a mut Vec<Vec<u8>>, &'a mut usize),
     pub(crate) front: usize,
-    pub(crate) world: &'a LiveJbof,
+    pub(crate) world: &'a dyn Served,
     pub(crate) media: &'a Media,
     pub(crate) limits: &'a Limits,
     pub(crate) budget: &'a mut Budget,
@@ -115,7 +102,7 @@ pub struct Readiness {
 
 /// What a front end has handed in.
 pub(crate) enum Inbound {
-    Ask { front: usize, request: Request, payload: Payload },
+    Submit { front: usize, tag: u64, request: VolumeRequest, payload: Payload },
     GiveUp { front: usize, tag: u64 },
     Control { front: usize, tag: u64, control: Control },
 }
@@ -124,36 +111,17 @@ pub(crate) enum Inbound {
 pub const KEYS_MAX: usize = 1 << 16;
 
 impl Desk<'_> {
-    /// Takes a request in, at the end of this part of the turn. The answer comes as [`FrontEnd::answered`], never
-    /// during this call.
+    /// Takes a request in under the front end's `tag`, at the end of this part of the turn. The answer comes as
+    /// [`FrontEnd::answered`], never during this call.
     ///
-    /// Errors: a drive that is not exported, slots that it does not have, payload of another length, a remap that the
-    /// drive cannot do.
-    pub fn ask(&mut self, request: Request, payload: Payload) -> Result<(), Refused> {
-        let drives = self.exports.len() as u16;
-        let export = self.exports.iter().find(|export| export.drive == request.drive);
-        let &Export { slots, remaps, .. } = export.ok_or(Refused::NoDrive { drive: request.drive, drives })?;
-        let Request { drive, operation, first, count, source, .. } = request;
-        let beyond = u64::from(first) + u64::from(count) > u64::from(slots);
-        let expected = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
-        let fits = match (&payload, operation) {
-            (Payload::Bytes(bytes), Operation::Write) => bytes.len() as u64 == expected,
-            (Payload::Zeros, Operation::Write) => true,
-            (Payload::None, Operation::Read | Operation::Trim | Operation::Remap | Operation::Flush) => true,
-            _ => false,
-        };
-        if !fits || (operation != Operation::Flush && (count == 0 || beyond)) {
-            return Err(Refused::Slots { first, count, slots });
-        }
-        if operation == Operation::Remap {
-            if u64::from(source) + u64::from(count) > u64::from(slots) {
-                return Err(Refused::Slots { first: source, count, slots });
-            }
-            if !remaps || source.abs_diff(first) < count {
-                return Err(Refused::Remap { drive, first, source_slot: source, count });
-            }
-        }
-        self.inbox.push(Inbound::Ask { front: self.front, request, payload });
+    /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length.
+    pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
+        let VolumeRequest { volume, .. } = request;
+        let volumes = self.volumes.len() as u16;
+        let volume = self.volume(volume).ok_or(Refused::NoVolume { volume, volumes })?;
+        check(&request, &volume.limits)?;
+        payload.check(&request, volume.block_bytes)?;
+        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload });
         Ok(())
     }
 
@@ -197,29 +165,35 @@ impl Desk<'_> {
         self.elapsed
     }
 
-    /// The drives that clients may see.
-    pub fn exports(&self) -> &[Export] {
-        self.exports
+    /// The volumes that clients may see.
+    pub fn volumes(&self) -> &[VolumeInfo] {
+        self.volumes
     }
 
-    /// The life of a drive since the box began, for its health log. Panics beyond the drives of the box.
-    pub fn health(&self, drive: u16) -> Health {
-        self.world.health(drive, self.world.now())
+    /// The volume of this number, if clients may see it.
+    pub fn volume(&self, id: VolumeId) -> Option<&VolumeInfo> {
+        self.volumes.iter().find(|volume| volume.id == id)
     }
 
-    /// What a drive remembers of its life before the box began, with this start. Panics beyond the drives of the box.
-    pub(crate) fn before(&self, drive: u16) -> &Life {
-        self.media.drive(drive).before()
+    /// The drive on which all bytes of a volume lie. Panics beyond the volumes of the world.
+    pub fn drive_of(&self, volume: VolumeId) -> DriveId {
+        self.world.drive_of(volume)
     }
 
-    /// What a drive has left, where its flash wears. Panics beyond the drives of the box.
-    pub fn capacity(&self, drive: u16) -> Option<Capacity> {
-        self.world.capacity(drive)
+    /// The life of a volume's drive since the world began, for its health log. Panics beyond the volumes of the world.
+    pub fn health(&self, volume: VolumeId) -> Health {
+        self.world.health(self.drive_of(volume), self.world.now())
     }
 
-    /// Whether a drive serves now. Panics beyond the drives of the box.
-    pub fn presence(&self, drive: u16) -> Presence {
-        self.world.presence(drive)
+    /// What a volume's drive remembers of its life before the world began, with this start. Panics beyond the volumes of
+    /// the world.
+    pub(crate) fn before(&self, volume: VolumeId) -> &Life {
+        self.media.drive(self.drive_of(volume)).before()
+    }
+
+    /// What a volume's drive has left, where its flash wears. Panics beyond the volumes of the world.
+    pub fn capacity(&self, volume: VolumeId) -> Option<Capacity> {
+        self.world.capacity(self.drive_of(volume))
     }
 }
 
@@ -258,14 +232,14 @@ pub trait FrontEnd {
         None
     }
 
-    /// A drive does not answer any more: pulled, without power, or without its link.
-    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
-        let _ = (drive, desk);
+    /// A volume does not answer any more: its drive is pulled, without power, or without its link.
+    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+        let _ = (volume, desk);
     }
 
-    /// A drive that was gone is back.
-    fn back(&mut self, drive: u16, desk: &mut Desk<'_>) {
-        let _ = (drive, desk);
+    /// A volume that was gone is back.
+    fn back(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+        let _ = (volume, desk);
     }
 
     /// Connections of clients now.
@@ -273,9 +247,9 @@ pub trait FrontEnd {
         0
     }
 
-    /// Entries that an error log of its protocol has had for a drive, since it began.
-    fn error_entries(&self, drive: u16) -> u64 {
-        let _ = drive;
+    /// Entries that an error log of its protocol has had for a volume, since it began.
+    fn error_entries(&self, volume: VolumeId) -> u64 {
+        let _ = volume;
         0
     }
 

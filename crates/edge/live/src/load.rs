@@ -1,25 +1,26 @@
 //! Load from inside the program that knows what it wrote: random reads, writes and trims, every byte compared.
 
 use crate::channel::{Client, ClientError};
-use crate::front::{Payload, Request};
-use flashyard_blk::Operation;
+use crate::front::Payload;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::Answer;
+use flashyard_served::Answer;
+use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a client asks for.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// The drives that it uses, each with as many slots as are touched.
-    pub drives: Vec<(u16, u32)>,
+    /// The volumes that it uses, each with as many blocks from its beginning on as are touched.
+    pub volumes: Vec<(VolumeId, u64)>,
     /// Requests.
     pub requests: u64,
     /// Requests under way at most.
     pub depth: usize,
-    /// Slots of a request at most.
-    pub slots_max: u32,
+    /// Blocks of a request at most.
+    pub blocks_max: u32,
     /// Share of reads, 0 to 1; one in thirty of the others is a trim.
     pub reads: f64,
     /// Seed of the choices.
@@ -35,25 +36,25 @@ pub struct LoadReport {
     pub answered: u64,
     /// Requests given up by the box.
     pub dropped: u64,
-    /// Slots compared with what was written.
+    /// Blocks compared with what was written.
     pub compared: u64,
     /// What was found in place of what was written.
     pub wrong: Vec<String>,
 }
 
-/// The bytes of a slot in its `version`: words that name slot and version, so that a stray one is known.
-pub fn stamped(drive: u16, slot: u32, version: u64) -> Vec<u8> {
+/// The bytes of a block in its `version`: words that name block and version, so that a stray one is known.
+pub fn stamped(volume: VolumeId, block: u64, version: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(SLOT_BYTES as usize);
-    fill(&mut bytes, drive, slot, version);
+    fill(&mut bytes, volume, block, version);
     bytes
 }
 
-fn fill(bytes: &mut Vec<u8>, drive: u16, slot: u32, version: u64) {
+fn fill(bytes: &mut Vec<u8>, volume: VolumeId, block: u64, version: u64) {
     if version == 0 {
         bytes.resize(bytes.len() + SLOT_BYTES as usize, 0);
         return;
     }
-    let place = u64::from(drive) << 48 | u64::from(slot);
+    let place = u64::from(volume.get()) << 48 | block;
     for word in 0..u64::from(SLOT_BYTES) / 16 {
         bytes.extend_from_slice(&place.to_le_bytes());
         bytes.extend_from_slice(&(version << 8 | word & 0xFF).to_le_bytes());
@@ -62,8 +63,8 @@ fn fill(bytes: &mut Vec<u8>, drive: u16, slot: u32, version: u64) {
 
 struct UnderWay {
     operation: Operation,
-    drive: u16,
-    first: u32,
+    volume: VolumeId,
+    first: u64,
     count: u32,
     version: u64,
 }
@@ -71,21 +72,21 @@ struct UnderWay {
 /// What one client knows of its drives.
 #[derive(Default)]
 struct Known {
-    /// The version of each slot that was ever changed; 0 is zeros.
-    versions: BTreeMap<(u16, u32), u64>,
+    /// The version of each block that was ever changed; 0 is zeros.
+    versions: BTreeMap<(VolumeId, u64), u64>,
     under_way: BTreeMap<u64, UnderWay>,
 }
 
 impl Known {
-    fn conflicts(&self, drive: u16, first: u32, count: u32) -> bool {
-        self.under_way
-            .values()
-            .any(|other| other.drive == drive && first < other.first + other.count && other.first < first + count)
+    fn conflicts(&self, volume: VolumeId, first: u64, count: u32) -> bool {
+        let meets =
+            |other: &UnderWay| first < other.first + u64::from(other.count) && other.first < first + u64::from(count);
+        self.under_way.values().any(|other| other.volume == volume && meets(other))
     }
 }
 
-/// Puts `load` on the box and compares all that it reads with what it wrote; no other client may change those slots.
-/// The slots must hold zeros before. Ends after all its requests, when `stop` says so, or with the engine.
+/// Puts `load` on the box and compares all that it reads with what it wrote; no other client may change those blocks.
+/// The blocks must hold zeros before. Ends after all its requests, when `stop` says so, or with the engine.
 ///
 /// Errors: answers come too late.
 pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result<LoadReport, ClientError> {
@@ -95,10 +96,10 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
     let mut issued = 0;
     while report.answered + report.dropped < load.requests {
         while known.under_way.len() < load.depth && issued < load.requests {
-            let (drive, slots) = load.drives[rng.below(load.drives.len() as u64) as usize];
-            let count = 1 + rng.below(u64::from(load.slots_max.min(slots))) as u32;
-            let first = rng.below(u64::from(slots - count + 1)) as u32;
-            if known.conflicts(drive, first, count) {
+            let (volume, blocks) = load.volumes[rng.below(load.volumes.len() as u64) as usize];
+            let count = 1 + rng.below(u64::from(load.blocks_max).min(blocks)) as u32;
+            let first = rng.below(blocks - u64::from(count) + 1);
+            if known.conflicts(volume, first, count) {
                 break;
             }
             let operation = match rng.unit() {
@@ -110,13 +111,13 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
             let version = if operation == Operation::Write { issued } else { 0 };
             let payload = if operation == Operation::Write {
                 let mut bytes = Vec::with_capacity(count as usize * SLOT_BYTES as usize);
-                (first..first + count).for_each(|slot| fill(&mut bytes, drive, slot, version));
+                (first..first + u64::from(count)).for_each(|block| fill(&mut bytes, volume, block, version));
                 Payload::Bytes(bytes)
             } else {
                 Payload::None
             };
-            known.under_way.insert(issued, UnderWay { operation, drive, first, count, version });
-            match client.submit(Request { tag: issued, drive, operation, first, count, source: 0 }, payload) {
+            known.under_way.insert(issued, UnderWay { operation, volume, first, count, version });
+            match client.submit(issued, VolumeRequest { volume, operation, first, count, source: 0 }, payload) {
                 // What was answered before counts.
                 Err(ClientError::Ended) => return Ok(report),
                 submitted => submitted?,
@@ -138,8 +139,8 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
         match asked.operation {
             Operation::Read => compare(&known, &asked, &reply.data, &mut report),
             _ => {
-                for slot in asked.first..asked.first + asked.count {
-                    known.versions.insert((asked.drive, slot), asked.version);
+                for block in asked.first..asked.first + u64::from(asked.count) {
+                    known.versions.insert((asked.volume, block), asked.version);
                 }
             }
         }
@@ -148,13 +149,13 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
 }
 
 fn compare(known: &Known, asked: &UnderWay, data: &[u8], report: &mut LoadReport) {
-    for (slot, found) in (asked.first..).zip(data.chunks(SLOT_BYTES as usize)) {
-        let version = known.versions.get(&(asked.drive, slot)).copied().unwrap_or(0);
+    for (block, found) in (asked.first..).zip(data.chunks(SLOT_BYTES as usize)) {
+        let version = known.versions.get(&(asked.volume, block)).copied().unwrap_or(0);
         report.compared += 1;
-        if found != stamped(asked.drive, slot, version) {
+        if found != stamped(asked.volume, block, version) {
             report.wrong.push(format!(
-                "drive {} slot {slot}: version {version} was written, found words {:x?}",
-                asked.drive,
+                "volume {} block {block}: version {version} was written, found words {:x?}",
+                asked.volume,
                 found.first_chunk::<16>()
             ));
         }

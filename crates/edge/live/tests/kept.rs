@@ -11,7 +11,8 @@ use flashyard_nvme::log::{CapacityLog, SmartLog, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_scenario::Scenario;
-use flashyard_systems::jbof::Control;
+use flashyard_served::Control;
+use flashyard_units::DriveId;
 use hosted::{NQN, age};
 use small::scenario_with;
 use std::fs::OpenOptions;
@@ -123,7 +124,7 @@ fn live(host: &mut Host, handle: &Handle, rounds: u64) {
         assert_eq!(read(host, number * u64::from(BLOCKS), BLOCKS), Status::SUCCESS);
     }
     let rate = |raw_bit_error_rate| {
-        let control = Control::Age { drive: 0, raw_bit_error_rate };
+        let control = Control::Age { drive: DriveId::new(0), raw_bit_error_rate };
         handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it is a rate");
     };
     rate(0.5);
@@ -204,7 +205,10 @@ fn the_counters_of_a_drive_go_on_after_a_restart_and_a_kill_which_is_an_unsafe_s
 fn a_process_to_be_killed_when_its_drive_is_pulled() {
     let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
     serve(Path::new(&directory), |_, handle| {
-        handle.call(|cabin| cabin.control(Control::Pull { drive: 0 })).expect("it serves").expect("it is protected");
+        handle
+            .call(|cabin| cabin.control(Control::Pull { drive: DriveId::new(0) }))
+            .expect("it serves")
+            .expect("it is protected");
         let_a_period_pass(&handle);
         say("pulled");
         wait_to_be_killed();

@@ -7,14 +7,15 @@ use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_systems::jbof::Session;
+use flashyard_served::Session;
+use flashyard_units::VolumeId;
 use small::{box_of, exported, scenario, while_serving};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn nqn(drive: u16) -> String {
+fn nqn(drive: VolumeId) -> String {
     format!("nqn.2026-11.io.flashyard:drive-{drive}")
 }
 
@@ -22,12 +23,12 @@ fn nqn(drive: u16) -> String {
 fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> R + Send) -> (Report, R) {
     let scenario = scenario("0.5");
     let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
-    let slots: Vec<u32> = exported().iter().map(|&drive| world.slots(drive)).collect();
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
-    let subsystem = |drive: u16| {
-        let namespace = Namespace::new(1, u64::from(slots[drive as usize]), 12);
-        let mut subsystem = Subsystem::new(&nqn(drive), &format!("FY{drive:04}"), vec![namespace]);
-        subsystem.has_remap = drive != 3;
+    let volumes = engine.volumes().to_vec();
+    let subsystem = |drive: VolumeId| {
+        let namespace = Namespace::new(1, volumes[drive.index()].limits.blocks, 12);
+        let mut subsystem = Subsystem::new(&nqn(drive), &format!("FY{:04}", drive.get()), vec![namespace]);
+        subsystem.has_remap = drive.get() != 3;
         subsystem
     };
     let config =
@@ -35,8 +36,7 @@ fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> 
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let front = NvmeTcp::new(&[any], config, exported(), 3000).expect("the loopback can be listened on");
     let nvme = front.addresses().next().expect("one was asked for");
-    let named: Vec<_> =
-        exported().iter().map(|&drive| (format!("drive-{drive}"), drive, slots[drive as usize])).collect();
+    let named: Vec<_> = volumes.iter().map(|&volume| (format!("drive-{}", volume.id), volume)).collect();
     let nbd = Nbd::new(&NbdAddress::Tcp(any), &named).expect("the loopback can be listened on");
     let &NbdAddress::Tcp(nbd_address) = nbd.address() else { panic!("a port of TCP was asked for") };
     engine.add_front(Box::new(front));
@@ -45,8 +45,10 @@ fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> 
 }
 
 fn host(address: SocketAddr, drive: u16, queues: u16) -> Host {
-    let config =
-        InitiatorConfig { io_queues: queues, ..InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(drive)) };
+    let config = InitiatorConfig {
+        io_queues: queues,
+        ..InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(VolumeId::new(drive)))
+    };
     Host::connect(address, config, PATIENCE).expect("the target lets everybody in")
 }
 
@@ -157,7 +159,7 @@ fn a_command_that_waits_is_aborted_and_the_host_is_told_the_truth() {
 #[test]
 fn a_name_that_is_not_served_is_refused() {
     serve(Tempo::Off, |address, _| {
-        let config = InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(9));
+        let config = InitiatorConfig::new("nqn.2026-11.org.example:host", &nqn(VolumeId::new(9)));
         let refused = Host::connect(address, config, PATIENCE).err().expect("there is no such drive");
         assert!(refused.to_string().starts_with("connect failed"), "{refused}");
     });

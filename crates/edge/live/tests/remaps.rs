@@ -3,10 +3,11 @@
 
 mod small;
 
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::Rng;
-use flashyard_live::{ChannelFront, Client, Engine, Payload, Request, SetUp, Tempo, stamped};
-use flashyard_systems::jbof::{Answer, Session};
+use flashyard_live::{ChannelFront, Client, Engine, Payload, SetUp, Tempo, stamped};
+use flashyard_served::{Answer, Session};
+use flashyard_units::VolumeId;
 use small::{box_of, exported, scenario, while_serving};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -16,11 +17,11 @@ use std::time::Duration;
 const DIRECTORY: &str = "FLASHYARD_TEST_REMAPS";
 const FILLED: &str = "0.9";
 /// Slots that move between here and the same place [`AWAY`] further up.
-const MOVED: u32 = 200;
+const MOVED: u64 = 200;
 /// In another translation page.
-const AWAY: u32 = 3000;
+const AWAY: u64 = 3000;
 /// What other writes touch, so that reclaim moves everything.
-const OTHERS: u32 = 8000;
+const OTHERS: u64 = 8000;
 
 /// Serves from `directory`, and ends in order when `work` does.
 fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
@@ -32,13 +33,13 @@ fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
     while_serving(engine, || work(client));
 }
 
-fn read(client: &mut Client, drive: u16, first: u32) -> Vec<u8> {
+fn read(client: &mut Client, drive: VolumeId, first: u64) -> Vec<u8> {
     let parts = (first..first + MOVED).step_by(25);
     parts.flat_map(|first| client.read(drive, first, 25).expect("the drive is there")).collect()
 }
 
 /// Where each slot that moves is: up there or not. It is in one place, whole, and the other one holds nothing.
-fn places(client: &mut Client, drive: u16) -> Vec<bool> {
+fn places(client: &mut Client, drive: VolumeId) -> Vec<bool> {
     let (here, there) = (read(client, drive, 0), read(client, drive, AWAY));
     let zeros = [0; 4096];
     let pairs = here.chunks(4096).zip(there.chunks(4096));
@@ -60,7 +61,7 @@ fn prepare(mut client: Client) {
             let bytes = (first..first + 25).flat_map(|slot| stamped(drive, slot, 7)).collect();
             client.write(drive, first, bytes).expect("the drive is there");
         }
-        client.call(drive, Operation::Trim, AWAY, MOVED, Payload::None).expect("the drive is there");
+        client.call(drive, Operation::Trim, AWAY, MOVED as u32, Payload::None).expect("the drive is there");
     }
 }
 
@@ -71,22 +72,23 @@ fn work(mut client: Client, seed: u64) {
     println!("@works");
     std::io::stdout().flush().expect("the parent listens");
     for number in 0.. {
-        let drive = rng.below(4) as u16;
-        let count = 1 + rng.below(40) as u32;
-        let first = rng.below(u64::from(MOVED - count)) as u32;
+        let drive = VolumeId::new(rng.below(4) as u16);
+        let count = 1 + rng.below(40);
+        let first = rng.below(MOVED - count);
         let up = rng.below(2) == 0;
         let (to, from) = if up { (first + AWAY, first) } else { (first, first + AWAY) };
         // Those that are there already stay: their source holds nothing.
-        client.remap(drive, to, from, count).expect("the drive is there");
-        places[usize::from(drive)][first as usize..(first + count) as usize].fill(up);
+        client.remap(drive, to, from, count as u32).expect("the drive is there");
+        places[drive.index()][first as usize..(first + count) as usize].fill(up);
         for _ in 0..6 {
-            let slot = OTHERS + rng.below(4000) as u32;
-            let request = Request { tag: number, drive, operation: Operation::Write, first: slot, count: 8, source: 0 };
-            client.submit(request, Payload::Zeros).expect("it serves");
+            let slot = OTHERS + rng.below(4000);
+            let write = Operation::Write;
+            let request = VolumeRequest { volume: drive, operation: write, first: slot, count: 8, source: 0 };
+            client.submit(number, request, Payload::Zeros).expect("it serves");
             assert_eq!(client.next(Duration::from_secs(30)).expect("it serves").answer, Ok(Answer::Done));
         }
         if number % 200 == 199 {
-            assert_eq!(self::places(&mut client, drive), places[usize::from(drive)], "drive {drive}");
+            assert_eq!(self::places(&mut client, drive), places[drive.index()], "drive {drive}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 mod small;
 
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
-use flashyard_live::{ChannelFront, Client, Engine, MediaError, Payload, Request, SetUp, SetUpError, Tempo, stamped};
-use flashyard_systems::jbof::{Answer, Session};
-use flashyard_units::SimTime;
+use flashyard_live::{ChannelFront, Client, Engine, MediaError, Payload, SetUp, SetUpError, Tempo, stamped};
+use flashyard_served::{Answer, Session};
+use flashyard_units::{SimTime, VolumeId};
 use small::{box_of, exported, scenario};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ const NEXT: &str = "FLASHYARD_TEST_NEXT";
 const FILLED: &str = "0.97";
 
 /// Slots of each drive whose every change is told to the oracle.
-const WATCHED: u32 = 300;
+const WATCHED: u64 = 300;
 
 /// Serves from `directory`, and ends in order when `work` does.
 fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
@@ -71,7 +71,7 @@ impl Drop for Served {
 }
 
 /// What a slot holds: the version that is written all over it, whole and for this slot, or 0 for zeros.
-fn version_of(drive: u16, slot: u32, bytes: &[u8]) -> u64 {
+fn version_of(drive: VolumeId, slot: u64, bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[8..16]);
     let version = u64::from_le_bytes(word) >> 8;
@@ -80,7 +80,7 @@ fn version_of(drive: u16, slot: u32, bytes: &[u8]) -> u64 {
 }
 
 /// What the watched slots of a drive hold, as the parent hears it.
-fn watched(client: &mut Client, drive: u16) -> String {
+fn watched(client: &mut Client, drive: VolumeId) -> String {
     // The box resets a drive that takes longer than some milliseconds: requests are small.
     let found = (0..WATCHED).step_by(25).flat_map(|first| {
         let bytes = client.read(drive, first, 25).expect("the drive is there");
@@ -102,27 +102,23 @@ fn say(line: &str) {
 fn work(mut client: Client, first: u64) {
     for drive in exported() {
         say(&watched(&mut client, drive));
-        let slots = scenario(FILLED).shapes().expect("the scenario is whole")[drive as usize].1;
-        for slot in (WATCHED..slots).step_by(4001) {
+        let slots = scenario(FILLED).shapes().expect("the scenario is whole")[drive.index()].1;
+        for slot in (WATCHED..slots.into()).step_by(4001) {
             version_of(drive, slot, &client.read(drive, slot, 1).expect("the drive is there"));
         }
     }
     let slots = u64::from(scenario(FILLED).shapes().expect("the scenario is whole")[0].1);
     let mut rng = Rng::named(first, "restarts");
-    let mut under_way: BTreeMap<u64, (u16, u32, u32)> = BTreeMap::new();
+    let mut under_way: BTreeMap<u64, (VolumeId, u64, u64)> = BTreeMap::new();
     let mut number = first;
     loop {
         while under_way.len() < 24 {
-            let drive = rng.below(4) as u16;
-            let count = 1 + rng.below(8) as u32;
+            let drive = VolumeId::new(rng.below(4) as u16);
+            let count = 1 + rng.below(8);
             let watched = rng.below(3) == 0;
-            let first = if watched {
-                rng.below(u64::from(WATCHED - count)) as u32
-            } else {
-                WATCHED + rng.below(slots - u64::from(WATCHED + count)) as u32
-            };
+            let first = if watched { rng.below(WATCHED - count) } else { WATCHED + rng.below(slots - WATCHED - count) };
             let meets =
-                |other: &(u16, u32, u32)| other.0 == drive && first < other.1 + other.2 && other.1 < first + count;
+                |other: &(VolumeId, u64, u64)| other.0 == drive && first < other.1 + other.2 && other.1 < first + count;
             if under_way.values().any(meets) {
                 continue;
             }
@@ -139,7 +135,11 @@ fn work(mut client: Client, first: u64) {
             }
             under_way.insert(number, (drive, first, count));
             client
-                .submit(Request { tag: number, drive, operation, first, count, source: 0 }, payload)
+                .submit(
+                    number,
+                    VolumeRequest { volume: drive, operation, first, count: count as u32, source: 0 },
+                    payload,
+                )
                 .expect("it serves");
         }
         let reply = client.next(Duration::from_secs(30)).expect("it serves");
@@ -198,7 +198,7 @@ impl Seen {
             }
             "found" if words[1].parse::<u64>().is_ok() => {
                 let stamps: Vec<u64> = words[2].split(',').map(|word| word.parse().expect("a number")).collect();
-                let extent = Extent { drive: number(1) as u32, first: 0, count: WATCHED };
+                let extent = Extent { drive: number(1) as u32, first: 0, count: WATCHED as u32 };
                 self.oracle.issue(at, OperationId(0), Action::Read, extent);
                 let at = self.time();
                 self.oracle.returned(at, OperationId(0), &stamps).unwrap_or_else(|violation| panic!("{violation}"));
@@ -220,14 +220,8 @@ impl Seen {
 #[test]
 fn whatever_was_acknowledged_is_there_after_the_process_was_killed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut seen = Seen {
-        oracle: Oracle::new(&[u64::from(WATCHED); 4]),
-        now: 0,
-        under_way: Vec::new(),
-        last: 0,
-        reads: 0,
-        done: 0,
-    };
+    let mut seen =
+        Seen { oracle: Oracle::new(&[WATCHED; 4]), now: 0, under_way: Vec::new(), last: 0, reads: 0, done: 0 };
     let mut rng = Rng::named(1, "kills");
     for _life in 0..8 {
         let mut child = Command::new(std::env::current_exe().expect("this program"))

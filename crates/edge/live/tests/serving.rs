@@ -2,9 +2,10 @@
 
 mod small;
 
-use flashyard_blk::Operation;
-use flashyard_live::{Cabin, ChannelFront, Engine, Handle, Load, Payload, Remote, Request, SetUp, Tempo, run_load};
-use flashyard_systems::jbof::{Control, JournalHeader, Presence, Session, read_journal, replay};
+use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_live::{Cabin, ChannelFront, Engine, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
+use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
+use flashyard_units::{DriveId, VolumeId};
 use small::{box_of, exported, scenario, while_serving};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,10 +49,10 @@ fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl Fn
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_companion(Box::new(remote));
     let load = Load {
-        drives: (0..4).map(|drive| (drive, 20_000)).collect(),
+        volumes: VolumeId::first(4).map(|volume| (volume, 20_000)).collect(),
         requests,
         depth: 32,
-        slots_max: 12,
+        blocks_max: 12,
         reads: 0.4,
         seed: 7,
         patience: Duration::from_secs(30),
@@ -122,10 +123,10 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_companion(Box::new(remote));
     let load = Load {
-        drives: (0..4).map(|drive| (drive, 2_000)).collect(),
+        volumes: VolumeId::first(4).map(|volume| (volume, 2_000)).collect(),
         requests: 20_000,
         depth: 16,
-        slots_max: 8,
+        blocks_max: 8,
         reads: 0.5,
         seed: 3,
         patience: Duration::from_secs(30),
@@ -141,7 +142,7 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
         let watch = scope.spawn(|| {
             let (mut ready, mut away, mut ios) = (0, 0, 0);
             while !done.load(Ordering::Relaxed) {
-                let drive = ios as u16 % 4;
+                let drive = DriveId::new(ios as u16 % 4);
                 let pulled = handle.call(move |cabin| {
                     cabin.control(Control::Pull { drive }).expect("it is protected");
                     cabin.session().world().presence(drive)
@@ -185,10 +186,11 @@ fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
             };
             handle.call(look).expect("it serves")
         };
-        control(Control::Pull { drive: 2 });
-        let read = Request { tag: 1 << 40, drive: 2, operation: Operation::Read, first: 0, count: 1, source: 0 };
-        client.submit(read, Payload::None).expect("it serves");
-        assert!(client.read(1, 0, 1).is_ok(), "other drives serve");
+        control(Control::Pull { drive: DriveId::new(2) });
+        let volume = VolumeId::new(2);
+        let read = VolumeRequest { volume, operation: Operation::Read, first: 0, count: 1, source: 0 };
+        client.submit(1 << 40, read, Payload::None).expect("it serves");
+        assert!(client.read(VolumeId::new(1), 0, 1).is_ok(), "other drives serve");
         let begun = Instant::now();
         let (steps, turns) = loop {
             let (steps, in_flight, turns) = figures();
@@ -201,7 +203,7 @@ fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
         let now = figures();
         assert!(now.2 - turns < 10_000, "{} turns in 0.3 s: it runs in circles", now.2 - turns);
         assert_eq!((now.0, now.1), (steps, 1));
-        control(Control::Insert { drive: 2 });
+        control(Control::Insert { drive: DriveId::new(2) });
         assert_eq!(client.next(Duration::from_secs(60)).expect("it is back").tag, 1 << 40);
     });
 }

@@ -10,7 +10,8 @@ use flashyard_nvme::log::{ErrorEntry, SmartLog, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_scenario::Scenario;
-use flashyard_systems::jbof::Control;
+use flashyard_served::Control;
+use flashyard_units::DriveId;
 use hosted::{NQN, age};
 use small::scenario_with;
 use std::io::{BufRead, BufReader, Write};
@@ -192,7 +193,7 @@ fn what_reclaim_has_lost_is_lost_after_a_restart() {
             assert_eq!(write(&mut host, lba), Status::SUCCESS);
         }
         let rate = |raw_bit_error_rate| {
-            let control = Control::Age { drive: 0, raw_bit_error_rate };
+            let control = Control::Age { drive: DriveId::new(0), raw_bit_error_rate };
             handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it is a rate");
         };
         rate(0.5);

@@ -1,15 +1,16 @@
 //! The small box of `scenarios/faults` as one that serves: payload follows the drives' movements, whatever breaks, and
 //! a journal repeats the session exactly.
 
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::Slot;
 use flashyard_kernel::{Pace, Rng, Wake};
 use flashyard_scenario::{NoFiles, Scenario, resolve};
-use flashyard_ssd::Movement;
-use flashyard_systems::jbof::{
-    Answer, Ask, Control, JournalError, JournalHeader, LiveEffect, Refused, Session, read_journal, replay,
+use flashyard_served::{
+    Answer, Control, Effect, JournalError, JournalHeader, Refused, Served, Session, read_journal, replay,
 };
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_ssd::Movement;
+use flashyard_systems::jbof::LiveJbof;
+use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -34,6 +35,25 @@ impl Pace for Until {
     }
 }
 
+/// A request, in the numbers that drives have in this test.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    token: u32,
+    drive: u16,
+    operation: Operation,
+    first: u32,
+    count: u32,
+    source: u32,
+}
+
+impl Ask {
+    fn request(&self) -> VolumeRequest {
+        let Self { drive, operation, first, count, source, .. } = *self;
+        let volume = VolumeId::new(drive);
+        VolumeRequest { volume, operation, first: first.into(), count, source: source.into() }
+    }
+}
+
 #[derive(Clone)]
 struct Asked {
     ask: Ask,
@@ -49,7 +69,7 @@ struct Asked {
 
 /// Clients, and the bytes of all drives by physical slot; a stamp stands for 4 KiB.
 struct Clients {
-    session: Session,
+    session: Session<LiveJbof>,
     media: Vec<BTreeMap<u32, u64>>,
     under_way: BTreeMap<u32, Asked>,
     /// Given up; a drive that the driver has lost may still be at it.
@@ -74,7 +94,7 @@ impl Clients {
         let drives = world.drives() as usize;
         let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents: None };
         Self {
-            session: Session::new(world, journal.then_some(&header)),
+            session: Session::new(Box::new(world), journal.then_some(&header)),
             media: vec![BTreeMap::new(); drives],
             under_way: BTreeMap::new(),
             dropped: BTreeMap::new(),
@@ -130,7 +150,7 @@ impl Clients {
         }
         let found = vec![(Slot::NONE, u64::MAX); if operation == Operation::Read { count as usize } else { 0 }];
         self.under_way.insert(token, Asked { ask, stamp, changes, found, allowed });
-        self.session.ask(now, ask).expect("the request is possible");
+        self.session.submit(now, token, &ask.request()).expect("the request is possible");
         self.follow();
     }
 
@@ -158,10 +178,10 @@ impl Clients {
         for effect in effects {
             self.effects += 1;
             match effect {
-                LiveEffect::Payload { drive, movement } => self.moved(drive, movement),
-                LiveEffect::Answered { token, answer, .. } => self.answered(token, answer),
-                LiveEffect::Gone { drive } => self.gone[drive as usize] = true,
-                LiveEffect::Back { drive } => self.gone[drive as usize] = false,
+                Effect::Payload { drive, movement } => self.moved(drive.get(), movement),
+                Effect::Answered { token, answer, .. } => self.answered(token, answer),
+                Effect::Gone { volume } => self.gone[volume.index()] = true,
+                Effect::Back { volume } => self.gone[volume.index()] = false,
             }
         }
     }
@@ -224,7 +244,8 @@ impl Clients {
     /// Gives every drive its power and its link.
     fn give_back(&mut self, now: SimTime) {
         self.session.control(now, Control::PowerOn).expect("power can be given");
-        (0..4).for_each(|drive| self.session.control(now, Control::Link { drive, up: true }).expect("there are four"));
+        DriveId::first(4)
+            .for_each(|drive| self.session.control(now, Control::Link { drive, up: true }).expect("there are four"));
         self.follow();
     }
 
@@ -300,7 +321,7 @@ fn break_something(clients: &mut Clients, now: SimTime, number: u32, rng: &mut R
     if number % 40 != 39 {
         return;
     }
-    let drive = rng.below(4) as u16;
+    let drive = DriveId::new(rng.below(4) as u16);
     let control = match rng.below(10) {
         0 => Control::Pull { drive },
         1 | 2 => Control::Insert { drive },
@@ -314,7 +335,7 @@ fn break_something(clients: &mut Clients, now: SimTime, number: u32, rng: &mut R
     };
     clients.session.control(now, control).expect("all of these are possible");
     // Dead drives must not be the rule.
-    for drive in 0..4 {
+    for drive in DriveId::first(4) {
         if rng.below(3) > 0 {
             let power = clients.session.control(now, Control::Insert { drive });
             power.and_then(|()| clients.session.control(now, Control::Link { drive, up: true })).expect("it exists");
@@ -336,7 +357,7 @@ fn a_request_for_a_drive_that_is_away_is_held_and_can_be_dropped() {
     let mut clients = Clients::new(false);
     let now = SimTime::ZERO + SimSpan::from_us(50);
     clients.run_until(now);
-    clients.session.control(now, Control::Pull { drive: 2 }).expect("there is a drive 2");
+    clients.session.control(now, Control::Pull { drive: DriveId::new(2) }).expect("there is a drive 2");
     clients.follow();
     assert_eq!(clients.gone, [false, false, true, false]);
     clients.ask(now, Operation::Write, 2, 0, 4);
@@ -347,7 +368,7 @@ fn a_request_for_a_drive_that_is_away_is_held_and_can_be_dropped() {
     clients.session.control(later, Control::Drop { token: 0 }).expect("dropping is always possible");
     clients.follow();
     assert_eq!(clients.answered, 1);
-    clients.session.control(later, Control::Insert { drive: 2 }).expect("there is a drive 2");
+    clients.session.control(later, Control::Insert { drive: DriveId::new(2) }).expect("there is a drive 2");
     clients.run_until(later + SimSpan::from_ms(3));
     assert_eq!((clients.answered, clients.gone[2]), (2, false));
     assert!(clients.media[2].values().all(|&stamp| stamp != 1), "what was dropped is not written later");
@@ -445,11 +466,11 @@ fn requests_for_a_drive_that_is_away_are_not_in_progress_and_those_for_one_that_
         clients.run_until(now);
         state(clients)
     };
-    assert_eq!(control(&mut clients, Control::Pull { drive: 2 }), (4, 0));
-    assert_eq!(control(&mut clients, Control::Insert { drive: 2 }), (0, 0));
-    assert_eq!(control(&mut clients, Control::Link { drive: 2, up: false }), (4, 0));
-    assert_eq!(control(&mut clients, Control::Link { drive: 2, up: true }), (0, 0));
-    assert_eq!(control(&mut clients, Control::Hang { drive: 2, span: SimSpan::from_ms(500) }), (4, 4));
+    assert_eq!(control(&mut clients, Control::Pull { drive: DriveId::new(2) }), (4, 0));
+    assert_eq!(control(&mut clients, Control::Insert { drive: DriveId::new(2) }), (0, 0));
+    assert_eq!(control(&mut clients, Control::Link { drive: DriveId::new(2), up: false }), (4, 0));
+    assert_eq!(control(&mut clients, Control::Link { drive: DriveId::new(2), up: true }), (0, 0));
+    assert_eq!(control(&mut clients, Control::Hang { drive: DriveId::new(2), span: SimSpan::from_ms(500) }), (4, 4));
 }
 
 #[test]
@@ -457,14 +478,15 @@ fn what_cannot_be_asked_is_refused_in_words() {
     let mut clients = Clients::new(false);
     let mut ask = |drive, first, count| {
         let ask = Ask { token: 0, drive, operation: Operation::Read, first, count, source: 0 };
-        clients.session.ask(SimTime::ZERO, ask).expect_err("it is impossible").to_string()
+        clients.session.submit(SimTime::ZERO, 0, &ask.request()).expect_err("it is impossible").to_string()
     };
-    assert_eq!(ask(4, 0, 1), "there is no drive 4, give 0 to 3");
+    assert_eq!(ask(4, 0, 1), "there is no volume 4, give 0 to 3");
     assert!(ask(0, u32::MAX, 2).contains("give at least one, and none beyond the last"));
-    assert!(ask(0, 0, 0).contains("0 slots"));
-    let rate = clients.session.control(SimTime::ZERO, Control::Age { drive: 0, raw_bit_error_rate: f64::NAN });
-    assert!(matches!(rate, Err(Refused::Rate(_))));
-    let hang = Control::Hang { drive: 0, span: SimSpan::from_secs(3601) };
+    assert!(ask(0, 0, 0).contains("0 blocks"));
+    let rate =
+        clients.session.control(SimTime::ZERO, Control::Age { drive: DriveId::new(0), raw_bit_error_rate: f64::NAN });
+    assert_eq!(rate, Err(Refused::Control { reason: "NaN is no bit error rate, give 0 to 0.5".to_owned() }));
+    let hang = Control::Hang { drive: DriveId::new(0), span: SimSpan::from_secs(3601) };
     let refused = clients.session.control(SimTime::ZERO, hang).expect_err("an hour is the most").to_string();
     assert_eq!(refused, "a firmware cannot stand still for 3601.000 s, give at most 3600.000 s");
 }
@@ -531,8 +553,8 @@ proptest! {
         // One request more, and it is another session.
         let (_, records) = read_journal(&bytes).expect("it was just written");
         let mut other = scenario().live(None).expect("its box can serve");
-        other.ask(SimTime::ZERO, Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1, source: 0 })
-            .expect("a read of one slot");
+        let read = Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1, source: 0 };
+        other.submit(SimTime::ZERO, read.token, &read.request()).expect("a read of one slot");
         let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);
         prop_assert!(differs);
     }

@@ -1,9 +1,9 @@
 //! Scenarios and journals that were damaged: they are read, or refused in words, and nothing panics.
 
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_scenario::{NoFiles, resolve};
-use flashyard_systems::jbof::{Ask, Control, JournalHeader, Session, read_journal};
-use flashyard_units::SimTime;
+use flashyard_served::{Control, JournalHeader, Session, read_journal};
+use flashyard_units::{DriveId, SimTime, VolumeId};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -69,13 +69,14 @@ static JOURNAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let world = scenario.live(None).expect("its box can serve");
     let contents = Some((0..world.drives()).map(|drive| world.contents(drive)).collect());
     let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents };
-    let mut session = Session::new(world, Some(&header));
+    let mut session = Session::new(Box::new(world), Some(&header));
     for token in 0..20 {
         let operation = [Operation::Write, Operation::Read, Operation::Trim][token as usize % 3];
-        let ask = Ask { token, drive: (token % 4) as u16, operation, first: token, count: 2, source: 0 };
-        session.ask(SimTime::ZERO, ask).expect("the slots are there");
+        let volume = VolumeId::new((token % 4) as u16);
+        let request = VolumeRequest { volume, operation, first: token.into(), count: 2, source: 0 };
+        session.submit(SimTime::ZERO, token, &request).expect("the slots are there");
     }
-    session.control(SimTime::ZERO, Control::Pull { drive: 1 }).expect("the drive is there");
+    session.control(SimTime::ZERO, Control::Pull { drive: DriveId::new(1) }).expect("the drive is there");
     session.end();
     session.take_journal()
 });

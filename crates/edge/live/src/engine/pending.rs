@@ -1,13 +1,13 @@
 //! Requests under way: from the desk to the box, their bytes to the media and back, and their answers.
 
 use super::{Engine, EngineError};
-use crate::front::{Answered, Payload, Request};
+use crate::front::{Answered, Payload};
 use crate::media::{Data, Kept};
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::Slot;
+use flashyard_served::{Answer, Control};
 use flashyard_ssd::Movement;
-use flashyard_systems::jbof::{Answer, Ask, Control};
-use flashyard_units::SimTime;
+use flashyard_units::{DriveId, SimTime};
 use std::time::Duration;
 
 /// How often requests that were given up are looked at.
@@ -21,8 +21,12 @@ const FOUND_KEPT: usize = 256;
 
 /// A request under way.
 pub(super) struct Pending {
+    /// Whose request it is, and the number by which its front end knows it.
     front: usize,
-    request: Request,
+    tag: u64,
+    request: VolumeRequest,
+    /// Where its bytes lie.
+    drive: DriveId,
     payload: Payload,
     /// Where a read has found its slots.
     found: Vec<Slot>,
@@ -35,12 +39,20 @@ pub(super) struct Pending {
 }
 
 impl Engine {
-    pub(super) fn ask(&mut self, now: SimTime, front: usize, request: Request, payload: Payload) {
-        let Request { drive, operation, first, count, source, .. } = request;
+    pub(super) fn submit(
+        &mut self,
+        now: SimTime,
+        (front, tag): (usize, u64),
+        request: VolumeRequest,
+        payload: Payload,
+    ) {
+        let drive = self.session.world().drive_of(request.volume);
         let token = self.free.pop().unwrap_or_else(|| {
             self.pending.push(Pending {
                 front,
+                tag,
                 request,
+                drive,
                 payload: Payload::None,
                 found: Vec::new(),
                 kept: Vec::new(),
@@ -51,18 +63,17 @@ impl Engine {
             (self.pending.len() - 1) as u32
         });
         let pending = &mut self.pending[token as usize];
-        (pending.front, pending.request, pending.payload) = (front, request, payload);
-        (pending.asked, pending.taken, pending.no_room) = (now, true, false);
+        (pending.front, pending.tag, pending.request, pending.drive) = (front, tag, request, drive);
+        (pending.payload, pending.asked, pending.taken, pending.no_room) = (payload, now, true, false);
         pending.kept.clear();
         pending.found.clear();
-        if operation == Operation::Read {
-            pending.found.resize(count as usize, Slot::NONE);
+        if request.operation == Operation::Read {
+            pending.found.resize(request.count as usize, Slot::NONE);
         }
-        if let Err(refused) = self.session.ask(now, Ask { token, drive, operation, first, count, source }) {
-            tracing::error!(%refused, "the desk took what the box does not take");
+        if let Err(refused) = self.session.submit(now, token, &request) {
+            tracing::error!(%refused, "the engine took what the world does not take");
             let pending = &mut self.pending[token as usize];
             (pending.taken, pending.payload) = (false, Payload::None);
-            let (tag, front) = (request.tag, pending.front);
             self.free.push(token);
             self.fronts[front].answered(Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
         }
@@ -72,8 +83,7 @@ impl Engine {
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
         given_up.sort_unstable();
-        let is_it =
-            |pending: &Pending| pending.taken && given_up.binary_search(&(pending.front, pending.request.tag)).is_ok();
+        let is_it = |pending: &Pending| pending.taken && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
         let found = (0..).zip(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
         for token in found.collect::<Vec<u32>>() {
             let dropped = self.session.control(now, Control::Drop { token });
@@ -82,7 +92,7 @@ impl Engine {
     }
 
     #[inline]
-    pub(super) fn move_bytes(&mut self, drive: u16, movement: &Movement) -> Result<(), EngineError> {
+    pub(super) fn move_bytes(&mut self, drive: DriveId, movement: &Movement) -> Result<(), EngineError> {
         match *movement {
             Movement::Read { tag, place, slot } => {
                 let pending = &mut self.pending[tag as usize];
@@ -114,9 +124,9 @@ impl Engine {
 
     /// Copies what reads under way were promised of a superblock that is about to be erased.
     #[cold]
-    fn keep_promises(&mut self, drive: u16, superblock: u32) {
+    fn keep_promises(&mut self, drive: DriveId, superblock: u32) {
         let media = self.media.drive(drive);
-        let reads = self.pending.iter_mut().filter(|pending| pending.taken && pending.request.drive == drive);
+        let reads = self.pending.iter_mut().filter(|pending| pending.taken && pending.drive == drive);
         for Pending { found, kept, .. } in reads {
             for (place, &slot) in (0..).zip(found.iter()) {
                 if slot.is_some()
@@ -135,7 +145,7 @@ impl Engine {
         }
         let answer = self.by_its_bytes(token, answer);
         let pending = &mut self.pending[token as usize];
-        let Request { tag, drive, operation, count, .. } = pending.request;
+        let Pending { tag, drive, request: VolumeRequest { operation, count, .. }, .. } = *pending;
         let is_read = operation == Operation::Read && answer == Answer::Done;
         let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
         let no_room = pending.no_room && answer == Answer::Failed;
@@ -173,15 +183,16 @@ impl Engine {
     /// What comes of a request that the box has done, by its bytes: a read of damaged ones has failed, and a write of
     /// which some have no room.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
-        let Pending { request, found, kept, no_room, .. } = &self.pending[token as usize];
-        let &Request { drive, operation, first, .. } = request;
+        let Pending { request, drive, found, kept, no_room, .. } = &self.pending[token as usize];
+        let (&VolumeRequest { operation, first, .. }, drive) = (request, *drive);
         match (operation, answer) {
             (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
             (Operation::Read, Answer::Done) => {
                 let damaged = Data::new(self.media.drive(drive), found, kept).damaged();
                 damaged.map_or(answer, |place| {
-                    self.media.failed_read(drive, first + place);
-                    Answer::Unread { slot: first + place }
+                    // A drive has less than 2^32 slots.
+                    self.media.failed_read(drive, first as u32 + place);
+                    Answer::Unread { block: first + u64::from(place) }
                 })
             }
             _ => answer,

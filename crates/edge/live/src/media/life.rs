@@ -3,7 +3,7 @@
 //! A record is little endian: a version, sixteen numbers of eight bytes (the first one grows from record to record),
 //! and a checksum over all of it. One that was written in part, or by another version, is not believed.
 
-use flashyard_systems::jbof::Health;
+use flashyard_served::Health;
 use std::time::Duration;
 
 /// Bytes of a record.
@@ -54,7 +54,7 @@ pub(crate) struct Life {
     pub(crate) rule: Option<Rule>,
 }
 
-/// A rule of retirement as it was given: [`flashyard_systems::jbof::Control::Retire`].
+/// A rule of retirement as it was given: [`flashyard_served::Control::Retire`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) rate: Option<f64>,

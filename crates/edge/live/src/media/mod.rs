@@ -25,8 +25,9 @@ pub use recover::RecoveryReport;
 
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
+use flashyard_served::{Control, Served};
 use flashyard_ssd::Movement;
-use flashyard_systems::jbof::{Control, LiveJbof};
+use flashyard_units::DriveId;
 use life::Rule;
 use std::io;
 
@@ -52,13 +53,13 @@ impl Media {
     }
 
     /// One drive. Panics beyond the drives.
-    pub fn drive(&self, drive: u16) -> &DriveMedia {
-        &self.drives[drive as usize]
+    pub fn drive(&self, drive: DriveId) -> &DriveMedia {
+        &self.drives[drive.index()]
     }
 
     /// A read of a block of a drive has failed for its bytes. Panics beyond the drives.
-    pub(crate) fn failed_read(&mut self, drive: u16, logical: u32) {
-        self.drives[drive as usize].failed_read(logical);
+    pub(crate) fn failed_read(&mut self, drive: DriveId, logical: u32) {
+        self.drives[drive.index()].failed_read(logical);
     }
 
     /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
@@ -68,11 +69,11 @@ impl Media {
     #[inline]
     pub fn follow<'a>(
         &mut self,
-        drive: u16,
+        drive: DriveId,
         movement: &Movement,
         payload: impl FnOnce() -> Option<&'a [u8]>,
     ) -> io::Result<bool> {
-        let media = &mut self.drives[drive as usize];
+        let media = &mut self.drives[drive.index()];
         match *movement {
             Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
             Movement::Written { logical, slot, before, .. } => {
@@ -90,12 +91,12 @@ impl Media {
 
     /// Keeps what was just done to a drive of `world` and outlives the process, if it is such a thing. Panics beyond the
     /// drives.
-    pub(crate) fn keep_control(&mut self, control: &Control, world: &LiveJbof) {
+    pub(crate) fn keep_control(&mut self, control: &Control, world: &dyn Served) {
         match *control {
-            Control::Wear { drive, .. } => self.drives[drive as usize].set_erases(world.erase_counts(drive)),
-            Control::Degrade { drive, on } => self.drives[drive as usize].keep_degraded(on),
+            Control::Wear { drive, .. } => self.drives[drive.index()].set_erases(world.erase_counts(drive).into_iter()),
+            Control::Degrade { drive, on } => self.drives[drive.index()].keep_degraded(on),
             Control::Retire { drive, rate, retries } => {
-                self.drives[drive as usize].keep_rule(Rule { rate, retries });
+                self.drives[drive.index()].keep_rule(Rule { rate, retries });
             }
             _ => {}
         }
@@ -104,7 +105,7 @@ impl Media {
     /// What has to be done to a box that begins with these drives for what was done to it before the restart to last.
     pub(crate) fn resumption(&self) -> Vec<Control> {
         let mut controls = Vec::new();
-        for (drive, media) in (0..).zip(&self.drives) {
+        for (drive, media) in (0..).map(DriveId::new).zip(&self.drives) {
             controls.extend(media.retired().map(|superblock| Control::Retired { drive, superblock }));
             let Life { rule, is_degraded, .. } = media.before();
             controls.extend(rule.map(|Rule { rate, retries }| Control::Reinstate { drive, rate, retries }));
@@ -119,10 +120,11 @@ impl Media {
     }
 
     /// Puts on record what the life of `drive` is now, and which of its superblocks are retired. Panics beyond the drives.
-    pub(crate) fn keep(&mut self, drive: u16, life: Life, world: &LiveJbof) {
-        let media = &mut self.drives[drive as usize];
+    pub(crate) fn keep(&mut self, drive: DriveId, life: Life, world: &dyn Served) {
+        let media = &mut self.drives[drive.index()];
         media.keep(life);
-        media.mark_retired(world.retired(drive).count() as u32, world.retired(drive));
+        let retired = world.retired(drive);
+        media.mark_retired(retired.len() as u32, retired.into_iter());
     }
 
     /// Writes everything back and notes that the end was in order.

@@ -4,7 +4,8 @@ use crate::{ChannelFront, Client, ClientError, Engine, Payload, SetUp, Shape, Te
 use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
 use flashyard_scenario::{NoFiles, Scenario, resolve};
-use flashyard_systems::jbof::Session;
+use flashyard_served::Session;
+use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +24,8 @@ fn serve<R: Send>(directory: &Path, work: impl FnOnce(Client, super::room::Room)
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let SetUp { world, media, .. } =
         set_up(Some(directory), &shapes, |contents| scenario.live(contents)).expect("the directory is free");
-    let room = media.drive(0).room().clone();
-    let mut engine = Engine::new(Session::new(world, None), media, &[0], Tempo::Off).expect("there is a poll");
+    let room = media.drive(DriveId::new(0)).room().clone();
+    let mut engine = Engine::new(Session::new(world, None), media, &[VOLUME], Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
     let client = front.connect();
     engine.add_front(Box::new(front));
@@ -42,25 +43,28 @@ fn serve<R: Send>(directory: &Path, work: impl FnOnce(Client, super::room::Room)
 }
 
 /// Blocks of a write.
-const BLOCKS: u32 = 8;
+const BLOCKS: u64 = 8;
+
+/// What is served.
+const VOLUME: VolumeId = VolumeId::new(0);
 
 /// What blocks may hold: versions, 0 for zeros. A write that fails leaves a block as it was, or is there.
-type Known = BTreeMap<u32, Vec<u64>>;
+type Known = BTreeMap<u64, Vec<u64>>;
 
 /// Writes and deallocates at random; returns how many writes failed.
 fn write(client: &mut Client, rng: &mut Rng, known: &mut Known, writes: u64) -> u64 {
     let slots = u64::from(scenario().shapes().expect("the scenario is whole")[0].1);
     let mut failed = 0;
     for _ in 0..writes {
-        let first = rng.below(slots / 2 / u64::from(BLOCKS)) as u32 * BLOCKS;
+        let first = rng.below(slots / 2 / BLOCKS) * BLOCKS;
         if rng.below(20) == 0 {
-            client.call(0, Operation::Trim, first, BLOCKS, Payload::None).expect("it needs no room");
+            client.call(VOLUME, Operation::Trim, first, BLOCKS as u32, Payload::None).expect("it needs no room");
             known.extend((first..first + BLOCKS).map(|slot| (slot, vec![0])));
             continue;
         }
         let version = 1 + rng.below(1 << 40);
-        let bytes = (first..first + BLOCKS).flat_map(|slot| stamped(0, slot, version)).collect();
-        let is_kept = match client.write(0, first, bytes) {
+        let bytes = (first..first + BLOCKS).flat_map(|slot| stamped(VOLUME, slot, version)).collect();
+        let is_kept = match client.write(VOLUME, first, bytes) {
             Ok(()) => true,
             Err(ClientError::NoRoom) => false,
             Err(error) => panic!("{error}"),
@@ -80,10 +84,10 @@ fn write(client: &mut Client, rng: &mut Rng, known: &mut Known, writes: u64) -> 
 /// Compares all blocks, and knows then what each of them holds.
 fn compare(client: &mut Client, known: &mut Known) {
     for (&slot, versions) in known {
-        let bytes = client.read(0, slot, 1).expect("nothing is lost");
+        let bytes = client.read(VOLUME, slot, 1).expect("nothing is lost");
         let holds = |&version: &u64| match version {
             0 => bytes.iter().all(|&byte| byte == 0),
-            version => bytes == stamped(0, slot, version),
+            version => bytes == stamped(VOLUME, slot, version),
         };
         let found = versions.iter().copied().find(holds);
         *versions = vec![found.unwrap_or_else(|| panic!("slot {slot} holds none of {versions:?}"))];
@@ -139,9 +143,9 @@ fn a_journal_that_cannot_be_written_ends_without_its_box() {
     let shapes = scenario.shapes().expect("the scenario is whole");
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let SetUp { world, media, .. } = set_up(None, &shapes, |contents| scenario.live(contents)).expect("in memory");
-    let header = flashyard_systems::jbof::JournalHeader { seed: 1, scenario: String::new(), contents: None };
+    let header = flashyard_served::JournalHeader { seed: 1, scenario: String::new(), contents: None };
     let session = Session::new(world, Some(&header));
-    let mut engine = Engine::new(session, media, &[0], Tempo::Off).expect("there is a poll");
+    let mut engine = Engine::new(session, media, &[VOLUME], Tempo::Off).expect("there is a poll");
     engine.set_journal(Box::new(Full));
     let mut front = ChannelFront::new(engine.waker());
     let mut client = front.connect();
@@ -150,8 +154,8 @@ fn a_journal_that_cannot_be_written_ends_without_its_box() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for version in 1..10 {
-                client.write(0, 0, stamped(0, 0, version)).expect("it is served");
-                assert_eq!(client.read(0, 0, 1).expect("it is served"), stamped(0, 0, version));
+                client.write(VOLUME, 0, stamped(VOLUME, 0, version)).expect("it is served");
+                assert_eq!(client.read(VOLUME, 0, 1).expect("it is served"), stamped(VOLUME, 0, version));
             }
             done.store(true, Ordering::Relaxed);
         });

@@ -8,12 +8,12 @@ mod peer;
 mod stream;
 
 use crate::connection::Reading;
-use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness, Request as Ask};
+use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness};
 use crate::peers::{ACCEPTS_MAX, Again, HELD_PERIOD, Marked, NoConnection, Peers, STILL_MAX};
-use flashyard_blk::Operation;
-use flashyard_flash::SLOT_BYTES;
+use flashyard_blk::{Operation, VolumeInfo, VolumeRequest};
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
-use flashyard_systems::jbof::Answer;
+use flashyard_served::Answer;
+use flashyard_units::VolumeId;
 use peer::Peer;
 use std::io;
 use std::time::Duration;
@@ -30,8 +30,8 @@ const SPARE_BUFFERS: usize = 64;
 pub struct Nbd {
     listener: Listener,
     exports: Vec<Export>,
-    /// Drive of each export.
-    drives: Vec<u16>,
+    /// Volume of each export.
+    volumes: Vec<VolumeInfo>,
     again: Again,
     peers: Peers<Peer>,
     /// As those of NVMe/TCP.
@@ -56,26 +56,26 @@ pub struct Nbd {
 struct Work {
     place: Option<usize>,
     cookie: u64,
-    drive: u16,
+    volume: VolumeId,
     cost: usize,
     flush: bool,
 }
 
 impl Nbd {
-    /// Listens on `address`; `drives` are the exports by name, each with the number of its drive and its slots.
+    /// Listens on `address`; `volumes` are the exports by name.
     ///
     /// Errors: an address that cannot be listened on, such as a socket file that somebody serves already.
-    pub fn new(address: &NbdAddress, drives: &[(String, u16, u32)]) -> io::Result<Self> {
-        let export = |(name, _, slots): &(String, u16, u32)| Export {
+    pub fn new(address: &NbdAddress, volumes: &[(String, VolumeInfo)]) -> io::Result<Self> {
+        let export = |(name, volume): &(String, VolumeInfo)| Export {
             name: name.clone(),
-            size_bytes: u64::from(*slots) * u64::from(SLOT_BYTES),
-            block_bytes: SLOT_BYTES,
+            size_bytes: volume.size_bytes(),
+            block_bytes: volume.block_bytes,
             is_away: false,
         };
         Ok(Self {
             listener: Listener::open(address)?,
-            exports: drives.iter().map(export).collect(),
-            drives: drives.iter().map(|(_, drive, _)| *drive).collect(),
+            exports: volumes.iter().map(export).collect(),
+            volumes: volumes.iter().map(|(_, volume)| *volume).collect(),
             again: Again::default(),
             peers: Peers::default(),
             readable: Marked::default(),
@@ -218,8 +218,7 @@ impl Nbd {
 
     fn begin(&mut self, place: usize, request: Request, cost: usize, desk: &mut Desk<'_>) {
         let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
-        let drive = self.drives[export];
-        let protected = desk.exports().iter().any(|export| export.drive == drive && export.protected);
+        let VolumeInfo { id: volume, block_bytes, protected, .. } = self.volumes[export];
         let (operation, payload) = match kind {
             Kind::Read => (Operation::Read, Payload::None),
             Kind::Write => (Operation::Write, Payload::Bytes(payload)),
@@ -228,7 +227,7 @@ impl Nbd {
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
         let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
-        let work = Work { place: Some(place), cookie, drive, cost, flush: writes && force_unit_access && !protected };
+        let work = Work { place: Some(place), cookie, volume, cost, flush: writes && force_unit_access && !protected };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -239,9 +238,8 @@ impl Nbd {
                 self.works.len() - 1
             }
         };
-        let first = (offset_bytes / u64::from(SLOT_BYTES)) as u32;
-        let count = len_bytes / SLOT_BYTES;
-        let asked = desk.ask(Ask { tag: number as u64, drive, operation, first, count, source: 0 }, payload);
+        let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
+        let asked = desk.submit(number as u64, VolumeRequest { volume, operation, first, count, source: 0 }, payload);
         if asked.is_err() {
             self.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
@@ -318,10 +316,9 @@ impl FrontEnd for Nbd {
         for number in std::mem::take(&mut self.to_flush) {
             if let Some(work) = self.works[number].as_mut() {
                 work.flush = false;
-                let drive = work.drive;
-                let flush =
-                    Ask { tag: number as u64, drive, operation: Operation::Flush, first: 0, count: 0, source: 0 };
-                if let Err(refused) = desk.ask(flush, Payload::None) {
+                let volume = work.volume;
+                let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
+                if let Err(refused) = desk.submit(number as u64, flush, Payload::None) {
                     tracing::error!(%refused, "a flush was refused");
                 }
             }
@@ -388,16 +385,18 @@ impl FrontEnd for Nbd {
         self.peers.len() as u32
     }
 
-    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
-        for export in (0..self.drives.len()).filter(|&export| self.drives[export] == drive).collect::<Vec<_>>() {
-            self.exports[export].is_away = true;
-            self.close_export(export, desk);
+    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+        for export in 0..self.volumes.len() {
+            if self.volumes[export].id == volume {
+                self.exports[export].is_away = true;
+                self.close_export(export, desk);
+            }
         }
     }
 
-    fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {
-        for export in 0..self.drives.len() {
-            self.exports[export].is_away &= self.drives[export] != drive;
+    fn back(&mut self, volume: VolumeId, _desk: &mut Desk<'_>) {
+        for export in 0..self.volumes.len() {
+            self.exports[export].is_away &= self.volumes[export].id != volume;
         }
     }
 

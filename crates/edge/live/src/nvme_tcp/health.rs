@@ -1,10 +1,9 @@
 //! The health log of a drive, from what its life was.
 
 use crate::media::Life;
-use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvmf::target::Figures;
-use flashyard_systems::jbof::{Capacity, Health};
+use flashyard_served::{Capacity, Health};
 
 /// A data unit: thousand sectors of 512 bytes. Source: NVM Express Base 2.0, figure 207.
 const DATA_UNIT_BYTES: u64 = 512_000;
@@ -15,14 +14,14 @@ const TEMPERATURE_KELVIN: u16 = 298;
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 
 /// The page of capacity of a drive whose flash wears.
-pub(super) fn capacity(health: &Health, life: &Life, capacity: &Capacity, slots: u32) -> CapacityLog {
+pub(super) fn capacity(health: &Health, life: &Life, capacity: &Capacity, blocks: u64) -> CapacityLog {
     let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
     let state = flag(capacity.degraded, CapacityLog::DEGRADED) | flag(health.worn_out, CapacityLog::WORN_OUT);
     CapacityLog {
         word: CapacityLog::WORD,
         raw_blocks: capacity.raw_slots.into(),
         physical_blocks: capacity.physical_slots.into(),
-        exported_blocks: u64::from(slots).into(),
+        exported_blocks: blocks.into(),
         mapped_blocks: capacity.mapped_slots.into(),
         young: capacity.states.young.into(),
         middle_aged: capacity.states.middle_aged.into(),
@@ -39,9 +38,9 @@ pub(super) fn capacity(health: &Health, life: &Life, capacity: &Capacity, slots:
 }
 
 /// What the controller of a drive reports; of the entries of its error log, none.
-pub(super) fn figures(health: &Health, life: &Life, slots: u32, endurance_erases: u32) -> Figures {
+pub(super) fn figures(health: &Health, life: &Life, capacity_bytes: u64, endurance_erases: u32) -> Figures {
     let units = |bytes: u64| SmartLog::counter(bytes.div_ceil(DATA_UNIT_BYTES));
-    let mut figures = Figures { capacity_bytes: u64::from(slots) * u64::from(SLOT_BYTES), ..Figures::default() };
+    let mut figures = Figures { capacity_bytes, ..Figures::default() };
     let smart = &mut figures.smart;
     smart.temperature_k.set(TEMPERATURE_KELVIN);
     // Rounded down: a drive that has lost any of its spare does not say that it has all.

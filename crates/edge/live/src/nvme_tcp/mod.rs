@@ -26,8 +26,8 @@ use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish};
-use flashyard_systems::jbof::{Control, Refused};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_served::{Control, Refused};
+use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
 use ports::Ports;
 use std::collections::BTreeMap;
@@ -49,8 +49,8 @@ const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 pub struct NvmeTcp {
     target: Target,
     ports: Ports,
-    /// Drive of each subsystem.
-    drives: Vec<u16>,
+    /// Volume of each subsystem.
+    volumes: Vec<VolumeId>,
     /// By key less the number of ports.
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
@@ -85,14 +85,14 @@ pub struct NvmeTcp {
 }
 
 impl NvmeTcp {
-    /// Listens on `addresses`, which become the ports of the target, in order and counted from one. `drives` names the
-    /// drive behind each subsystem of `config`; a block takes `endurance_erases` before its drive counts as used up.
+    /// Listens on `addresses`, which become the ports of the target, in order and counted from one. `volumes` names the
+    /// volume behind each subsystem of `config`; a block takes `endurance_erases` before its drive counts as used up.
     ///
     /// Errors: an address that cannot be listened on; a configuration that contradicts itself.
     pub fn new(
         addresses: &[SocketAddr],
         mut config: TargetConfig,
-        drives: Vec<u16>,
+        volumes: Vec<VolumeId>,
         endurance_erases: u32,
     ) -> Result<Self, ListenError> {
         let ports = Ports::open(addresses)?;
@@ -100,7 +100,7 @@ impl NvmeTcp {
         Ok(Self {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
-            drives,
+            volumes,
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
@@ -131,26 +131,26 @@ impl NvmeTcp {
 
     /// Tells controllers the health of their drives.
     fn tell_health(&mut self, desk: &Desk<'_>) {
-        for subsystem in 0..self.drives.len() {
+        for subsystem in 0..self.volumes.len() {
             self.tell_health_of(subsystem, desk);
         }
     }
 
     fn tell_health_of(&mut self, subsystem: usize, desk: &Desk<'_>) {
-        let drive = self.drives[subsystem];
-        let Some(export) = desk.exports().iter().find(|export| export.drive == drive) else { return };
-        let (health, before) = (desk.health(drive), desk.before(drive));
+        let Some(volume) = desk.volume(self.volumes[subsystem]) else { return };
+        let (health, before) = (desk.health(volume.id), desk.before(volume.id));
         let life = before.until(&health, desk.elapsed(), 0);
-        let mut figures = health::figures(&health, &life, export.slots, self.endurance_erases);
+        let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
-        figures.capacity = desk.capacity(drive).map(|left| health::capacity(&health, &life, &left, export.slots));
+        figures.capacity =
+            desk.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
         self.target.set_figures(subsystem, figures);
     }
 
     /// Hands on what hosts want of capacity-variant drives.
     fn ask_drives(&mut self, desk: &mut Desk<'_>) {
         for demand in self.target.take_demands() {
-            let drive = self.drives[demand.subsystem];
+            let drive = desk.drive_of(self.volumes[demand.subsystem]);
             let control = match demand.wish {
                 Wish::Degraded(on) => Control::Degrade { drive, on },
                 Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
@@ -174,8 +174,8 @@ impl NvmeTcp {
         self.target.take_looks().into_iter().for_each(|subsystem| self.tell_health_of(subsystem, desk));
     }
 
-    fn subsystem_of(&self, drive: u16) -> Option<usize> {
-        self.drives.iter().position(|&of_subsystem| of_subsystem == drive)
+    fn subsystem_of(&self, volume: VolumeId) -> Option<usize> {
+        self.volumes.iter().position(|&of_subsystem| of_subsystem == volume)
     }
 
     fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
@@ -248,8 +248,8 @@ impl NvmeTcp {
     fn begin_commands(&mut self, place: usize, desk: &mut Desk<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(desk.budget) {
-            let drive = self.drives[command.subsystem];
-            self.works.begin(place, drive, command, cost, desk);
+            let volume = self.volumes[command.subsystem];
+            self.works.begin(place, volume, command, cost, desk);
             // The engine keeps the buffers of writes: one comes back for each that went.
             peer.effects.output.give(desk.buffer(0));
         }
@@ -307,7 +307,7 @@ impl NvmeTcp {
         if let Some(peer) = self.peers.get_mut(place) {
             peer.under_way -= cost;
             if let Some(block) = failed_at {
-                peer.session.fails_at(tag, block.into());
+                peer.session.fails_at(tag, block);
             }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
             self.dirty.mark(place);
@@ -496,12 +496,12 @@ impl FrontEnd for NvmeTcp {
         self.peers.len() as u32
     }
 
-    fn error_entries(&self, drive: u16) -> u64 {
-        self.subsystem_of(drive).map_or(0, |subsystem| self.target.error_entries(subsystem))
+    fn error_entries(&self, volume: VolumeId) -> u64 {
+        self.subsystem_of(volume).map_or(0, |subsystem| self.target.error_entries(subsystem))
     }
 
-    fn gone(&mut self, drive: u16, desk: &mut Desk<'_>) {
-        let Some(subsystem) = self.subsystem_of(drive) else { return };
+    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+        let Some(subsystem) = self.subsystem_of(volume) else { return };
         self.target.set_away(subsystem, true);
         // What has power no more says nothing more.
         self.wakes.extend(self.target.take_wakes());
@@ -514,8 +514,8 @@ impl FrontEnd for NvmeTcp {
         self.orphans.extend(self.target.take_orphans().map(|session| (session, until)));
     }
 
-    fn back(&mut self, drive: u16, _desk: &mut Desk<'_>) {
-        if let Some(subsystem) = self.subsystem_of(drive) {
+    fn back(&mut self, volume: VolumeId, _desk: &mut Desk<'_>) {
+        if let Some(subsystem) = self.subsystem_of(volume) {
             self.target.set_away(subsystem, false);
         }
     }

@@ -1,12 +1,13 @@
 //! Commands under way: from NVMe to the box's requests and back.
 
-use crate::front::{Answered, Desk, Payload, Request};
+use crate::front::{Answered, Desk, Payload};
 use crate::media::Data;
-use flashyard_blk::Operation;
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::target::{Command, Tag};
-use flashyard_systems::jbof::Answer;
+use flashyard_served::Answer;
+use flashyard_units::VolumeId;
 
 /// Requests of one command are numbered below this: a Dataset Management has up to 256 ranges.
 const PARTS: u64 = 512;
@@ -25,7 +26,7 @@ enum Kind {
 struct Work {
     /// `None` once its connection is closed.
     place: Option<usize>,
-    drive: u16,
+    volume: VolumeId,
     tag: Tag,
     kind: Kind,
     payload: Vec<u8>,
@@ -34,7 +35,7 @@ struct Work {
     parts: u32,
     status: Status,
     /// The block that failed, where it is known.
-    failed_at: Option<u32>,
+    failed_at: Option<u64>,
     /// Bytes that it takes of the budget.
     cost: usize,
 }
@@ -44,7 +45,7 @@ pub(super) struct Done {
     pub(super) place: usize,
     pub(super) tag: Tag,
     pub(super) status: Status,
-    pub(super) failed_at: Option<u32>,
+    pub(super) failed_at: Option<u64>,
     pub(super) payload: Vec<u8>,
     pub(super) cost: usize,
 }
@@ -75,9 +76,9 @@ impl Works {
     }
 
     /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget.
-    pub(super) fn begin(&mut self, place: usize, drive: u16, command: Command, cost: usize, desk: &mut Desk<'_>) {
+    pub(super) fn begin(&mut self, place: usize, volume: VolumeId, command: Command, cost: usize, desk: &mut Desk<'_>) {
         let Command { tag, operation, payload, .. } = command;
-        let protected = desk.exports().iter().any(|export| export.drive == drive && export.protected);
+        let protected = desk.volume(volume).is_some_and(|volume| volume.protected);
         let kind = match operation {
             NvmCommand::Read { .. } => Kind::Read,
             NvmCommand::Compare { .. } => Kind::Compare,
@@ -88,7 +89,7 @@ impl Works {
         };
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
         let place = Some(place);
-        let work = Work { place, drive, tag, kind, payload, asked, parts, status, failed_at: None, cost };
+        let work = Work { place, volume, tag, kind, payload, asked, parts, status, failed_at: None, cost };
         let number = match self.free.pop() {
             Some(number) => {
                 self.works[number] = Some(work);
@@ -126,41 +127,47 @@ impl Works {
                 let payload = payload.filter(|_| deallocate).unwrap_or_default();
                 for range in DsmRange::decode_all(&payload) {
                     if range.blocks.get() > 0 {
-                        let (first, count) = (range.lba.get() as u32, range.blocks.get());
+                        let (first, count) = (range.lba.get(), range.blocks.get());
                         self.part(number, Operation::Trim, first, count, Payload::None, desk);
                     }
                 }
             }
             NvmCommand::Remap { range, source } => {
-                let (first, count, source) = (range.lba as u32, range.blocks, source as u32);
-                let remap = Request { tag: 0, drive: 0, operation: Operation::Remap, first, count, source };
-                self.hand_in(number, remap, Payload::None, desk);
+                let (first, count) = (range.lba, range.blocks);
+                self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, desk);
             }
             NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE),
         }
     }
 
     fn range(&mut self, number: usize, operation: Operation, range: BlockRange, payload: Payload, desk: &mut Desk<'_>) {
-        self.part(number, operation, range.lba as u32, range.blocks, payload, desk);
+        self.part(number, operation, range.lba, range.blocks, payload, desk);
     }
 
     fn part(
         &mut self,
         number: usize,
         operation: Operation,
-        first: u32,
+        first: u64,
         count: u32,
         payload: Payload,
         desk: &mut Desk<'_>,
     ) {
-        self.hand_in(number, Request { tag: 0, drive: 0, operation, first, count, source: 0 }, payload, desk);
+        self.hand_in(number, (operation, first, count, 0), payload, desk);
     }
 
-    /// Asks the command's drive for a part of it; tag and drive of `request` are not looked at.
-    fn hand_in(&mut self, number: usize, request: Request, payload: Payload, desk: &mut Desk<'_>) {
+    /// Asks the command's volume for a part of it: what to do, the first block, blocks, and where a remap takes from.
+    fn hand_in(
+        &mut self,
+        number: usize,
+        (operation, first, count, source): (Operation, u64, u32, u64),
+        payload: Payload,
+        desk: &mut Desk<'_>,
+    ) {
         let Some(work) = self.works[number].as_mut() else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
-        match desk.ask(Request { tag, drive: work.drive, ..request }, payload) {
+        let request = VolumeRequest { volume: work.volume, operation, first, count, source };
+        match desk.submit(tag, request, payload) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;
@@ -190,9 +197,9 @@ impl Works {
             Answer::Failed if answered.no_room => work.status = Status::CAPACITY_EXCEEDED.do_not_retry(),
             Answer::Failed => work.status = Status::WRITE_FAULT,
             // The drive has tried everything it knows: the host need not ask for the same again.
-            Answer::Unread { slot } => {
+            Answer::Unread { block } => {
                 work.status = Status::UNRECOVERED_READ.do_not_retry();
-                work.failed_at = Some(slot);
+                work.failed_at = Some(block);
             }
             // The host wanted it back, or its connection is closed.
             Answer::Dropped => work.status = Status::ABORT_REQUESTED,

@@ -5,7 +5,8 @@
 use crate::small::{box_of, exported, scenario, while_serving};
 use flashyard_live::{Engine, Handle, Limits, Nbd, NbdAddress, NvmeTcp, Remote, SetUp, Tempo};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_systems::jbof::Session;
+use flashyard_served::Session;
+use flashyard_units::VolumeId;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -25,20 +26,19 @@ pub(crate) struct Served {
 pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(Served) -> R + Send) -> R {
     let scenario = scenario("0.5");
     let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
-    let slots: Vec<u32> = exported().iter().map(|&drive| world.slots(drive)).collect();
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     engine.set_limits(limits);
-    let subsystem = |drive: u16| {
-        let namespace = Namespace::new(1, u64::from(slots[drive as usize]), 12);
-        Subsystem::new(&nqn(drive), &format!("FY{drive:04}"), vec![namespace])
+    let volumes = engine.volumes().to_vec();
+    let subsystem = |drive: VolumeId| {
+        let namespace = Namespace::new(1, volumes[drive.index()].limits.blocks, 12);
+        Subsystem::new(&nqn(drive), &format!("FY{:04}", drive.get()), vec![namespace])
     };
     let config =
         TargetConfig { subsystems: exported().into_iter().map(subsystem).collect(), ..TargetConfig::default() };
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let front = NvmeTcp::new(&[any], config, exported(), 3000).expect("the loopback can be listened on");
     let nvme = front.addresses().next().expect("one was asked for");
-    let named: Vec<_> =
-        exported().iter().map(|&drive| (format!("drive-{drive}"), drive, slots[drive as usize])).collect();
+    let named: Vec<_> = volumes.iter().map(|&volume| (format!("drive-{}", volume.id), volume)).collect();
     let nbd = Nbd::new(&NbdAddress::Tcp(any), &named).expect("the loopback can be listened on");
     let &NbdAddress::Tcp(nbd_address) = nbd.address() else { panic!("a port of TCP was asked for") };
     engine.add_front(Box::new(front));
@@ -48,7 +48,7 @@ pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(
     while_serving(engine, || clients(Served { nvme, nbd: nbd_address, handle })).1
 }
 
-fn nqn(drive: u16) -> String {
+fn nqn(drive: VolumeId) -> String {
     format!("nqn.2026-11.io.flashyard:drive-{drive}")
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn nvme(address: SocketAddr) -> TcpStream {
     let mut data = vec![0; 1024];
     data[0] = 7;
     data[16..18].fill(0xFF);
-    data[256..256 + nqn(0).len()].copy_from_slice(nqn(0).as_bytes());
+    data[256..256 + nqn(VolumeId::new(0)).len()].copy_from_slice(nqn(VolumeId::new(0)).as_bytes());
     data[512..533].copy_from_slice(b"nqn.2026-11.org:crowd");
     socket.write_all(&capsule(entry, &data)).expect("the server listens");
     let answer = read(&mut socket, 24);

@@ -4,7 +4,8 @@ use crate::small::{box_of, while_serving};
 use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::Scenario;
-use flashyard_systems::jbof::{Control, Session};
+use flashyard_served::{Control, Session};
+use flashyard_units::{DriveId, VolumeId};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -24,13 +25,14 @@ pub(crate) fn serve<R: Send>(
 ) -> (Report, R) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let SetUp { world, media, .. } = box_of(scenario, directory).expect("its box can serve");
-    let mut engine = Engine::new(Session::new(world, None), media, &[0], tempo).expect("there is a poll");
-    let export = engine.exports()[0].clone();
-    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, export.slots.into(), 12)]);
-    subsystem.has_remap = export.remaps;
+    let mut engine =
+        Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
+    let limits = engine.volumes()[0].limits;
+    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, limits.blocks, 12)]);
+    subsystem.has_remap = limits.remaps;
     let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let front = NvmeTcp::new(&[any], config, vec![0], 300).expect("the loopback can be listened on");
+    let front = NvmeTcp::new(&[any], config, vec![VolumeId::new(0)], 300).expect("the loopback can be listened on");
     let address = front.addresses().next().expect("one was asked for");
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
@@ -41,6 +43,6 @@ pub(crate) fn serve<R: Send>(
 /// Uses up a share of the drive's life.
 #[allow(dead_code, reason = "not every test ages the drive")]
 pub(crate) fn age(handle: &Handle, level: f64) {
-    let control = Control::Wear { drive: 0, level };
+    let control = Control::Wear { drive: DriveId::new(0), level };
     handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be so old");
 }

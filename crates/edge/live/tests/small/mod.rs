@@ -2,6 +2,7 @@
 
 use flashyard_live::{Engine, Report, SetUp, SetUpError, Shape, set_up};
 use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve};
+use flashyard_units::VolumeId;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,10 +19,10 @@ pub(crate) fn scenario_with(settings: &[&str]) -> Scenario {
     resolve(text, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario
 }
 
-/// All drives.
+/// All volumes.
 #[allow(dead_code, reason = "not every test shows all of them")]
-pub(crate) fn exported() -> Vec<u16> {
-    (0..4).collect()
+pub(crate) fn exported() -> Vec<VolumeId> {
+    VolumeId::first(4).collect()
 }
 
 /// The box of a scenario with its bytes in memory, or in a directory.

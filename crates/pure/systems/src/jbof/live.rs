@@ -1,10 +1,9 @@
 //! A box that serves: requests come from outside, one by one, and everything that happens to payload is told.
 //!
 //! It is the world of every other run, without streams: a request takes the path of `issue.rs` through the host's
-//! driver, perhaps to a lender, to its drive and back. The owner says when ([`LiveJbof::run`] under a pace of its own,
-//! [`LiveJbof::ask`], [`LiveJbof::control`]) and gets effects back, in order: payload goes to its place before the
-//! answer that makes it durable. Nothing here knows a clock: the same calls at the same times, with as many events
-//! between them, give the same effects ([`super::Journal`]).
+//! driver, perhaps to a lender, to its drive and back. Its owner uses it through [`flashyard_served::Served`]
+//! (`served.rs`), says when, and gets effects back, in order: payload goes to its place before the answer that makes it
+//! durable.
 
 use super::aged::AgedDrive;
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
@@ -18,74 +17,22 @@ use super::world::{Failure, Jbof, Phase, Purpose, Request};
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
+pub(super) use flashyard_served::Answer;
 use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 
-/// A request from outside.
+/// What a box that serves tells, with the numbers that drives have here; the seam names them ([`super::served`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// Handed back with the answer and with every movement of the request's payload. The owner's; no two requests under
-    /// way have the same, nor one that the box still keeps ([`LiveJbof::keeps`]).
-    pub token: u32,
-    /// Of which drive.
-    pub drive: u16,
-    /// What to do.
-    pub operation: Operation,
-    /// First logical slot of 4 KiB.
-    pub first: u32,
-    /// Slots; at least one, except for a flush, where it means nothing.
-    pub count: u32,
-    /// First slot whose data a remap takes over; means nothing for other operations.
-    pub source: u32,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Carried out; what it wrote is durable.
-    Done,
-    /// A write to a drive that is worn out: nothing was written.
-    Failed,
-    /// A read of data that the drive could not correct: what it found means nothing.
-    Unread {
-        /// The first logical slot of it, as far as that can be told.
-        slot: u32,
-    },
-    /// Given up at its owner's wish, before it came to the data or before its drive was back: an earlier attempt may
-    /// have taken effect, and may yet until the drive is back ([`LiveJbof::keeps`]).
-    Dropped,
-}
-
-/// What a box that serves tells its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LiveEffect {
-    /// Payload of `drive` is written, read, moved or lost; tags are the tokens of requests.
-    Payload {
-        /// Which drive.
-        drive: u16,
-        /// What happened.
-        movement: Movement,
-    },
-    /// A request has ended. Every slot of a read was told of before.
-    Answered {
-        /// The request's token.
-        token: u32,
-        /// When whoever asked hears of it.
-        at: SimTime,
-        /// How it ended.
-        answer: Answer,
-    },
-    /// A drive does not answer any more: its power or its link is away.
-    Gone {
-        /// Which.
-        drive: u16,
-    },
+pub(super) enum LiveEffect {
+    /// As [`flashyard_served::Effect::Payload`].
+    Payload { drive: u16, movement: Movement },
+    /// As [`flashyard_served::Effect::Answered`].
+    Answered { token: u32, at: SimTime, answer: Answer },
+    /// A drive does not answer any more.
+    Gone { drive: u16 },
     /// A drive that was gone takes commands again.
-    Back {
-        /// Which.
-        drive: u16,
-    },
+    Back { drive: u16 },
 }
 
 /// What a world that serves owes its owner.
@@ -266,7 +213,7 @@ impl LiveJbof {
     }
 
     /// Handles what `pace` lets happen, at most `events_max` events, and returns how many those were.
-    pub fn run(&mut self, pace: &mut impl Pace, events_max: u64) -> u64 {
+    pub fn run(&mut self, pace: &mut (impl Pace + ?Sized), events_max: u64) -> u64 {
         let mut events = 0;
         while events < events_max
             && let Some((now, event)) = self.world.runner.next_event(pace)
@@ -279,52 +226,9 @@ impl LiveJbof {
         events
     }
 
-    /// Moves the effects since the last call to the end of `into`, in order.
-    pub fn take_effects(&mut self, into: &mut Vec<LiveEffect>) {
-        if let Some(book) = &mut self.world.book {
-            into.append(&mut book.effects);
-        }
-    }
-
-    /// Takes a request at `now`, which is no later than the next event and no earlier than the last one.
-    ///
-    /// Errors: a drive that there is not, slots beyond it, no slots, a remap that the drive cannot do.
-    pub fn ask(&mut self, now: SimTime, ask: Ask) -> Result<(), Refused> {
-        self.check_time(now);
-        let Ask { token, drive, operation, first, count, source } = ask;
-        let slots = self.check_drive(drive).map(|()| self.slots(drive))?;
-        let count = if operation == Operation::Flush { 0 } else { count };
-        let end = u64::from(first) + u64::from(count);
-        if operation != Operation::Flush && (count == 0 || end > u64::from(slots)) {
-            return Err(Refused::Slots { first, count, slots });
-        }
-        if operation == Operation::Remap {
-            self.check_remap(&ask)?;
-        }
-        let range = (if count == 0 { 0 } else { first }, count);
-        self.world.take_in(now, token, drive, operation, range, source);
-        self.world.settle(now);
-        self.world.gather();
-        Ok(())
-    }
-
     /// Whether `drive` takes remaps: it keeps a protected log of them. Panics beyond the drives.
     pub fn remaps(&self, drive: u16) -> bool {
         self.config(drive).ftl.remap_entries > 0
-    }
-
-    fn check_remap(&self, ask: &Ask) -> Result<(), Refused> {
-        let Ask { drive, first, count, source, .. } = *ask;
-        let slots = self.slots(drive);
-        if u64::from(source) + u64::from(count) > u64::from(slots) {
-            return Err(Refused::Slots { first: source, count, slots });
-        }
-        let apart = source.abs_diff(first) >= count;
-        if apart && self.remaps(drive) {
-            Ok(())
-        } else {
-            Err(Refused::Remap { drive, first, source_slot: source, count })
-        }
     }
 
     pub(super) fn check_time(&self, now: SimTime) {
@@ -339,7 +243,8 @@ impl LiveJbof {
 }
 
 impl Jbof {
-    fn take_in(
+    /// Takes a request in that its drive can carry out, `source` being what a remap takes over.
+    pub(super) fn take_in(
         &mut self,
         now: SimTime,
         token: u32,
@@ -396,7 +301,7 @@ impl Jbof {
             let answer = match request.failure {
                 None => Answer::Done,
                 Some(Failure::WornOut) => Answer::Failed,
-                Some(Failure::Unread { slot }) => Answer::Unread { slot },
+                Some(Failure::Unread { slot }) => Answer::Unread { block: slot.into() },
             };
             book.effects.push(LiveEffect::Answered { token, at: now, answer });
         }

@@ -23,7 +23,6 @@ mod faults;
 mod gauges;
 mod graves;
 mod issue;
-mod journal;
 mod lending;
 mod live;
 mod models;
@@ -32,6 +31,7 @@ mod result;
 mod route;
 mod sanity;
 mod scanning;
+mod served;
 #[cfg(test)]
 mod small;
 mod stream;
@@ -44,10 +44,7 @@ pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, V
 pub use control::{Control, HANG_MAX, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use gauges::{Capacity, DriveGauges, Gauges, Health, Presence};
-pub use journal::{
-    EffectDigest, Entry, JournalError, JournalHeader, JournalRecords, Record, Replayed, Session, read_journal, replay,
-};
-pub use live::{Answer, Ask, LiveEffect, LiveJbof};
+pub use live::LiveJbof;
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
 pub use sanity::{SanityCheck, SanityReport};

@@ -1,22 +1,20 @@
-//! Journals of boxes that serve: what was asked and done, and when, so that a virtual-time run repeats it exactly.
+//! Journals of worlds that serve: what was asked and done, and when, so that a virtual-time run repeats it exactly.
 //!
 //! A journal is bytes: the magic word, then the seed, the hash and the text of the scenario, then what the drives held
-//! if they had an earlier life, then records. A record is
-//! the number of events and the picoseconds since the one before, a kind, and its fields, all as variable-length
+//! if they had an earlier life, then records. A record is the number of events and the picoseconds since the one before, a kind, and its fields, all as variable-length
 //! integers of seven bits a byte. Digests of all effects so far stand between them, and at the end: a replay that
 //! differs is found out near the place where it begins to.
 //!
 //! What it does not hold: payload. It holds where payload goes.
 
-use super::codec::{hash_of_bytes, number, put_contents, take, take_contents};
-use super::control::{Control, Refused};
-use super::live::{Answer, Ask, LiveEffect, LiveJbof};
-use flashyard_blk::Operation;
+use crate::codec::{hash_of_bytes, number, put_contents, take, take_contents};
+use crate::{Answer, Control, Effect, Refused, Served};
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::Fingerprint;
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{Pace, Wake};
 use flashyard_ssd::Movement;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 
 const MAGIC: &[u8] = b"flashyard journal 1\n";
 
@@ -38,8 +36,13 @@ pub struct JournalHeader {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry {
     /// A request was taken in.
-    Ask(Ask),
-    /// Something was done to the box.
+    Submit {
+        /// Its token.
+        token: u32,
+        /// What it asks for.
+        request: VolumeRequest,
+    },
+    /// Something was done to the world.
     Control(Control),
     /// The digest of all effects up to here.
     Digest(u64),
@@ -78,7 +81,7 @@ pub enum JournalError {
         /// Where it begins.
         offset: usize,
     },
-    /// A record that the box does not take.
+    /// A record that the world does not take.
     #[error("record {number} was taken once and is refused now")]
     Refused {
         /// Count of records, from 1.
@@ -105,46 +108,47 @@ pub struct EffectDigest(Fingerprint);
 
 impl EffectDigest {
     /// Takes in one effect, with everything that it says.
-    pub fn add(&mut self, effect: &LiveEffect) {
+    pub fn add(&mut self, effect: &Effect) {
         let mut step = |kind: u64, numbers: [u64; 4]| {
             self.0.step(kind);
             numbers.into_iter().for_each(|number| self.0.step(number));
         };
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         match *effect {
-            LiveEffect::Answered { token, at, answer } => {
-                let (code, slot) = match answer {
+            Effect::Answered { token, at, answer } => {
+                let (code, block) = match answer {
                     Answer::Dropped => (0, 0),
                     Answer::Done => (1, 0),
                     Answer::Failed => (2, 0),
-                    Answer::Unread { slot } => (3, slot),
+                    Answer::Unread { block } => (3, block),
                 };
-                step(1, [token.into(), at.as_ps(), code, slot.into()]);
+                step(1, [token.into(), at.as_ps(), code, block]);
             }
-            LiveEffect::Gone { drive } => step(2, [drive.into(), 0, 0, 0]),
-            LiveEffect::Back { drive } => step(3, [drive.into(), 0, 0, 0]),
-            LiveEffect::Payload { drive, movement } => match movement {
-                Movement::Opened { superblock, stream, single_level } => {
-                    step(4, [drive.into(), superblock.into(), stream as u64, single_level.into()]);
+            Effect::Gone { volume } => step(2, [volume.get().into(), 0, 0, 0]),
+            Effect::Back { volume } => step(3, [volume.get().into(), 0, 0, 0]),
+            Effect::Payload { drive, movement } => {
+                let drive = u64::from(drive.get());
+                match movement {
+                    Movement::Opened { superblock, stream, single_level } => {
+                        step(4, [drive, superblock.into(), stream as u64, single_level.into()]);
+                    }
+                    Movement::Written { tag, place, logical, slot, before } => {
+                        step(5, [drive, pair(tag, place), logical.into(), pair(slot.get(), before.get())]);
+                    }
+                    Movement::Moved { logical, from, to } => {
+                        step(6, [drive, logical.into(), from.get().into(), to.get().into()]);
+                    }
+                    Movement::Lost { logical, slot } => step(11, [drive, logical.into(), slot.get().into(), 0]),
+                    Movement::Trimmed { logical, before } => step(7, [drive, logical.into(), before.get().into(), 0]),
+                    Movement::Remapped { logical, source, slot, before } => {
+                        step(10, [drive, pair(logical, source), slot.get().into(), before.get().into()]);
+                    }
+                    Movement::Erased { superblock } => step(8, [drive, superblock.into(), 0, 0]),
+                    Movement::Read { tag, place, slot } => {
+                        step(9, [drive, tag.into(), place.into(), slot.get().into()])
+                    }
                 }
-                Movement::Written { tag, place, logical, slot, before } => {
-                    step(5, [drive.into(), pair(tag, place), logical.into(), pair(slot.get(), before.get())]);
-                }
-                Movement::Moved { logical, from, to } => {
-                    step(6, [drive.into(), logical.into(), from.get().into(), to.get().into()]);
-                }
-                Movement::Lost { logical, slot } => step(11, [drive.into(), logical.into(), slot.get().into(), 0]),
-                Movement::Trimmed { logical, before } => {
-                    step(7, [drive.into(), logical.into(), before.get().into(), 0])
-                }
-                Movement::Remapped { logical, source, slot, before } => {
-                    step(10, [drive.into(), pair(logical, source), slot.get().into(), before.get().into()]);
-                }
-                Movement::Erased { superblock } => step(8, [drive.into(), superblock.into(), 0, 0]),
-                Movement::Read { tag, place, slot } => {
-                    step(9, [drive.into(), tag.into(), place.into(), slot.get().into()])
-                }
-            },
+            }
         }
     }
 
@@ -154,49 +158,49 @@ impl EffectDigest {
     }
 }
 
-/// A box that serves, with a digest of what it did and, if wanted, a journal.
-pub struct Session {
-    world: LiveJbof,
+/// A world that serves, with a digest of what it did and, if wanted, a journal.
+pub struct Session<W: Served + ?Sized = dyn Served> {
     digest: EffectDigest,
-    /// The part of the journal that nobody has taken yet.
+    /// The part of the journal that was not taken yet.
     journal: Option<Vec<u8>>,
     last: (u64, SimTime),
     since_digest: u32,
+    world: Box<W>,
 }
 
-impl Session {
+impl<W: Served + ?Sized> Session<W> {
     /// A session that begins with `world`, which has not run; with a journal if there is a header for it.
-    pub fn new(world: LiveJbof, journal: Option<&JournalHeader>) -> Self {
+    pub fn new(world: Box<W>, journal: Option<&JournalHeader>) -> Self {
         let journal = journal.map(encode_header);
-        Self { world, digest: EffectDigest::default(), journal, last: (0, SimTime::ZERO), since_digest: 0 }
+        Self { digest: EffectDigest::default(), journal, last: (0, SimTime::ZERO), since_digest: 0, world }
     }
 
-    /// The box, to look at.
-    pub fn world(&self) -> &LiveJbof {
+    /// The world, to look at.
+    pub fn world(&self) -> &W {
         &self.world
     }
 
-    /// The box, to take figures of: they change nothing of what it does.
-    pub fn world_mut(&mut self) -> &mut LiveJbof {
+    /// The world, to take figures of: they change nothing of what it does.
+    pub fn world_mut(&mut self) -> &mut W {
         &mut self.world
     }
 
     /// Handles what `pace` lets happen, at most `events_max` events; returns how many those were.
-    pub fn run(&mut self, pace: &mut impl Pace, events_max: u64) -> u64 {
+    pub fn run(&mut self, pace: &mut dyn Pace, events_max: u64) -> u64 {
         self.world.run(pace, events_max)
     }
 
-    /// Takes a request in, as [`LiveJbof::ask`].
+    /// Takes a request in, as [`Served::submit`].
     ///
     /// Errors: as there.
-    pub fn ask(&mut self, now: SimTime, ask: Ask) -> Result<(), Refused> {
+    pub fn submit(&mut self, now: SimTime, token: u32, request: &VolumeRequest) -> Result<(), Refused> {
         let steps = self.world.steps();
-        self.world.ask(now, ask)?;
-        self.note(steps, now, Entry::Ask(ask));
+        self.world.submit(now, token, request)?;
+        self.note(steps, now, Entry::Submit { token, request: *request });
         Ok(())
     }
 
-    /// Does something to the box, as [`LiveJbof::control`].
+    /// Does something to the world, as [`Served::control`].
     ///
     /// Errors: as there.
     pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused> {
@@ -207,7 +211,7 @@ impl Session {
     }
 
     /// Moves the effects since the last call to the end of `into`, in order.
-    pub fn take_effects(&mut self, into: &mut Vec<LiveEffect>) {
+    pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
         let first = into.len();
         self.world.take_effects(into);
         into[first..].iter().for_each(|effect| self.digest.add(effect));
@@ -276,9 +280,9 @@ impl Pace for Until {
 ///
 /// Errors: a record that cannot be read, that is refused, or that lies beyond the run.
 pub fn replay(
-    world: &mut LiveJbof,
+    world: &mut (impl Served + ?Sized),
     records: JournalRecords<'_>,
-    mut seen: impl FnMut(&LiveEffect),
+    mut seen: impl FnMut(&Effect),
 ) -> Result<Replayed, JournalError> {
     let mut digest = EffectDigest::default();
     let mut found = Replayed::default();
@@ -295,13 +299,13 @@ pub fn replay(
         }
         // A time that the run cannot have would end in a panic of the world.
         let in_order = world.now() <= at && world.next_due().is_none_or(|next| at <= next);
-        let possible = in_order && at <= LiveJbof::LAST;
+        let possible = in_order && at <= world.latest();
         match entry {
-            Entry::Ask(_) | Entry::Control(_) if !possible => {
+            Entry::Submit { .. } | Entry::Control(_) if !possible => {
                 return Err(JournalError::NoEvent { number, steps, events: world.steps() });
             }
-            Entry::Ask(ask) => {
-                world.ask(at, ask).map_err(|refused| JournalError::Refused { number, refused })?;
+            Entry::Submit { token, request } => {
+                world.submit(at, token, &request).map_err(|refused| JournalError::Refused { number, refused })?;
                 found.records += 1;
             }
             Entry::Control(control) => {
@@ -324,11 +328,11 @@ pub fn replay(
 }
 
 fn take_in(
-    world: &mut LiveJbof,
-    effects: &mut Vec<LiveEffect>,
+    world: &mut (impl Served + ?Sized),
+    effects: &mut Vec<Effect>,
     digest: &mut EffectDigest,
     found: &mut Replayed,
-    seen: &mut impl FnMut(&LiveEffect),
+    seen: &mut impl FnMut(&Effect),
 ) {
     world.take_effects(effects);
     for effect in effects.drain(..) {
@@ -420,7 +424,8 @@ fn encode_header(header: &JournalHeader) -> Vec<u8> {
 fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
     let mut put = |numbers: &[u64]| numbers.iter().for_each(|&value| number(bytes, value));
     match *entry {
-        Entry::Ask(Ask { token, drive, operation, first, source, count }) => {
+        Entry::Submit { token, request } => {
+            let VolumeRequest { volume, operation, first, source, count } = request;
             let kind = match operation {
                 Operation::Read => 0,
                 Operation::Write => 1,
@@ -428,32 +433,32 @@ fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
                 Operation::Flush => 3,
                 Operation::Remap => 6,
             };
-            put(&[kind, token.into(), drive.into(), first.into(), count.into()]);
+            put(&[kind, token.into(), volume.get().into(), first, count.into()]);
             if operation == Operation::Remap {
-                put(&[source.into()]);
+                put(&[source]);
             }
         }
         Entry::Digest(digest) => put(&[4, digest]),
         Entry::End(digest) => put(&[5, digest]),
         Entry::Control(control) => match control {
-            Control::Pull { drive } => put(&[8, drive.into()]),
-            Control::Insert { drive } => put(&[9, drive.into()]),
+            Control::Pull { drive } => put(&[8, drive.get().into()]),
+            Control::Insert { drive } => put(&[9, drive.get().into()]),
             Control::PowerOff => put(&[10]),
             Control::PowerOn => put(&[11]),
-            Control::Link { drive, up } => put(&[12, drive.into(), up.into()]),
-            Control::Hang { drive, span } => put(&[13, drive.into(), span.as_ps()]),
+            Control::Link { drive, up } => put(&[12, drive.get().into(), up.into()]),
+            Control::Hang { drive, span } => put(&[13, drive.get().into(), span.as_ps()]),
             Control::Harvest { on } => put(&[14, on.into()]),
-            Control::Age { drive, raw_bit_error_rate } => put(&[15, drive.into(), raw_bit_error_rate.to_bits()]),
-            Control::Wear { drive, level } => put(&[17, drive.into(), level.to_bits()]),
+            Control::Age { drive, raw_bit_error_rate } => put(&[15, drive.get().into(), raw_bit_error_rate.to_bits()]),
+            Control::Wear { drive, level } => put(&[17, drive.get().into(), level.to_bits()]),
             Control::Drop { token } => put(&[16, token.into()]),
-            Control::Degrade { drive, on } => put(&[18, drive.into(), on.into()]),
+            Control::Degrade { drive, on } => put(&[18, drive.get().into(), on.into()]),
             Control::Retire { drive, rate, retries } | Control::Reinstate { drive, rate, retries } => {
                 let kind = if matches!(control, Control::Retire { .. }) { 19 } else { 20 };
                 // One more than it is, so that nothing is zero.
                 let retries = retries.map_or(0, |retries| u64::from(retries) + 1);
-                put(&[kind, drive.into(), rate.is_some().into(), rate.unwrap_or(0.0).to_bits(), retries]);
+                put(&[kind, drive.get().into(), rate.is_some().into(), rate.unwrap_or(0.0).to_bits(), retries]);
             }
-            Control::Retired { drive, superblock } => put(&[21, drive.into(), superblock.into()]),
+            Control::Retired { drive, superblock } => put(&[21, drive.get().into(), superblock.into()]),
         },
     }
 }
@@ -461,25 +466,22 @@ fn encode_entry(bytes: &mut Vec<u8>, entry: &Entry) {
 fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
     let kind = take(bytes)?;
     let mut next = || take(bytes);
-    let drive = |value: u64| u16::try_from(value).ok();
-    let slot = |value: u64| u32::try_from(value).ok();
+    let drive = |value: u64| u16::try_from(value).ok().map(DriveId::new);
+    let narrow = |value: u64| u32::try_from(value).ok();
     Some(match kind {
-        0..=3 => Entry::Ask(Ask {
-            operation: [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush][kind as usize],
-            token: slot(next()?)?,
-            drive: drive(next()?)?,
-            first: slot(next()?)?,
-            count: slot(next()?)?,
-            source: 0,
-        }),
-        6 => Entry::Ask(Ask {
-            operation: Operation::Remap,
-            token: slot(next()?)?,
-            drive: drive(next()?)?,
-            first: slot(next()?)?,
-            count: slot(next()?)?,
-            source: slot(next()?)?,
-        }),
+        0..=3 | 6 => {
+            let operation = match kind {
+                0 => Operation::Read,
+                1 => Operation::Write,
+                2 => Operation::Trim,
+                3 => Operation::Flush,
+                _ => Operation::Remap,
+            };
+            let (token, volume) = (narrow(next()?)?, VolumeId::new(u16::try_from(next()?).ok()?));
+            let (first, count) = (next()?, narrow(next()?)?);
+            let source = if operation == Operation::Remap { next()? } else { 0 };
+            Entry::Submit { token, request: VolumeRequest { volume, operation, first, count, source } }
+        }
         4 => Entry::Digest(next()?),
         5 => Entry::End(next()?),
         8 => Entry::Control(Control::Pull { drive: drive(next()?)? }),
@@ -491,7 +493,7 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
         14 => Entry::Control(Control::Harvest { on: next()? != 0 }),
         15 => Entry::Control(Control::Age { drive: drive(next()?)?, raw_bit_error_rate: f64::from_bits(next()?) }),
         17 => Entry::Control(Control::Wear { drive: drive(next()?)?, level: f64::from_bits(next()?) }),
-        16 => Entry::Control(Control::Drop { token: slot(next()?)? }),
+        16 => Entry::Control(Control::Drop { token: narrow(next()?)? }),
         18 => Entry::Control(Control::Degrade { drive: drive(next()?)?, on: next()? != 0 }),
         19 | 20 => {
             let (drive, has_rate, rate) = (drive(next()?)?, next()? != 0, f64::from_bits(next()?));
@@ -502,7 +504,7 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
                 _ => Control::Reinstate { drive, rate, retries },
             })
         }
-        21 => Entry::Control(Control::Retired { drive: drive(next()?)?, superblock: slot(next()?)? }),
+        21 => Entry::Control(Control::Retired { drive: drive(next()?)?, superblock: narrow(next()?)? }),
         _ => return None,
     })
 }

@@ -1,0 +1,81 @@
+//! A world that serves.
+
+use crate::{Capacity, Control, Effect, Gauges, Health, Presence, Refused};
+use flashyard_blk::{VolumeInfo, VolumeRequest};
+use flashyard_flash::Layout;
+use flashyard_ftl::SuperblockContents;
+use flashyard_kernel::World;
+use flashyard_units::{DriveId, SimTime, VolumeId};
+
+/// A world whose requests come from outside, one by one, and that tells everything that happens to their payload.
+///
+/// Nothing here knows a clock: its owner says when. Methods that name a drive or a volume panic beyond those that there
+/// are, except where they can refuse.
+pub trait Served: World {
+    /// The volumes that clients may see, by number.
+    fn volumes(&self) -> Vec<VolumeInfo>;
+
+    /// The drive on which all bytes of `volume` lie.
+    fn drive_of(&self, volume: VolumeId) -> DriveId;
+
+    /// Drives, which keep the bytes of volumes.
+    fn drives(&self) -> u16;
+
+    /// How the slots of `drive`, where its bytes lie, are numbered.
+    fn layout(&self, drive: DriveId) -> Layout;
+
+    /// What is in the superblocks of `drive` now.
+    fn contents(&self, drive: DriveId) -> Vec<SuperblockContents>;
+
+    /// Nothing is done to the world later than this: time has a range, and what is asked takes some of it.
+    fn latest(&self) -> SimTime;
+
+    /// Takes a request in at `now`, which is no later than the next event and no earlier than the last one. Its effects
+    /// name it by `token`, the owner's: no two requests under way have the same, nor one that the world still keeps
+    /// ([`Served::keeps`]).
+    ///
+    /// Errors: a volume that there is not; what [`flashyard_blk::check`] says against the request.
+    fn submit(&mut self, now: SimTime, token: u32, request: &VolumeRequest) -> Result<(), Refused>;
+
+    /// Does something to the world at `now`, which is no later than the next event and no earlier than the last one.
+    /// Asking for the present state changes nothing.
+    ///
+    /// Errors: a drive that there is not; what the world cannot do, in its own words.
+    fn control(&mut self, now: SimTime, control: Control) -> Result<(), Refused>;
+
+    /// Moves the effects since the last call to the end of `into`, in order.
+    fn take_effects(&mut self, into: &mut Vec<Effect>);
+
+    /// Requests under way.
+    fn in_flight(&self) -> u32;
+
+    /// Requests under way that time alone brings to an end. The others wait for drives whose power or link is away.
+    fn in_progress(&self) -> u32;
+
+    /// Whether a drive may still carry out what was submitted under `token`, though it was answered as dropped: payload
+    /// may move under that token for so long.
+    fn keeps(&self, token: u32) -> bool;
+
+    /// Whether `drive` serves.
+    fn presence(&self, drive: DriveId) -> Presence;
+
+    /// Whether `drive` is out of its slot: pulled, and not put back.
+    fn is_pulled(&self, drive: DriveId) -> bool;
+
+    /// The life of `drive` up to `now`.
+    fn health(&self, drive: DriveId, now: SimTime) -> Health;
+
+    /// What a manager of capacity reads of `drive`; `None` where its flash does not wear. Too slow to be asked for a
+    /// hundred times a second.
+    fn capacity(&self, drive: DriveId) -> Option<Capacity>;
+
+    /// Erases of each superblock of `drive`.
+    fn erase_counts(&self, drive: DriveId) -> Vec<u32>;
+
+    /// Superblocks of `drive` that are retired.
+    fn retired(&self, drive: DriveId) -> Vec<u32>;
+
+    /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event. Taking
+    /// them changes nothing of what the world does.
+    fn gauges(&mut self, now: SimTime) -> Gauges;
+}
