@@ -34,7 +34,8 @@ pub(crate) fn check(file: &str, text: &str) -> Vec<Finding> {
 /// Whether a file holds constants of reproductions: what is set up in code, and the generators made of a published table.
 pub(crate) fn has_constants(file: &str) -> bool {
     file == "crates/pure/workload/src/table2.rs" || {
-        file.starts_with("crates/pure/scenario/src/reproduce/") && file.ends_with(".rs")
+        ["reproduce/", "systems/"].iter().any(|part| file.starts_with(&format!("crates/pure/scenario/src/{part}")))
+            && file.ends_with(".rs")
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn constants_need_a_mark_where_they_are_or_above() {
-        let found = |text: &str| check_constants("crates/pure/scenario/src/reproduce/a.rs", text).len();
+        let found = |text: &str| check_constants("crates/pure/scenario/src/systems/a.rs", text).len();
         for text in
             ["const A: f64 = 0.5;", "/// Half.\nconst A: [u32; 2] = [\n    1,\n    2,\n];", "pub const A: u32 = 3;"]
         {

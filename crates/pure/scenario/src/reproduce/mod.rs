@@ -1,48 +1,17 @@
-//! Reproduction of published results: which runs they need, and what each number is made of.
+//! Reproduction of published results: what all studies have in common.
 //!
-//! `Study::runs` lists the runs, in an order that does not matter; the caller carries them out, in parallel if
-//! it likes, and hands all figures to `Study::compare`. A run that several numbers need is listed once.
-//! The studies of whole lives, `wear`, `forward` and `cvss`, and `ttflash` of reads during reclaim, are made the same way
-//! (`named`); their runs have names, so
-//! that what is finished can be kept (`resumable`). Numbers of XBOF by subject: `closed` (arithmetic), `micro` (one pattern at a time), `replay` (the workloads of
-//! Table 2 and sweeps on them), `sharing` (lenders and borrowers with work of their own, latency, firmware costs).
+//! A study lists published numbers (`scenarios/*/expected.toml`), the runs that they need and a formula for each number
+//! (`number`). Runs have names and records (`named`), so that finished ones can be kept and a study goes on where it ended
+//! (`resumable`). The studies themselves are with their systems, in `systems`.
 
-mod closed;
-mod cvss;
-mod evidence;
-mod forward;
-mod loads;
-mod micro;
-mod named;
-mod number;
-mod replay;
-mod resumable;
-mod runs;
-mod sharing;
-mod ttflash;
-mod wear;
+pub(crate) mod named;
+pub(crate) mod number;
+pub(crate) mod resumable;
 
+pub use crate::systems::jbof::study::{Finished, LenderLoad, Run, Study};
 pub use resumable::{Reproduction, ReproductionError, reproduction};
-pub use runs::{LenderLoad, Run};
 
-use crate::parse::{ScenarioError, resolve};
-use crate::schema::Scenario;
-use crate::{Files, assemble};
-use flashyard_report::{Comparison, Expectations};
-use flashyard_systems::jbof::JbofFigures;
-use number::Number;
-use resumable::{check_ids, chosen, runs_of};
-
-/// Figures of one finished run.
-pub type Finished = (Run, JbofFigures);
-
-/// The XBOF reproduction.
-pub struct Study {
-    base: Scenario,
-    expectations: Expectations,
-    numbers: Vec<Number>,
-    wanted: Vec<String>,
-}
+use crate::parse::ScenarioError;
 
 /// Why a study cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -58,78 +27,15 @@ pub enum StudyError {
     Unknown(String, String),
 }
 
-impl Study {
-    /// The XBOF study, for all numbers or for those named in `ids`.
-    ///
-    /// Errors: an id that is not there.
-    pub fn xbof(ids: &[String], files: &dyn Files) -> Result<Self, StudyError> {
-        let text = include_str!("../../../../../scenarios/xbof/scenario.toml");
-        let base = resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario;
-        let expectations = Expectations::parse(include_str!("../../../../../scenarios/xbof/expected.toml"))?;
-        check_ids(&expectations, ids)?;
-        let prices = assemble::prices(&base.prices);
-        let mut numbers = closed::numbers(prices, base.jbof.kept());
-        numbers.extend(micro::numbers());
-        numbers.extend(replay::numbers(prices, base.jbof.kept()));
-        numbers.extend(sharing::numbers(&base));
-        Ok(Self { base, expectations, numbers, wanted: ids.to_vec() })
-    }
-
-    /// The runs that the wanted numbers need, each once.
-    pub fn runs(&self) -> Vec<Run> {
-        runs_of(&self.numbers, &self.wanted)
-    }
-
-    /// Carries out one run.
-    ///
-    /// Errors: as [`crate::run_design`]; the observer may stop it.
-    pub fn run(
-        &self,
-        run: Run,
-        files: &'static dyn Files,
-        observer: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<JbofFigures, ScenarioError> {
-        runs::carry_out(&self.base, run, files, observer)
-    }
-
-    /// What stands behind the numbers: the main figures of every finished run, as JSON.
-    pub fn evidence(&self, finished: &[Finished]) -> serde_json::Value {
-        finished.iter().map(|(run, figures)| evidence::of_run(*run, figures)).collect()
-    }
-
-    /// Puts every wanted number beside ours.
-    pub fn compare(&self, finished: &[Finished]) -> Vec<Comparison> {
-        chosen(&self.expectations, &self.wanted, |id| {
-            self.numbers.iter().find(|number| number.id == id)?.value_of(finished)
-        })
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::*;
-    use crate::NoFiles;
-    use flashyard_report::Kind;
+    use super::number::Number;
+    use flashyard_report::{Expectations, Kind};
     use std::collections::BTreeSet;
-
-    fn study(ids: &[&str]) -> Study {
-        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
-        Study::xbof(&ids, &NoFiles).expect("the study is complete")
-    }
-
-    #[test]
-    fn every_row_has_a_number_and_every_number_is_made_as_its_kind_says() {
-        let study = study(&[]);
-        assert_complete(&study.expectations, &study.numbers, 42);
-    }
 
     /// Every row up to `rows` has a number; numbers that can be measured have one formula, others have none and say
     /// why; a prediction needs a run.
-    pub(in crate::reproduce) fn assert_complete<R, F>(
-        expectations: &Expectations,
-        numbers: &[Number<R, F>],
-        rows: u32,
-    ) {
+    pub(crate) fn assert_complete<R, F>(expectations: &Expectations, numbers: &[Number<R, F>], rows: u32) {
         let found: BTreeSet<u32> = expectations.expectation.iter().map(|entry| entry.row).collect();
         assert!(found.iter().copied().eq(1..=rows), "{found:?}");
         for entry in &expectations.expectation {
@@ -142,12 +48,5 @@ pub(crate) mod tests {
         for number in numbers {
             assert!(expectations.expectation.iter().any(|entry| entry.id == number.id), "{}", number.id);
         }
-    }
-
-    #[test]
-    fn a_run_that_two_numbers_need_is_listed_once_and_only_wanted_runs_are() {
-        let runs = study(&["shrunk-64k-processor", "shrunk-64k-flash"]).runs();
-        assert_eq!(runs.len(), 1);
-        assert!(study(&["bom-saving"]).runs().is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! A study of long runs that have names: what those of whole lives share.
 
+use super::StudyError;
 use super::number::Number;
 use super::resumable::{Reproduction, ReproductionError, check_ids, chosen, runs_of};
-use super::{Files, StudyError};
+use crate::Files;
 use crate::parse::ScenarioError;
 use flashyard_report::{ChartSection, Comparison, Expectations};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// One run of such a study.
-pub(super) trait NamedRun: Copy + PartialEq + Sync {
+pub(crate) trait NamedRun: Copy + PartialEq + Sync {
     /// The scenario that all runs begin with.
     type Base: Sync;
     /// What a run leaves behind: plain data.
@@ -37,20 +38,20 @@ pub(super) trait NamedRun: Copy + PartialEq + Sync {
 }
 
 /// The study: published numbers, and the runs that they are made of.
-pub(super) struct NamedStudy<R: NamedRun> {
-    pub(super) base: R::Base,
-    pub(super) files: &'static dyn Files,
+pub(crate) struct NamedStudy<R: NamedRun> {
+    pub(crate) base: R::Base,
+    pub(crate) files: &'static dyn Files,
     expectations: Expectations,
     numbers: Vec<Number<R, R::Record>>,
     wanted: Vec<String>,
-    pub(super) runs: Vec<R>,
+    pub(crate) runs: Vec<R>,
 }
 
 impl<R: NamedRun> NamedStudy<R> {
     /// The study, for all numbers or for those named in `ids`; `expectations` is the text of the published ones.
     ///
     /// Errors: an id that is not there.
-    pub(super) fn new(
+    pub(crate) fn new(
         base: R::Base,
         files: &'static dyn Files,
         expectations: &str,
@@ -64,7 +65,7 @@ impl<R: NamedRun> NamedStudy<R> {
     }
 
     /// The study with runs that no number is made of but its charts, when all of it was asked for.
-    pub(super) fn with_drawn(mut self, drawn: Vec<R>) -> Self {
+    pub(crate) fn with_drawn(mut self, drawn: Vec<R>) -> Self {
         let wanted = drawn.into_iter().filter(|_| self.wanted.is_empty());
         for run in wanted {
             if !self.runs.contains(&run) {
@@ -124,13 +125,13 @@ impl<R: NamedRun> Reproduction for NamedStudy<R> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::reproduce::tests;
     use std::collections::BTreeSet;
 
     /// Numbers are as their kinds say, and runs have different names.
-    pub(in super::super) fn assert_complete<R: NamedRun>(study: &NamedStudy<R>, rows: u32) {
+    pub(crate) fn assert_complete<R: NamedRun>(study: &NamedStudy<R>, rows: u32) {
         tests::assert_complete(&study.expectations, &study.numbers, rows);
         let names: BTreeSet<String> = study.runs().into_iter().collect();
         assert_eq!(names.len(), study.runs.len());

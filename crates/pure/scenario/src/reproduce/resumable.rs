@@ -1,10 +1,12 @@
 //! Studies whose runs have names and records, so that finished ones can be kept and a study goes on where it ended;
 //! and what all studies do alike.
 
+use super::StudyError;
 use super::number::Number;
-use super::{StudyError, cvss, forward, ttflash, wear};
 use crate::Files;
 use crate::parse::ScenarioError;
+use crate::systems::life::{forward, wear};
+use crate::systems::{cvss, ttflash};
 use flashyard_report::{ChartSection, Comparison, Expectations};
 use serde_json::Value;
 
@@ -43,8 +45,8 @@ pub trait Reproduction: Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("the record of {run:?} was written by another version ({message}); remove the file and run again")]
 pub struct ReproductionError {
-    pub(super) run: String,
-    pub(super) message: String,
+    pub(crate) run: String,
+    pub(crate) message: String,
 }
 
 /// The study of a system by its name; `None` for an unknown name.
@@ -63,7 +65,7 @@ pub fn reproduction(
 }
 
 /// Errors: an id that is not among the expectations.
-pub(super) fn check_ids(expectations: &Expectations, ids: &[String]) -> Result<(), StudyError> {
+pub(crate) fn check_ids(expectations: &Expectations, ids: &[String]) -> Result<(), StudyError> {
     let known = || expectations.expectation.iter().map(|entry| entry.id.as_str());
     match ids.iter().find(|id| !known().any(|entry| entry == id.as_str())) {
         Some(id) => Err(StudyError::Unknown(id.clone(), known().collect::<Vec<_>>().join(", "))),
@@ -76,7 +78,7 @@ fn wants(wanted: &[String], id: &str) -> bool {
 }
 
 /// The runs that the wanted numbers need, each once.
-pub(super) fn runs_of<R: PartialEq + Copy, F>(numbers: &[Number<R, F>], wanted: &[String]) -> Vec<R> {
+pub(crate) fn runs_of<R: PartialEq + Copy, F>(numbers: &[Number<R, F>], wanted: &[String]) -> Vec<R> {
     let mut runs: Vec<R> = Vec::new();
     for number in numbers.iter().filter(|number| wants(wanted, &number.id)) {
         for run in &number.runs {
@@ -89,7 +91,7 @@ pub(super) fn runs_of<R: PartialEq + Copy, F>(numbers: &[Number<R, F>], wanted: 
 }
 
 /// The wanted expectations beside what `measure` says of their ids.
-pub(super) fn chosen(
+pub(crate) fn chosen(
     expectations: &Expectations,
     wanted: &[String],
     measure: impl Fn(&str) -> Option<f64>,

@@ -21,7 +21,7 @@ pub(super) enum Heavy {
 
 /// One life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reproduce) struct CvssRun {
+pub(crate) struct CvssRun {
     pub(super) design: Design,
     /// Raw bit error rate in percent at which superblocks are retired.
     pub(super) rate_percent: Option<u32>,

@@ -15,7 +15,7 @@ const ORIGIN: &str = "scenarios/cvss/scenario.toml";
 /// All that the lives of the study have in common, and what they choose from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::reproduce) struct CvssScenario {
+pub(crate) struct CvssScenario {
     /// Seed of the loads.
     pub(super) seed: u64,
     /// Host writes between two samples, in 10^9 bytes.

@@ -2,8 +2,7 @@
 
 use super::ReclaimNumber;
 use super::runs::{Order, ReclaimRun, Rival, run};
-use crate::reproduce::cvss::claim;
-use crate::reproduce::number::{Number, percent_above};
+use crate::reproduce::number::{Number, claim, percent_above};
 use flashyard_report::ReclaimRecord;
 
 use Order::{ReadsFirst, WholeVictims};

@@ -23,15 +23,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Events that a run may take for each request, before it counts as stuck.
+/// Events that a run may take for each request, before it counts as stuck. [A]
 const EVENTS_PER_REQUEST: u64 = 2_000;
-/// Hot slots of each drive.
+/// Hot slots of each drive. [A]
 const HOT_SLOTS: u64 = 24;
-/// Slots of a request at most.
+/// Slots of a request at most. [A]
 const REQUEST_SLOTS: u64 = 6;
-/// Slots that one lane of sources has in a row.
+/// Slots that one lane of sources has in a row. [A]
 const LANE_BLOCK: u64 = 16;
-/// How long things stay away: shorter than a period, some periods, longer than a time-out.
+/// How long things stay away: shorter than a period, some periods, longer than a time-out. [A]
 const AWAY: [SimSpan; 3] = [SimSpan::from_us(100), SimSpan::from_us(900), SimSpan::from_ms(7)];
 
 /// A box of drives to break.

@@ -49,7 +49,7 @@ const UNEVEN: &str = "uneven(70)";
 
 /// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reproduce) struct ForwardRun {
+pub(crate) struct ForwardRun {
     /// Drive.
     pub(super) platform: Platform,
     /// Trace, by its place in the table.

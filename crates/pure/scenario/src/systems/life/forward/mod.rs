@@ -7,11 +7,11 @@ mod charts;
 mod numbers;
 mod runs;
 
-use super::StudyError;
-use super::named::NamedStudy;
-use super::number::Number;
 use crate::Files;
 use crate::parse::resolve;
+use crate::reproduce::StudyError;
+use crate::reproduce::named::NamedStudy;
+use crate::reproduce::number::Number;
 use flashyard_report::ForwardRecord;
 use runs::ForwardRun;
 
@@ -21,10 +21,10 @@ type ForwardNumber = Number<ForwardRun, ForwardRecord>;
 /// The FF-SSD study, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ForwardRun>, StudyError> {
-    let text = include_str!("../../../../../../scenarios/ff-ssd/scenario.toml");
+pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ForwardRun>, StudyError> {
+    let text = include_str!("../../../../../../../scenarios/ff-ssd/scenario.toml");
     let base = resolve(text, "scenarios/ff-ssd/scenario.toml", &[], files)?.scenario;
-    let expectations = include_str!("../../../../../../scenarios/ff-ssd/expected.toml");
+    let expectations = include_str!("../../../../../../../scenarios/ff-ssd/expected.toml");
     let numbers = numbers::numbers();
     NamedStudy::new(base, files, expectations, numbers, ids)
 }

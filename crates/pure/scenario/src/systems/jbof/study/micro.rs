@@ -1,7 +1,8 @@
 //! Microbenchmarks: one pattern, size and depth at a time.
 
-use super::number::{Number, mean_gain, percent_above};
+use super::number::{Number, mean_gain};
 use super::runs::Run;
+use crate::reproduce::number::percent_above;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
 
 /// Request sizes in KiB. Source: [A] sheet xbof §6.
@@ -20,22 +21,22 @@ pub(super) fn numbers() -> Vec<Number> {
         shrunk("shrunk-64k-flash", SHRUNK_64K, flash_percent),
         shrunk("shrunk-4k-processor", Run::SmallWrites, processor_percent),
         shrunk("shrunk-4k-flash", Run::SmallWrites, flash_percent),
-        Number::new("oc-knee", (1..=6).map(Run::OcScale).collect::<Vec<_>>(), knee),
+        Number::of("oc-knee", (1..=6).map(Run::OcScale).collect::<Vec<_>>(), knee),
         utilization("ssd-utilization"),
         utilization("xbof-processor-gain"),
     ];
     for design in [Design::Oc, Design::Shrunk, Design::Vh, Design::VhIdeal, Design::Xbof] {
         let id = format!("micro-throughput-{}", design.name());
-        numbers.push(Number::new(id, against_conv(design), |figures| mean_gain(figures, JbofFigures::throughput)));
+        numbers.push(Number::of(id, against_conv(design), |figures| mean_gain(figures, JbofFigures::throughput)));
     }
     for design in [Design::Oc, Design::Shrunk] {
         let id = format!("micro-latency-{}", design.name());
-        numbers.push(Number::new(id, against_conv(design), |figures| mean_gain(figures, mean_us)));
+        numbers.push(Number::of(id, against_conv(design), |figures| mean_gain(figures, mean_us)));
     }
     for design in [Design::Oc, Design::Shrunk, Design::ProcH, Design::Xbof] {
         let misses = |figures: &[&JbofFigures]| 100.0 * figures[0].mapping_miss_ratio();
         if design != Design::Xbof {
-            numbers.push(Number::new(
+            numbers.push(Number::of(
                 format!("random-4k-misses-{}", design.name()),
                 [Run::Unloaded { design, read: true, kib: 4 }],
                 misses,
@@ -43,19 +44,19 @@ pub(super) fn numbers() -> Vec<Number> {
         }
         let runs = [design, Design::Conv].map(|design| Run::Unloaded { design, read: true, kib: 4 });
         let id = format!("random-4k-latency-{}", design.name());
-        numbers.push(Number::new(id, runs, |figures| mean_gain(figures, mean_us)));
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, mean_us)));
     }
     for design in [Design::Shrunk, Design::Oc] {
         let runs = [design, Design::Conv].map(|design| Run::Unloaded { design, read: false, kib: 4 });
         let id = format!("random-4k-write-latency-{}", design.name());
-        numbers.push(Number::new(id, runs, |figures| mean_gain(figures, mean_us)));
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, mean_us)));
     }
     for percent in MEMORY_PERCENT {
         let runs = MEMORY_DESIGNS.map(|design| Run::Memory(design, percent));
-        numbers.push(Number::new(format!("memory-{percent}-shrunk"), runs, |figures| mean_gain(figures, mean_us)));
+        numbers.push(Number::of(format!("memory-{percent}-shrunk"), runs, |figures| mean_gain(figures, mean_us)));
     }
     let harvested = [Design::Xbof, Design::Conv].map(|design| MEMORY_PERCENT.map(|share| Run::Memory(design, share)));
-    numbers.push(Number::new("memory-xbof", harvested.concat(), |figures| mean_gain(figures, mean_us)));
+    numbers.push(Number::of("memory-xbof", harvested.concat(), |figures| mean_gain(figures, mean_us)));
     numbers
 }
 
@@ -65,7 +66,7 @@ const MEMORY_DESIGNS: [Design; 2] = [Design::Shrunk, Design::Conv];
 const SHRUNK_64K: Run = Run::Micro { design: Design::Shrunk, read: true, sequential: true, kib: 64 };
 
 fn shrunk(id: &str, run: Run, value: fn(&JbofFigures) -> f64) -> Number {
-    Number::new(id, [run], move |figures| value(figures[0]))
+    Number::of(id, [run], move |figures| value(figures[0]))
 }
 
 fn processor_percent(figures: &JbofFigures) -> f64 {
@@ -95,7 +96,7 @@ fn against_conv(design: Design) -> Vec<Run> {
 fn utilization(id: &str) -> Number {
     let run = |design| Run::Micro { design, read: true, sequential: true, kib: 256 };
     let all = |figures: &JbofFigures| figures.mean(figures.drives.len(), |drive| drive.processor_utilization);
-    Number::new(id, [run(Design::Xbof), run(Design::Shrunk)], move |figures| {
+    Number::of(id, [run(Design::Xbof), run(Design::Shrunk)], move |figures| {
         percent_above(all(figures[0]), all(figures[1]))
     })
 }

@@ -10,12 +10,11 @@ mod runs;
 mod section;
 mod trees;
 
-use super::StudyError;
-use super::named::NamedStudy;
-use super::number::Number;
 use crate::Files;
+use crate::reproduce::StudyError;
+use crate::reproduce::named::NamedStudy;
+use crate::reproduce::number::Number;
 use flashyard_report::CapacityRecord;
-pub(super) use numbers::claim;
 use runs::CvssRun;
 use section::CvssScenario;
 
@@ -25,7 +24,7 @@ type CapacityNumber = Number<CvssRun, CapacityRecord>;
 /// The study of the capacity-variant storage system, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun>, StudyError> {
+pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun>, StudyError> {
     let base = CvssScenario::parse(include_str!("../../../../../../scenarios/cvss/scenario.toml"))?;
     let expectations = include_str!("../../../../../../scenarios/cvss/expected.toml");
     let mut numbers = closed::numbers();

@@ -4,7 +4,7 @@
 
 use super::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};
-use crate::reproduce::number::{Number, percent_above};
+use crate::reproduce::number::{Number, claim, percent_above};
 use flashyard_report::{CapacityRecord, CapacitySample};
 use flashyard_systems::cvss::Design::{self, Artifact, AutoStream, Literal, Traditional, Tuned};
 use flashyard_systems::cvss::ideal_focusing_bytes;
@@ -159,10 +159,6 @@ pub(super) fn pairs<'a>(
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count
-}
-
-pub(in crate::reproduce) fn claim(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
 }
 
 pub(super) fn number(

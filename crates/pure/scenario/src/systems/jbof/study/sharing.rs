@@ -1,8 +1,9 @@
 //! Lenders with work of their own, twelve busy drives, applications, and what sharing costs.
 
 use super::loads::APPLICATIONS;
-use super::number::{Number, mean_gain, percent_above, throughput_of};
+use super::number::{Number, mean_gain, throughput_of};
 use super::runs::{LenderLoad, PAUSES, Run};
+use crate::reproduce::number::percent_above;
 use crate::schema::Scenario;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
@@ -27,7 +28,7 @@ pub(super) fn numbers(base: &Scenario) -> Vec<Number> {
     for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
         let of = |design| all.iter().map(move |&place| Run::Application(design, place));
         let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
-        numbers.push(Number::new(id, runs, |figures| mean_gain(figures, JbofFigures::throughput)));
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, JbofFigures::throughput)));
     }
     numbers
 }
@@ -44,17 +45,17 @@ fn beside(owns: &[LenderLoad]) -> Vec<Run> {
 fn lenders() -> Vec<Number> {
     let own = OWN_DEPTHS.map(LenderLoad::SmallWrites);
     let mut numbers = vec![
-        Number::new("lender-loss", beside(&own), |figures| {
+        Number::of("lender-loss", beside(&own), |figures| {
             -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
         }),
-        Number::new("lender-src", [true, false].map(src), |figures| {
+        Number::of("lender-src", [true, false].map(src), |figures| {
             let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
             100.0 * lent.map(|drive| drive.lent_utilization).sum::<f64>() / (LENDERS * figures.len()) as f64
         }),
     ];
     for depth in OWN_DEPTHS {
         let runs = beside(&[LenderLoad::SmallWrites(depth)]);
-        numbers.push(Number::new(format!("borrower-gain-{depth}"), runs, |figures| {
+        numbers.push(Number::of(format!("borrower-gain-{depth}"), runs, |figures| {
             mean_gain(figures, |figures| throughput_of(figures, 0, BORROWERS))
         }));
     }
@@ -78,12 +79,12 @@ fn complex() -> Vec<Number> {
         ours.iter().zip(theirs).map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
     };
     vec![
-        Number::new("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
-        Number::new("complex-peak-xbof", of(Design::Xbof).collect::<Vec<_>>(), peak),
-        Number::new("complex-completion-most", both.clone(), move |figures| {
+        Number::of("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
+        Number::of("complex-peak-xbof", of(Design::Xbof).collect::<Vec<_>>(), peak),
+        Number::of("complex-completion-most", both.clone(), move |figures| {
             completion(figures).into_iter().fold(0.0, f64::min)
         }),
-        Number::new("complex-completion-mean", both, move |figures| {
+        Number::of("complex-completion-mean", both, move |figures| {
             let all = completion(figures);
             all.iter().sum::<f64>() / all.len() as f64
         }),
@@ -115,21 +116,21 @@ fn latency() -> Vec<Number> {
     let both = |design| [unloaded(design, 4), unloaded(design, 64)];
     let compared = [both(Design::Xbof), both(Design::Conv)].concat();
     vec![
-        Number::new("latency-flash", compared.clone(), |figures| {
+        Number::of("latency-flash", compared.clone(), |figures| {
             mean_gain(figures, |run| spent_us(run, &[Cause::Mapping, Cause::Bus, Cause::Die]))
         }),
-        Number::new("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
+        Number::of("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
             mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
         }),
-        Number::new("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
+        Number::of("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
             let redirected = lent_seconds(figures[0]) / (core_seconds(figures[0]) / figures[0].ios() as f64);
             let each_us = spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / redirected;
             100.0 * each_us / figures[1].split.mean().total_us()
         }),
-        Number::new("latency-host", [unloaded(Design::Xbof, 4), unloaded(Design::Conv, 4)], |figures| {
+        Number::of("latency-host", [unloaded(Design::Xbof, 4), unloaded(Design::Conv, 4)], |figures| {
             1000.0 * (spent_us(figures[0], &[Cause::Host]) - spent_us(figures[1], &[Cause::Host]))
         }),
-        Number::new("latency-remote-access", [unloaded(Design::Xbof, 4)], |figures| {
+        Number::of("latency-remote-access", [unloaded(Design::Xbof, 4)], |figures| {
             let accesses: u64 = figures[0].drives.iter().map(|drive| drive.cache.offsite_hits).sum();
             spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / accesses as f64
         }),
@@ -158,7 +159,7 @@ fn charged(base: &Scenario) -> [Number; 2] {
     let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();
     // One DMA operation and four flash pages. [D] sheet xbof §8.8
     let operations = 5.0;
-    let dequeue = Number::new("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
+    let dequeue = Number::of("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
         let ios = figures[0].ios() as f64;
         let share = lent_seconds(figures[0]) * 1e6 / firmware_us / ios;
         // A command at home waits for its own memory, a redirected one for its owner's agent.
@@ -167,7 +168,7 @@ fn charged(base: &Scenario) -> [Number; 2] {
         1000.0 * agent_us / operations
     });
     let writes = Run::Unloaded { design: Design::Xbof, read: false, kib: 4 };
-    let commit = Number::new("log-commit", [writes], |figures| {
+    let commit = Number::of("log-commit", [writes], |figures| {
         let run = figures[0];
         let hits: u64 = run.drives.iter().map(|drive| drive.cache.offsite_hits).sum();
         let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.ios() as f64;

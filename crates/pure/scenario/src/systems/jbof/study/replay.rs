@@ -1,7 +1,8 @@
 //! The workloads of Table 2, and sweeps on one of them.
 
-use super::number::{Number, mean_gain, percent_above, throughput_of};
+use super::number::{Number, mean_gain, throughput_of};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
+use crate::reproduce::number::percent_above;
 use crate::run::drive_price;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
@@ -25,23 +26,23 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
         throughput("tencent-vh-gain", Design::Vh, Design::Shrunk, &tencent_reads),
         throughput("alibaba-vh-gain", Design::Vh, Design::Shrunk, &[ALI_0, ALI_1]),
         throughput("tencent-vh-loss", Design::Vh, Design::VhIdeal, &TENCENT),
-        Number::new("ali-0-cost-efficiency", pair(Design::Xbof, Design::Oc, &[ALI_0]), move |figures| {
+        Number::of("ali-0-cost-efficiency", pair(Design::Xbof, Design::Oc, &[ALI_0]), move |figures| {
             percent_above(efficiency(figures[0]), efficiency(figures[1]))
         }),
-        Number::new("fuji-0-energy", pair(Design::Xbof, Design::Conv, &[FUJI_0]), |figures| {
+        Number::of("fuji-0-energy", pair(Design::Xbof, Design::Conv, &[FUJI_0]), |figures| {
             mean_gain(figures, working_joules)
         }),
     ];
     numbers.push(throughput("traces-throughput-xbof", Design::Xbof, Design::Conv, &all));
     let rivals = [Design::Xbof, Design::Conv, Design::Oc, Design::Shrunk, Design::Vh];
     let runs = rivals.map(|design| Run::Table2(design, ALI_0));
-    numbers.push(Number::new("ali-0-best-for-the-money", runs, move |figures| {
+    numbers.push(Number::of("ali-0-best-for-the-money", runs, move |figures| {
         let best = figures[1..].iter().map(|figures| efficiency(figures)).fold(0.0, f64::max);
         percent_above(efficiency(figures[0]), best)
     }));
     for (id, place, permille) in LITTLE_MEMORY {
         let run = Run::Locality { place, permille };
-        numbers.push(Number::new(id, [run], |figures| 100.0 * figures[0].mapping_miss_ratio()));
+        numbers.push(Number::of(id, [run], |figures| 100.0 * figures[0].mapping_miss_ratio()));
     }
     numbers.extend(cores());
     numbers
@@ -60,7 +61,7 @@ fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {
 
 /// Mean over workloads of the throughput against another design's, in percent above it.
 fn throughput(id: &str, design: Design, against: Design, places: &[usize]) -> Number {
-    Number::new(id, pair(design, against, places), |figures| mean_gain(figures, JbofFigures::throughput))
+    Number::of(id, pair(design, against, places), |figures| mean_gain(figures, JbofFigures::throughput))
 }
 
 /// Joules for each byte moved, with cores that draw power only while they work.
@@ -78,11 +79,11 @@ fn cores() -> [Number; 3] {
     let shrunk = Run::Cores { design: Design::Shrunk, cores: 1, busy: 4 };
     let xbof = |busy| Run::Cores { design: Design::Xbof, cores: 2, busy };
     [
-        Number::new("cores-1-loss", [shrunk, conv], |figures| -mean_gain(figures, JbofFigures::throughput)),
-        Number::new("cores-2-xbof", [xbof(4), conv], |figures| {
+        Number::of("cores-1-loss", [shrunk, conv], |figures| -mean_gain(figures, JbofFigures::throughput)),
+        Number::of("cores-2-xbof", [xbof(4), conv], |figures| {
             100.0 * figures[0].throughput() / figures[1].throughput()
         }),
-        Number::new("cores-2-excess-lenders", [xbof(1), xbof(4)], |figures| {
+        Number::of("cores-2-excess-lenders", [xbof(1), xbof(4)], |figures| {
             percent_above(throughput_of(figures[0], 0, 1), throughput_of(figures[1], 0, 4))
         }),
     ]

@@ -1,6 +1,7 @@
 //! Numbers that are arithmetic.
 
-use super::number::{Number, percent_above};
+use super::number::Number;
+use crate::reproduce::number::percent_above;
 use crate::run::drive_price;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::Design;

@@ -7,11 +7,11 @@ mod charts;
 mod numbers;
 mod runs;
 
-use super::StudyError;
-use super::named::NamedStudy;
-use super::number::Number;
 use crate::Files;
 use crate::parse::resolve;
+use crate::reproduce::StudyError;
+use crate::reproduce::named::NamedStudy;
+use crate::reproduce::number::Number;
 use flashyard_report::ReclaimRecord;
 use runs::ReclaimRun;
 
@@ -21,7 +21,7 @@ type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
 /// The study of reads during reclaim, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
+pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
     let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
     let base = resolve(text, "scenarios/ttflash/scenario.toml", &[], files)?.scenario;
     let expectations = include_str!("../../../../../../scenarios/ttflash/expected.toml");

@@ -51,7 +51,7 @@ pub(super) enum End {
 
 /// One life.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::reproduce) struct LifeRun {
+pub(crate) struct LifeRun {
     pub(super) load: Load,
     pub(super) leveling: WearLeveling,
     pub(super) end: End,

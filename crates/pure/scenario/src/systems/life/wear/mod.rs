@@ -9,11 +9,11 @@ mod lifetimes;
 mod runs;
 mod synthetic;
 
-use super::StudyError;
-use super::named::NamedStudy;
-use super::number::Number;
 use crate::Files;
 use crate::parse::resolve;
+use crate::reproduce::StudyError;
+use crate::reproduce::named::NamedStudy;
+use crate::reproduce::number::Number;
 use flashyard_report::LifeRecord;
 use runs::LifeRun;
 
@@ -23,10 +23,10 @@ type LifeNumber = Number<LifeRun, LifeRecord>;
 /// The wear-levelling study, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
-    let text = include_str!("../../../../../../scenarios/wear-leveling/scenario.toml");
+pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
+    let text = include_str!("../../../../../../../scenarios/wear-leveling/scenario.toml");
     let base = resolve(text, "scenarios/wear-leveling/scenario.toml", &[], files)?.scenario;
-    let expectations = include_str!("../../../../../../scenarios/wear-leveling/expected.toml");
+    let expectations = include_str!("../../../../../../../scenarios/wear-leveling/expected.toml");
     let mut numbers = synthetic::numbers();
     numbers.extend(lifetimes::numbers());
     numbers.extend(bounded::numbers());
@@ -37,9 +37,9 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 mod tests {
     use super::*;
     use crate::NoFiles;
+    use crate::reproduce::Reproduction;
     use crate::reproduce::named::NamedRun;
     use crate::reproduce::named::tests::assert_complete;
-    use crate::reproduce::resumable::Reproduction;
     use serde_json::Value;
 
     #[test]

@@ -91,7 +91,7 @@ impl Order {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reproduce) struct ReclaimRun {
+pub(crate) struct ReclaimRun {
     pub(super) rival: Rival,
     pub(super) order: Order,
     /// Data in percent of what the traditional drive exports.

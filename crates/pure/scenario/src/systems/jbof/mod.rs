@@ -1,0 +1,6 @@
+//! The JBOF and its designs: the enclosure as a world of faults, and the study of XBOF.
+
+mod faulty;
+pub(crate) mod study;
+
+pub use faulty::JbofWorld;
