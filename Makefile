@@ -25,15 +25,12 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
 	$(FLASHYARD) faults --world cvfs --points 5000
-	$(CARGO) xtask golden xbof
+	$(CARGO) xtask golden --short
 	$(CARGO) xtask real-traces
 	$(CARGO) xtask skipped
 
 test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
-	$(CARGO) xtask golden wear-leveling
-	$(CARGO) xtask golden ff-ssd
-	$(CARGO) xtask golden cvss
-	$(CARGO) xtask golden ttflash
+	$(CARGO) xtask golden --long
 
 test-long: ## the tests that take minutes each: the table of wear levelling, a hundred thousand crash points, the oracle's speed (ten minutes)
 	$(CARGO) test --release -p flashyard-ftl --test wear_leveling -- --ignored --nocapture

@@ -6,27 +6,61 @@ use crate::real_traces::{answer, program};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fmt::Write;
+use std::path::Path;
 
-/// The reproductions; the accepted table of each is `scenarios/NAME/golden.txt`.
-const SYSTEMS: [&str; 5] = ["xbof", "wear-leveling", "ff-ssd", "cvss", "ttflash"];
+/// Which reproductions to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// Every one.
+    All,
+    /// Those that take minutes.
+    Long,
+    /// The others.
+    Short,
+    /// That of one system.
+    Of(&'a str),
+}
 
-/// Runs the reproductions, or the one of `system`, and compares them with the accepted tables, or accepts them.
-/// Prints what differs.
+/// Runs reproductions and compares them with the accepted tables, `scenarios/NAME/golden.txt`, or accepts them. Prints
+/// what differs. The program says which reproductions there are.
 ///
 /// Errors: an unknown system, a program that is not built or does not answer, a table that cannot be read or written.
-pub fn golden(repository: &Repository, system: Option<&str>, accept: bool) -> Result<bool> {
-    if let Some(unknown) = system.filter(|system| !SYSTEMS.contains(system)) {
-        bail!("there is no reproduction of {unknown:?}, give one of {}", SYSTEMS.join(", "));
-    }
+pub fn golden(repository: &Repository, which: Which<'_>, accept: bool) -> Result<bool> {
+    let program = program(repository)?;
+    let systems = answer(&repository.root, &program, &["systems", "--json"])?;
     let mut unchanged = true;
-    for name in SYSTEMS.into_iter().filter(|&name| system.is_none_or(|system| system == name)) {
-        unchanged &= golden_of(repository, name, accept)?;
+    for name in chosen(&systems, which)? {
+        unchanged &= golden_of(repository, &program, name, accept)?;
     }
     Ok(unchanged)
 }
 
-fn golden_of(repository: &Repository, system: &str, accept: bool) -> Result<bool> {
-    let found = table(&answer(&repository.root, &program(repository)?, &["reproduce", system, "--json"])?)?;
+/// The names of the wanted systems among those that have a study.
+///
+/// Errors: an answer that is no list of systems, a name that is not in it.
+fn chosen<'a>(systems: &'a Value, which: Which<'_>) -> Result<Vec<&'a str>> {
+    let systems = systems.as_array().context("the program does not list its systems")?;
+    let mut known = Vec::new();
+    for system in systems.iter().filter(|system| !system["study"].is_null()) {
+        let is_long = system["study"]["is_long"].as_bool().context("a study does not say whether it is long")?;
+        known.push((system["name"].as_str().context("a system has no name")?, is_long));
+    }
+    let wanted = |&&(name, is_long): &&(&str, bool)| match which {
+        Which::All => true,
+        Which::Long => is_long,
+        Which::Short => !is_long,
+        Which::Of(wanted) => wanted == name,
+    };
+    let names: Vec<&str> = known.iter().filter(wanted).map(|system| system.0).collect();
+    if let (Which::Of(unknown), []) = (which, names.as_slice()) {
+        let known: Vec<&str> = known.iter().map(|system| system.0).collect();
+        bail!("there is no reproduction of {unknown:?}, give one of {}", known.join(", "));
+    }
+    Ok(names)
+}
+
+fn golden_of(repository: &Repository, program: &Path, system: &str, accept: bool) -> Result<bool> {
+    let found = table(&answer(&repository.root, program, &["reproduce", system, "--json"])?)?;
     let name = format!("scenarios/{system}/golden.txt");
     let path = repository.root.join(&name);
     if accept {
@@ -73,6 +107,22 @@ fn differences(accepted: &str, found: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_program_says_which_reproductions_there_are() {
+        let systems = json!([
+            { "name": "a", "study": { "is_long": false } },
+            { "name": "b", "study": null },
+            { "name": "c", "study": { "is_long": true } },
+        ]);
+        let names = |which| chosen(&systems, which).expect("they are listed");
+        assert_eq!(names(Which::All), ["a", "c"]);
+        assert_eq!((names(Which::Long), names(Which::Short)), (vec!["c"], vec!["a"]));
+        assert_eq!(names(Which::Of("c")), ["c"]);
+        let refused = chosen(&systems, Which::Of("b")).expect_err("it has no study").to_string();
+        assert!(refused.contains("\"b\"") && refused.contains("a, c"), "{refused}");
+        assert!(chosen(&json!({}), Which::All).is_err());
+    }
 
     #[test]
     fn a_changed_number_is_shown_on_both_sides() {

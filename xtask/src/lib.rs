@@ -36,7 +36,7 @@ mod subjects;
 mod words;
 
 pub use finding::Finding;
-pub use golden::golden;
+pub use golden::{Which, golden};
 pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use xtask::{
-    Finding, Outcome, Repository, drive_real_traces, forget_skipped, golden, history, layers, planted_bugs, skipped,
-    tidy,
+    Finding, Outcome, Repository, Which, drive_real_traces, forget_skipped, golden, history, layers, planted_bugs,
+    skipped, tidy,
 };
 
 const USAGE: &str = "\
@@ -15,7 +15,8 @@ usage: cargo xtask COMMAND
   tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies,
                what ratchets.toml counts, history
   history      find commits that change a golden figure together with its tolerance, metric, relation or kind
-  golden       run the reproductions, or the named one, and compare them with scenarios/*/golden.txt (--accept: take them)
+  golden       run the reproductions, or the named one, those that take minutes (--long) or the others (--short), and
+               compare them with scenarios/*/golden.txt (--accept: take them)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
   skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
@@ -27,12 +28,8 @@ fn main() -> ExitCode {
         ["layers"] => Repository::discover().and_then(|repository| layers(&repository)).map(|found| show(&found)),
         ["tidy"] => Repository::discover().and_then(|repository| tidy(&repository)).map(|found| show(&found)),
         ["history"] => Repository::discover().and_then(|repository| history(&repository)).map(|found| show(&found)),
-        ["golden"] => Repository::discover().and_then(|repository| golden(&repository, None, false)),
-        ["golden", "--accept"] => Repository::discover().and_then(|repository| golden(&repository, None, true)),
-        ["golden", system] => Repository::discover().and_then(|repository| golden(&repository, Some(system), false)),
-        ["golden", system, "--accept"] => {
-            Repository::discover().and_then(|repository| golden(&repository, Some(system), true))
-        }
+        ["golden", rest @ .., "--accept"] if rest.len() <= 1 => compare_golden(rest.first(), true),
+        ["golden", rest @ ..] if rest.len() <= 1 => compare_golden(rest.first(), false),
         ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
         ["real-traces"] => real_traces(),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
@@ -65,6 +62,16 @@ fn show(findings: &[Finding]) -> bool {
     let failures = findings.iter().filter(|finding| finding.fails).count();
     println!("{failures} errors, {} warnings", findings.len() - failures);
     failures == 0
+}
+
+fn compare_golden(which: Option<&&str>, accept: bool) -> Result<bool> {
+    let which = match which.copied() {
+        None => Which::All,
+        Some("--long") => Which::Long,
+        Some("--short") => Which::Short,
+        Some(system) => Which::Of(system),
+    };
+    golden(&Repository::discover()?, which, accept)
 }
 
 fn real_traces() -> Result<bool> {

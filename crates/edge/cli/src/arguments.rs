@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::systems;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
 use flashyard_live::NbdAddress;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CvfsCommand,
     },
+    /// List the systems that the program knows, with their designs, and what can be done with each
+    Systems(SystemsOptions),
     /// Print the JSON Schema of scenario files
     Schema,
 }
@@ -269,12 +272,19 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SystemsOptions {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
-    /// Published system: xbof, wear-leveling, ff-ssd, cvss or ttflash
+    #[arg(help = systems::studies_in_words())]
     pub(crate) system: String,
     /// Numbers to reproduce, by id; all without it
     pub(crate) ids: Vec<String>,
-    /// Write comparison.json to this directory; runs of whole lives are kept there, and not repeated
+    /// Write comparison.json, report.html and the runs to this directory; finished runs are kept there, and not repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON instead of a table
@@ -346,10 +356,9 @@ pub(crate) struct AgeOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct FaultsOptions {
-    /// Scenario file (TOML); a small box of four drives without one
+    /// Scenario file (TOML); a small enclosure of four drives without one
     pub(crate) scenario: Option<PathBuf>,
-    /// What to break: jbof, the box of a scenario, or cvfs, a volume that shrinks
-    #[arg(long, default_value = "jbof")]
+    #[arg(long, help = systems::worlds_in_words(), default_value = systems::default_world())]
     pub(crate) world: String,
     /// Override a key of the scenario, as in --set jbof.drives=6
     #[arg(long, value_name = "KEY=VALUE")]

@@ -4,10 +4,9 @@ use crate::arguments::FaultsOptions;
 use crate::parallel::Panicked;
 use crate::scenarios::Source;
 use crate::{Outcome, output, parallel};
-use anyhow::{Result, bail, ensure};
-use flashyard_cvfs::crash::CrashWorld;
+use anyhow::{Result, ensure};
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
-use flashyard_scenario::{JbofWorld, Overrides, Purpose, resolve_with};
+use flashyard_scenario::{AnyWorld, FaultWorld, MadeOf, Overrides, Purpose, Scenario, ScenarioError, resolve_with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -19,28 +18,32 @@ const SHOWN: usize = 4;
 /// Runs that shrinking one case may take.
 const SHRINK_RUNS: u64 = 10_000;
 
-/// The world to explore: the box of a scenario.
-fn world(options: &FaultsOptions) -> Result<JbofWorld> {
+/// What makes a world of a scenario.
+type Make = fn(&Scenario) -> Result<AnyWorld, ScenarioError>;
+
+/// The world of the scenario that the command line names, or of the one that the program carries as `carried`.
+fn of_scenario(options: &FaultsOptions, carried: &str, make: Make) -> Result<AnyWorld> {
     let Source { text, origin, files, .. } =
-        Source::open(options.scenario.as_deref().unwrap_or(Path::new("faults")), None)?;
+        Source::open(options.scenario.as_deref().unwrap_or(Path::new(carried)), None)?;
     let overrides = Overrides { settings: options.set.clone(), ..Overrides::default() };
     let resolved = resolve_with(&text, &origin, &overrides, files)?;
     resolved.refuse_idle_flags(Purpose::Faults)?;
-    JbofWorld::new(&resolved.scenario).map_err(|error| resolved.locate(error, &[]).into())
+    make(&resolved.scenario).map_err(|error| resolved.locate(error, &[]).into())
 }
 
 pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
-    match options.world.as_str() {
-        "jbof" => break_it(&world(options)?, options),
-        "cvfs" => {
-            ensure!(options.scenario.is_none() && options.set.is_empty(), "--world cvfs takes no scenario");
-            break_it(&CrashWorld::default(), options)
+    let FaultWorld { name, made_of, .. } = FaultWorld::by_name(&options.world)?;
+    let world = match made_of {
+        MadeOf::Scenario { carried, make } => of_scenario(options, carried, make)?,
+        MadeOf::Nothing(make) => {
+            ensure!(options.scenario.is_none() && options.set.is_empty(), "--world {name} takes no scenario");
+            make()
         }
-        other => bail!("--world {other}: give jbof or cvfs"),
-    }
+    };
+    break_it(&*world, options)
 }
 
-fn break_it(world: &(impl World + Sync), options: &FaultsOptions) -> Result<Outcome> {
+fn break_it(world: &(dyn World + Sync), options: &FaultsOptions) -> Result<Outcome> {
     if let Some(case) = &options.replay {
         return Ok(replay(world, case));
     }

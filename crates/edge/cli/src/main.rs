@@ -22,6 +22,7 @@ mod scenarios;
 mod secrets;
 mod serve;
 mod status;
+mod systems;
 mod trace;
 mod watch;
 
@@ -80,6 +81,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         }
         Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
         Command::Cvfs { command } => cvfs::cvfs(&command),
+        Command::Systems(options) => systems::systems(&options),
         Command::Schema => {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)

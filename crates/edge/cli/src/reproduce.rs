@@ -4,42 +4,29 @@ use crate::arguments::ReproduceOptions;
 use crate::files::DiskFiles;
 use crate::kept::Kept;
 use crate::{Outcome, output, parallel};
-use anyhow::{Error, Result, bail};
+use anyhow::{Context, Error, Result};
 use flashyard_report::{ChartSection, Comparison, agreement, charts_page, comparison_table, study_page};
-use flashyard_scenario::ScenarioError;
-use flashyard_scenario::reproduce::{Reproduction, Study, reproduction};
-use flashyard_systems::jbof::JbofError;
+use flashyard_scenario::Study;
 use serde_json::Value;
 use std::path::Path;
 
-/// Where a study of lives keeps finished runs, in the directory of `--out`: the beginning of the name.
+/// Where a study keeps finished runs, in the directory of `--out`: the beginning of the name.
 const KEPT: &str = "runs";
 
+/// Runs a study; the runs that `--out` keeps from before are not repeated.
 pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     let files = DiskFiles::leak(Path::new("."), None, &[]);
+    let study = Study::of(&options.system)?.open(&options.ids, files)?;
     parallel::catch_interrupt()?;
-    if options.system == "xbof" {
-        return xbof(options, files);
-    }
-    match reproduction(&options.system, &options.ids, files) {
-        Some(study) => resumable(options, &*study?),
-        None => {
-            bail!("there is no reproduction of {:?}, give xbof, wear-leveling, ff-ssd, cvss or ttflash", options.system)
-        }
-    }
-}
-
-/// A study of many long runs: those that `--out` keeps from before are not repeated.
-fn resumable(options: &ReproduceOptions, study: &dyn Reproduction) -> Result<Outcome> {
     let kept = match &options.out {
         Some(directory) => Kept::open(directory, KEPT)?,
         None => Kept::nowhere(),
     };
     let runs = study.runs();
     let missing: Vec<usize> = (0..runs.len()).filter(|&index| kept.record(&runs[index]).is_none()).collect();
-    let results = parallel::run_all(missing.len(), options.threads, "lives", |place, observer| {
+    let results = parallel::run_all(missing.len(), options.threads, "runs", |place, observer| {
         let index = missing[place];
-        let record = study.carry_out(index, observer)?;
+        let record = study.carry_out(index, observer).with_context(|| format!("run {:?}", runs[index]))?;
         if let Some(record) = &record {
             kept.keep(&runs[index], record)?;
         }
@@ -60,6 +47,8 @@ fn resumable(options: &ReproduceOptions, study: &dyn Reproduction) -> Result<Out
     let comparisons = study.compare(&finished)?;
     if let Some(directory) = &options.out {
         output::write_file(directory, "runs.txt", &format!("{}\n", study.details(&finished)?))?;
+        let records: Vec<&Value> = finished.iter().map(|(_, record)| record).collect();
+        output::write_file(directory, "runs.json", &format!("{:#}\n", serde_json::to_value(records)?))?;
     }
     let complete = finished.len() == runs.len();
     tell(options, &comparisons, complete, || Ok(study.charts(&finished, &comparisons)?))?;
@@ -94,30 +83,4 @@ fn outcome(complete: bool, comparisons: &[Comparison]) -> Outcome {
         (true, true) => Outcome::Done,
         (true, false) => Outcome::OutsideTolerance,
     }
-}
-
-fn xbof(options: &ReproduceOptions, files: &'static DiskFiles) -> Result<Outcome> {
-    let study = Study::xbof(&options.ids, files)?;
-    let runs = study.runs();
-    let results = parallel::run_all(runs.len(), options.threads, "runs", |index, observer| {
-        study.run(runs[index], files, observer)
-    });
-    let mut finished = Vec::new();
-    for (run, result) in runs.iter().zip(results) {
-        match result {
-            Some(Ok(figures)) => finished.push((*run, figures)),
-            Some(Err(ScenarioError::World(JbofError::Interrupted))) | None => {}
-            Some(Err(error)) => return Err(error.into()),
-        }
-    }
-    if let Some((run, figures)) = finished.iter().find(|(_, figures)| !figures.sanity.holds()) {
-        bail!("{run:?} broke a law that every run must obey: {:?}", figures.sanity);
-    }
-    let comparisons = study.compare(&finished);
-    if let Some(directory) = &options.out {
-        output::write_file(directory, "runs.json", &format!("{:#}\n", study.evidence(&finished)))?;
-    }
-    let complete = finished.len() == runs.len();
-    tell(options, &comparisons, complete, || Ok(Vec::new()))?;
-    Ok(outcome(complete, &comparisons))
 }

@@ -6,6 +6,7 @@ use crate::detail::{detail, split_rows};
 use crate::explore::{equipment, explorer, load};
 use crate::fio::JobFiles;
 use crate::groups::{self, OneDrive};
+use crate::names::Unknown;
 use crate::parse::ScenarioError;
 use crate::steadiness::{Steadiness, halves, steadiness};
 use crate::sweep::{label, swept};
@@ -33,17 +34,19 @@ pub struct DesignRun {
 
 /// The designs that a scenario names.
 pub(crate) fn designs(scenario: &Scenario) -> Result<Vec<Design>, ScenarioError> {
-    let known = || Design::ALL.map(Design::name).join(", ");
-    let by_name = |name: &String| {
-        Design::by_name(name).ok_or_else(|| ScenarioError::Value {
-            key: "designs",
-            message: format!("there is no design {name:?}, give some of {}", known()),
-        })
-    };
     if scenario.designs.is_empty() {
-        return Err(ScenarioError::Value { key: "designs", message: format!("none given, give some of {}", known()) });
+        let known = Design::ALL.map(Design::name).join(", ");
+        return Err(ScenarioError::Value { key: "designs", message: format!("none given, give some of {known}") });
     }
-    scenario.designs.iter().map(by_name).collect()
+    scenario.designs.iter().map(|name| design_called(name)).collect()
+}
+
+/// The design called `name`.
+///
+/// Errors: a name that is no design.
+pub(crate) fn design_called(name: &str) -> Result<Design, ScenarioError> {
+    let unknown = || Unknown::new("design", name, Design::ALL.into_iter().map(Design::name)).to_string();
+    Design::by_name(name).ok_or_else(|| ScenarioError::Value { key: "designs", message: unknown() })
 }
 
 impl Scenario {

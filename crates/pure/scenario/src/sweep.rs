@@ -2,7 +2,7 @@
 
 use crate::parse::ScenarioError;
 use crate::schema::Scenario;
-use crate::used::concerns;
+use crate::systems::jbof::concerns;
 use flashyard_systems::jbof::Design;
 use schemars::JsonSchema;
 use serde::Deserialize;

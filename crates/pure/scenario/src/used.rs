@@ -1,12 +1,13 @@
 //! Which keys a run uses: a key that cannot change anything is refused, because a user who gives it expects an effect.
 //!
-//! Rules stand in tables: what a command reads, what a design has, what a source of requests takes. A key of the file is
+//! Rules stand in tables: what a command reads, what a source of requests takes; what a design has, its system says. A key of the file is
 //! held against the file alone: that a flag makes it idle is no mistake of the file. Profiles are shared by many
 //! scenarios, so their keys are not held against anything.
 
 use crate::parse::ScenarioError;
 use crate::places::{By, Place, Places};
 use crate::schema::{DriveSection, PatternName, Scenario};
+use crate::systems::jbof::concerns;
 use flashyard_systems::jbof::Design;
 use std::collections::BTreeMap;
 
@@ -85,52 +86,6 @@ const AGED: [&str; 15] = [
     "coalesce_writes",
 ];
 
-/// A key, and whether a design uses it.
-type OfDesign = (&'static str, fn(Design) -> bool);
-
-/// Which designs use a key, or a section with all its keys; every line that fits counts.
-const DESIGNS: &[OfDesign] = &[
-    ("jbof.shrunk_share", is_shrunk),
-    ("jbof.shrunk_cores", is_shrunk),
-    ("jbof.shrunk_memory", is_shrunk),
-    ("group.shrunk_cores", is_shrunk),
-    ("group.shrunk_memory", is_shrunk),
-    ("harvest", Design::harvests_processors),
-    ("harvest.memory_offers", Design::harvests_memory),
-    ("harvest.segment_pages", Design::harvests_memory),
-    ("harvest.log_records", Design::harvests_memory),
-    ("harvest.accesses_min", Design::harvests_memory),
-    ("harvest.withdraw_periods", Design::harvests_memory),
-    ("harvest.target_miss_ratio", Design::harvests_memory),
-    ("harvest.warm_memory", Design::harvests_memory),
-    ("vh", Design::is_virtual),
-    ("vh.copy_back_size", |design| matches!(design, Design::Vh)),
-    ("vh.copy_back_depth", |design| matches!(design, Design::Vh)),
-    ("host.memory", is_open_channel),
-    ("host.oc_cycles_factor", is_open_channel),
-    ("host.oc_latency", is_open_channel),
-    ("drive.cores", |design| !is_open_channel(design)),
-    ("drive.translation_page_transfer", has_part_of_the_map),
-    ("run.warm_mapping_requests", has_part_of_the_map),
-    ("prices.oc_controller_dollars", is_open_channel),
-    ("prices.controller_dollars", |design| !is_open_channel(design)),
-    ("group.controller_dollars", |design| !is_open_channel(design)),
-    ("prices.cxl_premium", Design::harvests_processors),
-];
-
-const fn is_shrunk(design: Design) -> bool {
-    !matches!(design, Design::Conv | Design::Oc)
-}
-
-const fn is_open_channel(design: Design) -> bool {
-    matches!(design, Design::Oc)
-}
-
-/// Whether a drive's memory may hold less than its whole map.
-const fn has_part_of_the_map(design: Design) -> bool {
-    !matches!(design, Design::Conv)
-}
-
 const TRACES: &[&str] = &["trace", "traces"];
 const PATTERN: &[&str] = &["pattern"];
 const GENERATED: &[&str] = &["table2", "surrogate", "pattern"];
@@ -203,7 +158,7 @@ fn hot_cold(scenario: &Scenario) -> bool {
 }
 
 /// Whether `path` is `key`, or a key of the section `key`.
-fn is_in(path: &str, key: &str) -> bool {
+pub(crate) fn is_in(path: &str, key: &str) -> bool {
     path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
@@ -216,11 +171,6 @@ fn without_number(path: &str) -> String {
         return rest.to_owned();
     }
     format!("group.{rest}")
-}
-
-/// Whether a setting of `key` changes what `design` does or costs.
-pub(crate) fn concerns(key: &str, design: Design) -> bool {
-    DESIGNS.iter().filter(|rule| is_in(key, rule.0)).all(|rule| rule.1(design))
 }
 
 /// Why `path` has no effect on what `purpose` makes of the scenario; `None` where it may have one.

@@ -1,8 +1,7 @@
-//! A study of long runs that have names: what those of whole lives share.
+//! A study whose runs have names and records.
 
-use super::StudyError;
 use super::number::Number;
-use super::resumable::{Reproduction, ReproductionError, check_ids, chosen, runs_of};
+use super::study::{Reproduction, ReproductionError, StudyError};
 use crate::Files;
 use crate::parse::ScenarioError;
 use flashyard_report::{ChartSection, Comparison, Expectations};
@@ -124,15 +123,60 @@ impl<R: NamedRun> Reproduction for NamedStudy<R> {
     }
 }
 
+/// Errors: an id that is not among the expectations.
+fn check_ids(expectations: &Expectations, ids: &[String]) -> Result<(), StudyError> {
+    let known = || expectations.expectation.iter().map(|entry| entry.id.as_str());
+    match ids.iter().find(|id| !known().any(|entry| entry == id.as_str())) {
+        Some(id) => Err(StudyError::Unknown(id.clone(), known().collect::<Vec<_>>().join(", "))),
+        None => Ok(()),
+    }
+}
+
+fn wants(wanted: &[String], id: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|wanted| wanted == id)
+}
+
+/// The runs that the wanted numbers need, each once.
+fn runs_of<R: PartialEq + Copy, F>(numbers: &[Number<R, F>], wanted: &[String]) -> Vec<R> {
+    let mut runs: Vec<R> = Vec::new();
+    for number in numbers.iter().filter(|number| wants(wanted, &number.id)) {
+        for run in &number.runs {
+            if !runs.contains(run) {
+                runs.push(*run);
+            }
+        }
+    }
+    runs
+}
+
+/// The wanted expectations beside what `measure` says of their ids.
+fn chosen(expectations: &Expectations, wanted: &[String], measure: impl Fn(&str) -> Option<f64>) -> Vec<Comparison> {
+    let chosen = expectations.expectation.iter().filter(|expectation| wants(wanted, &expectation.id));
+    chosen.map(|expectation| Comparison::new(expectation, &expectations.constant, measure(&expectation.id))).collect()
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::reproduce::tests;
+    use flashyard_report::Kind;
     use std::collections::BTreeSet;
 
-    /// Numbers are as their kinds say, and runs have different names.
+    /// Every row up to `rows` has a number; numbers that can be measured have one formula, others have none and say
+    /// why; a prediction needs a run. Runs have different names.
     pub(crate) fn assert_complete<R: NamedRun>(study: &NamedStudy<R>, rows: u32) {
-        tests::assert_complete(&study.expectations, &study.numbers, rows);
+        let (expectations, numbers) = (&study.expectations, &study.numbers);
+        let found: BTreeSet<u32> = expectations.expectation.iter().map(|entry| entry.row).collect();
+        assert!(found.iter().copied().eq(1..=rows), "{found:?}");
+        for entry in &expectations.expectation {
+            let formulas: Vec<&Number<R, R::Record>> = numbers.iter().filter(|number| number.id == entry.id).collect();
+            assert_eq!(formulas.len(), usize::from(entry.kind.is_measured()), "{} is {:?}", entry.id, entry.kind);
+            assert!(entry.kind.is_measured() || !entry.note.is_empty(), "{} does not say why", entry.id);
+            let simulated = formulas.iter().any(|number| !number.runs.is_empty());
+            assert!(simulated || entry.kind != Kind::Predicted, "{} is predicted without a run", entry.id);
+        }
+        for number in numbers {
+            assert!(expectations.expectation.iter().any(|entry| entry.id == number.id), "{}", number.id);
+        }
         let names: BTreeSet<String> = study.runs().into_iter().collect();
         assert_eq!(names.len(), study.runs.len());
     }

@@ -10,13 +10,46 @@ mod runs;
 mod section;
 mod trees;
 
+use super::{DesignInfo, Room, Study, boxed};
 use crate::Files;
 use crate::reproduce::StudyError;
 use crate::reproduce::named::NamedStudy;
 use crate::reproduce::number::Number;
 use flashyard_report::CapacityRecord;
+use flashyard_systems::cvss::Design;
 use runs::CvssRun;
 use section::CvssScenario;
+
+/// Capacity-variant storage and its rivals.
+pub(super) struct Cvss;
+
+impl Room for Cvss {
+    fn name(&self) -> &'static str {
+        "cvss"
+    }
+
+    fn about(&self) -> &'static str {
+        "a drive that gives up worn capacity in place of performance, with the file system above it"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        let about = |design| match design {
+            Design::Traditional => "fixed capacity, progressive wear leveling",
+            Design::Literal => "variable capacity as the paper describes it",
+            Design::Artifact => "variable capacity as the public artifact does it",
+            Design::Tuned => "the artifact's, with a required performance and a frontier for data that is read much",
+            Design::AutoStream => "the traditional drive with eight streams by access pattern",
+            Design::TtFlash => {
+                "the traditional drive with a parity page for every seven, and garbage collection in turn"
+            }
+        };
+        Design::ALL.map(|design| DesignInfo::new(design.name(), about(design))).to_vec()
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: true, open: |ids, files| boxed(study(ids, files)) })
+    }
+}
 
 /// A number made of lives.
 type CapacityNumber = Number<CvssRun, CapacityRecord>;
@@ -24,7 +57,7 @@ type CapacityNumber = Number<CvssRun, CapacityRecord>;
 /// The study of the capacity-variant storage system, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun>, StudyError> {
+fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun>, StudyError> {
     let base = CvssScenario::parse(include_str!("../../../../../../scenarios/cvss/scenario.toml"))?;
     let expectations = include_str!("../../../../../../scenarios/cvss/expected.toml");
     let mut numbers = closed::numbers();

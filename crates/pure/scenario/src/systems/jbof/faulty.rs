@@ -34,7 +34,7 @@ const LANE_BLOCK: u64 = 16;
 /// How long things stay away: shorter than a period, some periods, longer than a time-out. [A]
 const AWAY: [SimSpan; 3] = [SimSpan::from_us(100), SimSpan::from_us(900), SimSpan::from_ms(7)];
 
-/// A box of drives to break.
+/// An enclosure of drives to break.
 pub struct JbofWorld {
     name: String,
     config: JbofConfig,
@@ -53,11 +53,11 @@ impl JbofWorld {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let design = run::designs(scenario)?[0];
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
-        if matches!(design, Design::Oc | Design::Vh | Design::VhIdeal) {
-            return Err(value(
-                "designs",
-                "give conv, shrunk, proch or xbof first: failures of the others are not modelled",
-            ));
+        if !Self::models_failures_of(design) {
+            let modelled = Design::ALL.into_iter().filter(|&design| Self::models_failures_of(design));
+            let names = modelled.map(Design::name).collect::<Vec<_>>().join(", ");
+            let message = format!("give one of {names} first: failures of the others are not modelled");
+            return Err(value("designs", &message));
         }
         let world = Self::unbroken(scenario, design)?;
         if !world.config.drive.power_loss_protection {
@@ -67,6 +67,12 @@ impl JbofWorld {
             ));
         }
         Ok(Self { breaks: true, ..world })
+    }
+
+    /// Whether drives and links of a design may fail: they serve on their own, without a host that holds their map or
+    /// spreads their data.
+    pub(super) const fn models_failures_of(design: Design) -> bool {
+        !matches!(design, Design::Oc | Design::Vh | Design::VhIdeal)
     }
 
     /// The enclosure of a scenario, of any design, in which nothing breaks: for the question whether reads find what was

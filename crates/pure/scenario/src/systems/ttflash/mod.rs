@@ -7,13 +7,35 @@ mod charts;
 mod numbers;
 mod runs;
 
+use super::{DesignInfo, Room, Study, boxed};
 use crate::Files;
 use crate::parse::resolve;
 use crate::reproduce::StudyError;
 use crate::reproduce::named::NamedStudy;
 use crate::reproduce::number::Number;
 use flashyard_report::ReclaimRecord;
-use runs::ReclaimRun;
+use runs::{ReclaimRun, Rival};
+
+/// ttFlash, and what each of its mechanisms does alone.
+pub(super) struct TtFlash;
+
+impl Room for TtFlash {
+    fn name(&self) -> &'static str {
+        "ttflash"
+    }
+
+    fn about(&self) -> &'static str {
+        "a drive whose reads do not wait for garbage collection: they are rebuilt from the other dies of a stripe"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        Rival::ALL.map(|rival| DesignInfo::new(rival.name(), rival.about())).to_vec()
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: true, open: |ids, files| boxed(study(ids, files)) })
+    }
+}
 
 /// A number made of runs.
 type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
@@ -21,7 +43,7 @@ type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
 /// The study of reads during reclaim, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
+fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
     let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
     let base = resolve(text, "scenarios/ttflash/scenario.toml", &[], files)?.scenario;
     let expectations = include_str!("../../../../../../scenarios/ttflash/expected.toml");

@@ -7,6 +7,7 @@ use crate::quantity::Size;
 use crate::reproduce::named::NamedRun;
 use crate::run::run_design;
 use crate::schema::{Scenario, StripeSection};
+use crate::systems::jbof::unless_stopped;
 use crate::wear::WearSection;
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
@@ -48,6 +49,20 @@ pub(super) enum Rival {
 }
 
 impl Rival {
+    /// All of them, in the order of results.
+    pub(super) const ALL: [Self; 5] = [Self::NoReclaim, Self::Traditional, Self::Rotating, Self::TtFlash, Self::Sooner];
+
+    /// What it is, in one line.
+    pub(super) const fn about(self) -> &'static str {
+        match self {
+            Self::NoReclaim => "the traditional drive with so much flash that garbage collection never runs",
+            Self::Traditional => "a drive without parity, whose reads wait",
+            Self::Rotating => "stripes with parity, garbage collection on one member at a time, but reads wait",
+            Self::TtFlash => "the same, and blocked reads are rebuilt from the other members",
+            Self::Sooner => "the same, if rebuilding is sooner than waiting",
+        }
+    }
+
     /// Its name in results.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -152,18 +167,10 @@ impl NamedRun for ReclaimRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ReclaimRecord>, ScenarioError> {
-        let mut stopped = false;
-        let mut observe = |part| {
-            stopped = !observer(part);
-            !stopped
-        };
-        let finished = run_design(&self.scenario(base)?, Design::Conv, files, &mut observe);
-        if stopped {
-            return Ok(None);
-        }
-        let figures = finished?.figures;
-        ScenarioError::of_laws(&figures)?;
-        Ok(Some(record(self.name(), &figures)))
+        let finished = unless_stopped(run_design(&self.scenario(base)?, Design::Conv, files, observer))?;
+        let Some(run) = finished else { return Ok(None) };
+        ScenarioError::of_laws(&run.figures)?;
+        Ok(Some(record(self.name(), &run.figures)))
     }
 
     fn table(records: &[ReclaimRecord]) -> String {

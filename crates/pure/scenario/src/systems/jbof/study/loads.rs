@@ -65,6 +65,8 @@ impl Load {
 
 /// The access pattern of an application as its authors publish it, in place of the application.
 pub(super) struct Application {
+    /// Its name.
+    pub(super) name: &'static str,
     /// Share of reads.
     read_share: f64,
     /// Sizes in KiB with weights.
@@ -83,6 +85,7 @@ pub(super) struct Application {
 pub(super) const APPLICATIONS: [Application; 6] = [
     // fileserver: a whole file written, 16 KiB appended, a whole file read.
     Application {
+        name: "fileserver",
         read_share: 1.0 / 3.0,
         reads: &[(128, 1.0)],
         writes: &[(128, 1.0), (16, 1.0)],
@@ -90,15 +93,50 @@ pub(super) const APPLICATIONS: [Application; 6] = [
         threads: 50,
     },
     // webserver: ten whole files read for one append to the log.
-    Application { read_share: 10.0 / 11.0, reads: &[(16, 1.0)], writes: &[(16, 1.0)], sequential: false, threads: 100 },
+    Application {
+        name: "webserver",
+        read_share: 10.0 / 11.0,
+        reads: &[(16, 1.0)],
+        writes: &[(16, 1.0)],
+        sequential: false,
+        threads: 100,
+    },
     // varmail: two whole files read for two appends.
-    Application { read_share: 0.5, reads: &[(16, 1.0)], writes: &[(16, 1.0)], sequential: false, threads: 16 },
+    Application {
+        name: "varmail",
+        read_share: 0.5,
+        reads: &[(16, 1.0)],
+        writes: &[(16, 1.0)],
+        sequential: false,
+        threads: 16,
+    },
     // readrandom: one block each.
-    Application { read_share: 1.0, reads: &[(4, 1.0)], writes: &[(4, 1.0)], sequential: false, threads: 64 },
+    Application {
+        name: "readrandom",
+        read_share: 1.0,
+        reads: &[(4, 1.0)],
+        writes: &[(4, 1.0)],
+        sequential: false,
+        threads: 64,
+    },
     // readseq: read-ahead of 256 KiB.
-    Application { read_share: 1.0, reads: &[(256, 1.0)], writes: &[(256, 1.0)], sequential: true, threads: 64 },
+    Application {
+        name: "readseq",
+        read_share: 1.0,
+        reads: &[(256, 1.0)],
+        writes: &[(256, 1.0)],
+        sequential: true,
+        threads: 64,
+    },
     // fillrandom: tables written by flush and compaction, compaction reading what it merges.
-    Application { read_share: 0.5, reads: &[(256, 1.0)], writes: &[(1024, 1.0)], sequential: true, threads: 16 },
+    Application {
+        name: "fillrandom",
+        read_share: 0.5,
+        reads: &[(256, 1.0)],
+        writes: &[(1024, 1.0)],
+        sequential: true,
+        threads: 16,
+    },
 ];
 
 /// Bytes that an application's files take. [A] many times any cache, and a map of a tenth of the smallest memory

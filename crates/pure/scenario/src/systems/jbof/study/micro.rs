@@ -1,9 +1,10 @@
 //! Microbenchmarks: one pattern, size and depth at a time.
 
 use super::number::{Number, mean_gain};
+use super::record::RunRecord;
 use super::runs::Run;
 use crate::reproduce::number::percent_above;
-use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
+use flashyard_systems::jbof::Design;
 
 /// Request sizes in KiB. Source: [A] sheet xbof §6.
 const SIZES_KIB: [u64; 3] = [64, 128, 256];
@@ -27,14 +28,14 @@ pub(super) fn numbers() -> Vec<Number> {
     ];
     for design in [Design::Oc, Design::Shrunk, Design::Vh, Design::VhIdeal, Design::Xbof] {
         let id = format!("micro-throughput-{}", design.name());
-        numbers.push(Number::of(id, against_conv(design), |figures| mean_gain(figures, JbofFigures::throughput)));
+        numbers.push(Number::of(id, against_conv(design), |figures| mean_gain(figures, RunRecord::throughput)));
     }
     for design in [Design::Oc, Design::Shrunk] {
         let id = format!("micro-latency-{}", design.name());
         numbers.push(Number::of(id, against_conv(design), |figures| mean_gain(figures, mean_us)));
     }
     for design in [Design::Oc, Design::Shrunk, Design::ProcH, Design::Xbof] {
-        let misses = |figures: &[&JbofFigures]| 100.0 * figures[0].mapping_miss_ratio();
+        let misses = |figures: &[&RunRecord]| 100.0 * figures[0].mapping_miss_ratio;
         if design != Design::Xbof {
             numbers.push(Number::of(
                 format!("random-4k-misses-{}", design.name()),
@@ -65,20 +66,20 @@ const MEMORY_DESIGNS: [Design; 2] = [Design::Shrunk, Design::Conv];
 /// Reads of a shrunk drive alone. Source: [P] sheet xbof §7, row 7.
 const SHRUNK_64K: Run = Run::Micro { design: Design::Shrunk, read: true, sequential: true, kib: 64 };
 
-fn shrunk(id: &str, run: Run, value: fn(&JbofFigures) -> f64) -> Number {
+fn shrunk(id: &str, run: Run, value: fn(&RunRecord) -> f64) -> Number {
     Number::of(id, [run], move |figures| value(figures[0]))
 }
 
-fn processor_percent(figures: &JbofFigures) -> f64 {
-    100.0 * figures.mean(BUSY, |drive| drive.processor_utilization)
+fn processor_percent(figures: &RunRecord) -> f64 {
+    100.0 * figures.mean(BUSY, |drive| drive.processor_busy_share)
 }
 
-fn flash_percent(figures: &JbofFigures) -> f64 {
-    100.0 * figures.mean(BUSY, DriveFigures::flash_utilization)
+fn flash_percent(figures: &RunRecord) -> f64 {
+    100.0 * figures.mean(BUSY, |drive| drive.flash_busy_share)
 }
 
-fn mean_us(figures: &JbofFigures) -> f64 {
-    figures.latency().mean_us()
+fn mean_us(figures: &RunRecord) -> f64 {
+    figures.latency_mean_us
 }
 
 /// All microbenchmarks of a design, then those of Conv.
@@ -95,14 +96,14 @@ fn against_conv(design: Design) -> Vec<Run> {
 /// Processor utilization of borrowers and lenders against Shrunk's.
 fn utilization(id: &str) -> Number {
     let run = |design| Run::Micro { design, read: true, sequential: true, kib: 256 };
-    let all = |figures: &JbofFigures| figures.mean(figures.drives.len(), |drive| drive.processor_utilization);
+    let all = |figures: &RunRecord| figures.mean(figures.drives.len(), |drive| drive.processor_busy_share);
     Number::of(id, [run(Design::Xbof), run(Design::Shrunk)], move |figures| {
         percent_above(all(figures[0]), all(figures[1]))
     })
 }
 
 /// The fewest busy drives within 2 % of the throughput of the most.
-fn knee(figures: &[&JbofFigures]) -> f64 {
+fn knee(figures: &[&RunRecord]) -> f64 {
     let most = figures[figures.len() - 1].throughput();
     let enough = figures.iter().take_while(|figures| figures.throughput() < 0.98 * most).count();
     (enough + 1) as f64

@@ -1,11 +1,12 @@
 //! The workloads of Table 2, and sweeps on one of them.
 
 use super::number::{Number, mean_gain, throughput_of};
+use super::record::{DriveRecord, RunRecord};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
 use crate::reproduce::number::percent_above;
 use crate::run::drive_price;
 use flashyard_report::{Prices, Shares};
-use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures};
+use flashyard_systems::jbof::Design;
 use flashyard_workload::table2::PUBLISHED;
 
 /// Cores of Conv [P], in which a run of the core sweep with Conv is listed.
@@ -14,8 +15,7 @@ const ALL_CORES: u32 = 6;
 pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
     let all: Vec<usize> = (0..PUBLISHED.len()).collect();
     let tencent_reads = [TENCENT[0], TENCENT[2]];
-    let efficiency =
-        move |figures: &JbofFigures| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
+    let efficiency = move |figures: &RunRecord| figures.throughput() / drive_price(&prices, 2.0, figures.design, kept);
     let mut numbers = vec![
         throughput("traces-throughput-oc", Design::Oc, Design::Conv, &all),
         throughput("traces-throughput-shrunk", Design::Shrunk, Design::Conv, &all),
@@ -42,7 +42,7 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
     }));
     for (id, place, permille) in LITTLE_MEMORY {
         let run = Run::Locality { place, permille };
-        numbers.push(Number::of(id, [run], |figures| 100.0 * figures[0].mapping_miss_ratio()));
+        numbers.push(Number::of(id, [run], |figures| 100.0 * figures[0].mapping_miss_ratio));
     }
     numbers.extend(cores());
     numbers
@@ -61,15 +61,12 @@ fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {
 
 /// Mean over workloads of the throughput against another design's, in percent above it.
 fn throughput(id: &str, design: Design, against: Design, places: &[usize]) -> Number {
-    Number::of(id, pair(design, against, places), |figures| mean_gain(figures, JbofFigures::throughput))
+    Number::of(id, pair(design, against, places), |figures| mean_gain(figures, RunRecord::throughput))
 }
 
 /// Joules for each byte moved, with cores that draw power only while they work.
-fn working_joules(figures: &JbofFigures) -> f64 {
-    let of_drive = |drive: &DriveFigures| {
-        let all = drive.energy.total().as_joules();
-        all - drive.energy.cores.as_joules() * (1.0 - drive.processor_utilization)
-    };
+fn working_joules(figures: &RunRecord) -> f64 {
+    let of_drive = |drive: &DriveRecord| drive.energy_joules - drive.core_joules * (1.0 - drive.processor_busy_share);
     figures.drives.iter().map(of_drive).sum::<f64>() / figures.bytes() as f64
 }
 
@@ -79,7 +76,7 @@ fn cores() -> [Number; 3] {
     let shrunk = Run::Cores { design: Design::Shrunk, cores: 1, busy: 4 };
     let xbof = |busy| Run::Cores { design: Design::Xbof, cores: 2, busy };
     [
-        Number::of("cores-1-loss", [shrunk, conv], |figures| -mean_gain(figures, JbofFigures::throughput)),
+        Number::of("cores-1-loss", [shrunk, conv], |figures| -mean_gain(figures, RunRecord::throughput)),
         Number::of("cores-2-xbof", [xbof(4), conv], |figures| {
             100.0 * figures[0].throughput() / figures[1].throughput()
         }),

@@ -1,21 +1,25 @@
 //! The runs of a study and how each is set up.
 
 use super::loads::{self, Load};
+use super::record::{self, RunRecord};
 use crate::parse::ScenarioError;
 use crate::quantity::{Size, Time};
+use crate::reproduce::named::NamedRun;
 use crate::run::run_design;
 use crate::schema::{PatternName, Scenario};
+use crate::systems::jbof::unless_stopped;
 use crate::{Files, assemble};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::{Design, Jbof, JbofFigures, Pacing, RunPlan, Source, StopRule, StreamSpec, Timeline};
+use flashyard_report::{ChartSection, Comparison};
+use flashyard_systems::jbof::{Design, Jbof, JbofFigures, Pacing, RunPlan, Source, StopRule, StreamSpec};
 use flashyard_units::{Bytes, SimSpan};
 use flashyard_workload::Synthetic;
 use flashyard_workload::table2::{CLOSED_LOOP_DEPTH, PUBLISHED};
 
 /// One run of the study.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Run {
+pub(in crate::systems) enum Run {
     /// Depth 64, one size and pattern, reads or writes.
     Micro {
         /// Design.
@@ -82,7 +86,7 @@ pub enum Run {
 
 /// What a lender does itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LenderLoad {
+pub(in crate::systems) enum LenderLoad {
     /// 4 KB sequential writes at this depth.
     SmallWrites(u32),
     /// The workload src at depth 32.
@@ -123,10 +127,69 @@ const EXCESS_LENDERS: u32 = 11;
 /// Time that every drive of the complex scenario spends between bursts. [D]
 pub(super) const PAUSES: SimSpan = SimSpan::from_ms(PAUSE_MS * (BURSTS - 1));
 
+impl NamedRun for Run {
+    type Base = Scenario;
+    type Record = RunRecord;
+
+    fn name(&self) -> String {
+        let verb = |read| if read { "reads" } else { "writes" };
+        let (design, work) = match *self {
+            Self::Micro { design, read, sequential, kib } => {
+                let order = if sequential { "sequential" } else { "random" };
+                (design, format!("{order} {} of {kib} KiB at depth 64", verb(read)))
+            }
+            Self::Unloaded { design, read, kib } => (design, format!("random {} of {kib} KiB at depth 1", verb(read))),
+            Self::SmallWrites => (Design::Shrunk, "sequential writes of 4 KiB at depth 64".to_owned()),
+            Self::OcScale(busy) => (Design::Oc, format!("sequential reads of 64 KiB at {busy} busy drives")),
+            Self::Table2(design, place) => (design, PUBLISHED[place].name.to_owned()),
+            Self::Cores { design, cores, busy } => {
+                (design, format!("{} with the whole map, {cores} cores, {busy} busy drives", PUBLISHED[ALI_0].name))
+            }
+            Self::Locality { place, permille } => {
+                (Design::Shrunk, format!("{} with {permille}/1000 of the map, one busy drive", PUBLISHED[place].name))
+            }
+            Self::Memory(design, percent) => {
+                (design, format!("random reads of 4 KiB at depth 1 with {percent} % of the map"))
+            }
+            Self::Lenders { design, read, own } => {
+                let own = match own {
+                    LenderLoad::SmallWrites(depth) => format!("writes of 4 KiB at depth {depth}"),
+                    LenderLoad::Src => PUBLISHED[SRC].name.to_owned(),
+                };
+                (design, format!("{} of 64 KiB, lenders under {own}", verb(read)))
+            }
+            Self::Complex { design, group } => (design, format!("bursts, group {group}")),
+            Self::Application(design, place) => (design, loads::APPLICATIONS[place].name.to_owned()),
+        };
+        format!("{}: {work}", design.name())
+    }
+
+    fn carry_out(
+        &self,
+        base: &Scenario,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<RunRecord>, ScenarioError> {
+        let figures = unless_stopped(carry_out(base, *self, files, observer))?;
+        // No number is made of a run that breaks a law.
+        figures.as_ref().map_or(Ok(()), ScenarioError::of_laws)?;
+        let streams = matches!(self, Self::Complex { .. });
+        Ok(figures.map(|figures| RunRecord::new(self.name(), &figures, streams)))
+    }
+
+    fn table(records: &[RunRecord]) -> String {
+        record::table(records)
+    }
+
+    fn charts(_: &[(Self, RunRecord)], _: &[Comparison]) -> Vec<ChartSection> {
+        Vec::new()
+    }
+}
+
 /// Carries out `run` on the platform of `base`.
 ///
 /// Errors: as [`run_design`]; the observer may stop it.
-pub(super) fn carry_out(
+fn carry_out(
     base: &Scenario,
     run: Run,
     files: &'static dyn Files,
@@ -191,19 +254,7 @@ pub(super) fn carry_out(
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
     };
-    kept(run_design(&scenario, design, files, observer)?.figures, false)
-}
-
-/// What the study keeps of a run: readings over time and figures of streams are large, and few numbers need them.
-///
-/// Errors: a law that does not hold.
-fn kept(mut figures: JbofFigures, all: bool) -> Result<JbofFigures, ScenarioError> {
-    ScenarioError::of_laws(&figures)?;
-    if !all {
-        figures.timeline = Timeline::default();
-        figures.streams = Vec::new();
-    }
-    Ok(figures)
+    Ok(run_design(&scenario, design, files, observer)?.figures)
 }
 
 fn pattern(scenario: &mut Scenario, read: bool, sequential: bool, kib: u64, depth: u32) {
@@ -302,21 +353,20 @@ fn streams(
         specs.push(StreamSpec { think: load.think, delay: load.delay, ..spec });
         warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
     }
-    let to_the_end = plan.stop == StopRule::StreamEnd;
     let mut jbof = Jbof::with_streams(config, plan, specs)?;
     jbof.warm_mapping(warming, WARMING)?;
-    kept(jbof.run(observer)?, to_the_end)
+    Ok(jbof.run(observer)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Study;
+    use super::super::study;
     use super::*;
     use crate::NoFiles;
 
     #[test]
     fn lenders_do_their_own_work_beside_their_borrowers() {
-        let mut base = Study::xbof(&[], &NoFiles).expect("the study is complete").base;
+        let mut base = study(&[], &NoFiles).expect("the study is complete").base;
         base.run.warmup = Some(Time(SimSpan::from_ms(1)));
         base.run.measure = Some(Time(SimSpan::from_ms(2)));
         let run = Run::Lenders { design: Design::Xbof, read: true, own: LenderLoad::SmallWrites(4) };
@@ -324,9 +374,9 @@ mod tests {
         for (number, drive) in figures.drives.iter().enumerate() {
             assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
         }
-        // No number is made of a run that breaks a law.
+        assert!(ScenarioError::of_laws(&figures).is_ok());
         figures.sanity.checks[0].counted += 1;
-        let error = kept(figures, false).expect_err("a law does not hold").to_string();
+        let error = ScenarioError::of_laws(&figures).expect_err("a law does not hold").to_string();
         assert!(error.contains("xbof") && error.contains("requests issued = requests finished"), "{error}");
     }
 }

@@ -2,11 +2,12 @@
 
 use super::loads::APPLICATIONS;
 use super::number::{Number, mean_gain, throughput_of};
+use super::record::{RunRecord, StreamRecord};
 use super::runs::{LenderLoad, PAUSES, Run};
 use crate::reproduce::number::percent_above;
 use crate::schema::Scenario;
 use flashyard_stats::Cause;
-use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
+use flashyard_systems::jbof::Design;
 
 /// Busy drives of the default experiment: the first ones. Source: [P] sheet xbof §4.2.
 const BORROWERS: usize = 6;
@@ -28,7 +29,7 @@ pub(super) fn numbers(base: &Scenario) -> Vec<Number> {
     for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
         let of = |design| all.iter().map(move |&place| Run::Application(design, place));
         let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
-        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, JbofFigures::throughput)));
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, RunRecord::throughput)));
     }
     numbers
 }
@@ -50,7 +51,7 @@ fn lenders() -> Vec<Number> {
         }),
         Number::of("lender-src", [true, false].map(src), |figures| {
             let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
-            100.0 * lent.map(|drive| drive.lent_utilization).sum::<f64>() / (LENDERS * figures.len()) as f64
+            100.0 * lent.map(|drive| drive.lent_busy_share).sum::<f64>() / (LENDERS * figures.len()) as f64
         }),
     ];
     for depth in OWN_DEPTHS {
@@ -69,12 +70,12 @@ fn src(read: bool) -> Run {
 fn complex() -> Vec<Number> {
     let of = |design| (0..GROUPS).map(move |group| Run::Complex { design, group });
     let both: Vec<Run> = of(Design::Xbof).chain(of(Design::Shrunk)).collect();
-    let peak = |figures: &[&JbofFigures]| figures.iter().map(|run| peak(run)).fold(0.0, f64::max) / 1e9;
+    let peak = |figures: &[&RunRecord]| figures.iter().map(|run| peak(run)).fold(0.0, f64::max) / 1e9;
     // The source compares groups, not drives.
-    let completion = |figures: &[&JbofFigures]| -> Vec<f64> {
+    let completion = |figures: &[&RunRecord]| -> Vec<f64> {
         let (ours, theirs) = figures.split_at(figures.len() / 2);
-        let at_work = |group: &JbofFigures| -> f64 {
-            group.streams.iter().map(|stream| (stream.active - PAUSES).as_secs_f64()).sum()
+        let at_work = |group: &RunRecord| -> f64 {
+            group.streams.iter().map(|stream| (stream.active() - PAUSES).as_secs_f64()).sum()
         };
         ours.iter().zip(theirs).map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
     };
@@ -92,18 +93,9 @@ fn complex() -> Vec<Number> {
 }
 
 /// The highest throughput of a workload, over its time at work: the figure's distribution is one over workloads.
-fn peak(figures: &JbofFigures) -> f64 {
-    let rate = |stream: &StreamFigures| {
-        stream.operations.iter().map(|figures| figures.bytes).sum::<u64>() as f64
-            / (stream.active - PAUSES).as_secs_f64()
-    };
+fn peak(figures: &RunRecord) -> f64 {
+    let rate = |stream: &StreamRecord| stream.bytes as f64 / (stream.active() - PAUSES).as_secs_f64();
     figures.streams.iter().map(rate).fold(0.0, f64::max)
-}
-
-/// Microseconds of a mean request that went to some causes.
-fn spent_us(figures: &JbofFigures, causes: &[Cause]) -> f64 {
-    let mean = figures.split.mean();
-    causes.iter().map(|&cause| mean.parts_us[cause as usize]).sum()
 }
 
 fn random_64k(design: Design) -> Run {
@@ -117,39 +109,24 @@ fn latency() -> Vec<Number> {
     let compared = [both(Design::Xbof), both(Design::Conv)].concat();
     vec![
         Number::of("latency-flash", compared.clone(), |figures| {
-            mean_gain(figures, |run| spent_us(run, &[Cause::Mapping, Cause::Bus, Cause::Die]))
+            mean_gain(figures, |run| run.spent_us(&[Cause::Mapping, Cause::Bus, Cause::Die]))
         }),
         Number::of("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
-            mean_gain(figures, |run| core_seconds(run) / run.ios() as f64)
+            mean_gain(figures, |run| run.core_seconds() / run.requests as f64)
         }),
         Number::of("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
-            let redirected = lent_seconds(figures[0]) / (core_seconds(figures[0]) / figures[0].ios() as f64);
-            let each_us = spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / redirected;
-            100.0 * each_us / figures[1].split.mean().total_us()
+            let redirected = figures[0].lent_seconds() / (figures[0].core_seconds() / figures[0].requests as f64);
+            let each_us = figures[0].spent_us(&[Cause::InterDrive]) * figures[0].requests as f64 / redirected;
+            100.0 * each_us / figures[1].spent_in_all_us()
         }),
         Number::of("latency-host", [unloaded(Design::Xbof, 4), unloaded(Design::Conv, 4)], |figures| {
-            1000.0 * (spent_us(figures[0], &[Cause::Host]) - spent_us(figures[1], &[Cause::Host]))
+            1000.0 * (figures[0].spent_us(&[Cause::Host]) - figures[1].spent_us(&[Cause::Host]))
         }),
         Number::of("latency-remote-access", [unloaded(Design::Xbof, 4)], |figures| {
-            let accesses: u64 = figures[0].drives.iter().map(|drive| drive.cache.offsite_hits).sum();
-            spent_us(figures[0], &[Cause::InterDrive]) * figures[0].ios() as f64 / accesses as f64
+            let accesses: u64 = figures[0].drives.iter().map(|drive| drive.offsite_hits).sum();
+            figures[0].spent_us(&[Cause::InterDrive]) * figures[0].requests as f64 / accesses as f64
         }),
     ]
-}
-
-/// Core time of all drives in the window.
-fn core_seconds(figures: &JbofFigures) -> f64 {
-    let busy = |drive: &DriveFigures| {
-        drive.processor_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64()
-    };
-    figures.drives.iter().map(busy).sum()
-}
-
-/// The part of it that served other drives.
-fn lent_seconds(figures: &JbofFigures) -> f64 {
-    let lent =
-        |drive: &DriveFigures| drive.lent_utilization * f64::from(drive.servers.cores) * figures.window.as_secs_f64();
-    figures.drives.iter().map(lent).sum()
 }
 
 /// What runs charged for one message and for one commit, worked out from where requests spent their time.
@@ -160,19 +137,19 @@ fn charged(base: &Scenario) -> [Number; 2] {
     // One DMA operation and four flash pages. [D] sheet xbof §8.8
     let operations = 5.0;
     let dequeue = Number::of("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
-        let ios = figures[0].ios() as f64;
-        let share = lent_seconds(figures[0]) * 1e6 / firmware_us / ios;
+        let ios = figures[0].requests as f64;
+        let share = figures[0].lent_seconds() * 1e6 / firmware_us / ios;
         // A command at home waits for its own memory, a redirected one for its owner's agent.
-        let core_us = spent_us(figures[0], &[Cause::Core]);
+        let core_us = figures[0].spent_us(&[Cause::Core]);
         let agent_us = (core_us - firmware_us - (1.0 - share) * stall_us) / share;
         1000.0 * agent_us / operations
     });
     let writes = Run::Unloaded { design: Design::Xbof, read: false, kib: 4 };
     let commit = Number::of("log-commit", [writes], |figures| {
         let run = figures[0];
-        let hits: u64 = run.drives.iter().map(|drive| drive.cache.offsite_hits).sum();
-        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.ios() as f64;
-        1000.0 * (spent_us(run, &[Cause::InterDrive]) - remote_us)
+        let hits: u64 = run.drives.iter().map(|drive| drive.offsite_hits).sum();
+        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.requests as f64;
+        1000.0 * (run.spent_us(&[Cause::InterDrive]) - remote_us)
     });
     [dequeue, commit]
 }

@@ -21,7 +21,7 @@ type ForwardNumber = Number<ForwardRun, ForwardRecord>;
 /// The FF-SSD study, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ForwardRun>, StudyError> {
+pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ForwardRun>, StudyError> {
     let text = include_str!("../../../../../../../scenarios/ff-ssd/scenario.toml");
     let base = resolve(text, "scenarios/ff-ssd/scenario.toml", &[], files)?.scenario;
     let expectations = include_str!("../../../../../../../scenarios/ff-ssd/expected.toml");

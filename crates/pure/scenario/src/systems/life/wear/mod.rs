@@ -10,12 +10,25 @@ mod runs;
 mod synthetic;
 
 use crate::Files;
+use crate::life::leveling_name;
 use crate::parse::resolve;
 use crate::reproduce::StudyError;
 use crate::reproduce::named::NamedStudy;
 use crate::reproduce::number::Number;
+use crate::systems::DesignInfo;
 use flashyard_report::LifeRecord;
 use runs::LifeRun;
+
+/// The policies of the study.
+pub(super) fn designs() -> Vec<DesignInfo> {
+    let about = [
+        (runs::NO, "no wear leveling"),
+        (runs::OBP, "old block protection: a block that is much older than the mean takes data that stays"),
+        (runs::DP, "dual pool: blocks of hot and of cold data trade places when they are worn differently"),
+        (runs::PWL, "progressive wear leveling: from half of the endurance on, the more the older the drive is"),
+    ];
+    about.map(|(leveling, about)| DesignInfo::new(leveling_name(leveling), about)).to_vec()
+}
 
 /// A number made of lives.
 type LifeNumber = Number<LifeRun, LifeRecord>;
@@ -23,7 +36,7 @@ type LifeNumber = Number<LifeRun, LifeRecord>;
 /// The wear-levelling study, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
-pub(crate) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
+pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
     let text = include_str!("../../../../../../../scenarios/wear-leveling/scenario.toml");
     let base = resolve(text, "scenarios/wear-leveling/scenario.toml", &[], files)?.scenario;
     let expectations = include_str!("../../../../../../../scenarios/wear-leveling/expected.toml");
