@@ -5,6 +5,8 @@
 //!
 //! Invariant: a core runs one piece of work at a time; a piece starts on the core that is free first.
 
+mod driver;
 mod pool;
 
+pub use driver::DriverConfig;
 pub use pool::ProcessorPool;

@@ -13,7 +13,7 @@ use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, StripeConfig};
-use flashyard_systems::jbof::{Design, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
+use flashyard_systems::jbof::{Design, DriverConfig, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
 use flashyard_systems::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights};
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
@@ -180,9 +180,18 @@ pub(crate) fn jbof(scenario: &Scenario, design: Design) -> Result<JbofConfig, Sc
             oc_cycles_factor: host.oc_cycles_factor,
             oc_latency: host.oc_latency.0,
         },
+        driver: driver(scenario),
         harvest: harvest(scenario)?,
         vh: virtual_drives(scenario)?,
     })
+}
+
+fn driver(scenario: &Scenario) -> DriverConfig {
+    let (section, base) = (&scenario.host, DriverConfig::default());
+    DriverConfig {
+        silent_periods: section.silent_periods.unwrap_or(base.silent_periods),
+        io_timeout: section.io_timeout.map_or(base.io_timeout, |time| time.0),
+    }
 }
 
 fn fabric(scenario: &Scenario) -> FabricConfig {
@@ -257,8 +266,6 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         log_records: section.log_records.unwrap_or(base.log_records),
         accesses_min: section.accesses_min.unwrap_or(base.accesses_min),
         withdraw_periods: section.withdraw_periods.unwrap_or(base.withdraw_periods),
-        silent_periods: section.silent_periods.unwrap_or(base.silent_periods),
-        io_timeout: section.io_timeout.map_or(base.io_timeout, |time| time.0),
         lender_choice: lender_choice.unwrap_or(base.lender_choice),
         balance: balance.unwrap_or(base.balance),
         weights,

@@ -288,10 +288,17 @@ fn keys_of(path: &str) -> Vec<&'static str> {
 /// Sections that list so few keys that all of them can be told.
 const TOLD_KEYS_MAX: usize = 12;
 
+/// Keys that other sections have taken over: the old and the new name.
+const MOVED: [(&str, &str); 2] =
+    [("harvest.io_timeout", "host.io_timeout"), ("harvest.silent_periods", "host.silent_periods")];
+
 /// There is no such key: what is near it, here or in another section.
 fn unknown(path: &str, key: &str) -> String {
     let here = keys_of(path);
     let full = join(path, key);
+    if let Some((_, new)) = MOVED.iter().find(|(old, _)| *old == full) {
+        return format!("there is no key {full}; it is {new}, for the driver of every design has it");
+    }
     if let Some(near) = nearest(key, here.iter().copied()) {
         return format!("there is no key {full}; did you mean {}?", join(path, near));
     }
@@ -356,6 +363,14 @@ mod tests {
             ("drive.depth = 3", "there is no key drive.depth; did you mean workload.depth?"),
             ("fabric.colour = 3", "there is no key fabric.colour; [fabric] has radix, hop"),
             ("drive.colour = 3", "there is no key drive.colour; `flashyard schema` lists those of [drive]"),
+            (
+                "harvest.io_timeout = \"5 ms\"",
+                "there is no key harvest.io_timeout; it is host.io_timeout, for the driver of every design has it",
+            ),
+            (
+                "harvest.silent_periods = 3",
+                "there is no key harvest.silent_periods; it is host.silent_periods, for the driver of every design has it",
+            ),
             ("workloda.depth = 3", "there is no key workloda; did you mean workload?"),
             ("[[group]]\ndrive.coress = 3", "there is no key group.0.drive.coress; did you mean group.0.drive.cores?"),
         ] {

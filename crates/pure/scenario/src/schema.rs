@@ -332,6 +332,14 @@ pub struct HostSection {
     /// Latency back.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub complete_latency: Time,
+    /// Periods without an answer after which the driver gives a drive up.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub silent_periods: Option<u32>,
+    /// Time that the driver waits for a command before it gives up the drive that has it.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1000 s"))]
+    pub io_timeout: Option<Time>,
     /// OC: host cycles for each firmware cycle.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub oc_cycles_factor: f64,
@@ -400,12 +408,6 @@ pub struct HarvestSection {
     /// Periods that a lender waits for memory it has withdrawn.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub withdraw_periods: Option<u32>,
-    /// Periods without an answer after which the driver gives a drive up.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub silent_periods: Option<u32>,
-    /// How long the driver waits for a command before it gives up who has it.
-    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1000 s"))]
-    pub io_timeout: Option<Time>,
     /// Weight of all queues of a lender.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub lender_weight: Option<u32>,

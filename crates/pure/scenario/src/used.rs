@@ -57,6 +57,8 @@ const COMMANDS: &[(&str, &[Purpose])] = &[
     ("host.memory", &[Run]),
     ("host.oc_cycles_factor", &[Run]),
     ("host.oc_latency", &[Run]),
+    ("host.silent_periods", &[Serve, Faults]),
+    ("host.io_timeout", &[Serve, Faults]),
     ("host", &[Run, Serve, Faults]),
     ("jbof", &[Run, Serve, Faults]),
     ("harvest", &[Run, Serve, Faults]),

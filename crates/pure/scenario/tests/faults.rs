@@ -54,7 +54,7 @@ fn drives_that_level_their_wear_lose_nothing_either() {
 /// Their failures are not modelled; that what is read is what was written, is.
 #[test]
 fn virtual_and_open_channel_drives_give_back_what_was_written() {
-    let settings = ["run.requests_per_drive=3000", "harvest.io_timeout=60 s"].map(str::to_owned);
+    let settings = ["run.requests_per_drive=3000", "host.io_timeout=60 s"].map(str::to_owned);
     let scenario = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
     for design in [Design::Oc, Design::Vh, Design::VhIdeal] {
         let world = JbofWorld::unbroken(&scenario, design).expect("its box can be built");

@@ -437,7 +437,7 @@ fn numbers_of_requests_that_were_given_up_are_used_again() {
 
 #[test]
 fn a_command_longer_than_the_time_out_is_carried_out_in_the_end() {
-    let scenario = scenario_with(&["harvest.io_timeout=\"20 us\""]);
+    let scenario = scenario_with(&["host.io_timeout=\"20 us\""]);
     let mut clients = Clients::of(&scenario, false);
     let now = SimTime::ZERO + SimSpan::from_us(50);
     clients.run_until(now);

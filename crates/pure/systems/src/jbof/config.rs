@@ -3,6 +3,7 @@
 use super::aged::AgedDriveError;
 use crate::xbof::HarvestConfig;
 use flashyard_fabric::{FabricConfig, FabricError};
+use flashyard_host::DriverConfig;
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
 use flashyard_units::{Bytes, Hertz, SimSpan, Watts};
 
@@ -152,6 +153,8 @@ pub struct JbofConfig {
     pub fabric: FabricConfig,
     /// The host.
     pub host: HostConfig,
+    /// What its driver does about drives that do not answer.
+    pub driver: DriverConfig,
     /// Harvesting.
     pub harvest: HarvestConfig,
     /// Virtual drives.

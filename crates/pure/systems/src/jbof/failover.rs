@@ -27,7 +27,7 @@ impl Jbof {
             let view = &mut state.view[drive as usize];
             let broke = view.breaks != state.health[drive as usize].breaks;
             view.silent_periods = if answers { 0 } else { view.silent_periods + 1 };
-            let silent = view.silent_periods >= self.config.harvest.silent_periods;
+            let silent = view.silent_periods >= self.config.driver.silent_periods;
             if !view.lost && (broke || silent) {
                 self.give_up(now, drive);
             }
@@ -67,7 +67,7 @@ impl Jbof {
             let Some(state) = &mut self.resilience else { return };
             let sent = state.sent.get(id).copied().unwrap_or(now);
             let waits = request.attempt == Attempt::Live && request.phase != Phase::Held;
-            if waits && now.since(sent) > self.config.harvest.io_timeout * (1 << request.timeouts) {
+            if waits && now.since(sent) > self.config.driver.io_timeout * (1 << request.timeouts) {
                 state.counters.timed_out += 1;
                 self.requests[id].timeouts = (request.timeouts + 1).min(TIMEOUTS_MAX);
                 self.give_up(now, request.compute);

@@ -53,3 +53,5 @@ pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, T
 pub use timeline::{DriveCounters, Reading, Timeline, Totals};
 pub use verdict::FaultedRun;
 pub use world::{Jbof, Observer, Source};
+
+pub use flashyard_host::DriverConfig;

@@ -7,6 +7,7 @@ use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
+use flashyard_host::DriverConfig;
 use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_ssd::{DriveConfig, FirmwareCost};
@@ -92,6 +93,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
             oc_cycles_factor: 1.0,
             oc_latency: SimSpan::from_us(1),
         },
+        driver: DriverConfig::default(),
         harvest: HarvestConfig {
             period: SimSpan::from_us(300),
             pages_per_segment: 1,

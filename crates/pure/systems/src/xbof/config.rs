@@ -67,10 +67,6 @@ pub struct HarvestConfig {
     pub spare_miss_ratio: f64,
     /// Accesses a miss ratio needs before it counts. [A]
     pub accesses_min: u64,
-    /// Host periods without an answer after which a drive is given up. [A]
-    pub silent_periods: u32,
-    /// How long the driver waits for a command before it gives up who has it. [X] the default of Linux
-    pub io_timeout: SimSpan,
     /// Host time for the balance law, each command. [P]
     pub host_cost: SimSpan,
     /// Agent time to take and unwrap one DMA or flash operation. [P]
@@ -115,8 +111,6 @@ impl Default for HarvestConfig {
             target_miss_ratio: 0.10,
             spare_miss_ratio: 0.001,
             accesses_min: 64,
-            silent_periods: 2,
-            io_timeout: SimSpan::from_ms(30_000),
             host_cost: SimSpan::from_ns(20),
             agent_cost: SimSpan::from_ps(114_200),
             read_lock: SimSpan::from_ns(100),
