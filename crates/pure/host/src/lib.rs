@@ -1,4 +1,4 @@
-//! The host in front of the drives: cores as a pool.
+//! The host in front of the drives: cores as a pool, and what its driver does about drives that fail.
 //!
 //! What it models: commands cost processor time; cores are interchangeable and serve in order of arrival.
 //! What it does not model: which core a thread is on, interrupts one by one, caches.
@@ -8,5 +8,5 @@
 mod driver;
 mod pool;
 
-pub use driver::DriverConfig;
+pub use driver::{Attempt, Driver, DriverConfig, DriverCounters};
 pub use pool::ProcessorPool;

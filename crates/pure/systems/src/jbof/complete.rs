@@ -1,7 +1,6 @@
 //! Completions, periodic monitoring and copy-back.
 
 use super::config::{Design, JbofError};
-use super::failover::Attempt;
 use super::world::{Event, Failure, Jbof, Phase, Purpose, Request};
 use flashyard_cxl::Transaction;
 use flashyard_fabric::Direction;
@@ -16,9 +15,11 @@ impl Jbof {
     pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
         if self.resilience.is_some() {
             self.collect_stamps(self.requests[id as usize].drive);
-            let request = &mut self.requests[id as usize];
-            let changes = matches!(request.operation, Operation::Write | Operation::Trim | Operation::Remap);
-            request.applied = changes && request.failure.is_none();
+            let Request { operation, failure, .. } = self.requests[id as usize];
+            let changes = matches!(operation, Operation::Write | Operation::Trim | Operation::Remap);
+            if let Some(state) = &mut self.resilience {
+                state.driver.note_applied(id, changes && failure.is_none());
+            }
             if !self.is_heard(now, id) {
                 return;
             }
@@ -65,8 +66,7 @@ impl Jbof {
             return;
         }
         let request = self.requests[id as usize];
-        self.requests[id as usize].attempt = Attempt::Dead;
-        self.free.push(id);
+        self.release(id);
         if let Some(failure) = request.failure
             && self.book.is_none()
         {
@@ -84,7 +84,7 @@ impl Jbof {
                 whole.parts -= 1;
                 if whole.parts == 0 {
                     let whole = *whole;
-                    self.free.push(parent);
+                    self.release(parent);
                     // All parts were sent at once: the last one to return is where the time went.
                     self.finish_foreground(now, &whole, id);
                 }
@@ -93,6 +93,15 @@ impl Jbof {
             Purpose::CopyWrite => self.copy_done(now, request.home),
             Purpose::Asked { token } | Purpose::AskedOnce { token } => self.answer(now, &request, id, token),
         }
+    }
+
+    /// The request's number is free.
+    #[inline]
+    fn release(&mut self, id: u32) {
+        if let Some(state) = &mut self.resilience {
+            state.driver.end(id);
+        }
+        self.free.push(id);
     }
 
     /// The request has completed; where its time went stands in journey `id`, its own or its last part's.
@@ -160,43 +169,46 @@ impl Jbof {
 
     fn copy_read(&mut self, now: SimTime, owner: u16) {
         let Some(piece) = self.copy_back.as_mut().and_then(|copy_back| copy_back.next(owner)) else { return };
-        let id = self.new_request(Request {
-            stream: owner,
-            home: owner,
-            drive: piece.lender,
-            compute: piece.lender,
-            offer: 0,
-            generation: 0,
-            stamp: 0,
-            applied: false,
-            failure: None,
-            phase: Phase::Firmware,
-            attempt: Attempt::Live,
-            timeouts: 0,
-            in_shadow: false,
-            purpose: Purpose::CopyRead,
-            operation: Operation::Read,
-            first: piece.first,
-            count: piece.count,
-            len_bytes: 0,
-            parts: 0,
-            issued: now,
-        });
+        let id = self.new_request(
+            now,
+            Request {
+                stream: owner,
+                home: owner,
+                drive: piece.lender,
+                compute: piece.lender,
+                offer: 0,
+                generation: 0,
+                stamp: 0,
+                failure: None,
+                phase: Phase::Firmware,
+                in_shadow: false,
+                purpose: Purpose::CopyRead,
+                operation: Operation::Read,
+                first: piece.first,
+                count: piece.count,
+                len_bytes: 0,
+                parts: 0,
+                issued: now,
+            },
+        );
         self.ledger.moved(Operation::Read, piece.count);
         self.submit(now, id);
     }
 
     fn copy_write(&mut self, now: SimTime, read: &Request, read_id: u32) {
         let stamp = self.stamp_of_copy(read, read_id);
-        let id = self.new_request(Request {
-            drive: read.home,
-            compute: read.home,
-            phase: Phase::Firmware,
-            purpose: Purpose::CopyWrite,
-            operation: Operation::Write,
-            stamp,
-            ..*read
-        });
+        let id = self.new_request(
+            now,
+            Request {
+                drive: read.home,
+                compute: read.home,
+                phase: Phase::Firmware,
+                purpose: Purpose::CopyWrite,
+                operation: Operation::Write,
+                stamp,
+                ..*read
+            },
+        );
         self.ledger.moved(Operation::Write, read.count);
         self.submit(now, id);
     }

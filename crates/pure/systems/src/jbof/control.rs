@@ -1,8 +1,8 @@
 //! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
 
-use super::failover::Attempt;
 use super::live::{Answer, LiveEffect, LiveJbof};
 use super::world::{Jbof, Phase, Purpose};
+use flashyard_host::Attempt;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Longest that a firmware can be made to stand still.
@@ -354,14 +354,13 @@ impl Jbof {
     /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
     fn drop_request(&mut self, now: SimTime, token: u32) {
         let of_token = |id: &usize| self.requests[*id].purpose == Purpose::Asked { token };
-        let under_way = |id: &usize| !matches!(self.requests[*id].attempt, Attempt::Dead | Attempt::Withdrawn);
+        let under_way = |id: &usize| !matches!(self.attempt(*id as u32), Attempt::Dead | Attempt::Withdrawn);
         let Some(id) = (0..self.requests.len()).filter(of_token).find(under_way) else { return };
         if self.requests[id].phase == Phase::Held {
             let drive = self.requests[id].drive;
             if let Some(state) = &mut self.resilience {
-                state.view[drive as usize].held.retain(|held| *held as usize != id);
+                state.driver.drop_held(drive, id as u32);
             }
-            self.requests[id].attempt = Attempt::Dead;
             self.free.push(id as u32);
             self.dropped(now, token, drive);
         } else if self.withdraw(id as u32) {

@@ -1,10 +1,10 @@
 //! Faults. A fault is physical: power, a link or a firmware goes away and comes back, and nobody is told. What the
-//! driver makes of it is in `failover.rs`.
+//! driver makes of it is in `driver.rs`.
 //!
 //! Source: [P] sheet xbof §3.9.
 
-use super::graves::Graves;
 use super::world::{Event, Jbof, Request};
+use flashyard_host::{Driver, DriverCounters};
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
@@ -91,18 +91,6 @@ pub(super) struct Health {
     pub(super) breaks: u32,
 }
 
-/// What the driver knows of one drive.
-#[derive(Clone, Debug, Default)]
-pub(super) struct HostView {
-    pub(super) breaks: u32,
-    pub(super) silent_periods: u32,
-    /// Given up, and not reset yet.
-    pub(super) lost: bool,
-    /// Its reset is under way.
-    pub(super) resetting: bool,
-    pub(super) held: Vec<u32>,
-}
-
 /// What happened in a run with faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounters {
@@ -129,16 +117,13 @@ pub(super) struct Resilience {
     /// How many events came before each fault so far.
     taken: Vec<u64>,
     pub(super) health: Vec<Health>,
-    pub(super) view: Vec<HostView>,
-    /// When each request was last sent, by its number.
-    pub(super) sent: Vec<SimTime>,
+    pub(super) driver: Driver,
     witness: Box<dyn Witness>,
     /// Stamps that each read has found so far: request and stamps by slot.
     found: Vec<Vec<u64>>,
     /// Stamps of copies that virtual drives have made: for each, its first slot and the stamps that it stands for.
     copies: BTreeMap<u64, (u32, Vec<u64>)>,
-    pub(super) graves: Graves,
-    pub(super) counters: FaultCounters,
+    copied_back: u64,
     /// Drives whose power or link is away.
     away: u32,
 }
@@ -146,6 +131,12 @@ pub(super) struct Resilience {
 impl Resilience {
     pub(super) fn taken(&self) -> &[u64] {
         &self.taken
+    }
+
+    pub(super) fn counters(&self) -> FaultCounters {
+        let DriverCounters { given_up, resubmitted, drained, timed_out, resets } = *self.driver.counters();
+        let (faults, copied_back) = (self.taken.len() as u64, self.copied_back);
+        FaultCounters { faults, given_up, resubmitted, drained, timed_out, resets, copied_back }
     }
 
     /// Forgets what a request has found: its number is used again.
@@ -162,8 +153,8 @@ impl Resilience {
             return 0;
         }
         let is_away = |health: &Health| !health.powered || !health.linked;
-        let drives = self.health.iter().zip(&self.view).filter(|(health, _)| is_away(health));
-        drives.map(|(_, view)| view.held.len() as u32).sum()
+        let drives = (0..).zip(&self.health).filter(|(_, health)| is_away(health));
+        drives.map(|(drive, _)| self.driver.held(drive) as u32).sum()
     }
 
     fn count_away(&mut self) {
@@ -185,7 +176,7 @@ impl Resilience {
     /// Whether no drive is away, as physics or the driver has it.
     pub(super) fn is_whole(&self) -> bool {
         let up = |health: &Health| health.powered && health.linked && health.ready;
-        self.health.iter().all(up) && self.view.iter().all(|view| !view.lost)
+        self.health.iter().all(up) && self.driver.trusts_all()
     }
 }
 
@@ -201,13 +192,11 @@ impl Jbof {
             plan,
             taken: Vec::new(),
             health: vec![health; self.drives.len()],
-            view: vec![HostView::default(); self.drives.len()],
-            sent: Vec::new(),
+            driver: Driver::new(self.drives.len(), self.config.driver),
             witness,
             found: Vec::new(),
             copies: BTreeMap::new(),
-            graves: Graves::default(),
-            counters: FaultCounters::default(),
+            copied_back: 0,
             away: 0,
         }));
         self
@@ -228,7 +217,6 @@ impl Jbof {
             }
             state.taken.push(step);
             state.next = state.plan.next();
-            state.counters.faults += 1;
             self.break_now(now, fault);
         }
     }
@@ -324,16 +312,7 @@ impl Jbof {
         let Some(state) = &mut self.resilience else { return };
         state.health[drive as usize].ready = true;
         self.note_reach(drive);
-        let Some(state) = &mut self.resilience else { return };
-        let view = &mut state.view[drive as usize];
-        if std::mem::take(&mut view.resetting) {
-            view.lost = false;
-            view.breaks = state.health[drive as usize].breaks;
-            for id in std::mem::take(&mut view.held) {
-                self.send_again(now, id);
-            }
-            self.tell_back(drive);
-        }
+        self.enable(now, drive);
     }
 
     /// What peers keep in the memory of `drive` is gone, or out of reach for good: nobody trusts it again.
@@ -373,8 +352,7 @@ impl Jbof {
     #[inline]
     pub(super) fn has_queues(&self, drive: u16) -> bool {
         self.resilience.as_ref().is_none_or(|state| {
-            let view = &state.view[drive as usize];
-            self.is_reachable(drive) && !view.lost && view.breaks == state.health[drive as usize].breaks
+            self.is_reachable(drive) && state.driver.has_enabled(drive, state.health[drive as usize].breaks)
         })
     }
 
@@ -453,7 +431,7 @@ impl Jbof {
         let mut found = std::mem::take(state.found_of(id));
         found.resize(read.count as usize, 0);
         self.last_stamp += 1;
-        state.counters.copied_back += 1;
+        state.copied_back += 1;
         state.copies.insert(self.last_stamp, (read.first, found));
         self.last_stamp
     }

@@ -1,7 +1,6 @@
 //! Streams: what is asked of the busy drives, and when.
 
 use super::config::{Design, JbofError, StopRule};
-use super::failover::Attempt;
 use super::stream::Stream;
 use super::world::{Event, Jbof, Journey, Phase, Purpose, Request, Source};
 use flashyard_blk::{Operation, TraceRecord};
@@ -172,11 +171,8 @@ impl Jbof {
             offer: 0,
             generation: 0,
             stamp: self.last_stamp,
-            applied: false,
             failure: None,
             phase: Phase::Firmware,
-            attempt: Attempt::Live,
-            timeouts: 0,
             in_shadow: false,
             purpose: Purpose::Foreground,
             operation,
@@ -191,15 +187,15 @@ impl Jbof {
         if self.copy_back.is_some() {
             self.issue_virtual(now, request);
         } else {
-            let id = self.new_request(request);
+            let id = self.new_request(now, request);
             self.send_or_hold(now, id);
         }
     }
 
     /// Gives the request a number.
     #[inline]
-    pub(super) fn new_request(&mut self, request: Request) -> u32 {
-        match self.free.pop() {
+    pub(super) fn new_request(&mut self, now: SimTime, request: Request) -> u32 {
+        let id = match self.free.pop() {
             Some(id) => {
                 self.requests[id as usize] = request;
                 self.journeys[id as usize] = Journey::default();
@@ -210,14 +206,20 @@ impl Jbof {
                 self.journeys.push(Journey::default());
                 (self.requests.len() - 1) as u32
             }
+        };
+        if let Some(state) = &mut self.resilience {
+            state.driver.begin(now, id);
         }
+        id
     }
 
     /// Takes the request through the host driver; it arrives at its drive later.
     #[inline]
     pub(super) fn submit(&mut self, now: SimTime, id: u32) {
         self.choose_compute(now, id);
-        self.note_sent(now, id);
+        if let Some(state) = &mut self.resilience {
+            state.driver.send(now, id);
+        }
         let request = &self.requests[id as usize];
         let home = request.home;
         let host = self.config.host_time(&self.models[request.drive as usize].drive.firmware, request.count)

@@ -8,7 +8,6 @@
 use super::aged::AgedDrive;
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::control::Refused;
-use super::failover::Attempt;
 use super::faults::{Asked, Witness};
 use super::gauges::Requests;
 use super::models::DriveModel;
@@ -193,7 +192,7 @@ impl LiveJbof {
     /// Whether a drive may still carry out what was asked under `token`, though it was answered as dropped: payload may
     /// be told to move under that token for so long.
     pub fn keeps(&self, token: u32) -> bool {
-        let attempts = self.world.resilience.as_ref().map_or(&[][..], |state| state.graves.ids());
+        let attempts = self.world.resilience.as_ref().map_or(&[][..], |state| state.driver.retired());
         attempts.iter().any(|&id| {
             let purpose = self.world.requests[id as usize].purpose;
             matches!(purpose, Purpose::Asked { token: of } | Purpose::AskedOnce { token: of } if of == token)
@@ -261,13 +260,10 @@ impl Jbof {
             compute: drive,
             offer: 0,
             generation: 0,
-            applied: false,
             failure: None,
             // See `CommandSpec::stamp`.
             stamp: if operation == Operation::Remap { u64::from(source) } else { self.last_stamp },
             phase: Phase::Firmware,
-            attempt: Attempt::Live,
-            timeouts: 0,
             in_shadow: false,
             purpose: Purpose::Asked { token },
             operation,
@@ -282,7 +278,7 @@ impl Jbof {
             book.asked[drive as usize].rise(now, operation);
         }
         self.ledger.issued(now, &request);
-        let id = self.new_request(request);
+        let id = self.new_request(now, request);
         self.send_or_hold(now, id);
     }
 

@@ -2,12 +2,12 @@
 //! loads under its locks, and the wrapped operations go into the owner's message queue, whose agent carries them out.
 //! Source: [P] sheet xbof §3.4, §3.7.
 
-use super::failover::Attempt;
 use super::route::command_spec;
 use super::world::{Event, Jbof, Phase, Request};
 use crate::xbof::{Message, MessageKind, MessageRing};
 use flashyard_cxl::Transaction;
 use flashyard_flash::Slot;
+use flashyard_host::Attempt;
 use flashyard_ssd::{Job, Operation, ReadGroup, Translation};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
@@ -112,7 +112,7 @@ impl Jbof {
             return;
         }
         self.leave_shadow(id);
-        let translation = match request.attempt {
+        let translation = match self.attempt(id) {
             Attempt::Live => self.drives[owner as usize].data.translate(&command_spec(id, &request)),
             Attempt::Draining | Attempt::Withdrawn | Attempt::Dead => None,
         };

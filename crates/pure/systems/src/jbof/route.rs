@@ -92,7 +92,7 @@ impl Jbof {
     fn execute(&mut self, now: SimTime, id: u32) {
         let request = &mut self.requests[id as usize];
         request.phase = Phase::Data;
-        if request.applied {
+        if self.resilience.as_ref().is_some_and(|state| state.driver.is_applied(id)) {
             self.drop_translation(now, id);
             return self.completed(now, id, now, &TimeSplit::default());
         }
@@ -157,12 +157,12 @@ impl Jbof {
                 self.redirected += u64::from(lender.is_some());
                 request.drive = lender.unwrap_or(owner);
                 request.compute = request.drive;
-                let id = self.new_request(request);
+                let id = self.new_request(now, request);
                 self.submit(now, id);
             }
             Operation::Read => self.issue_pieces(now, request),
             Operation::Flush | Operation::Remap => {
-                let id = self.new_request(request);
+                let id = self.new_request(now, request);
                 self.submit(now, id);
             }
         }
@@ -174,7 +174,7 @@ impl Jbof {
         if let Some(copy_back) = &mut self.copy_back {
             copy_back.map(request.home).pieces(request.first, request.count, |piece| pieces.push(piece));
         }
-        let parent = self.new_request(Request { parts: pieces.len() as u32, ..request });
+        let parent = self.new_request(now, Request { parts: pieces.len() as u32, ..request });
         if let [piece] = pieces.as_slice() {
             let drive = piece.lender.unwrap_or(request.home);
             let whole = &mut self.requests[parent as usize];
@@ -193,7 +193,7 @@ impl Jbof {
                 count: piece.count,
                 ..request
             };
-            let id = self.new_request(part);
+            let id = self.new_request(now, part);
             self.submit(now, id);
         }
     }

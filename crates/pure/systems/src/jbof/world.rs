@@ -2,7 +2,6 @@
 
 use super::aged::{AgedDrive, AgedDriveError};
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
-use super::failover::Attempt;
 use super::faults::Resilience;
 use super::live::Book;
 use super::models::DriveModel;
@@ -59,6 +58,29 @@ pub(super) enum Event {
     /// Streams stop issuing.
     Stop,
 }
+
+impl Event {
+    /// The request that the event names, if it does.
+    pub(super) fn request(&self) -> Option<u32> {
+        match *self {
+            Self::Arrive { request } | Self::Store { request } | Self::Finished { request } => Some(request),
+            Self::Drive { .. }
+            | Self::Wrapped { .. }
+            | Self::Issue { .. }
+            | Self::Resume { .. }
+            | Self::Tick
+            | Self::HostTick
+            | Self::Swap { .. }
+            | Self::PowerOn { .. }
+            | Self::LinkUp { .. }
+            | Self::WarmupEnd
+            | Self::Stop => None,
+        }
+    }
+}
+
+/// An event is copied a few times: it must not grow unnoticed.
+const _: () = assert!(size_of::<Event>() <= 16);
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +139,6 @@ pub(super) struct Request {
     /// The generation of the owner's ring that the lender knew when it took the command.
     pub(super) generation: u16,
     pub(super) phase: Phase,
-    pub(super) attempt: Attempt,
-    /// Attempts that took too long so far.
-    pub(super) timeouts: u8,
     /// In a shadow queue, or on a lender's core from it.
     pub(super) in_shadow: bool,
     pub(super) purpose: Purpose,
@@ -133,8 +152,6 @@ pub(super) struct Request {
     pub(super) issued: SimTime,
     /// Payload of every slot written: no two writes have the same.
     pub(super) stamp: u64,
-    /// Its owner has carried out a change of data that it asks for, though perhaps nobody has heard of it.
-    pub(super) applied: bool,
     /// Why its drive has not carried it out.
     pub(super) failure: Option<Failure>,
 }
