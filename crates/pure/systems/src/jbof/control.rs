@@ -1,7 +1,8 @@
 //! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
 
 use super::live::{Answer, LiveEffect, LiveJbof};
-use super::world::{Jbof, Phase, Purpose};
+use super::request::{Phase, Purpose};
+use super::world::Jbof;
 use flashyard_host::Attempt;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -212,8 +213,8 @@ impl LiveJbof {
             }
             Control::Hang { drive, span } => self.hang(now, drive, span)?,
             Control::Harvest { on } => {
-                if let Some(harvest) = &mut self.world.harvest {
-                    harvest.pause(!on);
+                if let Some(lending) = self.world.policy.lending_mut() {
+                    lending.harvest.pause(!on);
                 }
             }
             Control::Age { drive, raw_bit_error_rate } => {
@@ -221,25 +222,25 @@ impl LiveJbof {
                 if !(0.0..=0.5).contains(&raw_bit_error_rate) {
                     return Err(Refused::Rate(raw_bit_error_rate));
                 }
-                self.world.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
+                self.world.enclosure.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
             Control::Wear { drive, level } => self.wear(drive, level)?,
             Control::Degrade { drive, on } => {
                 self.check_drive(drive)?;
-                self.world.drives[drive as usize].data.ftl.set_degraded(on);
+                self.world.enclosure.drives[drive as usize].data.ftl.set_degraded(on);
             }
             Control::Retire { drive, rate, retries } => {
                 let last = self.last_erase(drive, rate, retries)?;
                 self.check_retirement(drive, last)?;
-                self.world.drives[drive as usize].data.ftl.set_retire_at(last);
+                self.world.enclosure.drives[drive as usize].data.ftl.set_retire_at(last);
             }
             Control::Reinstate { drive, rate, retries } => {
                 let last = self.last_erase(drive, rate, retries)?;
-                self.world.drives[drive as usize].data.ftl.set_retire_at(last);
+                self.world.enclosure.drives[drive as usize].data.ftl.set_retire_at(last);
             }
             Control::Retired { drive, superblock } => {
                 self.check_drive(drive)?;
-                let ftl = &mut self.world.drives[drive as usize].data.ftl;
+                let ftl = &mut self.world.enclosure.drives[drive as usize].data.ftl;
                 let superblocks = ftl.layout().superblocks;
                 if superblock >= superblocks {
                     return Err(Refused::NoSuperblock { drive, superblock, superblocks });
@@ -278,7 +279,7 @@ impl LiveJbof {
 
     fn wear(&mut self, drive: u16, level: f64) -> Result<(), Refused> {
         self.check_drive(drive)?;
-        let data = &mut self.world.drives[drive as usize].data;
+        let data = &mut self.world.enclosure.drives[drive as usize].data;
         let config = *data.config();
         let (Some(endurance), true) = (config.ftl.endurance, config.nand.wear.is_some()) else {
             return Err(Refused::NoWear { drive });
@@ -309,7 +310,7 @@ impl LiveJbof {
 
     /// Superblocks that have come so far are retired when they are next emptied: what is then left has to do.
     fn check_retirement(&self, drive: u16, last: Option<u32>) -> Result<(), Refused> {
-        let data = &self.world.drives[drive as usize].data;
+        let data = &self.world.enclosure.drives[drive as usize].data;
         let left = data.ftl.erase_counts().filter(|&erases| last.is_none_or(|last| erases < last)).count() as u32;
         let mapped: u32 = data.ftl.valid_counts().sum();
         let needed = mapped.div_ceil(data.ftl.layout().slots_per_superblock) + data.ftl.config().reserved();
@@ -318,12 +319,12 @@ impl LiveJbof {
 
     /// Whether harvesting is designed in, for who shows a switch for it.
     pub fn harvests(&self) -> bool {
-        self.world.harvest.is_some()
+        self.world.policy.lending().is_some()
     }
 
     fn check_power(&self, drive: u16) -> Result<(), Refused> {
         self.check_drive(drive)?;
-        let protected = self.world.drives[drive as usize].config().power_loss_protection;
+        let protected = self.world.enclosure.drives[drive as usize].config().power_loss_protection;
         if protected { Ok(()) } else { Err(Refused::Unprotected { drive }) }
     }
 }
@@ -331,7 +332,7 @@ impl LiveJbof {
 impl Jbof {
     /// Reports drives that have just become unreachable.
     fn tell_gone(&mut self) {
-        for drive in 0..self.drives.len() as u16 {
+        for drive in 0..self.enclosure.drives.len() as u16 {
             let reachable = self.is_reachable(drive);
             if let Some(book) = &mut self.book
                 && !reachable
@@ -353,20 +354,20 @@ impl Jbof {
 
     /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
     fn drop_request(&mut self, now: SimTime, token: u32) {
-        let of_token = |id: &usize| self.requests[*id].purpose == Purpose::Asked { token };
+        let of_token = |id: &usize| self.enclosure.requests[*id].purpose == Purpose::Asked { token };
         let under_way = |id: &usize| !matches!(self.attempt(*id as u32), Attempt::Dead | Attempt::Withdrawn);
-        let Some(id) = (0..self.requests.len()).filter(of_token).find(under_way) else { return };
-        if self.requests[id].phase == Phase::Held {
-            let drive = self.requests[id].drive;
+        let Some(id) = (0..self.enclosure.requests.len()).filter(of_token).find(under_way) else { return };
+        if self.enclosure.requests[id].phase == Phase::Held {
+            let drive = self.enclosure.requests[id].drive;
             if let Some(state) = &mut self.resilience {
                 state.driver.drop_held(drive, id as u32);
             }
-            self.free.push(id as u32);
+            self.enclosure.free.push(id as u32);
             self.dropped(now, token, drive);
         } else if self.withdraw(id as u32) {
-            self.dropped(now, token, self.requests[id].drive);
+            self.dropped(now, token, self.enclosure.requests[id].drive);
         } else {
-            self.requests[id].purpose = Purpose::AskedOnce { token };
+            self.enclosure.requests[id].purpose = Purpose::AskedOnce { token };
         }
     }
 

@@ -3,7 +3,10 @@
 //!
 //! Source: [P] sheet xbof §3.9.
 
-use super::world::{Event, Jbof, Request};
+use super::enclosure::Event;
+use super::policy::Policy;
+use super::request::Request;
+use super::world::Jbof;
 use flashyard_host::{Driver, DriverCounters};
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
@@ -161,6 +164,75 @@ impl Resilience {
         self.away = self.health.iter().filter(|health| !health.powered || !health.linked).count() as u32;
     }
 
+    /// Whether a drive has power and a link and has recovered.
+    #[inline]
+    pub(super) fn is_reachable(&self, drive: u16) -> bool {
+        let health = &self.health[drive as usize];
+        health.powered && health.linked && health.ready
+    }
+
+    /// Whether a drive has queue pairs: the driver has enabled it since it last broke.
+    #[inline]
+    pub(super) fn has_queues(&self, drive: u16) -> bool {
+        self.is_reachable(drive) && self.driver.has_enabled(drive, self.health[drive as usize].breaks)
+    }
+
+    /// When a drive that stands still goes on; `None` when it does not stand still.
+    #[inline]
+    pub(super) fn hangs_until(&self, now: SimTime, drive: u16) -> Option<SimTime> {
+        let until = self.health[drive as usize].hung_until;
+        (until > now).then_some(until)
+    }
+
+    /// Whether the drive's resource manager runs in this period, and the driver gets an answer.
+    pub(super) fn manages(&self, now: SimTime, drive: u16) -> bool {
+        self.is_reachable(drive) && self.hangs_until(now, drive).is_none()
+    }
+
+    /// Tells the witness of a request.
+    pub(super) fn witness_issue(&mut self, now: SimTime, request: &Request) {
+        let Request { drive, operation, first, count, stamp, .. } = *request;
+        self.witness.issued(now, &Asked { number: stamp, drive, operation, first, count });
+    }
+
+    /// Tells the witness of a completion; what a read has found is that of request `id`.
+    pub(super) fn witness_completion(&mut self, now: SimTime, request: &Request, id: u32) {
+        let stamps = self.found.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
+        self.witness.completed(now, request.stamp, request.operation, &stamps);
+    }
+
+    /// Keeps what reads have found, as (request, slot, stamp), until their clients hear of it.
+    pub(super) fn collect_stamps(&mut self, requests: &[Request], read: Vec<(u32, u32, u64)>) {
+        for (id, slot, stamp) in read {
+            let request = &requests[id as usize];
+            let stamp = self.original(stamp, slot);
+            let stamps = self.found_of(id);
+            stamps.resize(request.count as usize, 0);
+            stamps[(slot - request.first) as usize] = stamp;
+        }
+    }
+
+    /// Adds what a part of a read has found to what the whole has. The whole ends under the number of its last part.
+    pub(super) fn join_stamps(&mut self, part: (u32, &Request), whole: (u32, &Request), is_last: bool) {
+        let found = std::mem::take(self.found_of(part.0));
+        let joined = self.found_of(whole.0);
+        joined.resize(whole.1.count as usize, 0);
+        for (slot, stamp) in (part.1.first - whole.1.first..).zip(found) {
+            joined[slot as usize] = stamp;
+        }
+        if is_last {
+            *self.found_of(part.0) = std::mem::take(self.found_of(whole.0));
+        }
+    }
+
+    /// Keeps what `stamp`, that of a copy of what read `id` has found, stands for.
+    pub(super) fn note_copy(&mut self, stamp: u64, read: &Request, id: u32) {
+        let mut found = std::mem::take(self.found_of(id));
+        found.resize(read.count as usize, 0);
+        self.copied_back += 1;
+        self.copies.insert(stamp, (read.first, found));
+    }
+
     fn found_of(&mut self, id: u32) -> &mut Vec<u64> {
         if self.found.len() <= id as usize {
             self.found.resize(id as usize + 1, Vec::new());
@@ -186,13 +258,13 @@ impl Jbof {
     pub fn with_faults(mut self, plan: Vec<(FaultTime, Fault)>, witness: Box<dyn Witness>) -> Self {
         let health = Health { powered: true, linked: true, ready: true, hung_until: SimTime::ZERO, breaks: 0 };
         let mut plan = plan.into_iter();
-        self.has_news = true;
+        self.enclosure.has_news = true;
         self.resilience = Some(Box::new(Resilience {
             next: plan.next(),
             plan,
             taken: Vec::new(),
-            health: vec![health; self.drives.len()],
-            driver: Driver::new(self.drives.len(), self.config.driver),
+            health: vec![health; self.enclosure.drives.len()],
+            driver: Driver::new(self.enclosure.drives.len(), self.enclosure.config.driver),
             witness,
             found: Vec::new(),
             copies: BTreeMap::new(),
@@ -224,19 +296,19 @@ impl Jbof {
     fn break_now(&mut self, now: SimTime, fault: Fault) {
         match fault {
             Fault::BoxPower { off } => {
-                for drive in 0..self.drives.len() as u16 {
+                for drive in 0..self.enclosure.drives.len() as u16 {
                     self.cut_power(now, drive, off);
                 }
             }
             Fault::DrivePower { drive, off } => self.cut_power(now, drive, off),
             Fault::Link { drive, down } => {
                 self.link_down(drive);
-                self.runner.queue.push(now + down, Event::LinkUp { drive });
+                self.enclosure.runner.queue.push(now + down, Event::LinkUp { drive });
             }
             Fault::Hang { drive, span } => self.hang(now, drive, span),
             Fault::Withdraw { drive } => {
-                if let Some(harvest) = &mut self.harvest {
-                    harvest.withdraw(drive);
+                if let Policy::Lending(lending) = &mut self.policy {
+                    lending.harvest.withdraw(drive);
                 }
             }
         }
@@ -244,7 +316,7 @@ impl Jbof {
 
     pub(super) fn cut_power(&mut self, now: SimTime, drive: u16, off: SimSpan) {
         if self.pull(now, drive) {
-            self.runner.queue.push(now + off, Event::PowerOn { drive });
+            self.enclosure.runner.queue.push(now + off, Event::PowerOn { drive });
         }
     }
 
@@ -259,8 +331,8 @@ impl Jbof {
         health.ready = false;
         health.breaks += 1;
         health.hung_until = now;
-        self.drives[drive as usize].power_cut(now);
-        self.lose_memory(drive);
+        self.enclosure.drives[drive as usize].power_cut(now);
+        self.enclosure.lose_memory(drive);
         self.note_reach(drive);
         true
     }
@@ -277,8 +349,8 @@ impl Jbof {
         let health = &mut state.health[drive as usize];
         health.breaks += 1;
         health.linked = false;
-        self.lose_memory(drive);
-        self.lose_borrowed_memory(drive);
+        self.enclosure.lose_memory(drive);
+        self.enclosure.lose_borrowed_memory(drive);
         self.note_reach(drive);
     }
 
@@ -295,10 +367,10 @@ impl Jbof {
         health.breaks += 1;
         state.count_away();
         // Nothing in its memory can be trusted by peers: it begins with an empty table.
-        if let Some(harvest) = &mut self.harvest {
-            harvest.initialize(drive);
+        if let Policy::Lending(lending) = &mut self.policy {
+            lending.harvest.initialize(drive);
         }
-        self.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
+        self.enclosure.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
     }
 
     pub(super) fn link_up(&mut self, drive: u16) {
@@ -315,124 +387,35 @@ impl Jbof {
         self.enable(now, drive);
     }
 
-    /// What peers keep in the memory of `drive` is gone, or out of reach for good: nobody trusts it again.
-    pub(super) fn lose_memory(&mut self, lender: u16) {
-        for borrower in (0..self.drives.len() as u16).filter(|&borrower| borrower != lender) {
-            self.drives[borrower as usize].data.lose_segments(lender);
-        }
-    }
-
-    /// Everything that `drive` keeps in the memory of peers is out of its reach.
-    fn lose_borrowed_memory(&mut self, drive: u16) {
-        for lender in 0..self.drives.len() as u16 {
-            self.drives[drive as usize].data.lose_segments(lender);
-        }
-    }
-
     pub(super) fn note_reach(&mut self, drive: u16) {
         let answers = self.is_reachable(drive);
         if let Some(state) = &mut self.resilience {
             state.count_away();
         }
-        if let Some(harvest) = &mut self.harvest {
-            harvest.set_reachable(drive, answers);
+        if let Policy::Lending(lending) = &mut self.policy {
+            lending.harvest.set_reachable(drive, answers);
         }
     }
 
     /// Whether a drive has power and a link and has recovered.
     #[inline]
     pub(super) fn is_reachable(&self, drive: u16) -> bool {
-        self.resilience.as_ref().is_none_or(|state| {
-            let health = &state.health[drive as usize];
-            health.powered && health.linked && health.ready
-        })
+        self.resilience.as_ref().is_none_or(|state| state.is_reachable(drive))
     }
 
     /// Whether a drive has queue pairs: the driver has enabled it since it last broke.
     #[inline]
     pub(super) fn has_queues(&self, drive: u16) -> bool {
-        self.resilience.as_ref().is_none_or(|state| {
-            self.is_reachable(drive) && state.driver.has_enabled(drive, state.health[drive as usize].breaks)
-        })
-    }
-
-    /// When a drive that stands still goes on; `None` when it does not stand still.
-    #[inline]
-    pub(super) fn hangs_until(&self, now: SimTime, drive: u16) -> Option<SimTime> {
-        let until = self.resilience.as_ref()?.health[drive as usize].hung_until;
-        (until > now).then_some(until)
+        self.resilience.as_ref().is_none_or(|state| state.has_queues(drive))
     }
 
     /// Puts off what a drive would do now until its firmware goes on.
     #[inline]
     pub(super) fn waits_for_firmware(&mut self, now: SimTime, drive: u16, event: Event) -> bool {
-        let Some(until) = self.hangs_until(now, drive) else { return false };
-        self.runner.queue.push(until, event);
+        let Some(until) = self.resilience.as_ref().and_then(|state| state.hangs_until(now, drive)) else {
+            return false;
+        };
+        self.enclosure.runner.queue.push(until, event);
         true
-    }
-
-    /// Whether the drive's resource manager runs in this period.
-    pub(super) fn manages(&self, now: SimTime, drive: u16) -> bool {
-        self.is_reachable(drive) && self.hangs_until(now, drive).is_none()
-    }
-
-    /// Tells the witness of a request.
-    #[inline]
-    pub(super) fn witness_issue(&mut self, now: SimTime, request: &Request) {
-        if let Some(state) = &mut self.resilience {
-            let Request { drive, operation, first, count, stamp, .. } = *request;
-            state.witness.issued(now, &Asked { number: stamp, drive, operation, first, count });
-        }
-    }
-
-    /// Tells the witness of a completion.
-    #[inline]
-    pub(super) fn witness_completion(&mut self, now: SimTime, request: &Request, id: u32) {
-        if let Some(state) = &mut self.resilience {
-            let stamps = state.found.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            state.witness.completed(now, request.stamp, request.operation, &stamps);
-        }
-    }
-
-    /// Keeps what a read has found until its client hears of it.
-    pub(super) fn collect_stamps(&mut self, drive: u16) {
-        if self.resilience.is_none() {
-            return;
-        }
-        let read = self.drives[drive as usize].data.take_stamps_read();
-        let Some(state) = &mut self.resilience else { return };
-        for (id, slot, stamp) in read {
-            let request = &self.requests[id as usize];
-            let place = (slot - request.first) as usize;
-            let stamp = state.original(stamp, slot);
-            let stamps = state.found_of(id);
-            stamps.resize(request.count as usize, 0);
-            stamps[place] = stamp;
-        }
-    }
-    /// Adds what a part of a read has found to what the whole has. The whole ends under the number of its last part.
-    pub(super) fn join_stamps(&mut self, part: u32, parent: u32) {
-        let Some(state) = &mut self.resilience else { return };
-        let (piece, whole) = (&self.requests[part as usize], &self.requests[parent as usize]);
-        let found = std::mem::take(state.found_of(part));
-        let joined = state.found_of(parent);
-        joined.resize(whole.count as usize, 0);
-        for (slot, stamp) in (piece.first - whole.first..).zip(found) {
-            joined[slot as usize] = stamp;
-        }
-        if whole.parts == 1 {
-            *state.found_of(part) = std::mem::take(state.found_of(parent));
-        }
-    }
-
-    /// The stamp of a copy of what read `id` has found.
-    pub(super) fn stamp_of_copy(&mut self, read: &Request, id: u32) -> u64 {
-        let Some(state) = &mut self.resilience else { return read.stamp };
-        let mut found = std::mem::take(state.found_of(id));
-        found.resize(read.count as usize, 0);
-        self.last_stamp += 1;
-        state.copied_back += 1;
-        state.copies.insert(self.last_stamp, (read.first, found));
-        self.last_stamp
     }
 }

@@ -221,7 +221,7 @@ impl LiveJbof {
             let earlier = lent_before.get(&(lender, borrower)).copied().unwrap_or_default();
             (lender, borrower, (lent - earlier).ratio_of(span))
         });
-        let harvest = self.world.harvest.as_ref();
+        let harvest = self.world.policy.lending().map(|lending| &lending.harvest);
         Gauges {
             at: now,
             span,
@@ -246,7 +246,7 @@ impl LiveJbof {
         let since = |after: SimSpan, before: SimSpan| SimSpan::from_ps(after.as_ps().saturating_sub(before.as_ps()));
         let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
         let accesses = after.accesses.saturating_sub(before.accesses);
-        let cache = &self.world.drives[number as usize].data.cache;
+        let cache = &self.world.enclosure.drives[number as usize].data.cache;
         let redirected = (after.redirected - before.redirected) as f64 / 1e6;
         DriveGauges {
             presence: self.presence(number),
@@ -279,7 +279,7 @@ impl LiveJbof {
         match (health.powered, health.linked) {
             (false, _) => Presence::NoPower,
             (true, false) => Presence::NoLink,
-            (true, true) if self.world.has_queues(drive) => Presence::Ready,
+            (true, true) if state.has_queues(drive) => Presence::Ready,
             (true, true) => Presence::Starting,
         }
     }
@@ -287,8 +287,8 @@ impl LiveJbof {
     /// The life of `drive` up to `now`. Panics beyond the drives.
     pub fn health(&self, drive: u16, now: SimTime) -> Health {
         let world = &self.world;
-        let data = &world.drives[drive as usize].data;
-        let totals = &world.totals[drive as usize];
+        let data = &world.enclosure.drives[drive as usize].data;
+        let totals = &world.bench.totals[drive as usize];
         let asked = world.book.as_ref().map(|book| book.asked[drive as usize]).unwrap_or_default();
         let (mut sum, mut most, mut count) = (0_u64, 0, 0_u64);
         for erases in data.ftl.erase_counts() {
@@ -324,7 +324,7 @@ impl LiveJbof {
     /// What a manager of capacity wants to know of `drive`; `None` where its flash does not wear. Too slow to be asked for
     /// a hundred times a second. Panics beyond the drives.
     pub fn capacity(&self, drive: u16) -> Option<Capacity> {
-        let data = &self.world.drives[drive as usize].data;
+        let data = &self.world.enclosure.drives[drive as usize].data;
         let states = data.wear_states()?;
         let (layout, medium) = (data.ftl.layout(), data.nand.counters());
         let slots = |superblocks: u32| u64::from(superblocks) * u64::from(layout.slots_per_superblock);
@@ -342,30 +342,30 @@ impl LiveJbof {
 
     /// Erases of each superblock of `drive`. Panics beyond the drives.
     pub fn erase_counts(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
-        self.world.drives[drive as usize].data.ftl.erase_counts()
+        self.world.enclosure.drives[drive as usize].data.ftl.erase_counts()
     }
 
     /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked for
     /// a hundred times a second. Panics beyond the drives.
     pub fn wear_states(&self, drive: u16) -> Option<WearStates> {
-        self.world.drives[drive as usize].data.wear_states()
+        self.world.enclosure.drives[drive as usize].data.wear_states()
     }
 
     /// Superblocks of `drive` that are retired. Panics beyond the drives.
     pub fn retired(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
-        let ftl = &self.world.drives[drive as usize].data.ftl;
+        let ftl = &self.world.enclosure.drives[drive as usize].data.ftl;
         (0..ftl.layout().superblocks).filter(|&superblock| ftl.is_retired(superblock))
     }
 
     /// Cores, channels and dies of `drive`. Panics beyond the drives.
     pub fn servers(&self, drive: u16) -> Servers {
-        let drive = &self.world.drives[drive as usize];
+        let drive = &self.world.enclosure.drives[drive as usize];
         let geometry = &drive.config().nand.geometry;
         Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() }
     }
 
     /// Mapping memory of a segment, in bytes.
     pub fn segment_bytes(&self) -> u64 {
-        u64::from(self.world.config.harvest.pages_per_segment) * u64::from(flashyard_flash::SLOT_BYTES)
+        u64::from(self.world.enclosure.config.harvest.pages_per_segment) * u64::from(flashyard_flash::SLOT_BYTES)
     }
 }

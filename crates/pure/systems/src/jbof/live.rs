@@ -11,8 +11,9 @@ use super::control::Refused;
 use super::faults::{Asked, Witness};
 use super::gauges::Requests;
 use super::models::DriveModel;
+use super::request::{Failure, Phase, Purpose, Request};
 use super::timeline::Reading;
-use super::world::{Failure, Jbof, Phase, Purpose, Request};
+use super::world::Jbof;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
@@ -129,7 +130,7 @@ impl LiveJbof {
 
     /// The state that decides whether `drive` can go on, for messages about one that is stuck. Panics beyond the drives.
     pub fn describe(&self, drive: u16) -> String {
-        self.world.drives[drive as usize].data.describe()
+        self.world.enclosure.drives[drive as usize].data.describe()
     }
 
     /// The same as [`Jbof::restore`], before anything is asked of the box.
@@ -141,37 +142,37 @@ impl LiveJbof {
 
     /// What is in the superblocks of `drive` now. Panics beyond the drives.
     pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
-        self.world.drives[drive as usize].data.contents()
+        self.world.enclosure.drives[drive as usize].data.contents()
     }
 
     /// The parameters of `drive`, as its design builds it. Panics beyond the drives.
     pub fn config(&self, drive: u16) -> &DriveConfig {
-        self.world.drives[drive as usize].config()
+        self.world.enclosure.drives[drive as usize].config()
     }
 
     /// Drives of the box.
     pub fn drives(&self) -> u16 {
-        self.world.drives.len() as u16
+        self.world.enclosure.drives.len() as u16
     }
 
     /// Slots that `drive` exports. Panics beyond the drives.
     pub fn slots(&self, drive: u16) -> u32 {
-        self.world.drives[drive as usize].config().ftl.logical_slots
+        self.world.enclosure.drives[drive as usize].config().ftl.logical_slots
     }
 
     /// How the slots of `drive` are numbered. Panics beyond the drives.
     pub fn layout(&self, drive: u16) -> &Layout {
-        self.world.drives[drive as usize].data.ftl.layout()
+        self.world.enclosure.drives[drive as usize].data.ftl.layout()
     }
 
     /// Where a logical slot is now; `Slot::NONE` for nowhere. Panics beyond the exported slots.
     pub fn place(&self, drive: u16, logical: u32) -> Slot {
-        self.world.drives[drive as usize].data.ftl.lookup(logical)
+        self.world.enclosure.drives[drive as usize].data.ftl.lookup(logical)
     }
 
     /// The time of the last event.
     pub fn now(&self) -> SimTime {
-        self.world.runner.now()
+        self.world.enclosure.runner.now()
     }
 
     /// Events handled so far: with the time, the place in the run at which something was asked.
@@ -181,12 +182,12 @@ impl LiveJbof {
 
     /// When the next event is due.
     pub fn next_due(&self) -> Option<SimTime> {
-        self.world.runner.queue.next_time()
+        self.world.enclosure.runner.queue.next_time()
     }
 
     /// Numbers that requests have or had: as many as were ever under way at once, and some that faults keep for a while.
     pub fn numbers(&self) -> usize {
-        self.world.requests.len()
+        self.world.enclosure.requests.len()
     }
 
     /// Whether a drive may still carry out what was asked under `token`, though it was answered as dropped: payload may
@@ -194,7 +195,7 @@ impl LiveJbof {
     pub fn keeps(&self, token: u32) -> bool {
         let attempts = self.world.resilience.as_ref().map_or(&[][..], |state| state.driver.retired());
         attempts.iter().any(|&id| {
-            let purpose = self.world.requests[id as usize].purpose;
+            let purpose = self.world.enclosure.requests[id as usize].purpose;
             matches!(purpose, Purpose::Asked { token: of } | Purpose::AskedOnce { token: of } if of == token)
         })
     }
@@ -215,7 +216,7 @@ impl LiveJbof {
     pub fn run(&mut self, pace: &mut (impl Pace + ?Sized), events_max: u64) -> u64 {
         let mut events = 0;
         while events < events_max
-            && let Some((now, event)) = self.world.runner.next_event(pace)
+            && let Some((now, event)) = self.world.enclosure.runner.next_event(pace)
         {
             self.world.handle(now, event);
             self.world.steps += 1;
@@ -252,49 +253,44 @@ impl Jbof {
         (first, count): (u32, u32),
         source: u32,
     ) {
-        self.last_stamp += 1;
+        let stamp = self.enclosure.next_stamp();
         let request = Request {
             stream: drive,
-            home: drive,
             drive,
-            compute: drive,
-            offer: 0,
-            generation: 0,
-            failure: None,
             // See `CommandSpec::stamp`.
-            stamp: if operation == Operation::Remap { u64::from(source) } else { self.last_stamp },
+            stamp: if operation == Operation::Remap { u64::from(source) } else { stamp },
             phase: Phase::Firmware,
-            in_shadow: false,
             purpose: Purpose::Asked { token },
             operation,
             first,
             count,
             len_bytes: count.saturating_mul(SLOT_BYTES),
-            parts: 0,
             issued: now,
         };
         if let Some(book) = &mut self.book {
             book.in_flight += 1;
             book.asked[drive as usize].rise(now, operation);
         }
-        self.ledger.issued(now, &request);
+        self.bench.ledger.issued(now, &request);
         let id = self.new_request(now, request);
         self.send_or_hold(now, id);
     }
 
     /// A request from outside has completed.
-    pub(super) fn answer(&mut self, now: SimTime, request: &Request, id: u32, token: u32) {
+    pub(super) fn answer(&mut self, now: SimTime, id: u32, token: u32, failure: Option<Failure>) {
+        let request = self.enclosure.requests[id as usize];
+        let drive = request.drive as usize;
         let latency = now.since(request.issued);
-        self.ledger.finished(now, request, self.journeys[id as usize].time.total());
+        self.bench.ledger.finished(now, &request, self.enclosure.journeys[id as usize].time.total());
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
-        self.totals[request.home as usize].count(request.operation, bytes, latency);
+        self.bench.totals[drive].count(request.operation, bytes, latency);
         // A read at hand completes in the step that finds it: its slots are told first.
         self.gather();
         if let Some(book) = &mut self.book {
             book.in_flight -= 1;
-            book.asked[request.home as usize].fall(now);
-            book.latency[request.home as usize].record(latency);
-            let answer = match request.failure {
+            book.asked[drive].fall(now);
+            book.latency[drive].record(latency);
+            let answer = match failure {
                 None => Answer::Done,
                 Some(Failure::WornOut) => Answer::Failed,
                 Some(Failure::Unread { slot }) => Answer::Unread { block: slot.into() },
@@ -306,8 +302,8 @@ impl Jbof {
     /// Takes over what the drives tell of payload, under the tokens of requests.
     #[inline]
     pub(super) fn gather(&mut self) {
-        for drive in 0..self.drives.len() {
-            if self.drives[drive].data.has_movements() {
+        for drive in 0..self.enclosure.drives.len() {
+            if self.enclosure.drives[drive].data.has_movements() {
                 self.gather_of(drive as u16);
             }
         }
@@ -315,10 +311,10 @@ impl Jbof {
 
     fn gather_of(&mut self, drive: u16) {
         let Some(book) = &mut self.book else { return };
-        self.drives[drive as usize].data.take_movements(&mut book.movements);
+        self.enclosure.drives[drive as usize].data.take_movements(&mut book.movements);
         for mut movement in book.movements.drain(..) {
             if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
-                let purpose = self.requests[*tag as usize].purpose;
+                let purpose = self.enclosure.requests[*tag as usize].purpose;
                 let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
                 *tag = token;
             }

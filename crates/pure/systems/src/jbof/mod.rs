@@ -9,30 +9,32 @@
 //! | ProcH | as Shrunk, and lenders' cores | as Shrunk | processor harvesting |
 //! | XBOF | as Shrunk, and lenders' cores | half the DRAM, and lenders' | processor and memory harvesting |
 //!
-//! The path of a request: a stream issues it (`issue.rs`) → host driver (`host`) → `Arrive` → firmware on
-//! whichever cores the design says (`route.rs`, a lender's: `remote.rs`) → the owner's data-end → completion (`complete.rs`).
+//! A world ([`Jbof`]) is an enclosure of drives, hosts and links (`enclosure.rs`), a policy by which commands find cores and
+//! memory (`policy.rs`), the bench that asks and measures (`bench.rs`), and, where something can break, faults (`faults.rs`)
+//! and what the driver does about them (`driver.rs`). The way of a request stands in `path.rs`, in its order.
 //! Source: [P] sheet xbof §5.
 
 mod aged;
+mod bench;
 mod codec;
-mod complete;
 mod config;
 mod control;
 mod driver;
+mod enclosure;
 mod faults;
 mod gauges;
-mod issue;
 mod lending;
 mod live;
 mod models;
-mod remote;
+mod path;
+mod policy;
+mod request;
 mod result;
-mod route;
 mod sanity;
-mod scanning;
 mod served;
 #[cfg(test)]
 mod small;
+mod spread;
 mod stream;
 mod timeline;
 mod verdict;
@@ -43,11 +45,11 @@ pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, V
 pub use control::{Control, HANG_MAX, Refused};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use gauges::{Capacity, DriveGauges, Gauges, Health, Presence};
+pub use lending::SearchFigures;
 pub use live::LiveJbof;
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
 pub use sanity::{SanityCheck, SanityReport};
-pub use scanning::SearchFigures;
 pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
 pub use timeline::{DriveCounters, Reading, Timeline, Totals};
 pub use verdict::FaultedRun;

@@ -1,11 +1,13 @@
 //! Figures of a run over its measured window.
 
+use super::bench::Bench;
 use super::config::Design;
+use super::enclosure::Enclosure;
+use super::lending::SearchFigures;
+use super::policy::Policy;
 use super::sanity::{LedgerMarks, SanityReport};
-use super::scanning::SearchFigures;
 use super::stream::{Pacing, Stream, StreamFigures};
 use super::timeline::Timeline;
-use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
@@ -227,10 +229,11 @@ impl JbofFigures {
     }
 }
 
-impl Jbof {
-    pub(super) fn read_marks(&self, now: SimTime) -> Marks {
-        let drives = self.drives.iter().zip(&self.lent).enumerate().map(|(number, (drive, &lent))| {
-            let link = self.fabric.link(number as u16);
+impl Bench {
+    /// The counters of all components.
+    pub(super) fn read_marks(&self, now: SimTime, enclosure: &Enclosure, policy: &Policy) -> Marks {
+        let drives = enclosure.drives.iter().enumerate().map(|(number, drive)| {
+            let link = enclosure.fabric.link(number as u16);
             let nand = &drive.data.nand;
             let data = drive.data.counters();
             DriveMarks {
@@ -238,7 +241,7 @@ impl Jbof {
                 bus: nand.bus_busy(),
                 die: nand.die_busy(),
                 array: nand.array_busy(),
-                lent,
+                lent: policy.lent(number),
                 medium: *nand.counters(),
                 ftl: *drive.data.ftl.counters(),
                 cache: *drive.data.cache.counters(),
@@ -250,16 +253,17 @@ impl Jbof {
         });
         Marks {
             at: now,
-            host_busy: self.hosts.iter().map(|host| host.busy_until(now)).sum(),
+            host_busy: enclosure.hosts.iter().map(|host| host.busy_until(now)).sum(),
             drives: drives.collect(),
-            ledger: self.ledger_marks(now),
+            ledger: self.ledger_marks(now, enclosure),
         }
     }
 
-    pub(super) fn figures(mut self) -> JbofFigures {
+    /// The figures of a run that has ended.
+    pub(super) fn figures(mut self, enclosure: &Enclosure, policy: &Policy) -> JbofFigures {
         let begun = self.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
         let timeline = std::mem::take(&mut self.timeline);
-        let figures = self.world_figures();
+        let figures = self.world_figures(enclosure, policy);
         let mut split = SplitHistogram::default();
         self.streams.iter().for_each(|stream| split.merge(&stream.split));
         let streams = std::mem::take(&mut self.streams);
@@ -267,30 +271,30 @@ impl Jbof {
         JbofFigures { streams, split, timeline, ..figures }
     }
 
-    fn world_figures(&self) -> JbofFigures {
-        let sanity = self.sanity();
+    fn world_figures(&self, enclosure: &Enclosure, policy: &Policy) -> JbofFigures {
+        let sanity = self.sanity(enclosure);
         let (Some(begun), Some(ended)) = (&self.begun, &self.ended) else {
             unreachable!("a run ends with its window closed")
         };
         let window = ended.at.since(begun.at);
-        let host_cores = u64::from(self.config.host.cores) * self.hosts.len() as u64;
+        let host_cores = u64::from(enclosure.config.host.cores) * enclosure.hosts.len() as u64;
         let host = (ended.host_busy - begun.host_busy).ratio_of(window * host_cores);
-        let drives = (0..self.drives.len())
-            .map(|number| self.drive_figures(number, &begun.drives[number], &ended.drives[number], window));
+        let drives = (0..enclosure.drives.len())
+            .map(|number| self.drive_figures(enclosure, number, &begun.drives[number], &ended.drives[number], window));
         JbofFigures {
-            design: self.config.design,
+            design: enclosure.config.design,
             window,
             simulated: ended.at.since(SimTime::ZERO),
             drives: drives.collect(),
             streams: Vec::new(),
             host_cores,
             host_utilization: host.min(1.0),
-            redirected: self.redirected,
+            redirected: policy.redirected(),
             requests: self.streams.iter().map(|stream| stream.issued).sum(),
-            harvest: self.harvest.as_ref().map(|harvest| *harvest.counters()).unwrap_or_default(),
-            search: self.search.clone(),
-            loans: self.harvest.as_ref().map(|harvest| harvest.loans().to_vec()).unwrap_or_default(),
-            events: self.runner.queue.inserted(),
+            harvest: policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default(),
+            search: policy.search(enclosure.drives.len()),
+            loans: policy.lending().map(|lending| lending.harvest.loans().to_vec()).unwrap_or_default(),
+            events: enclosure.runner.queue.inserted(),
             sanity,
             split: SplitHistogram::default(),
             timeline: Timeline::default(),
@@ -298,13 +302,20 @@ impl Jbof {
             stopped: self.stopped,
             first_end: self.first_end.filter(|&end| end < self.stopped && !self.plan.ends_together),
             closed_loop: self.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
-            segment_bytes: u64::from(self.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
+            segment_bytes: u64::from(enclosure.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
             scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }
     }
 
-    fn drive_figures(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> DriveFigures {
-        let drive = &self.drives[number];
+    fn drive_figures(
+        &self,
+        enclosure: &Enclosure,
+        number: usize,
+        begun: &DriveMarks,
+        ended: &DriveMarks,
+        window: SimSpan,
+    ) -> DriveFigures {
+        let drive = &enclosure.drives[number];
         let geometry = &drive.data.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
@@ -328,28 +339,34 @@ impl Jbof {
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             rebuilt: ended.rebuilt.since(&begun.rebuilt),
-            energy: self.energy(number, begun, ended, window),
+            energy: energy(enclosure, number, begun, ended, window),
             servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
             erase_counts: drive.data.ftl.erase_counts().collect(),
             wear: drive.data.wear_states(),
         }
     }
+}
 
-    /// Cores always powered, DRAM by twice the data and the map, link and flash by use.
-    /// Source: [A] xbof §9.10 with [P] §4.1 figures.
-    fn energy(&self, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> DriveEnergy {
-        let drive = &self.drives[number];
-        let config = &self.models[number];
-        let cores = config.core_power.over(window * u64::from(drive.compute.cores()));
-        let moved = ended.moved_bytes - begun.moved_bytes;
-        let lookups = 4 * moved / u64::from(SLOT_BYTES);
-        let dram = (2 * moved + lookups) as f64 * 8.0 * config.dram_picojoules_per_bit;
-        let link = (ended.link_bytes - begun.link_bytes) as f64 * 8.0 * config.link_picojoules_per_bit;
-        let nand = drive.data.nand.config();
-        let dies = window * u64::from(nand.geometry.dies());
-        let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
-        DriveEnergy { cores, dram: Picojoules::new(dram), link: Picojoules::new(link), flash }
-    }
+/// Cores always powered, DRAM by twice the data and the map, link and flash by use.
+/// Source: [A] xbof §9.10 with [P] §4.1 figures.
+fn energy(
+    enclosure: &Enclosure,
+    number: usize,
+    begun: &DriveMarks,
+    ended: &DriveMarks,
+    window: SimSpan,
+) -> DriveEnergy {
+    let drive = &enclosure.drives[number];
+    let config = &enclosure.models[number];
+    let cores = config.core_power.over(window * u64::from(drive.compute.cores()));
+    let moved = ended.moved_bytes - begun.moved_bytes;
+    let lookups = 4 * moved / u64::from(SLOT_BYTES);
+    let dram = (2 * moved + lookups) as f64 * 8.0 * config.dram_picojoules_per_bit;
+    let link = (ended.link_bytes - begun.link_bytes) as f64 * 8.0 * config.link_picojoules_per_bit;
+    let nand = drive.data.nand.config();
+    let dies = window * u64::from(nand.geometry.dies());
+    let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
+    DriveEnergy { cores, dram: Picojoules::new(dram), link: Picojoules::new(link), flash }
 }
 
 fn difference(before: &MediumCounters, after: &MediumCounters) -> MediumCounters {
@@ -378,8 +395,8 @@ mod tests {
             let counters = drive.data.counters();
             (counters.read_bytes + counters.write_bytes) / u64::from(SLOT_BYTES)
         };
-        let moved = world.drives.iter().map(slots).collect();
-        (world.figures(), moved)
+        let moved = world.enclosure.drives.iter().map(slots).collect();
+        (world.bench.figures(&world.enclosure, &world.policy), moved)
     }
 
     fn assert_picojoules(found: Picojoules, expected: f64, what: &str) {

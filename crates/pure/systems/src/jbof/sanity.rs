@@ -2,9 +2,11 @@
 //! conservation of requests and bytes. They hold exactly, in integers: over the whole run once nothing is in flight, and
 //! over the measured window with what is under way at its two ends.
 
+use super::bench::Bench;
+use super::enclosure::Enclosure;
+use super::request::{Purpose, Request};
 use super::stream::Stream;
 use super::timeline::Totals;
-use super::world::{Jbof, Purpose, Request};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
@@ -22,7 +24,6 @@ pub(super) struct Ledger {
     latencies: u128,
     /// Sum of the times that requests' causes account for, in picoseconds.
     accounted: u128,
-    demand: SimSpan,
     read_slots: u64,
     write_slots: u64,
 }
@@ -49,12 +50,6 @@ impl Ledger {
         self.in_flight -= 1;
         self.latencies += u128::from(now.since(request.issued).as_ps());
         self.accounted += u128::from(accounted.as_ps());
-    }
-
-    /// Core time was asked for.
-    #[inline]
-    pub(super) fn demanded(&mut self, busy: SimSpan) {
-        self.demand += busy;
     }
 
     /// Data was asked to move between host and drives.
@@ -128,13 +123,13 @@ impl SanityReport {
     }
 }
 
-impl Jbof {
+impl Bench {
     /// What the laws of the measured window need to know of one of its ends.
-    pub(super) fn ledger_marks(&self, now: SimTime) -> LedgerMarks {
+    pub(super) fn ledger_marks(&self, now: SimTime, enclosure: &Enclosure) -> LedgerMarks {
         let ledger = &self.ledger;
-        let mut lives = vec![true; self.requests.len()];
-        self.free.iter().for_each(|&id| lives[id as usize] = false);
-        let requests = self.requests.iter().zip(lives);
+        let mut lives = vec![true; enclosure.requests.len()];
+        enclosure.free.iter().for_each(|&id| lives[id as usize] = false);
+        let requests = enclosure.requests.iter().zip(lives);
         let under_way = || requests.clone().filter(|(one, lives)| *lives && one.purpose == Purpose::Foreground);
         let mut totals = Totals::default();
         for drive in &self.totals {
@@ -148,9 +143,9 @@ impl Jbof {
             finished: ledger.finished,
             level: ledger.level + u128::from(ledger.in_flight) * u128::from(now.since(ledger.since).as_ps()),
             latencies: ledger.latencies,
-            demand: ledger.demand,
-            busy: self.drives.iter().map(|drive| drive.compute.busy()).sum(),
-            waiting: self.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
+            demand: enclosure.demand,
+            busy: enclosure.drives.iter().map(|drive| drive.compute.busy()).sum(),
+            waiting: enclosure.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
             under_way: under_way().count() as u64,
             ages: under_way().map(|(request, _)| u128::from(now.since(request.issued).as_ps())).sum(),
             totals,
@@ -211,18 +206,18 @@ impl Jbof {
     }
 
     /// Checks the laws on a run that has drained.
-    pub(super) fn sanity(&self) -> SanityReport {
-        let mut report = self.whole_run();
+    pub(super) fn sanity(&self, enclosure: &Enclosure) -> SanityReport {
+        let mut report = self.whole_run(enclosure);
         if let (Some(begun), Some(ended)) = (&self.begun, &self.ended) {
             report.checks.extend(self.window_checks(&begun.ledger, &ended.ledger));
         }
         report
     }
 
-    fn whole_run(&self) -> SanityReport {
+    fn whole_run(&self, enclosure: &Enclosure) -> SanityReport {
         let ledger = &self.ledger;
         let sum = |figure: fn(&flashyard_ssd::Drive) -> u64| -> u128 {
-            self.drives.iter().map(|drive| u128::from(figure(drive))).sum()
+            enclosure.drives.iter().map(|drive| u128::from(figure(drive))).sum()
         };
         let bytes = |slots: u64| u128::from(slots) * u128::from(SLOT_BYTES);
         let check = |law, expected, counted| SanityCheck { law, expected, counted };
@@ -237,7 +232,7 @@ impl Jbof {
                 check("time of requests = sum of its causes", ledger.latencies, ledger.accounted),
                 check(
                     "utilization law: busy time of cores = sum of service demands",
-                    ledger.demand.as_ps().into(),
+                    enclosure.demand.as_ps().into(),
                     sum(|drive| drive.compute.busy().as_ps()),
                 ),
                 check(
@@ -264,26 +259,27 @@ impl Jbof {
 mod tests {
     use super::super::config::Design;
     use super::super::small;
+    use super::super::world::Jbof;
     use super::*;
     use flashyard_ssd::CommandSpec;
 
     /// Which law, and what breaks it in the books of a run.
-    type Break = (&'static str, fn(&mut Ledger));
+    type Break = (&'static str, fn(&mut Jbof));
 
     const BREAKS: [Break; 9] = [
-        ("requests issued = requests finished", |ledger| ledger.issued += 1),
-        ("requests issued = requests finished", |ledger| ledger.finished -= 1),
-        ("Little's law", |ledger| ledger.level += 1),
-        ("Little's law", |ledger| ledger.level -= 1),
-        ("time of requests = sum of its causes", |ledger| ledger.accounted -= 1),
-        ("utilization law", |ledger| ledger.demand += SimSpan::from_ps(1)),
-        ("bytes read by the host", |ledger| ledger.read_slots += 1),
-        ("bytes read by the host", |ledger| ledger.read_slots -= 1),
-        ("bytes written by the host", |ledger| ledger.write_slots -= 1),
+        ("requests issued = requests finished", |world| world.bench.ledger.issued += 1),
+        ("requests issued = requests finished", |world| world.bench.ledger.finished -= 1),
+        ("Little's law", |world| world.bench.ledger.level += 1),
+        ("Little's law", |world| world.bench.ledger.level -= 1),
+        ("time of requests = sum of its causes", |world| world.bench.ledger.accounted -= 1),
+        ("utilization law", |world| world.enclosure.demand += SimSpan::from_ps(1)),
+        ("bytes read by the host", |world| world.bench.ledger.read_slots += 1),
+        ("bytes read by the host", |world| world.bench.ledger.read_slots -= 1),
+        ("bytes written by the host", |world| world.bench.ledger.write_slots -= 1),
     ];
 
     fn broken(world: &Jbof) -> Vec<String> {
-        let report = world.sanity();
+        let report = world.bench.sanity(&world.enclosure);
         assert_eq!(report.holds(), report.broken().next().is_none());
         report.broken().map(ToString::to_string).collect()
     }
@@ -293,16 +289,16 @@ mod tests {
         for design in Design::ALL {
             let mut world = small::drained(design, 300);
             assert_eq!(broken(&world), Vec::<String>::new(), "{design:?}");
-            let books = world.ledger;
+            let (books, demand) = (world.bench.ledger, world.enclosure.demand);
             assert!(books.read_slots > 0 && books.write_slots > 0 && books.latencies > 0, "{design:?} did nothing");
             for (law, break_it) in BREAKS {
-                break_it(&mut world.ledger);
+                break_it(&mut world);
                 let found = broken(&world);
                 assert!(found.len() == 1 && found[0].starts_with(law), "{design:?}: {law} is broken, not {found:?}");
-                world.ledger = books;
+                (world.bench.ledger, world.enclosure.demand) = (books, demand);
             }
             // Latencies stand on the same side of two laws.
-            world.ledger.latencies += 1;
+            world.bench.ledger.latencies += 1;
             assert_eq!(broken(&world).len(), 2, "{design:?}");
         }
     }
@@ -312,7 +308,7 @@ mod tests {
         let mut world = small::drained(Design::Conv, 50);
         let lost = CommandSpec { tag: 0, operation: Operation::Read, first: 0, count: 1, stamp: 0 };
         let now = world.now();
-        world.on_drive(now, 0, |drive, now, out| drive.execute(now, lost, out));
+        world.enclosure.on_drive(now, 0, |drive, now, out| drive.execute(now, lost, out));
         let found = broken(&world);
         assert!(found.len() == 1 && found[0].starts_with("commands executed by drives"), "{found:?}");
     }
@@ -320,9 +316,9 @@ mod tests {
     #[test]
     fn a_request_that_is_never_answered_breaks_the_laws_about_requests() {
         let mut world = small::drained(Design::Conv, 50);
-        let (now, request) = (world.now(), world.requests[0]);
-        world.ledger.issued(now, &request);
-        world.ledger.advance(now + SimSpan::from_us(1));
+        let (now, request) = (world.now(), world.enclosure.requests[0]);
+        world.bench.ledger.issued(now, &request);
+        world.bench.ledger.advance(now + SimSpan::from_us(1));
         let found = broken(&world);
         assert!(found.iter().any(|law| law.starts_with("requests issued")), "{found:?}");
         assert!(found.iter().any(|law| law.starts_with("Little's law")), "{found:?}");

@@ -1,13 +1,12 @@
-//! How a run went over simulated time: counters read at equal intervals, and what drives lent each other.
+//! How a run went over simulated time: counters read at equal intervals.
 //!
 //! The length of a run is not known when it begins. Readings start close together; whenever there are too many,
 //! every other one is dropped and the interval doubles. Counters only ever grow, so what is left tells the same
 //! story in less detail, and a run costs the same memory whether it lasts a millisecond or a day.
 
 use super::world::Jbof;
-use flashyard_ssd::Operation;
+use flashyard_ssd::{Drive, Operation};
 use flashyard_units::{SimSpan, SimTime};
-use std::collections::BTreeMap;
 
 /// Readings kept at most; half as many after each doubling.
 const READINGS_MAX: usize = 256;
@@ -112,54 +111,13 @@ impl Timeline {
     }
 }
 
-/// What drives lent each other since the run began.
-pub(super) struct LendingLedger {
-    drives: usize,
-    /// Lender times drives plus borrower; empty where nothing can be lent.
-    processor: Vec<SimSpan>,
-    /// By lender and borrower, in segments times picoseconds.
-    memory: BTreeMap<(u16, u16), u128>,
-    /// Up to when `memory` is complete.
-    since: SimTime,
-    /// By borrower, in millionths times picoseconds.
-    redirected: Vec<u128>,
-    /// Up to when `redirected` is complete.
-    redirected_since: SimTime,
-}
-
-impl LendingLedger {
-    pub(super) fn new(drives: usize, lends: bool) -> Self {
-        let pairs = if lends { drives * drives } else { 0 };
-        Self {
-            drives,
-            processor: vec![SimSpan::ZERO; pairs],
-            memory: BTreeMap::new(),
-            since: SimTime::ZERO,
-            redirected: vec![0; drives],
-            redirected_since: SimTime::ZERO,
-        }
-    }
-
-    /// Core time of `lender` goes to a command of `borrower`.
-    #[inline]
-    pub(super) fn lend(&mut self, lender: u16, borrower: u16, busy: SimSpan) {
-        self.processor[usize::from(lender) * self.drives + usize::from(borrower)] += busy;
-    }
-
-    fn processor_lent(&self) -> Vec<((u16, u16), SimSpan)> {
-        let pair = |index: usize| ((index / self.drives) as u16, (index % self.drives) as u16);
-        let lent = self.processor.iter().enumerate().filter(|(_, lent)| **lent > SimSpan::ZERO);
-        lent.map(|(index, &lent)| (pair(index), lent)).collect()
-    }
-}
-
 impl Jbof {
     /// Reads the counters at every instant that is due before `now`.
     #[cold]
     pub(super) fn read_timeline(&mut self, now: SimTime) {
-        while self.timeline.due < now {
-            let at = self.timeline.due;
-            self.add_reading(at);
+        while self.bench.timeline.due < now {
+            let reading = self.reading(self.bench.timeline.due);
+            self.bench.timeline.add(reading);
         }
     }
 
@@ -167,63 +125,45 @@ impl Jbof {
     /// requests only run out.
     pub(super) fn finish_timeline(&mut self, now: SimTime) {
         self.read_timeline(now);
-        if self.timeline.readings.last().is_none_or(|last| last.at < now) {
-            self.add_reading(now);
+        if self.bench.timeline.readings.last().is_none_or(|last| last.at < now) {
+            let reading = self.reading(now);
+            self.bench.timeline.add(reading);
         }
-        self.timeline.due = SimTime::MAX;
-    }
-
-    fn add_reading(&mut self, at: SimTime) {
-        let reading = self.reading(at);
-        self.timeline.add(reading);
+        self.bench.timeline.due = SimTime::MAX;
     }
 
     /// All counters at `at`.
     pub(super) fn reading(&mut self, at: SimTime) -> Reading {
-        self.account_loans(at);
-        self.account_shares(at);
-        let drives = (0..self.drives.len()).map(|number| self.drive_counters(number)).collect();
-        let processor_lent = self.lending.processor_lent();
-        let memory_lent = self.lending.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect();
-        Reading { at, drives, processor_lent, memory_lent }
-    }
-
-    /// Books the memory lent since the last account; to be called before loans change.
-    pub(super) fn account_loans(&mut self, now: SimTime) {
-        let Some(harvest) = &self.harvest else { return };
-        let span = u128::from(now.since(self.lending.since).as_ps());
-        for loan in harvest.loans() {
-            *self.lending.memory.entry((loan.loan.lender, loan.borrower)).or_default() +=
-                u128::from(loan.segments) * span;
+        let (mut processor_lent, mut memory_lent) = (Vec::new(), Vec::new());
+        if let Some(lending) = self.policy.lending_mut() {
+            lending.account_loans(at);
+            lending.account_shares(at);
+            (processor_lent, memory_lent) = (lending.ledger.processor_lent(), lending.ledger.memory_lent());
         }
-        self.lending.since = now;
+        let drives = self.enclosure.drives.iter().enumerate();
+        let drives = drives.map(|(number, drive)| DriveCounters {
+            totals: self.bench.totals[number],
+            lent: self.policy.lent(number),
+            redirected: self.policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
+            ..DriveCounters::of(drive)
+        });
+        Reading { at, drives: drives.collect(), processor_lent, memory_lent }
     }
+}
 
-    /// Books the shares of commands that went to lenders since the last account; to be called before the driver moves
-    /// them.
-    pub(super) fn account_shares(&mut self, now: SimTime) {
-        let Some(harvest) = &self.harvest else { return };
-        let span = u128::from(now.since(self.lending.redirected_since).as_ps());
-        for (borrower, sum) in (0..).zip(&mut self.lending.redirected) {
-            *sum += (harvest.driver().redirected(borrower) * 1e6) as u128 * span;
-        }
-        self.lending.redirected_since = now;
-    }
-
-    fn drive_counters(&self, number: usize) -> DriveCounters {
-        let drive = &self.drives[number];
+impl DriveCounters {
+    /// What the drive itself counts.
+    fn of(drive: &Drive) -> Self {
         let (cache, ftl) = (drive.data.cache.counters(), drive.data.ftl.counters());
-        DriveCounters {
-            totals: self.totals[number],
+        Self {
             busy: drive.compute.busy(),
-            lent: self.lent[number],
             bus: drive.data.nand.bus_busy(),
             die: drive.data.nand.die_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
             misses: cache.misses,
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
-            redirected: self.lending.redirected[number],
+            ..Self::default()
         }
     }
 }

@@ -4,9 +4,7 @@
 use super::config::JbofError;
 use super::faults::FaultCounters;
 use super::world::Jbof;
-use crate::xbof::{Harvest, MemoryLoan};
 use flashyard_kernel::FreeRun;
-use flashyard_ssd::{LoanId, SegmentState};
 use flashyard_units::{SimSpan, SimTime};
 use std::ops::Range;
 
@@ -42,16 +40,17 @@ impl Jbof {
         self.run_until(events_max, &mut run, Self::is_over)?;
         run.events = self.steps;
         if !self.is_over() {
-            run.faults.push(format!("{} requests have not completed after {events_max} events", self.unfinished()));
+            run.faults
+                .push(format!("{} requests have not completed after {events_max} events", self.bench.in_flight()));
             return Ok(self.told(run));
         }
-        let settled = self.runner.now() + self.config.harvest.period * SETTLING_PERIODS;
+        let settled = self.enclosure.runner.now() + self.enclosure.config.harvest.period * SETTLING_PERIODS;
         let events_max = self.steps + events_max.max(SETTLING_EVENTS);
-        self.run_until(events_max, &mut run, |world| world.runner.now() >= settled && world.is_whole())?;
-        run.faults.extend(self.leaks());
+        self.run_until(events_max, &mut run, |world| world.enclosure.runner.now() >= settled && world.is_whole())?;
+        run.faults.extend(self.policy.lending().map(|lending| lending.leaks(&self.enclosure)).unwrap_or_default());
         let mut run = self.told(run);
-        for drive in 0..self.drives.len() as u16 {
-            self.cut_power(self.runner.now(), drive, LAST_CUT);
+        for drive in 0..self.enclosure.drives.len() as u16 {
+            self.cut_power(self.enclosure.runner.now(), drive, LAST_CUT);
         }
         self.run_until(events_max, &mut run, Self::is_whole)?;
         if !self.is_whole() {
@@ -78,9 +77,9 @@ impl Jbof {
         while self.steps < events_max && !over(self) {
             // The plan is for the run: what comes after it only looks whether anything was left behind.
             if !self.is_over() {
-                self.break_what_is_due(self.runner.now(), self.steps);
+                self.break_what_is_due(self.enclosure.runner.now(), self.steps);
             }
-            let Some((now, event)) = self.runner.next_event(&mut FreeRun) else { break };
+            let Some((now, event)) = self.enclosure.runner.next_event(&mut FreeRun) else { break };
             self.handle(now, event);
             self.steps += 1;
             if let Some(fault) = self.fault.take() {
@@ -95,14 +94,10 @@ impl Jbof {
         Ok(())
     }
 
-    fn unfinished(&self) -> u32 {
-        self.streams.iter().map(|stream| stream.in_flight).sum()
-    }
-
     /// The payload stamp that a read of this slot would find; zero for data from before the run.
     pub fn stamp(&self, drive: u16, slot: u32) -> u64 {
-        let holder = self.copy_back.as_ref().map_or(drive, |copy_back| copy_back.holder(drive, slot));
-        let ftl = &self.drives[holder as usize].data.ftl;
+        let holder = self.policy.spread().map_or(drive, |spread| spread.holder(drive, slot));
+        let ftl = &self.enclosure.drives[holder as usize].data.ftl;
         let place = ftl.lookup(slot);
         let stamp = if place.is_some() { ftl.stamp(place) } else { 0 };
         self.resilience.as_ref().map_or(stamp, |state| state.original(stamp, slot))
@@ -110,12 +105,12 @@ impl Jbof {
 
     /// The time of the last event.
     pub fn now(&self) -> SimTime {
-        self.runner.now()
+        self.enclosure.runner.now()
     }
 
     /// What every drive did to keep its borrowed memory safe: records, flushes, replays, waits.
     pub fn offsite_work(&self) -> [u64; 4] {
-        self.drives.iter().fold([0; 4], |[records, flushes, replays, waits], drive| {
+        self.enclosure.drives.iter().fold([0; 4], |[records, flushes, replays, waits], drive| {
             let work = drive.data.offsite_counters();
             [records + work.records, flushes + work.flushes, replays + work.replays, waits + work.waits]
         })
@@ -123,44 +118,13 @@ impl Jbof {
 
     /// Commands that lenders took, and processors and memories that were lent.
     pub fn lending_work(&self) -> [u64; 3] {
-        let counters = self.harvest.as_ref().map(|harvest| *harvest.counters()).unwrap_or_default();
-        [self.redirected, counters.processors_taken, counters.memories_taken]
-    }
-
-    /// What belongs to nobody once everything has settled.
-    fn leaks(&self) -> Vec<String> {
-        let mut leaks = Vec::new();
-        let Some(harvest) = &self.harvest else { return leaks };
-        leaks.extend(harvest.leaks());
-        for borrower in 0..self.drives.len() as u16 {
-            let lenders = 0..self.drives.len() as u16;
-            let offers = 0..self.config.harvest.memory_offers as u16;
-            let loans = lenders.flat_map(|lender| offers.clone().map(move |offer| LoanId { lender, offer }));
-            leaks.extend(loans.filter_map(|loan| self.leaked_segments(harvest, borrower, loan)));
-        }
-        let translations = self.translations.iter().flatten().count();
-        if translations > 0 {
-            leaks.push(format!("{translations} translations that nobody will use"));
-        }
-        leaks
-    }
-
-    /// What is wrong with the segments that `borrower` has of `loan`.
-    fn leaked_segments(&self, harvest: &Harvest, borrower: u16, loan: LoanId) -> Option<String> {
-        let segments = self.drives[borrower as usize].data.segments_of(loan);
-        // A loan that is being returned has segments in neither state.
-        let kept = segments.filter(|(_, state)| *state != SegmentState::Returning).count() as u32;
-        let is_it = |lent: &&MemoryLoan| (lent.borrower, lent.loan) == (borrower, loan);
-        let lent: u32 = harvest.loans().iter().filter(is_it).map(|lent| lent.segments).sum();
-        let LoanId { lender, offer } = loan;
-        (kept > lent).then(|| {
-            format!("drive {borrower} keeps {kept} segments of offer {offer} of drive {lender}, which lends {lent}")
-        })
+        let counters = self.policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default();
+        [self.policy.redirected(), counters.processors_taken, counters.memories_taken]
     }
 
     /// Whether every drive is ready, known to be, and not busy with recovery.
     fn is_whole(&self) -> bool {
         self.resilience.as_ref().is_none_or(|state| state.is_whole())
-            && self.drives.iter().all(|drive| drive.is_ready())
+            && self.enclosure.drives.iter().all(|drive| drive.is_ready())
     }
 }

@@ -1,6 +1,7 @@
 //! Scans of descriptors: what they cost the cores of drives and hosts, and when they bear fruit.
 
-use super::world::Jbof;
+use super::super::enclosure::Enclosure;
+use super::Lending;
 use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_ssd::Job;
 use flashyard_units::{SimSpan, SimTime};
@@ -10,7 +11,7 @@ const SCAN_TAGS: u32 = u32::MAX - ENDPOINTS_MAX;
 
 /// The drive whose firmware has read its peers' descriptors, if `tag` says that.
 #[inline]
-pub(super) fn scan_of(tag: u32) -> Option<u16> {
+pub(in super::super) fn scan_of(tag: u32) -> Option<u16> {
     tag.checked_sub(SCAN_TAGS).map(|drive| drive as u16)
 }
 
@@ -28,7 +29,7 @@ pub struct SearchFigures {
 }
 
 impl SearchFigures {
-    pub(super) fn new(drives: usize) -> Self {
+    pub(in super::super) fn new(drives: usize) -> Self {
         Self {
             scans: vec![0; drives],
             scanning: vec![SimSpan::ZERO; drives],
@@ -36,37 +37,37 @@ impl SearchFigures {
             first_redirected: vec![None; drives],
         }
     }
+
+    /// A command of `drive` goes to a lender; its stream has `started` when that says.
+    #[inline]
+    pub(super) fn note_redirected(&mut self, now: SimTime, drive: u16, started: impl FnOnce() -> SimTime) {
+        let first = &mut self.first_redirected[drive as usize];
+        if first.is_none() {
+            *first = Some(now.since(started()));
+        }
+    }
 }
 
-impl Jbof {
+impl Lending {
     /// The firmware of `drive` loads `lines` lines from each peer: a core of it waits for one after the other.
-    pub(super) fn scan(&mut self, now: SimTime, drive: u16, peers: Vec<u16>, lines: u64) {
-        let stall = self.fabric.scan(drive, peers, lines);
+    pub(super) fn scan(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16, peers: Vec<u16>, lines: u64) {
+        let stall = enclosure.fabric.scan(drive, peers, lines);
         self.search.scans[drive as usize] += 1;
         self.search.scanning[drive as usize] += stall;
         let job = Job { tag: SCAN_TAGS + u32::from(drive), busy: SimSpan::ZERO, stall };
-        self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
+        enclosure.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
     }
 
     /// Every host's driver loads the processor descriptors of all drives, for any may lend to its own: one core of each
     /// waits for one line after the other. A host is joined to the leaf switch of its first drive.
-    pub(super) fn scan_by_hosts(&mut self, now: SimTime) {
+    pub(super) fn scan_by_hosts(&mut self, enclosure: &mut Enclosure, now: SimTime) {
         // A line holds four descriptors.
-        let lines = u64::from(self.config.harvest.processor_offers.div_ceil(4));
-        for (number, host) in self.hosts.iter_mut().enumerate() {
-            let beside = number as u32 * self.config.drives_per_host();
-            let stall = self.fabric.scan(beside as u16, 0..self.drives.len() as u16, lines);
+        let lines = u64::from(self.harvest.config().processor_offers.div_ceil(4));
+        for (number, host) in enclosure.hosts.iter_mut().enumerate() {
+            let beside = number as u32 * enclosure.config.drives_per_host();
+            let stall = enclosure.fabric.scan(beside as u16, 0..enclosure.drives.len() as u16, lines);
             self.search.host_scanning += stall;
             host.run(now, stall);
-        }
-    }
-
-    /// A command of `drive` goes to a lender.
-    #[inline]
-    pub(super) fn note_redirected(&mut self, now: SimTime, drive: u16, stream: u16) {
-        let first = &mut self.search.first_redirected[drive as usize];
-        if first.is_none() {
-            *first = Some(now.since(self.streams.get(stream as usize).map_or(SimTime::ZERO, |stream| stream.start)));
         }
     }
 }

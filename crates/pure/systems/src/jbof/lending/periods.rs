@@ -1,0 +1,157 @@
+//! Periods: monitors are read, the resource managers take their turns, and what they decide is carried out.
+
+use super::super::enclosure::{Enclosure, Event};
+use super::Lending;
+use crate::xbof::{DriveReading, HarvestAction};
+use flashyard_cxl::Transaction;
+use flashyard_ssd::{Drive, LoanId};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Counter readings at the last tick.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TickMark {
+    busy: SimSpan,
+    waited: SimSpan,
+    jobs: u64,
+    lent: SimSpan,
+    bus: SimSpan,
+    die: SimSpan,
+    accesses: u64,
+    misses: u64,
+    executed: u64,
+    redirected: u64,
+}
+
+impl Lending {
+    /// One period of the drives; `manages` says whether a drive's manager runs in it.
+    pub(in super::super) fn tick(&mut self, enclosure: &mut Enclosure, now: SimTime, manages: impl Fn(u16) -> bool) {
+        let period = self.harvest.config().period;
+        let drives = 0..enclosure.drives.len();
+        let readings: Vec<DriveReading> = drives.map(|drive| self.read_monitors(enclosure, drive, period)).collect();
+        self.account_loans(now);
+        for (drive, reading) in readings.iter().enumerate() {
+            if manages(drive as u16) {
+                self.harvest.tick_drive(drive as u16, reading, &self.curves[drive]);
+            }
+        }
+        self.carry_out(enclosure, now);
+    }
+
+    /// One period of the hosts' drivers: they load the processor descriptors.
+    pub(in super::super) fn tick_host(&mut self, enclosure: &mut Enclosure, now: SimTime) {
+        self.account_shares(now);
+        self.harvest.tick_host();
+        self.scan_by_hosts(enclosure, now);
+    }
+
+    /// The firmware of `drive` has read its peers' descriptors.
+    pub(in super::super) fn scanned(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16) {
+        self.harvest.scanned(drive);
+        self.carry_out(enclosure, now);
+    }
+
+    /// A compare-and-swap of `drive` reaches its descriptor.
+    pub(in super::super) fn swap(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16) {
+        self.account_loans(now);
+        self.harvest.swap(drive);
+        self.carry_out(enclosure, now);
+    }
+
+    /// Lets drives and fabric do what the managers have decided.
+    pub(in super::super) fn carry_out(&mut self, enclosure: &mut Enclosure, now: SimTime) {
+        for action in self.harvest.take_actions() {
+            self.act(enclosure, now, action);
+        }
+    }
+
+    fn act(&mut self, enclosure: &mut Enclosure, now: SimTime, action: HarvestAction) {
+        match action {
+            HarvestAction::Scan { drive, peers, lines } => self.scan(enclosure, now, drive, peers, lines),
+            HarvestAction::Swap { drive, lender } => {
+                // Half of an atomic's round trip is the way there.
+                let there = enclosure.fabric.access(now, drive, lender, Transaction::Atomic, 1) / 2;
+                enclosure.runner.queue.push(now + there, Event::Swap { drive });
+            }
+            HarvestAction::SetOwnPages { drive, pages } => {
+                enclosure.on_drive(now, drive, |drive, now, out| drive.data.set_local_pages(now, pages, out));
+            }
+            HarvestAction::Attach { borrower, loan, segments, .. } => {
+                let data = &mut enclosure.drives[borrower as usize].data;
+                data.attach_segments(loan, &segments);
+                if self.harvest.config().warm_memory {
+                    data.cache.warm_offsite();
+                }
+            }
+            HarvestAction::Return { borrower, loan } => {
+                enclosure.on_drive(now, borrower, |drive, now, out| drive.data.return_segments(now, loan, out));
+            }
+            // A drive that is not ready recovers everything before it is.
+            HarvestAction::Lost { borrower, loan } if enclosure.drives[borrower as usize].is_ready() => {
+                enclosure.on_drive(now, borrower, |drive, now, out| drive.data.recover_segments(now, loan, out));
+            }
+            HarvestAction::Lost { .. } => {}
+            HarvestAction::Reused { borrower, loan } => {
+                enclosure.drives[borrower as usize].data.overwrite_segments(loan);
+            }
+        }
+    }
+
+    /// All pages that `borrower` kept in the memory of `loan` are home.
+    pub(in super::super) fn returned(&mut self, enclosure: &mut Enclosure, now: SimTime, borrower: u16, loan: LoanId) {
+        self.account_loans(now);
+        self.harvest.returned(borrower, loan);
+        self.carry_out(enclosure, now);
+    }
+
+    fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
+        let drive = &enclosure.drives[number];
+        let nand = &drive.data.nand;
+        let cache = drive.data.cache.counters();
+        let mark = TickMark {
+            busy: drive.compute.busy(),
+            waited: self.waited[number],
+            jobs: drive.compute.jobs(),
+            lent: self.lent[number],
+            bus: nand.bus_busy(),
+            die: nand.die_busy(),
+            accesses: cache.local_hits + cache.offsite_hits + cache.misses,
+            misses: cache.misses,
+            executed: drive.data.counters().executed,
+            redirected: self.served_by_lenders[number],
+        };
+        let before = std::mem::replace(&mut self.marks[number], mark);
+        let cores = period * u64::from(drive.compute.cores());
+        let geometry = &nand.config().geometry;
+        // A power cut takes back what was booked for work that did not come about.
+        let since = |now: SimSpan, before: SimSpan| SimSpan::from_ps(now.as_ps().saturating_sub(before.as_ps()));
+        let share = |now, before, whole| since(now, before).ratio_of(whole).min(1.0);
+        let processor = share(mark.busy, before.busy, cores);
+        let lent = share(mark.lent, before.lent, cores);
+        let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));
+        let die = share(mark.die, before.die, period * u64::from(geometry.dies()));
+        let executed = mark.executed - before.executed;
+        DriveReading {
+            processor,
+            processor_own: (processor - lent).max(0.0),
+            data_end: bus.max(die),
+            redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
+            accesses: mark.accesses - before.accesses,
+            misses: mark.misses - before.misses,
+            waiting: since(mark.waited, before.waited).ratio_of(period),
+            service: service(drive, since(mark.busy, before.busy), mark.jobs - before.jobs),
+            cores: drive.compute.cores(),
+            borrowed_empty: drive.data.cache.offsite_free(),
+            map_pages: enclosure.models[number].map_pages(),
+            local_pages: drive.config().mapping_cache_pages.min(enclosure.models[number].map_pages()),
+        }
+    }
+}
+
+/// Time that a command keeps a core of the drive: the mean of the last period, or, of an idle drive, that of its firmware
+/// for 4 KiB.
+fn service(drive: &Drive, busy: SimSpan, jobs: u64) -> SimSpan {
+    match jobs {
+        0 => drive.firmware_job(0, 1).busy,
+        _ => busy / jobs,
+    }
+}

@@ -1,0 +1,503 @@
+//! The way of a request, in its order: a stream issues it, the driver sends it, it arrives at its drive, a core runs its
+//! firmware, the data-end carries it out, the drive completes it, and the application hears of it.
+//!
+//! What the policies do on the way stands with them: a lender's part in `lending/command.rs`, where the data of virtual
+//! drives is in `spread.rs`.
+
+use super::config::JbofError;
+use super::enclosure::Event;
+use super::lending::scan_of;
+use super::policy::Policy;
+use super::request::{Failure, Phase, Purpose, Request};
+use super::stream::Stream;
+use super::world::Jbof;
+use flashyard_blk::{Operation, TraceRecord};
+use flashyard_fabric::Direction;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_stats::{Cause, TimeSplit};
+use flashyard_units::{SimSpan, SimTime};
+
+impl Jbof {
+    /// Begins the next stage of a drive's streams, if there is one and everything before it is done.
+    pub(super) fn start_stage(&mut self, now: SimTime, drive: u16) {
+        let Some(stage) = self.bench.next_stage(drive) else { return };
+        for number in 0..self.bench.streams.len() {
+            let stream = &mut self.bench.streams[number];
+            // A stream that ends at once may have begun the rest of its stage already.
+            if stream.drive != drive || stream.stage != stage || stream.released {
+                continue;
+            }
+            stream.release(now);
+            if stream.start > now {
+                stream.held = true;
+                self.enclosure.runner.queue.push(stream.start, Event::Resume { stream: number as u16 });
+            } else {
+                self.fill(now, number as u16);
+            }
+        }
+    }
+
+    /// A stream's start has come, or its pause is over.
+    pub(super) fn resume(&mut self, now: SimTime, stream: u16) {
+        self.bench.streams[stream as usize].held = false;
+        self.fill(now, stream);
+    }
+
+    /// Issues a stream's next requests while it has room; one that keeps arrival times waits for the next arrival.
+    #[inline]
+    fn fill(&mut self, now: SimTime, number: u16) {
+        while self.bench.streams[number as usize].has_room() {
+            let Some(record) = self.next_record(now, number) else { break };
+            let stream = &mut self.bench.streams[number as usize];
+            if stream.pacing.keeps_arrivals() {
+                // A record that is out of order arrives at once: time does not run backwards.
+                let arrival = (stream.start + record.arrival.since(SimTime::ZERO)).max(now);
+                if stream.is_over(arrival) {
+                    self.end_stream(now, number);
+                    break;
+                }
+                stream.pending = Some(record);
+                self.enclosure.runner.queue.push(arrival, Event::Issue { stream: number });
+                break;
+            }
+            self.issue(now, number, &record);
+        }
+    }
+
+    /// The stream's next record, unless it has ended, its share is issued, or the run is stopping.
+    #[inline]
+    fn next_record(&mut self, now: SimTime, number: u16) -> Option<TraceRecord> {
+        if self.bench.stopping || self.bench.streams[number as usize].ended {
+            return None;
+        }
+        match self.bench.next_record(now, number) {
+            Ok(Some(record)) => return Some(record),
+            Ok(None) => self.end_stream(now, number),
+            Err(error) => {
+                self.fault = Some(error.into());
+                self.bench.streams[number as usize].ended = true;
+            }
+        }
+        None
+    }
+
+    fn end_stream(&mut self, now: SimTime, number: u16) {
+        self.bench.end_stream(now, number);
+        self.stream_done(now, number);
+    }
+
+    /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end together,
+    /// with the first one.
+    fn stream_done(&mut self, now: SimTime, number: u16) {
+        let stream = &self.bench.streams[number as usize];
+        if self.bench.plan.ends_together && stream.ends_run() {
+            self.stop(now);
+            return;
+        }
+        self.start_stage(now, stream.drive);
+        if self.bench.streams.iter().all(Stream::is_done) {
+            self.stop(now);
+        }
+    }
+
+    /// Issues the request that has just arrived and waits for the one after.
+    pub(super) fn issue_pending(&mut self, now: SimTime, stream: u16) {
+        if let Some(record) = self.bench.streams[stream as usize].pending.take()
+            && !self.bench.stopping
+        {
+            self.issue(now, stream, &record);
+            self.fill(now, stream);
+        }
+    }
+
+    /// Turns a record into a request of whole slots and sends it off.
+    #[inline]
+    fn issue(&mut self, now: SimTime, number: u16, record: &TraceRecord) {
+        let is_measuring = self.bench.is_measuring();
+        let stream = &mut self.bench.streams[number as usize];
+        stream.issued += 1;
+        let request = &record.request;
+        let slots = self.enclosure.drives[stream.drive as usize].config().ftl.logical_slots;
+        let capacity = u64::from(slots) * u64::from(SLOT_BYTES);
+        let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
+        if end > capacity {
+            self.fault = Some(JbofError::BeyondDrive { drive: stream.drive, number: stream.issued, end, capacity });
+            stream.ended = true;
+            return;
+        }
+        stream.rise(is_measuring && stream.counts(now));
+        let first = (request.offset_bytes / u64::from(SLOT_BYTES)) as u32;
+        let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
+        let request = Request {
+            stream: number,
+            drive: stream.drive,
+            phase: Phase::Firmware,
+            operation: request.operation,
+            purpose: Purpose::Foreground,
+            first,
+            count: if request.operation == Operation::Flush { 0 } else { last - first + 1 },
+            len_bytes: request.len_bytes,
+            issued: now,
+            stamp: self.enclosure.next_stamp(),
+        };
+        self.bench.ledger.issued(now, &request);
+        if let Some(state) = &mut self.resilience {
+            state.witness_issue(now, &request);
+        }
+        if let Policy::Virtual(_) = self.policy {
+            return self.issue_virtual(now, request);
+        }
+        let id = self.new_request(now, request);
+        self.send_or_hold(now, id);
+    }
+
+    /// Sends a virtual drive's request: writes to one of its drives, reads to wherever the data is, in parts where it is in
+    /// several places.
+    fn issue_virtual(&mut self, now: SimTime, mut request: Request) {
+        let home = request.drive;
+        let Policy::Virtual(spread) = &mut self.policy else { unreachable!("its drives are virtual") };
+        if request.operation != Operation::Read {
+            request.drive = spread.place(home, request.operation);
+            return self.submit_spread(now, request, home);
+        }
+        let pieces = spread.pieces(home, request.first, request.count);
+        if let [piece] = pieces.as_slice() {
+            request.drive = piece.lender.unwrap_or(home);
+            return self.submit_spread(now, request, home);
+        }
+        let parent = self.new_request(now, request);
+        if let Policy::Virtual(spread) = &mut self.policy {
+            spread.begin(parent, home, pieces.len() as u32);
+        }
+        for piece in pieces {
+            let drive = piece.lender.unwrap_or(home);
+            let (purpose, first, count) = (Purpose::Part { parent }, piece.first, piece.count);
+            self.submit_spread(now, Request { drive, purpose, first, count, ..request }, home);
+        }
+    }
+
+    /// Sends a request of busy drive `home` to where it goes.
+    pub(super) fn submit_spread(&mut self, now: SimTime, request: Request, home: u16) {
+        let id = self.new_request(now, request);
+        if let Policy::Virtual(spread) = &mut self.policy {
+            spread.begin(id, home, 0);
+        }
+        self.submit(now, id);
+    }
+
+    /// Gives the request a number.
+    #[inline]
+    pub(super) fn new_request(&mut self, now: SimTime, request: Request) -> u32 {
+        let id = self.enclosure.new_request(request);
+        if let Some(state) = &mut self.resilience {
+            state.driver.begin(now, id);
+        }
+        id
+    }
+
+    /// Sends a request to its drive, or keeps it until the drive is back.
+    #[inline]
+    pub(super) fn send_or_hold(&mut self, now: SimTime, id: u32) {
+        if self.resilience.is_some() && self.holds(now, id) {
+            return;
+        }
+        self.submit(now, id);
+    }
+
+    /// Takes the request through the host driver; it arrives at its drive later.
+    #[inline]
+    pub(super) fn submit(&mut self, now: SimTime, id: u32) {
+        let enclosure = &mut self.enclosure;
+        let request = &enclosure.requests[id as usize];
+        let mut host = enclosure.host_time(request);
+        let mut home = request.drive;
+        match &mut self.policy {
+            Policy::Direct | Policy::OpenChannel => {}
+            Policy::Virtual(spread) => {
+                host += spread.cost(id, request, &enclosure.config);
+                home = spread.home(id);
+            }
+            Policy::Lending(lending) => lending.choose(now, id, request, &self.bench.streams),
+        }
+        if let Some(state) = &mut self.resilience {
+            state.driver.send(now, id);
+        }
+        let issued = if host.as_ps() == 0 { now } else { enclosure.host_of(home).run(now, host) };
+        let arrives = issued + enclosure.submit_latency;
+        enclosure.journeys[id as usize].time.add(Cause::Host, arrives.since(now));
+        if arrives == now {
+            self.arrive(now, id);
+        } else {
+            enclosure.runner.queue.push(arrives, Event::Arrive { request: id });
+        }
+    }
+
+    /// A command reaches its drive: queue its firmware job, or go straight to the data-end when the
+    /// host has done the firmware's work.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: SimTime, id: u32) {
+        if self.resilience.is_some() && !self.arrives(now, id) {
+            return;
+        }
+        let enclosure = &mut self.enclosure;
+        let request = &enclosure.requests[id as usize];
+        let drive = request.drive;
+        let mut between = SimSpan::ZERO;
+        match &mut self.policy {
+            Policy::Direct | Policy::Virtual(_) => {}
+            Policy::OpenChannel => return self.execute(now, id),
+            Policy::Lending(lending) => {
+                if lending.compute(id, drive) != drive {
+                    return lending.arrive(enclosure, now, id);
+                }
+                between = lending.mapping_costs(enclosure, now, id);
+                enclosure.journeys[id as usize].time.add(Cause::InterDrive, between);
+            }
+        }
+        let mut job = enclosure.drives[drive as usize].firmware_job(id, enclosure.slices(request));
+        job.stall += between;
+        enclosure.begin_job(now, &job, between);
+        enclosure.enqueue(now, drive, 1, job);
+    }
+
+    /// A core has finished a job of the request, or a scan of descriptors.
+    #[inline]
+    pub(super) fn firmware_done(&mut self, now: SimTime, id: u32) {
+        if let Some(drive) = scan_of(id) {
+            if let Policy::Lending(lending) = &mut self.policy {
+                lending.scanned(&mut self.enclosure, now, drive);
+            }
+            return;
+        }
+        if self.resilience.is_some() && self.is_withdrawn(id) {
+            return;
+        }
+        let journey = &mut self.enclosure.journeys[id as usize];
+        let waited = now.since(journey.unqueued);
+        journey.time.add(Cause::Queue, waited);
+        if let Policy::Lending(lending) = &mut self.policy {
+            let request = &self.enclosure.requests[id as usize];
+            let (is_agent, compute) = (request.phase == Phase::Agent, lending.compute(id, request.drive));
+            lending.note_wait(if is_agent { request.drive } else { compute }, waited);
+            if !is_agent && compute != request.drive {
+                return self.store_messages(now, id);
+            }
+        }
+        self.execute(now, id);
+    }
+
+    /// A lender's core has finished, or there was no room for what it had to store.
+    pub(super) fn store_messages(&mut self, now: SimTime, id: u32) {
+        if self.resilience.is_some() && !self.stores(now, id) {
+            return;
+        }
+        let is_live = self.is_live(id);
+        if let Policy::Lending(lending) = &mut self.policy {
+            lending.store_messages(&mut self.enclosure, now, id, is_live);
+        }
+    }
+
+    /// New entries are visible in a ring: the owner's agent takes those of one command.
+    pub(super) fn take_messages(&mut self, now: SimTime, owner: u16, lender: u16) {
+        if self.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
+            return;
+        }
+        if let Policy::Lending(lending) = &mut self.policy {
+            lending.take_messages(&mut self.enclosure, now, owner, lender);
+        }
+    }
+
+    /// Hands the command to the data-end that owns the flash.
+    #[inline]
+    fn execute(&mut self, now: SimTime, id: u32) {
+        self.enclosure.requests[id as usize].phase = Phase::Data;
+        if self.resilience.as_ref().is_some_and(|state| state.driver.is_applied(id)) {
+            if let Policy::Lending(lending) = &mut self.policy {
+                lending.drop_translation(&mut self.enclosure, now, id);
+            }
+            return self.completed(now, id, now, &TimeSplit::default());
+        }
+        let request = &self.enclosure.requests[id as usize];
+        let (drive, spec) = (request.drive, request.command(id));
+        if let Policy::Lending(lending) = &mut self.policy {
+            lending.track_misses(drive, &spec);
+            if lending.compute(id, drive) != drive {
+                return lending.execute(&mut self.enclosure, now, id);
+            }
+        }
+        self.enclosure.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
+    }
+
+    /// The drive completes the request's command at `at`; the application hears of it later.
+    #[inline]
+    pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
+        if self.resilience.is_some() && !self.notes_completion(now, id) {
+            return;
+        }
+        let enclosure = &mut self.enclosure;
+        let request = &mut enclosure.requests[id as usize];
+        request.phase = Phase::Completed;
+        let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
+        match request.operation {
+            Operation::Read => enclosure.fabric.stream(request.drive, Direction::Out, bytes),
+            Operation::Write => enclosure.fabric.stream(request.drive, Direction::In, bytes),
+            Operation::Trim | Operation::Remap | Operation::Flush => {}
+        }
+        enclosure.journeys[id as usize].time.merge(time);
+        if let Policy::Lending(lending) = &mut self.policy {
+            at = lending.complete(enclosure, now, id, at);
+        }
+        let latency = enclosure.config.host.complete_latency;
+        enclosure.journeys[id as usize].time.add(Cause::Host, latency);
+        let heard = at + latency;
+        if heard == now {
+            self.finish(now, id);
+        } else {
+            enclosure.runner.queue.push(heard, Event::Finished { request: id });
+        }
+    }
+
+    /// The completion has reached whoever asked.
+    #[inline]
+    pub(super) fn finish(&mut self, now: SimTime, id: u32) {
+        if self.resilience.is_some() && !self.is_heard(now, id) {
+            return;
+        }
+        self.release(id);
+        let failure = self.enclosure.take_failure(id);
+        if self.book.is_none()
+            && let Some(failure) = failure
+        {
+            self.fail(id, failure);
+        }
+        let request = &self.enclosure.requests[id as usize];
+        match request.purpose {
+            Purpose::Foreground => self.finish_foreground(now, id, id),
+            Purpose::Part { parent } => self.finish_part(now, id, parent),
+            Purpose::CopyRead => self.copy_write(now, id),
+            Purpose::CopyWrite => self.copy_done(now, id),
+            Purpose::Asked { token } | Purpose::AskedOnce { token } => self.answer(now, id, token, failure),
+        }
+    }
+
+    /// A run that nobody serves ends with the first request that its drive cannot carry out.
+    #[cold]
+    fn fail(&mut self, id: u32, failure: Failure) {
+        let drive = self.enclosure.requests[id as usize].drive;
+        self.fault = Some(match failure {
+            Failure::WornOut => JbofError::WornOut { drive },
+            Failure::Unread { slot } => JbofError::Unread { drive, slot },
+        });
+    }
+
+    /// The request's number is free.
+    #[inline]
+    pub(super) fn release(&mut self, id: u32) {
+        if let Some(state) = &mut self.resilience {
+            state.driver.end(id);
+        }
+        self.enclosure.free.push(id);
+    }
+
+    /// Part `id` of a read has completed. All parts were sent at once: the last one to return is where the time went.
+    fn finish_part(&mut self, now: SimTime, id: u32, parent: u32) {
+        let Policy::Virtual(spread) = &mut self.policy else { unreachable!("only virtual drives split reads") };
+        if let Some(state) = &mut self.resilience {
+            let requests = &self.enclosure.requests;
+            let is_last = spread.parts(parent) == 1;
+            state.join_stamps((id, &requests[id as usize]), (parent, &requests[parent as usize]), is_last);
+        }
+        if spread.part_done(parent) {
+            self.release(parent);
+            self.finish_foreground(now, parent, id);
+        }
+    }
+
+    /// The request has completed; where its time went stands in journey `last`, its own or its last part's.
+    #[inline]
+    fn finish_foreground(&mut self, now: SimTime, id: u32, last: u32) {
+        let request = self.enclosure.requests[id as usize];
+        if let Some(state) = &mut self.resilience {
+            state.witness_completion(now, &request, last);
+        }
+        let mut home = request.drive;
+        if let Policy::Virtual(spread) = &mut self.policy {
+            spread.note_written(id, &request);
+            home = spread.home(id);
+        }
+        let time = &self.enclosure.journeys[last as usize].time;
+        if let Some(over) = self.bench.finished(now, home, &request, time) {
+            self.enclosure.runner.queue.push(over, Event::Resume { stream: request.stream });
+        }
+        self.fill(now, request.stream);
+        if self.bench.streams[request.stream as usize].ended {
+            self.stream_done(now, request.stream);
+        }
+        if self.bench.stopping {
+            self.copy_back_when_idle(now);
+        }
+    }
+
+    /// Starts copying redirected data back to its owners once no request is under way: a copy of what a write is about to
+    /// replace would come after it.
+    pub(super) fn copy_back_when_idle(&mut self, now: SimTime) {
+        let Policy::Virtual(spread) = &mut self.policy else { return };
+        if self.bench.in_flight() > 0 {
+            return;
+        }
+        let Some(depth) = spread.plan() else { return };
+        for owner in 0..self.enclosure.config.busy_drives as u16 {
+            for _ in 0..depth {
+                self.copy_read(now, owner);
+            }
+        }
+        self.close_when_copied(now);
+    }
+
+    fn copy_read(&mut self, now: SimTime, owner: u16) {
+        let Policy::Virtual(spread) = &mut self.policy else { return };
+        let Some(piece) = spread.next_copy(owner) else { return };
+        let request = Request {
+            stream: owner,
+            drive: piece.lender,
+            phase: Phase::Firmware,
+            operation: Operation::Read,
+            purpose: Purpose::CopyRead,
+            first: piece.first,
+            count: piece.count,
+            len_bytes: 0,
+            issued: now,
+            stamp: 0,
+        };
+        self.bench.ledger.moved(Operation::Read, piece.count);
+        self.submit_spread(now, request, owner);
+    }
+
+    fn copy_write(&mut self, now: SimTime, id: u32) {
+        let read = self.enclosure.requests[id as usize];
+        let home = self.policy.home(id, &read);
+        let mut stamp = read.stamp;
+        if let Some(state) = &mut self.resilience {
+            stamp = self.enclosure.next_stamp();
+            state.note_copy(stamp, &read, id);
+        }
+        let (purpose, operation, phase) = (Purpose::CopyWrite, Operation::Write, Phase::Firmware);
+        self.bench.ledger.moved(operation, read.count);
+        self.submit_spread(now, Request { drive: home, phase, purpose, operation, stamp, ..read }, home);
+    }
+
+    fn copy_done(&mut self, now: SimTime, id: u32) {
+        let owner = self.policy.home(id, &self.enclosure.requests[id as usize]);
+        if let Policy::Virtual(spread) = &mut self.policy {
+            spread.copy_done();
+        }
+        self.copy_read(now, owner);
+        self.close_when_copied(now);
+    }
+
+    fn close_when_copied(&mut self, now: SimTime) {
+        if self.policy.spread().is_some_and(|spread| !spread.is_copying()) {
+            self.close_window(now);
+        }
+    }
+}
