@@ -1,4 +1,4 @@
-//! The checkpoint pack: what the file system is, in one write that counts or does not.
+//! The checkpoint pack: the state of the file system, in one write that counts or does not.
 
 use crate::bytes::{Reader, is_sealed, put, seal, u32_at, u64_at};
 use crate::device::{BLOCK_BYTES, BlockDevice, zeros};
@@ -26,7 +26,7 @@ pub(crate) struct Checkpoint {
     pub(crate) nodes_used: u32,
     pub(crate) next_nid: u32,
     pub(crate) logs: [Option<Cursor>; LOGS],
-    /// Which slots of the tables count.
+    /// Slots of the tables that count.
     pub(crate) tables: [Vec<u8>; 3],
     /// Inodes without a name, to be deleted at the next mount.
     pub(crate) orphans: Vec<u32>,

@@ -1,22 +1,22 @@
-//! Cleaning: what is valid in a segment is written again elsewhere, and the segment becomes free.
+//! Cleaning: the valid blocks of a segment are written again elsewhere, and the segment becomes free.
 
 use crate::device::BlockDevice;
 use crate::error::FsError;
 use crate::fs::FileSystem;
 use crate::nodes::WHOLE_NODE;
 
-/// Which segment to clean.
+/// Choice of the segment to clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cleaning {
-    /// The one with the fewest valid blocks.
+    /// The segment with the fewest valid blocks.
     Greedy,
-    /// The one with the most freed for what it costs, times the checkpoints since it was written:
+    /// The segment with the most space freed for its cost, times the checkpoints since it was written:
     /// `(free / (used + free of a copy)) * age`, as in Sprite LFS. [X]
     CostBenefit,
 }
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// Cleans one segment now, whatever the need; whether there was one worth it.
+    /// Cleans one segment now, whatever the need; returns whether there was one worth it.
     ///
     /// Errors: the device fails.
     pub fn clean(&mut self) -> Result<bool, FsError> {
@@ -26,8 +26,8 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(cleaned)
     }
 
-    /// Takes what is valid in the best victim into memory; the next checkpoint writes it elsewhere. Nothing else may be
-    /// dirty. `false` when no segment is worth it.
+    /// Takes the valid blocks of the best victim into memory; the next checkpoint writes them elsewhere. Nothing else
+    /// may be dirty. `false` when no segment is worth it.
     pub(crate) fn clean_one(&mut self) -> Result<bool, FsError> {
         let Some(victim) = self.victim() else { return Ok(false) };
         self.counters.segments_cleaned += 1;
@@ -75,7 +75,7 @@ impl<D: BlockDevice> FileSystem<D> {
             Cleaning::CostBenefit => candidates.max_by_key(|&segment| {
                 let valid = u64::from(self.segments.valid_count(segment));
                 let age = (self.version + 1).saturating_sub(self.segments.written(segment)).max(1);
-                // The lowest one of equals, like the other rule.
+                // The lowest of equals, like the other rule.
                 let score = (u64::from(blocks) - valid) * 1024 * age / (u64::from(blocks) + valid);
                 (score, std::cmp::Reverse(segment))
             }),

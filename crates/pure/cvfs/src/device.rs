@@ -14,12 +14,12 @@ pub(crate) fn zeros() -> Box<Block> {
 /// Why a device did not carry out a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// Beyond its end.
+    /// The range lies beyond the end.
     #[error("blocks {first} to {last} of a device of {blocks}")]
     OutOfRange {
-        /// First block that was asked for.
+        /// First block of the command.
         first: u32,
-        /// Last one.
+        /// Its last block.
         last: u64,
         /// Blocks of the device.
         blocks: u32,
@@ -30,7 +30,7 @@ pub enum DeviceError {
     /// It has lost power: nothing more comes from it.
     #[error("the device has lost power")]
     PowerLost,
-    /// Input or output failed, in the words of whoever did it.
+    /// Input or output failed, in the words of the layer below.
     #[error("{0}")]
     Io(String),
 }
@@ -44,7 +44,7 @@ pub trait BlockDevice {
     /// Blocks of the device.
     fn blocks(&self) -> u32;
 
-    /// Reads `buffer.len()` bytes, whole blocks, beginning with block `first`. What was trimmed reads as anything.
+    /// Reads `buffer.len()` bytes, whole blocks, beginning with block `first`. Trimmed blocks read as anything.
     ///
     /// Errors: [`DeviceError`].
     fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError>;
@@ -59,7 +59,7 @@ pub trait BlockDevice {
     /// Errors: [`DeviceError`].
     fn flush(&mut self) -> Result<(), DeviceError>;
 
-    /// Tells that the blocks hold nothing of interest. A hint: a device may ignore it.
+    /// Marks the blocks as free. A hint: a device may ignore it.
     ///
     /// Errors: [`DeviceError`].
     fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError>;
@@ -153,7 +153,7 @@ pub fn check_range(first: u32, count: u64, blocks: u32) -> Result<(), DeviceErro
     }
 }
 
-/// What a device was asked for, in blocks.
+/// Commands that a device was given, and their blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Read commands, and blocks in them.
@@ -176,7 +176,7 @@ pub struct Traffic {
     pub blocks_remapped: u64,
 }
 
-/// What commands take on a drive, for tables of time. Sources: sheet `cvss` §4 unless said otherwise.
+/// Times of commands on a drive, for tables of time. Sources: sheet `cvss` §4 unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceCosts {
     /// One page from flash, in microseconds. [P] 50.
@@ -213,7 +213,7 @@ impl DeviceCosts {
     }
 }
 
-/// A device in memory: sparse, with what is mapped and what it was asked for.
+/// A device in memory: sparse, with its mapped blocks and its traffic.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDevice {
     blocks: Vec<Option<Box<Block>>>,

@@ -19,16 +19,16 @@ pub(crate) const NAME_MAX: usize = 255;
 pub struct Entry {
     /// Its bytes, without a slash.
     pub name: Vec<u8>,
-    /// What it names.
+    /// The inode that it names.
     pub ino: u32,
-    /// What kind that is.
+    /// Kind of that inode.
     pub kind: Kind,
 }
 
 /// The names of one directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
-    /// What a name stands for, and the page that it is in.
+    /// Inode and kind of each name, and the page that it is in.
     names: BTreeMap<Vec<u8>, (u32, Kind, u32)>,
     /// Bytes in use of each page.
     used: Vec<u16>,
@@ -71,7 +71,7 @@ fn entry_at(page: &[u8], at: usize) -> Result<Option<(Entry, usize)>, ()> {
     Ok(Some((Entry { name, ino: u32_at(page, at), kind }, end)))
 }
 
-/// Errors: a name that cannot be.
+/// Errors: a name that is not allowed.
 pub(crate) fn check_name(name: &[u8]) -> Result<(), FsError> {
     let bad = name.is_empty() || name.len() > NAME_MAX || name == b"." || name == b"..";
     if bad || name.iter().any(|byte| matches!(byte, 0 | b'/')) { Err(FsError::BadName) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Telling the device what is free, and when.
+//! Reporting free blocks to the device, and when.
 //!
 //! A freed block becomes a candidate once the checkpoint that no longer needs it is durable. Candidates that are
 //! written again are candidates no longer.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Trim commands of one round. [A] as F2FS does by default.
 const COMMANDS_PER_ROUND: usize = 8;
 
-/// When to tell the device what is free.
+/// When free blocks are reported to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscardPolicy {
     /// A round every `interval` while there are candidates, and a look every `rest` otherwise.
@@ -22,11 +22,11 @@ pub enum DiscardPolicy {
         /// Between looks that found nothing.
         rest: SimSpan,
     },
-    /// A round every `interval`, but only when nobody asked for anything for `quiet`.
+    /// A round every `interval`, but only after `quiet` without a request.
     IdleOnly {
         /// Between rounds.
         interval: SimSpan,
-        /// How long nothing must have been asked for.
+        /// Time without a request before a round.
         quiet: SimSpan,
     },
     /// Never.
@@ -36,7 +36,7 @@ pub enum DiscardPolicy {
 impl DiscardPolicy {
     /// 50 ms while there are candidates, 10 s otherwise. Source: [P] sheet `cvss` §3.3.
     pub const AGGRESSIVE: Self = Self::Aggressive { interval: SimSpan::from_ms(50), rest: SimSpan::from_ms(10_000) };
-    /// When nothing was asked for in 5 s [A]. Source for the rule: [P] sheet `cvss` §3.3.
+    /// After 5 s without a request [A]. Source for the rule: [P] sheet `cvss` §3.3.
     pub const IDLE_ONLY: Self = Self::IdleOnly { interval: SimSpan::from_ms(50), quiet: SimSpan::from_ms(5_000) };
 }
 
@@ -95,7 +95,7 @@ impl Discards {
         self.ready.remove(block);
     }
 
-    /// What was freed before a durable checkpoint may be trimmed.
+    /// Makes blocks freed before a durable checkpoint ready for a trim.
     pub(crate) fn commit(&mut self) {
         for (first, end) in std::mem::take(&mut self.freed).0 {
             self.ready.insert(first, end);
@@ -106,7 +106,7 @@ impl Discards {
         self.freed.count() + self.ready.count()
     }
 
-    /// Forgets candidates from a block on: they are beyond the end, and told otherwise.
+    /// Forgets candidates from a block on: they are beyond the end, and trimmed with it.
     pub(crate) fn forget_from(&mut self, block: u32) {
         if let Some((&first, &end)) = self.ready.0.range(..block).next_back().filter(|&(_, &end)| end > block) {
             self.ready.0.insert(first, block);
@@ -117,8 +117,8 @@ impl Discards {
 }
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// Lets time pass: tells the device what is free, if the policy says so. `active` says whether anybody asked for
-    /// anything since the last call.
+    /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came
+    /// since the last call.
     ///
     /// Errors: the device fails.
     pub fn tick(&mut self, now: SimTime, active: bool) -> Result<(), FsError> {
@@ -138,7 +138,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// Tells the device all that is known to be free, whatever the policy.
+    /// Reports all blocks known to be free to the device, whatever the policy.
     ///
     /// Errors: the device fails.
     pub fn discard_all(&mut self) -> Result<(), FsError> {

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the file system.
 
 use crate::device::DeviceError;
 
@@ -44,12 +44,12 @@ pub enum FsError {
     /// A structure on the device does not check out.
     #[error("block {block}: damaged {what}")]
     Corrupt {
-        /// What should be there.
+        /// The structure.
         what: &'static str,
-        /// Where.
+        /// Its block.
         block: u32,
     },
-    /// A write failed earlier; what is on the device is the last checkpoint. Mount again.
+    /// A write failed earlier; the device holds the last checkpoint. Mount again.
     #[error("frozen after a failed write")]
     Frozen,
     /// Another change of size is under way.

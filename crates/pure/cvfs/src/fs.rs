@@ -1,4 +1,4 @@
-//! The file system: its state, its checkpoint, and who may use how much space.
+//! The file system: its state, its checkpoint, and its shares of space.
 
 use crate::checkpoint::{Checkpoint, Move};
 use crate::clean::Cleaning;
@@ -19,17 +19,17 @@ pub const ROOT: u32 = 1;
 
 /// Segments that files cannot use, whatever the size: four open logs and four to clean with [A].
 const SPARE_SEGMENTS_MIN: u32 = 8;
-/// One in so many segments is spare besides: 10 %, so that cleaning gets on when every page has another inode [A].
+/// Divisor that gives further spare segments: 10 %, so that cleaning gets on when every page has another inode [A].
 const SPARE_PART: u32 = 10;
 /// Names of directories kept in memory after a checkpoint.
 const NAMES_MAX: usize = 1 << 20;
 
-/// What a mount may be told.
+/// Settings of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which segment to clean.
+    /// Choice of the segment to clean.
     pub cleaning: Cleaning,
-    /// When to tell the device what is free.
+    /// When free blocks are reported to the device.
     pub discards: DiscardPolicy,
     /// Pages in memory before they are written: at least 1. [A] 4096, which are 16 MiB.
     pub dirty_pages_max: usize,
@@ -41,7 +41,7 @@ impl Default for Config {
     }
 }
 
-/// What was done since mounting.
+/// Work done since mounting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Checkpoints written.
@@ -54,9 +54,9 @@ pub struct Counters {
     pub segments_cleaned: u64,
     /// Valid blocks moved by cleaning.
     pub blocks_cleaned: u64,
-    /// Blocks told to the device as free.
+    /// Blocks reported to the device as free.
     pub blocks_discarded: u64,
-    /// Blocks moved by shrinking, by whatever method.
+    /// Blocks moved by shrinking, by any method.
     pub blocks_moved: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Usage {
     pub used: u64,
     /// Blocks counted as allocated by shrinking with holes.
     pub reserved: u64,
-    /// Free blocks of which the device does not know yet.
+    /// Free blocks not yet reported to the device.
     pub discards_pending: u64,
     /// Free segments.
     pub segments_free: u32,
@@ -85,7 +85,7 @@ pub struct Usage {
     pub nodes_max: u32,
 }
 
-/// What an operation needs at most.
+/// Most space that an operation needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     /// Blocks that were not in use before.
@@ -110,7 +110,7 @@ pub struct FileSystem<D> {
     pub(crate) addresses: PairTable,
     /// States of segments.
     pub(crate) states: PairTable,
-    /// Who a block belongs to: node and slot.
+    /// Owner of each block: node and slot.
     pub(crate) owners: PairTable,
     pub(crate) discards: Discards,
     /// Version of the last checkpoint.
@@ -130,7 +130,7 @@ pub struct FileSystem<D> {
 }
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// What was done since mounting.
+    /// Work done since mounting.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -140,7 +140,7 @@ impl<D: BlockDevice> FileSystem<D> {
         &self.device
     }
 
-    /// The device below, for whoever counts or cuts. Writing to it behind the file system destroys it.
+    /// The device below, for counts and cuts. Writing to it behind the file system destroys it.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -150,7 +150,7 @@ impl<D: BlockDevice> FileSystem<D> {
         self.device
     }
 
-    /// How much space there is.
+    /// Space in use and free.
     pub fn usage(&self) -> Usage {
         Usage {
             blocks: self.blocks,
@@ -183,7 +183,7 @@ impl<D: BlockDevice> FileSystem<D> {
         if self.frozen { Err(FsError::Frozen) } else { Ok(()) }
     }
 
-    /// Blocks that files may use when so many segments are theirs.
+    /// Blocks that files may use of this many segments.
     pub(crate) fn capacity(&self, segments: u32) -> u64 {
         let spare = SPARE_SEGMENTS_MIN + segments / SPARE_PART;
         u64::from(segments.saturating_sub(spare)) * u64::from(self.layout.segment_blocks)
@@ -225,7 +225,7 @@ impl<D: BlockDevice> FileSystem<D> {
                 break;
             }
         }
-        // What is left of the reserve may be used to delete.
+        // Deleting may use the rest of the reserve.
         let least = if cost.frees { 0 } else { self.cleaning_reserve() };
         if self.segments.writable() >= self.dirty_blocks() + cost.dirty + least {
             return Ok(());

@@ -9,10 +9,10 @@ use crate::node::{HOLE, Inode, Kind};
 use crate::nodes::WHOLE_NODE;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Problems that are told in words; the others are counted.
+/// Problems reported in words; the others are counted.
 const TOLD_MAX: usize = 100;
 
-/// What a check has found.
+/// Findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FsckReport {
     /// The first problems, in words.
@@ -43,7 +43,7 @@ impl FsckReport {
     }
 }
 
-/// What the walk over all nodes has seen.
+/// State of the walk over all nodes.
 struct Seen {
     /// Blocks that something points to, by segment.
     blocks: Vec<Vec<bool>>,
@@ -114,7 +114,7 @@ impl<D: BlockDevice> FileSystem<D> {
                 report.tell(|| format!("node {pointer} is pointed to twice"));
             }
             let belongs = (node.ino, first, level, None);
-            // One that cannot be read is told when its turn comes.
+            // An unreadable one is reported when its turn comes.
             if self.node(pointer).is_ok_and(|child| (child.ino, child.base, child.level, child.inode) != belongs) {
                 report.tell(|| format!("node {pointer} does not belong where node {nid} has it"));
             }
@@ -122,7 +122,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// Takes note that a block is pointed to.
+    /// Notes that a block is pointed to.
     fn claim(
         &mut self,
         block: u32,
@@ -217,7 +217,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// What is on the device must be what is in memory.
+    /// Checks that the device holds what memory holds.
     fn check_device(&mut self, report: &mut FsckReport) -> Result<(), FsError> {
         let (layout, blocks, agree) = Layout::read_superblock(&mut self.device)?;
         if layout != self.layout || blocks != self.blocks || !agree {

@@ -23,12 +23,12 @@ const CHECKPOINT_FIXED_BYTES: usize = 256;
 /// Segments that there must be at least: four open logs, and something to clean.
 pub(crate) const SEGMENTS_MIN: u32 = 14;
 
-/// What a file system is made with.
+/// Parameters of a new file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Blocks of a segment, 8 to 512. 512 are 2 MiB.
     pub segment_blocks: u32,
-    /// Tells this file system from one that was on the same device before.
+    /// Tells this file system from an earlier one on the same device.
     pub id: u64,
 }
 
@@ -102,7 +102,7 @@ impl Layout {
         (segment < self.segments).then_some((segment, within % self.segment_blocks))
     }
 
-    /// Whole segments in a volume of so many blocks.
+    /// Whole segments in a volume of `blocks` blocks.
     pub(crate) fn segments_in(&self, blocks: u32) -> u32 {
         (blocks.saturating_sub(self.main_first) / self.segment_blocks).min(self.segments)
     }

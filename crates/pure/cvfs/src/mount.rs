@@ -15,12 +15,12 @@ use crate::table::PairTable;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// Makes an empty file system on the whole device, and mounts it. What was there is gone.
+    /// Makes an empty file system on the whole device, and mounts it. Earlier contents are lost.
     ///
     /// Errors: the device is too small or fails.
     pub fn format(mut device: D, format: Format, config: Config, now: u64) -> Result<Self, FsError> {
         let layout = Layout::derive(format, device.blocks())?;
-        // Nothing of an earlier file system may look like a part of this one.
+        // No part of an earlier file system may look like a part of this one.
         for block in [0, 1, layout.packs[0], layout.packs[1]] {
             device.write(block, &zeros()[..])?;
         }
@@ -60,7 +60,7 @@ impl<D: BlockDevice> FileSystem<D> {
         }
     }
 
-    /// Mounts what is on the device: the newest checkpoint, with announced remaps and deletions brought to an end.
+    /// Mounts the file system on the device: the newest checkpoint, with announced remaps and deletions completed.
     ///
     /// Errors: no file system, a damaged one, the device fails.
     pub fn mount(mut device: D, config: Config) -> Result<Self, FsError> {
@@ -104,7 +104,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// Writes the size to the superblock, and gives what is beyond it back to the device.
+    /// Writes the size to the superblock, and gives the blocks beyond it back to the device.
     pub(crate) fn write_size(&mut self) -> Result<(), FsError> {
         self.layout.write_superblock(&mut self.device, self.blocks)?;
         self.discards.forget_from(self.blocks);

@@ -1,4 +1,4 @@
-//! Names and attributes: what makes, finds, moves and deletes files.
+//! Names and attributes: operations that make, find, move and delete files.
 
 use crate::device::{BLOCK_BYTES, BlockDevice, zeros};
 use crate::directory::{Entry, check_name};
@@ -7,13 +7,13 @@ use crate::fs::{Cost, FileSystem, ROOT};
 use crate::layout::ORPHANS_MAX;
 use crate::node::{Inode, Kind};
 
-/// Blocks that deleting a name and what it names makes dirty at most: two pages and four inodes, and leaves.
+/// Blocks that deleting a name and its file makes dirty at most: two pages and four inodes, and leaves.
 const DELETE_DIRTY: u64 = 12;
 
-/// What a new file is made with.
+/// Attributes of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewInode {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u16,
@@ -24,7 +24,7 @@ pub struct NewInode {
 }
 
 impl NewInode {
-    /// Of the user with number zero.
+    /// Attributes for the user with number zero.
     pub fn of(kind: Kind, mode: u16) -> Self {
         Self { kind, mode, uid: 0, gid: 0 }
     }
@@ -63,7 +63,7 @@ pub struct Attributes {
 }
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// What a name in a directory stands for.
+    /// Looks up the inode of a name in a directory.
     ///
     /// Errors: not a directory, no such name.
     pub fn lookup(&mut self, parent: u32, name: &[u8]) -> Result<u32, FsError> {
@@ -81,7 +81,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(self.directory(ino)?.entries().collect())
     }
 
-    /// Makes a file, directory or empty symbolic link; its inode.
+    /// Makes a file, directory or empty symbolic link; returns its inode.
     ///
     /// Errors: the name is taken or not allowed, no space.
     pub fn create(&mut self, parent: u32, name: &[u8], new: NewInode, now: u64) -> Result<u32, FsError> {
@@ -162,7 +162,7 @@ impl<D: BlockDevice> FileSystem<D> {
         self.touch_directory(parent, now, -1)
     }
 
-    /// Gives a file or directory another name, in place of what has it.
+    /// Gives a file or directory another name, in place of the holder of that name.
     ///
     /// Errors: no such name, a directory in place of a file or of one that is not empty or the other way round, a
     /// directory into itself, no space.
@@ -280,7 +280,7 @@ impl<D: BlockDevice> FileSystem<D> {
         done
     }
 
-    /// Finds space for a new name and so many nodes besides.
+    /// Finds space for a new name and `nodes` nodes besides.
     fn prepare_name(&mut self, parent: u32, name: &[u8], nodes: u64) -> Result<(), FsError> {
         check_name(name)?;
         if self.directory(parent)?.find(name).is_some() {

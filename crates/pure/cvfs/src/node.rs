@@ -4,7 +4,7 @@ use crate::bytes::{is_sealed, put, seal, u16_at, u32_at, u64_at};
 use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 
-/// Bytes at the end of each node: who it is, and a checksum.
+/// Offset of the last bytes of each node: its identity, and a checksum.
 const FOOTER: usize = BLOCK_BYTES - 32;
 /// Bytes of an inode before its pointers.
 const HEADER: usize = 128;
@@ -23,7 +23,7 @@ pub(crate) const HOLE: u32 = 0;
 /// A pointer to a page that is in memory only, and for which space is set aside.
 pub(crate) const UNWRITTEN: u32 = u32::MAX;
 
-/// What an inode is.
+/// Kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Bytes.
@@ -44,10 +44,10 @@ impl Kind {
     }
 }
 
-/// What is known of a file, directory or symbolic link. Times are nanoseconds since 1970.
+/// Attributes of a file, directory or symbolic link. Times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inode {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u16,
@@ -61,7 +61,7 @@ pub struct Inode {
     pub size: u64,
     /// Blocks of pages that are not holes.
     pub pages: u64,
-    /// Last read, as the front end tells.
+    /// Last read, as the front end reports.
     pub accessed: u64,
     /// Last change of the contents.
     pub modified: u64,

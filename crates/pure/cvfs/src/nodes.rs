@@ -18,7 +18,7 @@ pub(crate) const WHOLE_NODE: u16 = u16::MAX;
 pub(crate) struct NodeCache {
     nodes: BTreeMap<u32, Node>,
     dirty: BTreeSet<u32>,
-    /// Nodes that cleaning has touched, and nobody else.
+    /// Nodes that only cleaning has touched.
     cold: BTreeSet<u32>,
     /// Nodes in use.
     pub(crate) used: u32,

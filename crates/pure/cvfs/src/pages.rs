@@ -60,7 +60,7 @@ impl Run {
         Ok(())
     }
 
-    /// Writes what is held.
+    /// Writes the blocks held.
     pub(crate) fn write(&mut self, device: &mut impl BlockDevice) -> Result<(), DeviceError> {
         if !self.bytes.is_empty() {
             device.write(self.first, &self.bytes)?;
@@ -71,7 +71,7 @@ impl Run {
 }
 
 impl<D: BlockDevice> FileSystem<D> {
-    /// Reads bytes of a file or symbolic link into `buffer`; how many there were. Holes read as zeros.
+    /// Reads bytes of a file or symbolic link into `buffer`; returns their number. Holes read as zeros.
     ///
     /// Errors: no such inode, a directory, the device fails.
     pub fn read(&mut self, ino: u32, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
@@ -143,7 +143,7 @@ impl<D: BlockDevice> FileSystem<D> {
 
     /// Writes bytes of a file; it grows where needed.
     ///
-    /// Errors: no such inode, a directory, no space for all of it (then the beginning may be written), the device fails.
+    /// Errors: no such inode, a directory, no space for all of it (then the beginning may be written), a failed device.
     pub fn write(&mut self, ino: u32, offset: u64, bytes: &[u8], now: u64) -> Result<(), FsError> {
         let inode = self.inode(ino)?;
         if inode.kind == Kind::Directory {
@@ -179,7 +179,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// Finds space for pages that are going to be written, and for what goes with them.
+    /// Finds space for pages that are going to be written, and for their nodes and `extra`.
     pub(crate) fn prepare_pages(&mut self, ino: u32, pages: Range<u64>, extra: Cost) -> Result<(), FsError> {
         let count = pages.end.saturating_sub(pages.start);
         let mut new = 0;
@@ -188,7 +188,7 @@ impl<D: BlockDevice> FileSystem<D> {
             new += u64::from(self.block_of(ino, page)? == HOLE);
         }
         if let Some(last) = pages.end.checked_sub(1).filter(|_| count > 0) {
-            // Pages of one call lie below two leaves at most, which share what is above or not.
+            // Pages of one call lie below two leaves at most, which share the nodes above or not.
             nodes = self.nodes_missing(ino, pages.start)? + self.nodes_missing(ino, last)?;
         }
         // The inode, and the leaves that may be changed.
@@ -284,7 +284,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// The same below one node; whether it points to nothing afterwards.
+    /// Cuts below one node; returns whether it points to nothing afterwards.
     fn cut_below(&mut self, ino: u32, nid: u32, from: u64) -> Result<bool, FsError> {
         let node = self.node(nid)?;
         let held: Vec<(usize, u32)> =

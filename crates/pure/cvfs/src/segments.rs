@@ -1,4 +1,4 @@
-//! Segments: which blocks are valid, where the logs go on, what is free.
+//! Segments: valid blocks, the ends of the logs, free space.
 //!
 //! Invariant: a block that the last checkpoint refers to is not written again before the next checkpoint. A segment
 //! becomes free only in [`SegmentMap::commit`], when no block of it is valid.
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Logs that are written side by side.
 pub(crate) const LOGS: usize = 4;
 
-/// What a log takes. Blocks that die at about the same time lie together, and cleaning finds emptier victims.
+/// Contents of a log. Blocks that die at about the same time lie together, and cleaning finds emptier victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Log {
     /// Inodes of directories and of files.
@@ -148,7 +148,7 @@ impl SegmentMap {
             (Some(cursor), _) => (log, cursor),
             (None, Some(segment)) => {
                 let before = self.logs[log as usize].replace(Cursor { segment, next: 0 });
-                // Whatever died in the segment before while it was open counts from now on.
+                // Blocks that died in the segment before while it was open count from now on.
                 self.emptied.extend(before.map(|cursor| cursor.segment));
                 (log, Cursor { segment, next: 0 })
             }
@@ -175,7 +175,7 @@ impl SegmentMap {
         Some(next)
     }
 
-    /// Makes a block valid; whether it was not.
+    /// Makes a block valid; returns whether it was not.
     pub(crate) fn set(&mut self, (segment, within): (u32, u32)) -> bool {
         let state = &mut self.segments[segment as usize];
         let (word, bit) = ((within / 64) as usize, 1 << (within % 64));
@@ -190,7 +190,7 @@ impl SegmentMap {
         changed
     }
 
-    /// Makes a block invalid; whether it was valid.
+    /// Makes a block invalid; returns whether it was valid.
     pub(crate) fn clear(&mut self, (segment, within): (u32, u32)) -> bool {
         let state = &mut self.segments[segment as usize];
         let (word, bit) = ((within / 64) as usize, 1 << (within % 64));
@@ -240,7 +240,7 @@ impl SegmentMap {
         self.logs
     }
 
-    /// A checkpoint is durable: what emptied before it may be written again.
+    /// A checkpoint is durable: segments emptied before it may be written again.
     pub(crate) fn commit(&mut self) {
         for segment in std::mem::take(&mut self.emptied) {
             let state = &self.segments[segment as usize];
@@ -286,7 +286,7 @@ impl SegmentMap {
     pub(crate) fn set_limit(&mut self, limit: u32) {
         if limit < self.limit {
             self.free.split_off(&limit);
-            // What was given back already goes with the rest.
+            // Segments given back already go with the rest.
             for segment in limit..self.limit {
                 if std::mem::take(&mut self.segments[segment as usize].reserved) {
                     self.reserved -= 1;

@@ -28,10 +28,10 @@ pub enum Method {
     Holes,
 }
 
-/// What giving capacity back has come to.
+/// Result of giving capacity back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// How.
+    /// The method used.
     pub method: Method,
     /// Blocks of the volume before.
     pub blocks_before: u32,
@@ -112,7 +112,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(())
     }
 
-    /// Moves up to `blocks_max` blocks; what it came to when it was the last step. Other operations may come between.
+    /// Moves up to `blocks_max` blocks; the last step returns the result. Other operations may come between.
     ///
     /// Errors: there is no space after all, or the device fails. Then the size is what it was.
     pub fn shrink_step(&mut self, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
@@ -260,7 +260,7 @@ impl<D: BlockDevice> FileSystem<D> {
         self.checkpoint()
     }
 
-    /// Makes whatever points to one block point to another.
+    /// Redirects the pointer to one block to another.
     fn redirect(&mut self, source: u32, destination: u32) -> Result<(), FsError> {
         let (nid, slot) = self.owner(source)?;
         let damaged = FsError::Corrupt { what: "owner", block: source };

@@ -29,7 +29,7 @@ proptest! {
 
     #[test]
     fn a_damaged_image_is_refused_or_checked_in_words(
-        // Most of what a file system believes is in its first blocks.
+        // Most of the file system's metadata is in its first blocks.
         changes in prop::collection::vec((prop_oneof![0..64_u32, 0..BLOCKS], 0..BLOCK_BYTES, 1..=255_u8), 1..8),
     ) {
         let mut device = image();

@@ -1,4 +1,4 @@
-//! What a volume does without crashes: large files, little space, changes of size, discards.
+//! A volume without crashes: large files, little space, changes of size, discards.
 
 use flashyard_cvfs::crash::CrashWorld;
 use flashyard_cvfs::{
@@ -263,7 +263,7 @@ fn discards_come_when_the_policy_says() {
         assert!(fs.usage().discards_pending >= 100);
         let after_ms = if discards == DiscardPolicy::AGGRESSIVE { 10_000 + after_ms } else { after_ms };
         fs.tick(SimTime::ZERO + SimSpan::from_ms(after_ms), active).unwrap();
-        // What F2FS would report as the gap between its own use and that of the drive.
+        // The gap that F2FS would report between its own use and that of the drive.
         assert_eq!(fs.usage().discards_pending < 100, told, "{discards:?}");
         assert_eq!(fs.device().mapped() < mapped, told);
     }

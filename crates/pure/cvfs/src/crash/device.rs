@@ -6,7 +6,7 @@ use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime};
 use std::rc::Rc;
 
-/// What is left of commands since the last flush when power is lost.
+/// Part of the commands since the last flush that is left when power is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Nothing.
@@ -15,7 +15,7 @@ pub enum Loss {
     None,
     /// Any blocks of any commands, in their order.
     Some,
-    /// The same, and a write may have reached any of its sectors.
+    /// Like `Some`, and a write may have reached any of its sectors.
     Torn,
 }
 
@@ -23,7 +23,7 @@ impl Loss {
     /// All of them, the simplest first.
     pub const ALL: [Self; 4] = [Self::All, Self::None, Self::Some, Self::Torn];
 
-    /// The fault that stands for it in plans: how long power is off says what is left.
+    /// The fault that stands for it in plans: the time without power encodes it.
     pub fn fault(self) -> Fault {
         Fault::PowerLoss { off_for: SimSpan::from_ms(1 + self as u64) }
     }
@@ -35,7 +35,7 @@ impl Loss {
 
 /// Bytes that a torn write keeps together.
 const SECTOR: usize = 512;
-/// What unmapped blocks read as: nothing may depend on zeros.
+/// Byte that unmapped blocks read as: nothing may depend on zeros.
 const JUNK: u8 = 0xdb;
 
 type Cell = Option<Rc<Block>>;

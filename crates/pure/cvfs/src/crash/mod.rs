@@ -1,4 +1,4 @@
-//! Crash tests: a device that loses power, a model of what must be found afterwards, and a world to explore.
+//! Crash tests: a device that loses power, a model of the state to be found afterwards, and a world to explore.
 //!
 //! Every write, flush, trim and remap of the device is an event, before which power may be lost. Of what came after
 //! the last flush, everything, nothing, or any part may be left ([`Loss`]). What is found by the mount after that must

@@ -17,7 +17,7 @@ const NAMES: u64 = 7;
 /// Blocks that an operation may find missing before it must not say that there is no space.
 const SLACK_BLOCKS: u64 = 60;
 
-/// A file system, what it should be, and what it may be found as after a loss of power.
+/// A file system's model, and the states that a mount may find after a loss of power.
 pub(super) struct Run {
     pub(super) rng: Rng,
     pub(super) tree: Tree,
@@ -33,7 +33,7 @@ pub(super) struct Run {
     pub(super) refusals: u64,
 }
 
-/// What an operation did to the model, to be carried out once the file system has done it.
+/// Change of the model, made once the file system has done the operation.
 type Effect = Box<dyn FnOnce(&mut Tree, &mut u32)>;
 
 impl Run {
@@ -76,7 +76,7 @@ impl Run {
             }
         }
         if after > before {
-            // The checkpoint came before what the operation did, at the earliest.
+            // The checkpoint came before the effect of the operation, at the earliest.
             let keep = self.since.len().saturating_sub(2);
             self.since.drain(..keep);
         }
@@ -126,7 +126,7 @@ impl Run {
             62..65 => self.link(fs),
             65..74 => fs.sync().map(|()| nothing()),
             74..80 => {
-                // Discards are part of what may go wrong.
+                // Discards may go wrong, too.
                 let now = SimTime::ZERO + SimSpan::from_ms(60 * self.clock);
                 fs.tick(now, false).map(|()| nothing())
             }
@@ -378,7 +378,7 @@ fn split<D: BlockDevice>(fs: &mut FileSystem<D>, path: &[u8]) -> Result<(u32, Ve
     Ok((find(fs, &path[..at])?, path[at + 1..].to_vec()))
 }
 
-/// Which cleaning a seed stands for.
+/// Cleaning rule that a seed stands for.
 pub(super) fn cleaning(seed: u64) -> Cleaning {
     if seed.is_multiple_of(2) { Cleaning::Greedy } else { Cleaning::CostBenefit }
 }

@@ -1,4 +1,4 @@
-//! A file system as a value: what names lead to what bytes. The model that ours is compared with.
+//! A file system as a value: names and the bytes they lead to. The model that ours is compared with.
 
 use crate::device::BlockDevice;
 use crate::error::FsError;
@@ -7,7 +7,7 @@ use crate::node::Kind;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeFile {
     /// A directory.
@@ -51,9 +51,9 @@ impl PartialEq for Tree {
 }
 
 impl Tree {
-    /// What a mounted file system holds.
+    /// Tree of a mounted file system.
     ///
-    /// Errors: what reading it says.
+    /// Errors: those of reading it.
     pub fn of<D: BlockDevice>(fs: &mut FileSystem<D>) -> Result<Self, FsError> {
         let mut tree = Self { blocks: fs.usage().blocks, ..Self::default() };
         let mut waiting = vec![(ROOT, Vec::new())];
@@ -121,7 +121,7 @@ impl Tree {
         path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
     }
 
-    /// Contents that no name leads to go.
+    /// Drops contents that no name leads to.
     pub(crate) fn forget_nameless(&mut self) {
         let named: Vec<u32> = self
             .names

@@ -67,7 +67,7 @@ struct Walk<'o> {
 }
 
 impl Walk<'_> {
-    /// Errors: what went wrong, in a sentence.
+    /// Errors: the violation, in a sentence.
     fn walk(&mut self, device: CrashDevice<'_>, seed: u64, operations: u32) -> Result<(), String> {
         let format = Format { segment_blocks: 8, id: seed };
         let mut fs = FileSystem::format(device, format, self.config, 0).map_err(|error| format!("format: {error}"))?;
@@ -133,7 +133,7 @@ impl Walk<'_> {
         }
         self.outcome.recoveries.push(began..device.events());
         *self.outcome.counters.entry("mounts after a loss").or_default() += 1;
-        // The one that recovered has lent the device only; a second one must find the same and write nothing.
+        // The first mount has lent the device only; a second one must find the same and write nothing.
         device.watch(true);
         let mut fs = FileSystem::mount(device, self.config).map_err(|error| format!("second mount: {error}"))?;
         let found = self.compare(&mut fs, run);
@@ -144,7 +144,7 @@ impl Walk<'_> {
     fn compare(&mut self, fs: &mut Volume<'_>, run: &mut Run) -> Result<(), String> {
         check(fs)?;
         let tree = Tree::of(fs).map_err(|error| format!("after a loss of power: {error}"))?;
-        // Of equal trees the latest: what comes after goes on from there.
+        // Of equal trees the latest: later trees go on from there.
         let Some(index) = run.since.iter().rposition(|candidate| *candidate == tree) else {
             let latest = run.since.last().map_or_else(String::new, |latest| latest.difference(&tree));
             let first = run.since.first().map_or_else(String::new, |first| first.difference(&tree));
