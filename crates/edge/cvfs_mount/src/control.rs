@@ -1,4 +1,4 @@
-//! How other programs talk to a mount: extended attributes of its root.
+//! Control of a mount by other programs: extended attributes of its root.
 
 use crate::manage::VolumeUsage;
 use flashyard_cvfs::{Method, Usage};
@@ -13,7 +13,7 @@ pub(crate) const SHRINK: &str = "user.cvfs.shrink";
 pub(crate) const INFO: &str = "user.cvfs.info";
 /// Read: blocks of the volume, those that files use, and the least that it could shrink to.
 pub(crate) const USAGE: &str = "user.cvfs.usage";
-/// What [`SHRINK`] is until the change of size is over.
+/// Value of [`SHRINK`] until the change of size is over.
 pub(crate) const UNDER_WAY: &str = "under way";
 /// The kind of a file system that a program serves. Source: statfs(2)
 const FUSE: FsWord = 0x6573_5546;
@@ -32,17 +32,17 @@ pub enum ControlError {
     /// The mount refuses.
     #[error("the mount refuses {attribute}")]
     Refused {
-        /// Of which attribute.
+        /// The attribute.
         attribute: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It tried, and could not.
+    /// The mount tried, and could not.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a mount was asked for.
+/// A request to shrink a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Size wanted, in bytes.
@@ -82,7 +82,7 @@ fn read(mount: &Path, attribute: &'static str) -> Result<String, ControlError> {
 
 /// Whether a volume is mounted at `mount`. Any directory of most file systems takes our attributes, and keeps them.
 ///
-/// Errors: none is.
+/// Errors: no volume is mounted there.
 fn check(mount: &Path) -> Result<(), ControlError> {
     let is_fuse = statfs(mount).is_ok_and(|found| found.f_type == FUSE);
     let is_ours = || read(mount, USAGE).is_ok_and(|text| parse_usage(&text).is_some());
@@ -115,7 +115,7 @@ pub(crate) fn ask_usage(mount: &Path) -> Result<VolumeUsage, ControlError> {
     parse_usage(&text).ok_or_else(|| ControlError::Failed(format!("{USAGE} is {text:?}")))
 }
 
-/// Asks a mount to shrink, and waits until it has; what it came to, as text.
+/// Asks a mount to shrink, and waits until it has; returns the outcome as text.
 ///
 /// Errors: no such mount, or it refuses or fails.
 pub fn ask_shrink(mount: &Path, asked: Asked) -> Result<String, ControlError> {
@@ -157,7 +157,7 @@ mod tests {
         refused(ask_shrink(directory.path(), asked).unwrap_err());
         refused(ask_info(directory.path()).unwrap_err());
         assert!(getxattr(directory.path(), SHRINK, &mut [0; 64][..]).is_err(), "no attribute is left behind");
-        // As a version that did not look left it behind, where directories take attributes.
+        // Left behind by a version that did not look, where directories take attributes.
         let names = [(USAGE, "1 1 1"), (SHRINK, "4096 remap")];
         for (name, value) in names {
             let _ = setxattr(directory.path(), name, value.as_bytes(), XattrFlags::empty());

@@ -2,8 +2,8 @@
 //!
 //! The path of a request: the kernel, `mount` (one thread, one lock), [`flashyard_cvfs::FileSystem`], a [`Device`]. A
 //! second thread lets time pass: discards, a checkpoint every five seconds, and steps of a change of size between the
-//! requests of programs. `control` is how other programs ask a mount to shrink: extended attributes of its root. `manage`
-//! is one of them, which looks at the drive below.
+//! requests of programs. Through `control`, extended attributes of its root, other programs ask a mount to shrink.
+//! `manage` is one of them, which looks at the drive below.
 //!
 //! What it does not model: access rights (the kernel checks them), locks (the kernel keeps them), special files.
 

@@ -1,12 +1,12 @@
-//! The manager of a capacity-variant storage system beside a live drive: between a volume in use and the drive below it.
+//! The manager of a capacity-variant storage system beside a live drive: between a volume in use and the drive below.
 //!
 //! It has a connection of its own to the drive. Steps 1 and 2: it reads the drive's page of capacity. 3: the manager of
-//! `systems::cvss` reckons the size. 4 to 6: the volume is asked to shrink, by remap if the drive can. 7, 8: the drive
-//! hears of it by leaving or entering its degraded mode.
+//! `systems::cvss` computes the size. 4 to 6: the volume is asked to shrink, by remap if the drive can. 7, 8: the drive
+//! leaves or enters its degraded mode.
 //!
-//! What the user requires becomes the drive's rule of retirement: `reliability` is a bit error rate; `performance` is a
-//! share of the first one, which allows so many retries a read on average, and superblocks that need more than twice as
-//! many go.
+//! The user's requirement becomes the drive's rule of retirement: `reliability` is a bit error rate; `performance` is a
+//! share of the first one, which allows a number of retries a read on average, and superblocks that need more than
+//! twice as many go.
 //!
 //! Source: [P] sheet cvss §3.8; [A] §9 for the retries that a performance allows.
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// How long an answer of the drive may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A page of capacity is reckoned anew so long after it was read.
+/// Age at which a page of capacity that was read is computed again.
 const FRESH: Duration = Duration::from_millis(10);
 const BLOCK: u64 = flashyard_cvfs::BLOCK_BYTES as u64;
 /// Sizes are rounded down to 1 GiB, as published, or to this share of a drive where that is less. [A]
@@ -41,19 +41,19 @@ pub enum ManageError {
     /// The volume's side.
     #[error("the volume does not answer the manager")]
     Volume(#[from] ControlError),
-    /// A wish that cannot be.
+    /// A wish out of range.
     #[error("{name} is {value}, give {range}")]
     Wish {
-        /// Which.
+        /// Its name.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
-        /// What is possible.
+        /// The accepted range.
         range: &'static str,
     },
 }
 
-/// What the user requires.
+/// Requirements of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wishes {
     /// Share of the first performance that is to be kept, above 0 and up to 1.
@@ -65,7 +65,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// The drive's rule of retirement, if any of it is wished for.
+    /// The drive's rule of retirement, if the user wishes for any of it.
     fn rule(&self) -> Result<Option<RetirementRule>, ManageError> {
         let check = |name, value: Option<f64>, most: f64, range| match value {
             Some(value) if !(value > 0.0 && value <= most) => Err(ManageError::Wish { name, value, range }),
@@ -85,9 +85,9 @@ impl Wishes {
 /// Blocks of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeUsage {
-    /// Of the volume.
+    /// All blocks.
     pub blocks: u32,
-    /// In use by files.
+    /// Blocks in use by files.
     pub used: u32,
     /// The least that it could shrink to now.
     pub least: u32,
@@ -100,9 +100,9 @@ pub trait Volume {
     /// Errors: it is not there.
     fn usage(&mut self) -> Result<VolumeUsage, ControlError>;
 
-    /// Shrinks to `blocks` by remap, and returns what it came to in words.
+    /// Shrinks to `blocks` by remap, and returns the outcome in words.
     ///
-    /// Errors: it is not there, it refuses, or it has tried and could not.
+    /// Errors: it is not there, it refuses, or it has tried and failed.
     fn shrink(&mut self, blocks: u32) -> Result<String, ControlError>;
 }
 
@@ -120,14 +120,14 @@ impl Volume for MountedVolume {
     }
 }
 
-/// What a look at the drive led to.
+/// Outcome of a look at the drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// What the drive reports.
+    /// The drive's page of capacity.
     pub drive: CapacityLog,
-    /// The size that the volume was asked for, in blocks, and what came of it: words, or why not.
+    /// The size requested of the volume, in blocks, and the outcome: words, or why not.
     pub asked: Option<(u32, Result<String, String>)>,
-    /// The degraded mode was switched to this.
+    /// New state of the degraded mode.
     pub degraded: Option<bool>,
 }
 
@@ -139,15 +139,15 @@ pub struct Management<V> {
     volume: V,
     rule: Option<RetirementRule>,
     manager: Manager,
-    /// Blocks of flash not retired when the volume was asked last: a volume that has refused is asked again when there is
-    /// less.
+    /// Blocks of flash not retired when the volume was asked last: a volume that has refused is asked again when there
+    /// is less.
     refused_at: Option<u64>,
 }
 
 impl<V: Volume> Management<V> {
-    /// Connects to the drive and tells it the user's rule.
+    /// Connects to the drive and sends it the user's rule.
     ///
-    /// Errors: nobody there, not let in; a drive that does not report its capacity, or that would have too little left
+    /// Errors: no answer, no access; a drive that does not report its capacity, or that would have too little left
     /// under the rule; wishes outside their ranges.
     pub fn new(address: SocketAddr, nqn: &str, volume: V, wishes: Wishes) -> Result<Self, ManageError> {
         let rule = wishes.rule()?;
@@ -175,13 +175,13 @@ impl<V: Volume> Management<V> {
     }
 
     fn look_by(&mut self, host: &mut Host) -> Result<Looked, ManageError> {
-        // The first look makes the drive reckon its page anew.
+        // The first look makes the drive compute its page again.
         capacity(host)?;
         std::thread::sleep(FRESH);
         let drive = capacity(host)?;
         let physical = drive.physical_blocks.get();
         let usage = self.volume.usage()?;
-        // What the volume needs for itself is in the least that it could shrink to.
+        // The volume's own needs are in the least that it could shrink to.
         let recommended = match self.refused_at {
             Some(refused) if physical >= refused => None,
             _ => self.manager.report(capacities(physical, usage.blocks, usage.used.max(usage.least))),

@@ -1,4 +1,4 @@
-//! The mount: what the kernel asks, and the thread that lets time pass.
+//! The mount: requests of the kernel, and the thread that lets time pass.
 
 use crate::Device;
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const TTL: Duration = Duration::from_secs(10);
 /// Between ticks.
 const TICK: Duration = Duration::from_millis(50);
-/// Between checkpoints that nobody asked for.
+/// Between checkpoints that no request asked for.
 const CHECKPOINT: Duration = Duration::from_secs(5);
 /// Blocks that a change of size moves while programs wait.
 const STEP_BLOCKS: u32 = 1024;
@@ -36,7 +36,7 @@ pub struct MountError {
     source: std::io::Error,
 }
 
-/// What the kernel's thread and the other one share.
+/// State shared by the kernel's thread and the other one.
 struct Shared {
     fs: Mutex<FileSystem<Device>>,
     /// How the last change of size goes, as text.
@@ -85,7 +85,7 @@ impl Shared {
             let requests = self.requests.load(Ordering::Relaxed);
             let now = SimTime::ZERO + SimSpan::from_us(begun.elapsed().as_micros() as u64);
             let mut fs = self.quiet();
-            // A device that fails here fails the next request too, which has somebody to tell.
+            // A device that fails here fails the next request too, which reports it.
             let _ = fs.tick(now, requests != seen);
             if checkpoint.elapsed() > CHECKPOINT {
                 let _ = fs.sync();
@@ -102,7 +102,7 @@ impl Shared {
         if matches!(step, Ok(None)) {
             return;
         }
-        // Before anybody is told: whoever hears of the end may ask for the next change at once.
+        // Before the end is announced: a program that reads it may ask for the next change at once.
         self.resizing.store(false, Ordering::Relaxed);
         self.tell(match step {
             Ok(shrunk) => shrunk.map_or_else(String::new, |shrunk| {
@@ -122,7 +122,7 @@ pub struct Mounted {
     clock: Option<JoinHandle<()>>,
 }
 
-/// Mounts a file system at a directory and serves it until it is unmounted. `ready` gets what unmounts it.
+/// Mounts a file system at a directory and serves it until it is unmounted. `ready` gets the unmounter.
 ///
 /// Errors: the kernel does not let us, or takes the mount away.
 pub fn mount(fs: FileSystem<Device>, directory: &Path, ready: impl FnOnce(SessionUnmounter)) -> Result<(), MountError> {
@@ -171,7 +171,7 @@ fn errno(error: &FsError) -> Errno {
     }
 }
 
-/// Our numbers have 32 bits, and the kernel only asks for what it was told.
+/// Our numbers have 32 bits, and the kernel only asks for numbers it was given.
 fn number(ino: INodeNo) -> u32 {
     u32::try_from(ino.0).unwrap_or(0)
 }
@@ -280,7 +280,7 @@ impl Filesystem for Mounted {
     fn forget(&self, _: &Request, ino: INodeNo, count: u64) {
         let mut fs = self.shared.fs();
         for _ in 0..count {
-            // Nobody waits for an answer; a device that fails shows at the next request that has one.
+            // No request waits for an answer; a device that fails shows at the next request that has one.
             if fs.release(number(ino)).is_err() {
                 break;
             }
@@ -382,7 +382,7 @@ impl Filesystem for Mounted {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // Nobody else changes files, so what the kernel has of them stays right.
+        // Only this mount changes files, so the kernel's copies stay right.
         reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
     }
 

@@ -14,8 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Data of a command at most, whatever the drive allows.
 const DATA_BYTES_MAX: u32 = 256 * 1024;
 
-/// Blocks of a remap at most: each is work for the drive's cores, and no command should keep the others waiting for long.
-/// [A]
+/// Blocks of a remap at most: each is work for the drive's cores, and no command should keep the others waiting for
+/// long. [A]
 const REMAP_BLOCKS_MAX: u32 = 256;
 
 /// Why a drive is no device.
@@ -27,9 +27,9 @@ pub enum NvmeError {
     /// No such namespace, or one of blocks that do not fit.
     #[error("namespace {nsid}: {problem}")]
     Namespace {
-        /// Which.
+        /// Its number.
         nsid: u32,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
 }
@@ -49,7 +49,7 @@ pub struct NvmeDevice {
 impl NvmeDevice {
     /// Connects to the subsystem `nqn`; without `nsid` takes its first namespace.
     ///
-    /// Errors: nobody there, not let in, no namespace that fits.
+    /// Errors: no answer, no access, no namespace that fits.
     pub fn connect(address: SocketAddr, nqn: &str, nsid: Option<u32>) -> Result<Self, NvmeError> {
         let config = InitiatorConfig::new("nqn.2026-11.io.flashyard:cvfs", nqn);
         let host = Host::connect(address, config, PATIENCE)?;

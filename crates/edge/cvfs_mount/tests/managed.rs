@@ -17,7 +17,7 @@ use small::scenario_with;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Files that are written once, and one that is written over and over.
+/// Files that are written once; one more is written over and over.
 const COLD: u64 = 8;
 const FILE_BYTES: usize = 700_000;
 
@@ -53,7 +53,7 @@ impl Shared {
         };
         fs.write(ino, 0, &bytes_of(file, round), 0).expect("there is room");
         fs.sync().expect("the drive takes it");
-        // As a mount does every 50 ms: what is free is told to the drive.
+        // As a mount does every 50 ms: free blocks are reported to the drive.
         fs.tick(SimTime::ZERO + SimSpan::from_ms(50 * (round + 1)), true).expect("the drive takes it");
     }
 

@@ -39,7 +39,7 @@ impl Volume {
         directory.join("volume")
     }
 
-    /// A new volume of so many bytes, mounted.
+    /// A new volume of `bytes` bytes, mounted.
     fn new(bytes: u64) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let device = FileDevice::open(&Self::image(directory.path()), Some(bytes), true).expect("a file");
@@ -73,19 +73,19 @@ impl Volume {
         (self.unmounter, self.served) = Self::serve(self.directory.path());
     }
 
-    /// Sends the logs through so many MiB, so that what comes next lies higher up.
+    /// Sends the logs through `mebibytes` MiB, so that later blocks lie higher up.
     fn age(&self, mebibytes: u64) {
         shell(&self.at, &format!("dd if=/dev/zero of=gone bs=1M count={mebibytes} 2>/dev/null; sync gone; rm gone"));
     }
 
-    /// After a while in which programs have written something.
+    /// Shrinks after a while in which programs have written.
     fn shrink(&self, bytes: u64, method: Method) -> String {
         thread::sleep(Duration::from_millis(1500));
         ask_shrink(&self.at, Asked { bytes, method }).expect("a machine that can mount")
     }
 }
 
-/// Runs a shell script in a directory; what it printed. It must succeed.
+/// Runs a shell script in a directory; returns its output. It must succeed.
 fn shell(at: &Path, script: &str) -> String {
     let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().expect("a machine that can mount");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -100,7 +100,7 @@ fn copies_and_commits_are_whole_while_the_volume_shrinks() {
     }
     let mut volume = Volume::new(256 * MIB);
     volume.age(225);
-    // Of a copy: somebody may be at work on the sources.
+    // Of a copy: the sources may change meanwhile.
     let source = volume.directory.path().join("source");
     let pure = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pure");
     shell(volume.directory.path(), &format!("cp -r '{}' source", pure.display()));

@@ -26,7 +26,7 @@ fn serve<R: Send>(directory: &Path, tempo: Tempo, client: impl FnOnce(SocketAddr
 }
 
 fn device(address: SocketAddr) -> NvmeDevice {
-    // A drive that has lost its power lets nobody in for a while.
+    // A drive that has lost its power accepts no host for a while.
     let begun = Instant::now();
     loop {
         match NvmeDevice::connect(address, NQN, None) {
@@ -61,7 +61,7 @@ fn aged_volume(address: SocketAddr) -> FileSystem<NvmeDevice> {
     for round in 0..rounds {
         for file in 0..FILES {
             let ino = fs.lookup(ROOT, &name(file)).expect("it was made");
-            // The last round writes what is looked for.
+            // The last round writes the contents to be found.
             fs.write(ino, 0, &bytes_of(file, u64::from(round + 1 == rounds)), 0).expect("there is room");
         }
         fs.sync().expect("the drive is there");
@@ -105,7 +105,7 @@ fn a_power_cut_while_a_volume_shrinks_by_remap_loses_nothing() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     serve(directory.path(), Tempo::Off, |address, _| drop(aged_volume(address)));
     for (life, after_us) in [500, 2000, 5000, 15_000, 40_000].into_iter().enumerate() {
-        // A drive whose power is back needs time that passes though nobody waits for an answer.
+        // A drive whose power is back needs time that passes though no request waits for an answer.
         serve(directory.path(), Tempo::Scaled(2.0), |address, handle| {
             let mut fs = FileSystem::mount(device(address), Config::default()).expect("the volume is there");
             let before = fs.usage().blocks;
