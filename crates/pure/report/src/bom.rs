@@ -11,7 +11,7 @@ pub struct Prices {
     pub controller: f64,
     /// Controller of an open-channel drive.
     pub oc_controller: f64,
-    /// Board, packaging and the rest.
+    /// Board, packaging and other parts.
     pub other: f64,
     /// Premium on controller and DRAM for CXL, as a share.
     pub cxl_premium: f64,
@@ -26,16 +26,16 @@ pub enum Compute {
     OpenChannel,
     /// A share of controller and DRAM.
     Shrunk,
-    /// The same with the CXL premium.
+    /// Shrunk, with the CXL premium.
     ShrunkCxl,
 }
 
-/// What a shrunk drive keeps.
+/// Shares that a shrunk drive keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Of the controller's cores, and so of its price.
+    /// Share of the controller's cores, and so of its price.
     pub cores: f64,
-    /// Of the DRAM.
+    /// Share of the DRAM.
     pub memory: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Lives of the capacity-variant study: what is kept of each, and a table of them.
+//! Lives of the capacity-variant study: a record of each, and a table of them.
 
 use crate::fitted::right;
 use crate::table::table;
@@ -11,13 +11,13 @@ const TB: f64 = 1e12;
 /// One life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CapacityRecord {
-    /// Which life.
+    /// Name of the life.
     pub name: String,
-    /// Why it ended.
+    /// Cause of its end.
     pub death: Option<String>,
     /// Bytes of the published drive that the load wrote.
     pub written_bytes: f64,
-    /// The same while performance was at least 0.8 of the first.
+    /// Bytes written while performance was at least 0.8 of the first.
     pub written_bytes_at_80: f64,
     /// Pages programmed for each that the drive was asked to write.
     pub amplification: f64,
@@ -31,7 +31,7 @@ pub struct CapacityRecord {
     pub reductions: (u32, u32),
     /// Pages remapped, and pages copied because the protected log was full.
     pub remapped_pages: (u64, u64),
-    /// From time to time.
+    /// The drive from time to time.
     pub samples: Vec<CapacitySample>,
 }
 
@@ -42,7 +42,7 @@ pub struct CapacitySample {
     pub written_bytes: f64,
     /// Performance as a share of the first, retries alone.
     pub performance: f64,
-    /// The same where reclaim takes time from the host as well.
+    /// Performance as a share of the first, retries and garbage collection.
     pub performance_with_reclaim: f64,
     /// Performance of writes.
     pub performance_of_writes: f64,

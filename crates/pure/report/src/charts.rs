@@ -1,25 +1,25 @@
-//! Pages of charts: lives of drives, and studies of them. What is drawn is data; the page knows how.
+//! Pages of charts: lives of drives, and studies of them. Charts are data; the page draws them.
 
 use serde::Serialize;
 
-/// What a page shows that compares no runs of designs.
+/// Content of a page that compares no runs of designs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartPage {
-    /// What kind of report it is.
+    /// Kind of report.
     pub kind: String,
     /// Its title.
     pub title: String,
-    /// Name and value of what a reader must know first.
+    /// Names and values that a reader must know first.
     pub facts: Vec<(String, String)>,
     /// Whether everything asked for was finished.
     pub complete: bool,
-    /// From top to bottom.
+    /// Sections from top to bottom.
     pub sections: Vec<ChartSection>,
     /// Version of the program.
     pub version: String,
 }
 
-/// A question and what answers it.
+/// A question and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartSection {
     /// Name of the section in addresses: letters and dashes, different for each.
@@ -28,7 +28,7 @@ pub struct ChartSection {
     pub title: String,
     /// The answer in a sentence.
     pub finding: String,
-    /// What the panels differ in.
+    /// Property that the panels differ in.
     pub choice: String,
     /// One at a time on the screen, all in print.
     pub panels: Vec<ChartPanel>,
@@ -39,9 +39,9 @@ pub struct ChartSection {
 /// Charts that are seen together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartPanel {
-    /// What chooses it.
+    /// Name of its choice.
     pub name: String,
-    /// Side by side.
+    /// Charts side by side.
     pub charts: Vec<Chart>,
 }
 
@@ -51,7 +51,7 @@ pub struct ChartPanel {
 pub enum ChartForm {
     /// A line a series.
     Lines,
-    /// The same with a mark at every point; x may go back.
+    /// Lines with a mark at every point; x may go back.
     Curve,
     /// A histogram a series; the series follow each other, as moments do.
     Steps,
@@ -62,17 +62,17 @@ pub enum ChartForm {
 /// One chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chart {
-    /// What it shows.
+    /// Content of the chart.
     pub caption: String,
-    /// How.
+    /// Form of drawing.
     pub form: ChartForm,
-    /// What the points lie along.
+    /// Axis that the points lie along.
     pub x: ChartAxis,
-    /// What they measure.
+    /// Axis of their values.
     pub y: ChartAxis,
     /// Names along x of bars; empty otherwise.
     pub categories: Vec<String>,
-    /// What is compared.
+    /// Series to compare.
     pub series: Vec<ChartSeries>,
 }
 
@@ -91,7 +91,7 @@ pub struct ChartAxis {
 /// One line, histogram or colour of bars.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartSeries {
-    /// What it is.
+    /// Name of the series.
     pub name: String,
     /// x and y; y is missing where it is not known. Of bars, x is the place of the category.
     pub points: Vec<(f64, Option<f64>)>,
@@ -100,7 +100,7 @@ pub struct ChartSeries {
 /// Figures as text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChartTable {
-    /// What they are.
+    /// Content of the table.
     pub caption: String,
     /// Name of each column.
     pub head: Vec<String>,
@@ -164,7 +164,7 @@ impl ChartSeries {
         Self::partly(name, points.into_iter().map(|(x, y)| (x, Some(y))))
     }
 
-    /// Points of which some are not known.
+    /// Points, some of them unknown.
     pub(crate) fn partly(name: &str, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         // JSON has no other numbers.
         let finite = |(x, y): (f64, Option<f64>)| (x, y.filter(|value| value.is_finite()));

@@ -1,4 +1,4 @@
-//! The course of a life from new to its end: what its page shows and its files hold.
+//! The course of a life from new to its end: content of its page and its files.
 
 use crate::lifetime::{LifeSample, SLOT_BYTES};
 
@@ -22,13 +22,13 @@ pub struct LifeMoment {
     pub sample: LifeSample,
     /// Slots of superblocks that are not retired.
     pub usable_slots: u64,
-    /// Erases, and superblocks that had so many, rising; retired ones count.
+    /// Erase counts and the superblocks with each, rising; retired ones count.
     pub erase_counts: Vec<(u32, u32)>,
-    /// Reading it.
+    /// Reads at that moment.
     pub reads: LifeReads,
 }
 
-/// What a read finds that goes to any data alike, with no reads before it.
+/// Errors and retries of reads that go to all data alike, with no reads before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LifeReads {
     /// Raw bit error rate, mean over the data.
@@ -44,9 +44,9 @@ pub struct LifeReads {
 /// Slots programmed between two moments for each slot of the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amplification {
-    /// For the host, by reclaim and by wear leveling.
+    /// For the host, by garbage collection and by wear leveling.
     pub total: f64,
-    /// By reclaim alone.
+    /// By garbage collection alone.
     pub reclaim: f64,
     /// By wear leveling alone.
     pub leveling: f64,
@@ -65,7 +65,7 @@ impl LifeCourse {
         std::iter::once(None).chain(self.moments.windows(2).map(between)).collect()
     }
 
-    /// Moments that are evenly apart in what the host wrote, at most `count`; the last is among them.
+    /// Moments at even distances of host writes, at most `count`; the last is among them.
     pub fn evenly(&self, count: usize) -> Vec<&LifeMoment> {
         let Some(last) = self.moments.last() else { return Vec::new() };
         let written = last.sample.host_slots;
@@ -110,7 +110,7 @@ impl LifeMoment {
 pub(crate) mod tests {
     use super::*;
 
-    /// A life of 40 moments, in each of which a tenth of the drive is written.
+    /// A life of 40 moments; a tenth of the drive is written in each.
     pub(crate) fn course() -> LifeCourse {
         let moment = |number: u32| LifeMoment {
             sample: LifeSample {

@@ -1,5 +1,5 @@
-//! What the report of a run shows beyond the figures of `run --json`: distributions,
-//! causes of latency and how things went over time. The files of `--out` and the HTML page are made from this.
+//! The report of a run beyond the figures of `run --json`: distributions, causes of latency and series over time. The
+//! files of `--out` and the HTML page are made from this.
 
 use crate::RunReport;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Cause {
     pub key: &'static str,
     /// Name for readers.
     pub label: &'static str,
-    /// What counts as it.
+    /// Time that counts as it.
     pub note: &'static str,
 }
 
@@ -57,9 +57,9 @@ pub struct DesignDetail {
     pub latency: Vec<LatencyBucket>,
     /// Latency at the percentiles that the report draws, p50 to p99.99.
     pub percentiles: Vec<Percentile>,
-    /// How things went over simulated time, warm-up included.
+    /// Series over simulated time, warm-up included.
     pub timeline: Timeline,
-    /// What was lent, by lender and borrower.
+    /// Loans, by lender and borrower.
     pub lending: Vec<Lending>,
     /// Flash operations and wear of each drive.
     pub flash: Vec<FlashDetail>,
@@ -99,8 +99,8 @@ pub struct SplitRow {
     pub parts_us: [f64; 10],
 }
 
-/// Series over simulated time, in equal intervals from the start of the run to the end of the measured window. All arrays have the length of
-/// `begin_seconds`.
+/// Series over simulated time, in equal intervals from the start of the run to the end of the measured window. All
+/// arrays have the length of `begin_seconds`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timeline {
     /// Length of an interval in simulated seconds. The last one may be shorter: see `end_seconds`.
@@ -146,10 +146,10 @@ pub struct DriveTimeline {
     pub write_amplification: Vec<Option<f64>>,
 }
 
-/// What one drive lent another over time.
+/// A loan of one drive to another over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lending {
-    /// What was lent.
+    /// The resource lent.
     pub resource: LentResource,
     /// Index of the lender among the drives.
     pub lender: u32,
@@ -161,7 +161,7 @@ pub struct Lending {
     pub mean: f64,
 }
 
-/// What drives lend each other.
+/// A resource that drives lend each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LentResource {
@@ -182,7 +182,7 @@ pub struct FlashDetail {
     pub block_erases: u64,
     /// Page reads repeated after an error.
     pub read_retries: u64,
-    /// Erases of superblocks since the drive was new: `(erases, superblocks with so many)`, in rising order.
+    /// Erases of superblocks since the drive was new: `(erases, superblocks with that count)`, in rising order.
     pub erase_counts: Vec<(u32, u32)>,
 }
 

@@ -1,6 +1,6 @@
 //! Published figures and how ours compare with them.
 //!
-//! Not every published number is a test of a model: some went into it. Each says what it is ([`Kind`]), and agreement is
+//! Not every published number is a test of a model: some went into it. Each states its [`Kind`], and agreement is
 //! counted over predictions alone.
 
 use serde::{Deserialize, Serialize};
@@ -27,12 +27,12 @@ pub struct FittedConstant {
     pub place: String,
     /// All published numbers that it was derived from, or that follow from those by arithmetic.
     pub fitted_to: Vec<String>,
-    /// How.
+    /// The derivation.
     #[serde(default)]
     pub note: String,
 }
 
-/// What a published number is to the model.
+/// Role of a published number for the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -40,13 +40,13 @@ pub enum Kind {
     Predicted,
     /// A constant of the model was derived from it: agreement is no evidence.
     Fitted,
-    /// The model is told it, and reads it back.
+    /// An input of the model, which reads it back.
     Input,
     /// It follows from other published numbers without a model.
     Arithmetic,
     /// The source cites it, or states a fact of the world.
     Cited,
-    /// The model lacks what it is a property of.
+    /// A property of something that the model lacks.
     NotSimulable,
 }
 
@@ -77,16 +77,16 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
-    /// It is so much.
+    /// The number itself.
     About,
-    /// It is no more: "up to", "below", "at most".
+    /// An upper bound: "up to", "below", "at most".
     AtMost,
-    /// It is no less: "more than", "at least".
+    /// A lower bound: "more than", "at least".
     AtLeast,
 }
 
 impl Relation {
-    /// What stands before the number in tables.
+    /// The sign before the number in tables.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::About => "",
@@ -106,11 +106,11 @@ pub struct Expectation {
     pub row: u32,
     /// Figure or section of the source.
     pub r#where: String,
-    /// What is measured.
+    /// The quantity measured.
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// What it is to the model.
+    /// Its role for the model.
     pub kind: Kind,
     /// The constants of a fitted number, by name.
     #[serde(default)]
@@ -119,14 +119,14 @@ pub struct Expectation {
     pub reading_of: Option<String>,
     /// How the source limits it.
     pub relation: Relation,
-    /// What the source says.
+    /// The value in the source.
     pub published: f64,
     /// How far ours may be from it, or beyond the bound, in the same unit.
     pub tolerance: f64,
     /// A gain must be a gain and a loss a loss, however small.
     #[serde(default)]
     pub signed: bool,
-    /// What to know about it.
+    /// A note for readers.
     #[serde(default)]
     pub note: String,
 }
@@ -224,11 +224,11 @@ pub struct Comparison {
     pub row: u32,
     /// Figure or section of the source.
     pub r#where: String,
-    /// What is measured.
+    /// The quantity measured.
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// What it is to the model.
+    /// Its role for the model.
     pub kind: Kind,
     /// Constants of the model that were derived from it.
     pub fitted_by: Vec<String>,
@@ -238,17 +238,17 @@ pub struct Comparison {
     pub reading_of: Option<String>,
     /// How the source limits it.
     pub relation: Relation,
-    /// Whether the relation is "at most": what scripts read before there were three of them.
+    /// Whether the relation is "at most": read by scripts from before there were three of them.
     pub at_most: bool,
-    /// What the source says.
+    /// The value in the source.
     pub published: f64,
-    /// What we measured; `None` when it cannot be simulated.
+    /// Our value; `None` when it cannot be simulated.
     pub measured: Option<f64>,
-    /// How far apart the two may be.
+    /// Largest distance at which the two agree.
     pub tolerance: f64,
     /// Whether they agree.
     pub ok: bool,
-    /// What to know about it.
+    /// A note for readers.
     pub note: String,
 }
 
@@ -278,7 +278,7 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Puts `measured` beside an expectation of a file with such `constants`.
+    /// Puts `measured` beside an expectation of a file with these `constants`.
     pub fn new(expectation: &Expectation, constants: &[FittedConstant], measured: Option<f64>) -> Self {
         let own = constants.iter().filter(|constant| expectation.fitted_by.contains(&constant.name));
         let fitted_to: BTreeSet<&String> = own.flat_map(|constant| &constant.fitted_to).collect();
@@ -319,7 +319,7 @@ impl Comparison {
         }
     }
 
-    /// What the number is to the model, and whether it is a further reading, in words.
+    /// The role of the number, and whether it is a further reading, in words.
     pub fn kind_in_words(&self) -> String {
         let kind = self.kind.name();
         self.reading_of.as_ref().map_or_else(|| kind.to_owned(), |of| format!("{kind}, a reading of {of}"))
@@ -336,7 +336,7 @@ impl Comparison {
     }
 }
 
-/// How far `value` is from what is published, or beyond it where that is a bound.
+/// Distance of `value` from the published value, or beyond it where that is a bound.
 fn distance(relation: Relation, published: f64, value: f64) -> f64 {
     match relation {
         Relation::About => (value - published).abs(),
@@ -345,8 +345,8 @@ fn distance(relation: Relation, published: f64, value: f64) -> f64 {
     }
 }
 
-/// How many predicted numbers and whole rows of them agree, how far predicted percentages are off on average, and, beside
-/// that, how it stands with numbers that are no predictions; in words.
+/// How many predicted numbers and whole rows of them agree, how far predicted percentages are off on average, and,
+/// beside that, how it stands with numbers that are no predictions; in words.
 pub fn agreement(comparisons: &[Comparison]) -> String {
     let of = |kind: Kind| comparisons.iter().filter(move |one| one.is_a_number() && one.kind == kind);
     let agree = |kind: Kind| of(kind).filter(|one| one.ok).count();

@@ -1,14 +1,14 @@
 //! Results in the layout of `fio --output-format=json`, for the tools that read it.
 //!
 //! Keys, units and the meaning of buckets are those of fio 3.33 (\[C\], its output and manual page). Latency is from
-//! the application's call to its return, all of it completion latency; what a simulation cannot know is zero:
+//! the application's call to its return, all of it completion latency; figures that a simulation cannot know are zero:
 //! processor shares, context switches, page faults, submission latency, merges. Times are simulated, counted from
 //! the beginning of 1970: equal runs give equal bytes. `docs/fio.md` has the list.
 
 use flashyard_stats::LatencyHistogram;
 use serde::{Serialize, Serializer};
 
-/// What a stream, or several added up, did in the measured window.
+/// Work of a stream, or of several added up, in the measured window.
 #[derive(Clone, Debug, Default)]
 pub struct FioStream {
     /// Name of the job.
@@ -21,7 +21,7 @@ pub struct FioStream {
     pub options: Vec<(String, String)>,
     /// Requests in flight at most.
     pub depth: u32,
-    /// From its start in the window to its last completion, in seconds.
+    /// Time from its start in the window to its last completion, in seconds.
     pub seconds: f64,
     /// Reads, writes and trims.
     pub directions: [FioDirection; 3],
@@ -31,7 +31,7 @@ pub struct FioStream {
     pub depths: [u64; 7],
 }
 
-/// What was done in one direction.
+/// Work in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct FioDirection {
     /// Requests.
@@ -61,7 +61,7 @@ pub struct FioSamples {
     pub deviation: f64,
 }
 
-/// What a drive did in the measured window.
+/// Work of a drive in the measured window.
 #[derive(Clone, Debug, Default)]
 pub struct FioDisk {
     /// Drive name.
@@ -210,7 +210,7 @@ const PERCENTILES: [f64; 17] =
 const EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 impl FioReport {
-    /// Lays out what a run did. Streams of a group that asks for it are added up.
+    /// Lays out the figures of a run. Streams of a group that asks for it are added up.
     pub fn new(run: FioRun) -> Self {
         let streams = add_groups(run.streams);
         // Bandwidth of all streams of a group, to which bw_agg is the share.

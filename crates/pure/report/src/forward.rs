@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One life in full, and in fast-forward in several ways.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForwardRecord {
-    /// Which life.
+    /// Name of the life.
     pub name: String,
     /// Periods of the full simulation.
     pub periods: u32,
@@ -31,7 +31,7 @@ pub struct ForwardTry {
     pub simulated: u32,
     /// One minus the mean relative error of the blocks' erase counts, a share.
     pub accuracy: f64,
-    /// The same of the erase counts in order: of their distribution, whichever block has them.
+    /// Accuracy of the erase counts in order: of their distribution, whichever block has them.
     pub distribution: f64,
     /// Mean erase count by that of the full simulation.
     pub mean_ratio: f64,
@@ -69,7 +69,7 @@ impl WearFit {
 }
 
 impl ForwardRecord {
-    /// What a model gave at a factor.
+    /// Result of a model at a factor.
     pub fn of(&self, prediction: &str, factor: f64) -> Option<&ForwardTry> {
         self.tries.iter().find(|one| one.prediction == prediction && one.factor == factor)
     }

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 
 /// Page with style and program, built from `web/report`; `make web` makes it again.
 const TEMPLATE: &str = include_str!("../../../../web/dist/report.html");
-/// Where the document goes, as JSON.
+/// Place of the document, as JSON.
 const PLACE: &str = "%REPORT_DOCUMENT%";
 
 /// Why a report could not be written as a page.
@@ -61,8 +61,8 @@ fn leave_out(details: &mut Value, document: &ReportDocument) -> Result<(), HtmlE
     Ok(())
 }
 
-/// Rounds what is only drawn to five significant digits: a third of the bytes, and no eye sees it. The figures
-/// that are printed stay whole.
+/// Rounds values that are only drawn to five significant digits: a third of the bytes, and no eye sees it. Printed
+/// figures stay whole.
 fn shorten(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(shorten),
@@ -87,10 +87,10 @@ pub(crate) mod tests {
     };
     use std::collections::BTreeMap;
 
-    /// What the tests of the page draw.
+    /// Report that the tests of the page draw.
     const FIXTURE: &str = include_str!("../../../../web/report/fixture/demo.json");
 
-    /// And of charts.
+    /// Charts that the tests of the page draw.
     const CHARTS: &str = include_str!("../../../../web/report/fixture/charts.json");
 
     /// One design with one of everything, so that every key of the schema appears.
@@ -213,7 +213,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Every path of a document with the kind of value that stands there; entries of a list share their path.
+    /// Every path of a document with the kind of value there; entries of a list share their path.
     pub(crate) fn shape(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
         let kind = match value {
             // Figures may be missing anywhere.

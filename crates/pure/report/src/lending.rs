@@ -1,4 +1,4 @@
-//! What lending did in each run of a sweep: borrowers and the other busy drives apart.
+//! Effects of lending in each run of a sweep: borrowers and the other busy drives apart.
 
 use crate::fitted::{fitted, right};
 use crate::schema::{DesignResult, DriveResult, RunReport};
@@ -40,7 +40,7 @@ impl Group {
     }
 }
 
-/// Borrowers and other busy drives of one run. Who borrows is told from all runs, so that rows can be compared.
+/// Borrowers and other busy drives of one run. All runs determine the borrowers, so that rows can be compared.
 fn groups(report: &RunReport, design: &DesignResult) -> [Option<Group>; 2] {
     let borrows = |number: usize| {
         let in_runs = report.designs.iter().filter_map(|run| run.drives.get(number));

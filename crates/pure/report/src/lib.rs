@@ -1,5 +1,5 @@
-//! From a world's figures to what people and scripts read: result schema, table, page, cost, comparison with
-//! published figures.
+//! From a world's figures to output for people and scripts: result schema, table, page, cost, comparison with published
+//! figures.
 //!
 //! The JSON shapes are a contract: fields are added, never renamed. Source: ARCHITECTURE.md, command line.
 

@@ -10,12 +10,12 @@ const HISTOGRAMS: usize = 10;
 /// Steps of a histogram, at most. [A] a few pixels each
 const STEPS_MAX: u32 = 60;
 
-/// What the horizontal axes are.
+/// Name of the horizontal axes.
 const WRITTEN: &str = "written by the host";
 
 /// A life from new to its end as a page.
 ///
-/// `name`, `title` and `facts` say what was aged; `life` is its record and `course` what was seen on the way.
+/// `name`, `title` and `facts` describe the aged drive; `life` is its record and `course` its moments.
 pub fn life_page(
     name: &str,
     title: &str,

@@ -1,4 +1,4 @@
-//! Lives of drives: what is kept of each, and tables of them.
+//! Lives of drives: a record of each, and tables of them.
 
 use crate::fitted::right;
 use crate::table::table;
@@ -11,9 +11,9 @@ pub(crate) const SLOT_BYTES: u64 = 4096;
 /// One finished life, or part of one. Slots are of 4 KiB, counted since preconditioning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LifeRecord {
-    /// Which life.
+    /// Name of the life.
     pub name: String,
-    /// Why it ended; absent when the drive was not dead.
+    /// Cause of its end; absent when the drive was not dead.
     pub death: Option<String>,
     /// Slots exported when new: one drive write.
     pub drive_slots: u32,
@@ -39,7 +39,7 @@ pub struct LifeSample {
     /// Those that fast-forward ageing passed over: nothing else is counted of them.
     #[serde(default)]
     pub skipped_slots: u64,
-    /// Slots that reclaim moved.
+    /// Slots that garbage collection moved.
     pub moved_slots: u64,
     /// Slots that wear leveling moved.
     pub leveled_slots: u64,
@@ -77,7 +77,7 @@ impl LifeRecord {
         self.last.host_slots as f64 / f64::from(self.drive_slots)
     }
 
-    /// Slots moved by reclaim for each slot of the host that was simulated.
+    /// Slots moved by garbage collection for each slot of the host that was simulated.
     pub fn reclaim_share(&self) -> f64 {
         self.last.moved_slots as f64 / self.last.simulated_slots().max(1) as f64
     }

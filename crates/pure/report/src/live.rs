@@ -1,4 +1,4 @@
-//! What a JBOF tells while it runs: one snapshot about every 100 ms, and the commands it takes.
+//! Output of a running JBOF: one snapshot about every 100 ms, and the commands it takes.
 //!
 //! The dashboard streams snapshots as JSON and `/metrics` is made from them. Rates, latencies and utilizations are
 //! those of the interval that the snapshot ends; totals count from the start of the run, so that a reader that
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub segment_mib: f64,
     /// One entry a drive, always in the same order.
     pub drives: Vec<DriveSnapshot>,
-    /// What is lent: mean amounts over the interval, without the zeros.
+    /// Loans: mean amounts over the interval, without the zeros.
     pub lending: Vec<Loan>,
     /// How late answers left, against the time that the model gave them. Wall clock, over the interval.
     pub lateness_us: Lateness,
@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub noise_us: f64,
     /// Connections of hosts.
     pub connections: u32,
-    /// What happened since the snapshot before.
+    /// Events since the snapshot before.
     pub events: Vec<LiveEvent>,
     /// Finer series inside the interval.
     pub points: Points,
@@ -77,7 +77,7 @@ pub struct DriveSnapshot {
     pub wear_percent: f64,
     /// Spare blocks left, in percent of those it began with.
     pub spare_percent: f64,
-    /// Times that data could not be corrected, in the whole life of the drive as its health log tells it.
+    /// Times that data could not be corrected, in the whole lifetime of the drive as its health log counts.
     pub media_errors: u64,
     /// Requests accepted and not yet answered.
     pub queue_depth: u32,
@@ -117,10 +117,10 @@ pub enum DriveState {
     Resetting,
 }
 
-/// What one drive lends another.
+/// A loan of one drive to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Loan {
-    /// What is lent.
+    /// The resource lent.
     pub resource: LentResource,
     /// Index of the lender among the drives.
     pub lender: u32,
@@ -141,14 +141,14 @@ pub struct Lateness {
     pub max: f64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveEvent {
     /// Rises by one from event to event.
     pub number: u64,
-    /// When, in simulated seconds since the start.
+    /// Its time, in simulated seconds since the start.
     pub time_seconds: f64,
-    /// What it concerns.
+    /// Its subject.
     pub kind: LiveEventKind,
     /// Name of the drive it concerns; absent when it concerns all.
     pub drive: Option<String>,
@@ -156,7 +156,7 @@ pub struct LiveEvent {
     pub text: String,
 }
 
-/// What an event concerns.
+/// Subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveEventKind {
@@ -200,7 +200,7 @@ pub struct DrivePoints {
     pub lent_utilization: Vec<f64>,
 }
 
-/// What a running JBOF can be told to do. In JSON: `{"command": "link", "drive": "busy-0", "up": false}`.
+/// A command to a running JBOF. In JSON: `{"command": "link", "drive": "busy-0", "up": false}`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LiveCommand {
@@ -226,7 +226,7 @@ pub enum LiveCommand {
         /// Whether the link is to be up.
         up: bool,
     },
-    /// Set the raw bit error rate of a drive's flash: what wear and retention make of it.
+    /// Set the raw bit error rate of a drive's flash: the effect of wear and retention.
     Age {
         /// Drive name.
         drive: String,
@@ -270,7 +270,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
-    /// What the tests of the live page draw.
+    /// Snapshot that the tests of the live page draw.
     const FIXTURE: &str = include_str!("../../../../web/dash/fixture/snapshot.json");
 
     /// One of everything, so that every key of the schema appears.

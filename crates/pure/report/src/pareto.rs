@@ -1,16 +1,16 @@
-//! Pareto fronts: which of many points no other one beats.
+//! Pareto fronts: the points that no other one beats.
 //!
-//! Less is better in every figure; a figure of which more is better is handed over with its sign turned.
-//! A point beats another one when it is at least as good in every figure and better in one. Points that are
-//! alike do not beat each other, so they are on the front together or not at all. A point with a figure that
-//! is no number is on no front and beats nobody.
+//! Less is better in every figure; a figure where more is better is handed over with its sign turned. A point beats
+//! another one when it is at least as good in every figure and better in one. Points that are alike do not beat each
+//! other, so they are on the front together or not at all. A point with a figure that is no number is on no front and
+//! beats no other.
 
 use std::cmp::Ordering;
 
 /// For each point, whether it is on the front.
 pub(crate) fn front<const N: usize>(points: &[[f64; N]]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..points.len()).filter(|&at| !points[at].iter().any(|one| one.is_nan())).collect();
-    // Whoever beats a point is less than it in dictionary order: behind its sorted predecessors a point is safe.
+    // A point that beats another is less in dictionary order: behind its sorted predecessors a point is safe.
     order.sort_by(|&a, &b| points[a].partial_cmp(&points[b]).unwrap_or(Ordering::Equal));
     let mut on_front = vec![false; points.len()];
     let mut found: Vec<usize> = Vec::new();

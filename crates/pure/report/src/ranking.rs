@@ -1,4 +1,4 @@
-//! Which run is best, and what may not be ranked.
+//! The best runs, and the figures that do not rank them.
 
 use crate::schema::{DesignResult, RunReport};
 
@@ -7,8 +7,8 @@ const ALIKE: f64 = 0.01;
 /// Halves of a window that differ by more are not those of a steady state. [A]
 const STEADY: f64 = 0.1;
 
-/// The best runs, by throughput, latency and money, in words, with what is not ranked and why. Runs within 1 % share a
-/// place. `None` for a single run, which is compared with nothing.
+/// The best runs, by throughput, latency and money, in words, with the omitted rankings and the reasons. Runs within 1
+/// % share a place. `None` for a single run, which is compared with nothing.
 pub fn verdict_sentence(report: &RunReport) -> Option<String> {
     let runs: Vec<&DesignResult> = report.designs.iter().collect();
     if runs.is_empty() {
@@ -69,7 +69,7 @@ fn listed(runs: &[&DesignResult]) -> String {
     runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// That the two halves of a run's window differ, where they do so notably.
+/// Notes that the two halves of a run's window differ, where they do so notably.
 pub fn unsteady_sentence(run: &DesignResult) -> Option<String> {
     let [first, second] = run.halves[..] else { return None };
     let differ = |a: f64, b: f64| (a - b).abs() > STEADY * a.max(b);

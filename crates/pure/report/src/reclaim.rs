@@ -1,20 +1,20 @@
-//! Reads of a drive that reclaims.
+//! Reads of a drive during garbage collection.
 
 use crate::fitted::right;
 use crate::table::table;
 use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 
-/// One run: what reads waited for, and what that cost.
+/// One run: the waits of reads, and their cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReclaimRecord {
-    /// Which run.
+    /// Name of the run.
     pub name: String,
     /// Reads in the measured window.
     pub reads: u64,
     /// Latency of a read in microseconds: mean, then 50, 99, 99.9 and 99.99 of 100.
     pub read_us: [f64; 5],
-    /// The same of writes.
+    /// Latency of a write, likewise.
     pub write_us: [f64; 5],
     /// Pages programmed, parity among them, for each that the host wrote.
     pub amplification: f64,

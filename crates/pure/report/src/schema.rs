@@ -10,16 +10,16 @@ use serde::Serialize;
 pub struct RunReport {
     /// Scenario name.
     pub scenario: String,
-    /// What the scenario is about, in its own words.
+    /// Subject of the scenario, in its own words.
     pub title: String,
     /// The command that repeats the run, as it was given; empty where no command line began it.
     pub command: String,
-    /// What each design is.
+    /// Description of each design.
     pub about: Vec<DesignAbout>,
     /// Whether requests are issued as others complete: a slower design is then asked for less, and keeps fewer requests
     /// waiting on flash, so percentiles of its latency do not compare with those of a faster one.
     pub closed_loop: bool,
-    /// What a reader must know before he takes a figure of the window for that of a steady state.
+    /// Warnings for a reader who takes a figure of the window for that of a steady state.
     pub notes: Vec<String>,
     /// Seed of all random streams.
     pub seed: u64,
@@ -27,10 +27,10 @@ pub struct RunReport {
     pub simulated_seconds: f64,
     /// Wall seconds of the whole run. The only figure that two runs need not share.
     pub wall_seconds: f64,
-    /// What drives the run, in words, with every scaling that was applied.
+    /// The workload, in words, with every scaling that was applied.
     pub workload: String,
-    /// What was done to fit recorded requests to each drive, with counts; empty for generated ones. Designs in which
-    /// a drive's trace went equally far share an entry.
+    /// Changes that fitted recorded requests to each drive, with counts; empty for generated ones. Designs in which a
+    /// drive's trace went equally far share an entry.
     pub scaling: Vec<String>,
     /// Whether every design was finished; false after Ctrl-C.
     pub complete: bool,
@@ -46,7 +46,7 @@ pub struct RunReport {
 pub struct DesignAbout {
     /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// Its description in a line.
     pub text: String,
 }
 
@@ -91,20 +91,20 @@ impl From<&LatencyHistogram> for LatencySummary {
 pub struct Laws {
     /// Whether all of them held.
     pub hold: bool,
-    /// The ones that did not, with both sides.
+    /// The broken laws, with both sides.
     pub broken: Vec<String>,
 }
 
-/// What looking for processors to borrow cost and brought, over the whole run.
+/// Cost and yield of the search for processors to borrow, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SearchResult {
     /// Scans of peers' descriptors by drives.
     pub scans: u64,
     /// Share of the core time of the drives that scanned, in which a core waited for the lines of a scan.
     pub core_share: f64,
-    /// The same of the hosts' cores.
+    /// Share of the hosts' core time, likewise.
     pub host_core_share: f64,
-    /// Drives of which a command went to a lender.
+    /// Drives with a command that went to a lender.
     pub borrowers: u64,
     /// Mean over these of the time from the start of their stream to that command.
     pub first_redirected_seconds_mean: f64,
@@ -112,7 +112,7 @@ pub struct SearchResult {
     pub first_redirected_seconds_max: f64,
 }
 
-/// What drives did to lend and borrow, over the whole run.
+/// Lending and borrowing by the drives, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HarvestResult {
     /// Processor offers taken.
@@ -123,7 +123,7 @@ pub struct HarvestResult {
     pub memories_taken: u64,
     /// Memory offers given back, withdrawn or lost.
     pub memories_returned: u64,
-    /// Offers that somebody else had taken when the borrower's compare-and-swap arrived.
+    /// Offers that another drive had taken when the borrower's compare-and-swap arrived.
     pub contended: u64,
     /// Withdrawals whose borrower did not let go in time.
     pub forced: u64,
@@ -139,7 +139,7 @@ pub struct DesignResult {
     /// Whether the host computes what drives do in other designs. Energy and price are those of the drives, so such a
     /// design is not ranked by them.
     pub computes_on_host: bool,
-    /// Where in a sweep it was run, as `section.key=value`; empty without a sweep.
+    /// Its point of a sweep, as `section.key=value`; empty without a sweep.
     pub point: Vec<String>,
     /// Length of the measured window in seconds.
     pub window_seconds: f64,
@@ -167,7 +167,7 @@ pub struct DesignResult {
     pub write_amplification: f64,
     /// Energy of all drives, without the host.
     pub energy_joules: f64,
-    /// The same for each 10^9 bytes read or written; absent when nothing was moved.
+    /// Energy for each 10^9 bytes read or written; absent when nothing was moved.
     pub energy_joules_per_gb: Option<f64>,
     /// Both halves of the measured window; empty where it is too short to be halved.
     pub halves: Vec<WindowHalf>,
@@ -181,9 +181,9 @@ pub struct DesignResult {
     pub redirected_share: f64,
     /// Segments of mapping memory lent at the end.
     pub lent_segments: u64,
-    /// What drives did to lend and borrow.
+    /// Lending and borrowing by the drives.
     pub harvest: HarvestResult,
-    /// What looking for processors to borrow cost and brought.
+    /// Cost and yield of the search for processors to borrow.
     pub search: SearchResult,
     /// Laws that must hold on every run.
     pub laws: Laws,

@@ -1,4 +1,4 @@
-//! Studies as pages of charts: published figures beside ours, and what the runs of a study show.
+//! Studies as pages of charts: published figures beside ours, and the runs of a study.
 
 use crate::capacity::{CapacityRecord, CapacitySample};
 use crate::charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartPanel, ChartSection, ChartSeries, ChartTable};
@@ -8,7 +8,7 @@ use crate::lifetime::LifeRecord;
 /// Unit of an expectation that is a sentence, true or not.
 const CLAIM: &str = "claim";
 
-/// A figure and where it stands.
+/// A figure and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// Panel that shows it.
@@ -21,7 +21,7 @@ pub struct Bar {
     pub value: f64,
 }
 
-/// A run and where it stands: its panel, its name there, its record.
+/// A run and its place: its panel, its name there, its record.
 pub type Placed<'a, R> = (String, String, &'a R);
 
 /// A study as a page: its own sections, then every published figure beside ours.
@@ -71,7 +71,7 @@ pub fn beside(id: &str, title: &str, finding: String, comparisons: &[Comparison]
     ChartSection::choice(id, title, finding, "Unit", panels.collect()).with_table(figures(comparisons))
 }
 
-/// Bars in panels, groups and colours by what they are, in the order in which each comes first.
+/// Bars by panel, group and colour, in the order in which each comes first.
 pub fn bar_panels(caption: &str, axis: &ChartAxis, bars: &[Bar]) -> Vec<ChartPanel> {
     let panel = |(name, bars): (String, Vec<&Bar>)| {
         let mut categories: Vec<String> = Vec::new();
@@ -108,7 +108,7 @@ pub fn erases_section(id: &str, title: &str, finding: String, lives: &[Placed<'_
     ChartSection::choice(id, title, finding, "Load", panels.collect())
 }
 
-/// What lives of capacity-variant drives keep of capacity and performance, against each other and over writes.
+/// Capacity and performance that lives of capacity-variant drives keep, against each other and over writes.
 pub fn capacity_section(id: &str, title: &str, finding: String, lives: &[Placed<'_, CapacityRecord>]) -> ChartSection {
     let panels = placed(lives).map(|(name, lives)| ChartPanel { name, charts: capacity_charts(&lives) });
     ChartSection::choice(id, title, finding, "Load and causes", panels.collect())

@@ -59,7 +59,7 @@ pub fn run_table(report: &RunReport, width: usize) -> String {
     fitted(1, &header, &report.designs.iter().map(row).collect::<Vec<_>>(), width)
 }
 
-/// Where the time of the mean request and of those near p99 goes; causes that cost nothing anywhere are left out. At most
+/// Times by cause of the mean request and of those near p99; causes that cost nothing anywhere are left out. At most
 /// `width` characters wide.
 pub fn split_table(report: &RunReport, width: usize) -> String {
     let rows = || report.designs.iter().flat_map(|design| design.latency_split.iter().map(move |row| (design, row)));

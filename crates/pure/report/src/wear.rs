@@ -1,11 +1,11 @@
-//! What wear did to the drives of a run.
+//! Wear of the drives of a run.
 
 use crate::fitted::{fitted, right};
 use crate::schema::RunReport;
 use comfy_table::Cell;
 use serde::Serialize;
 
-/// Wear of one drive and what it cost, where wear decides how flash is read.
+/// Wear of one drive and its cost, where wear decides how flash is read.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WearResult {
     /// Erases of a superblock, mean over all, since the drive was new.

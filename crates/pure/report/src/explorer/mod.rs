@@ -1,4 +1,4 @@
-//! The explorer: what the runs of a sweep cost, in money and energy, against what they give.
+//! The explorer: cost of the runs of a sweep, in money and energy, against their service.
 //!
 //! Runs are compared only where they serve the same load: a drive that is asked for less is not a better drive.
 
@@ -21,28 +21,27 @@ const SHOWN_MAX: usize = 12;
 pub struct Explorer {
     /// Name of the design whose service the others are held against.
     pub reference: String,
-    /// How much less throughput and how much more p99 than the reference still counts as the same service, in
-    /// percent.
+    /// Distance of throughput below and of p99 above the reference that still counts as the same service, in percent.
     pub within_percent: f64,
     /// One entry a run, in the order of `RunReport::designs`.
     pub points: Vec<ExplorerPoint>,
     /// One entry a load, in the order in which they were first run.
     pub loads: Vec<ExplorerLoad>,
-    /// Whether runs of the same load differ in price. Where none do, as in a sweep of one drive's load, there is nothing to
-    /// weigh, and neither terminal nor page draws fronts.
+    /// Whether runs of the same load differ in price. Where none do, as in a sweep of one drive's load, there is
+    /// nothing to weigh, and neither terminal nor page draws fronts.
     pub is_a_choice: bool,
     /// Runs to show in full, as places among the designs: all of a small sweep; of a large one the reference of each
     /// load and the cheapest run of the same service, or without a reference the front; at most twelve.
     pub shown: Vec<usize>,
 }
 
-/// How a run was equipped and what was asked of it.
+/// Equipment and load of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Equipment {
     /// Design.
     pub design: String,
-    /// Whether the host computes what drives do in other designs. Cost and energy are those of the drives, so such a run is
-    /// on no front and never the cheapest.
+    /// Whether the host computes what drives do in other designs. Cost and energy are those of the drives, so such a
+    /// run is on no front and never the cheapest.
     pub computes_on_host: bool,
     /// Settings of the sweep that are no equipment, as `section.key=value`: load, host, prices.
     pub load: Vec<String>,
@@ -59,7 +58,7 @@ pub struct Equipment {
 pub struct ExplorerPoint {
     /// Name of the run.
     pub name: String,
-    /// What it ran on.
+    /// Its equipment and load.
     #[serde(flatten)]
     pub equipment: Equipment,
     /// Price of one drive.
@@ -68,7 +67,7 @@ pub struct ExplorerPoint {
     pub jbof_dollars: f64,
     /// Energy of all drives in the measured window.
     pub energy_joules: f64,
-    /// The same for each 10^9 bytes read or written; `None` when nothing was moved.
+    /// Energy for each 10^9 bytes read or written; `None` when nothing was moved.
     pub energy_joules_per_gb: Option<f64>,
     /// Bytes read and written a second.
     pub throughput_bytes_per_s: f64,
@@ -78,7 +77,7 @@ pub struct ExplorerPoint {
     pub fronts: BTreeSet<Front>,
 }
 
-/// What a front weighs against each other. Cost is that of all drives, energy that for each gigabyte.
+/// Figures that a front weighs against each other. Cost is that of all drives, energy that for each gigabyte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Front {
@@ -119,7 +118,7 @@ impl Front {
         }
     }
 
-    /// Which of `points` are on it.
+    /// Whether each of `points` is on it.
     fn members(self, points: &[&ExplorerPoint]) -> Vec<bool> {
         let figures = |point: &ExplorerPoint| {
             let known = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
@@ -150,11 +149,11 @@ impl Front {
 /// The runs that serve one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExplorerLoad {
-    /// What makes it, as `section.key=value`; empty where the sweep changes equipment only.
+    /// Its settings, as `section.key=value`; empty where the sweep changes equipment only.
     pub settings: Vec<String>,
     /// Its runs, as places among the designs.
     pub points: Vec<usize>,
-    /// How many of them another one beats in cost, p99 and throughput, without those whose host computes.
+    /// Points that another one beats in cost, p99 and throughput, without those whose host computes.
     pub dominated: usize,
     /// The reference: its design with most throughput. `None` when it was not run.
     pub reference: Option<usize>,
@@ -247,8 +246,8 @@ fn compare(load: &mut ExplorerLoad, points: &mut [ExplorerPoint], reference: &st
     load.cheapest = load.reference.and_then(|reference| cheapest(load, points, reference, within_percent));
 }
 
-/// The cheapest of the runs whose throughput and p99 are within `within_percent` of those of `reference`; of
-/// equally cheap ones that with most throughput, then that with least p99, then the first.
+/// The cheapest of the runs whose throughput and p99 are within `within_percent` of those of `reference`; of equally
+/// cheap ones the one with most throughput, then with least p99, then the first.
 fn cheapest(load: &ExplorerLoad, points: &[ExplorerPoint], reference: usize, within_percent: f64) -> Option<usize> {
     let slack = within_percent / 100.0;
     let least = points[reference].throughput_bytes_per_s * (1.0 - slack);

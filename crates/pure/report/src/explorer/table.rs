@@ -4,7 +4,7 @@ use super::{Explorer, ExplorerLoad, ExplorerPoint, Front};
 use crate::fitted::{fitted, right};
 use comfy_table::Cell;
 
-/// A table of the fronts of each load, with how many runs were dominated, and the cheapest run of the same service; at
+/// A table of the fronts of each load, with the number of dominated runs, and the cheapest run of the same service; at
 /// most `width` characters wide. `None` where no runs of the same load differ in price.
 pub fn explorer_text(explorer: &Explorer, width: usize) -> Option<String> {
     if !explorer.is_a_choice {
@@ -98,7 +98,7 @@ fn title<'a>(explorer: &'a Explorer, point: &'a ExplorerPoint) -> &'a str {
     if alike { &point.name } else { &point.equipment.design }
 }
 
-/// Which of the fronts with both figures, with p99 and with throughput a run is on.
+/// The fronts with both figures, with p99 and with throughput that a run is on.
 fn fronts(point: &ExplorerPoint, [both, p99, throughput]: [Front; 3]) -> String {
     let named = [(both, "both"), (p99, "p99"), (throughput, "throughput")];
     let on = named.iter().filter(|(front, _)| point.fronts.contains(front)).map(|(_, name)| *name);

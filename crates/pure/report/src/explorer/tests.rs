@@ -3,10 +3,10 @@ use crate::RunReport;
 use crate::html::tests::{document, shape};
 use std::collections::BTreeMap;
 
-/// What the tests of the page draw.
+/// Report that the tests of the page draw.
 const FIXTURE: &str = include_str!("../../../../../web/report/fixture/explorer.json");
 
-/// A run of `name` that costs, waits and moves so much.
+/// A run of `name` with this cost, p99 and throughput.
 fn run(name: &str, busy: &str, dollars: f64, p99: f64, throughput: f64) -> (DesignResult, Equipment) {
     let mut design = document().report.designs.remove(0);
     design.name = format!("{name} {dollars}");
@@ -35,7 +35,7 @@ fn told(explorer: &Explorer) -> String {
     explorer_text(explorer, 200).expect("there is a choice")
 }
 
-/// A report of two loads with `count` runs each, of which Conv is the first and nothing else serves as well.
+/// A report of two loads with `count` runs each; Conv is the first, and nothing else serves as well.
 pub(crate) fn sweep(count: u32) -> RunReport {
     let mut runs = Vec::new();
     for busy in ["6", "4"] {
@@ -83,7 +83,7 @@ fn the_cheapest_of_the_same_service_is_within_the_slack_on_both_sides() {
         run("xbof", "6", 130.0, 105.0, 94.9),
         run("oc", "6", 150.0, 104.0, 95.0),
     ]);
-    // Of the two that cost 150 and move as much, that with less p99.
+    // Of the two that cost 150 and move as much, the one with less p99.
     assert_eq!((explorer.loads[0].reference, explorer.loads[0].cheapest), (Some(0), Some(4)));
 }
 
