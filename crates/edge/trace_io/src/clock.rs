@@ -6,7 +6,7 @@ use flashyard_units::SimTime;
 /// have gaps of a day (MSR Cambridge rsrch_1: 23 hours), wrapped and set clocks are off by years.
 const JUMP_PS: i128 = 30 * 86_400 * 1_000_000_000_000;
 
-/// What the rule made of a row.
+/// Verdict of the rule on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// It arrives when it says.
@@ -87,7 +87,7 @@ mod tests {
 
     const SECOND: i128 = 1_000_000_000_000;
 
-    /// Arrivals in seconds and what was made of the rows.
+    /// Arrivals in seconds and the verdicts on the rows.
     fn run(seconds: &[i128]) -> Vec<(u64, Stamp)> {
         let mut clock = Clock::default();
         let stamp = |second: &i128| clock.stamp(second * SECOND).expect("within range");

@@ -1,7 +1,7 @@
-//! Which files make one binary block trace.
+//! Sets of files that make one binary block trace.
 //!
 //! blktrace writes a file for each processor, `NAME.blktrace.NUMBER`, which may be compressed each (`.zst`, `.gz`).
-//! All files of one NAME make the trace, whichever of them is given; a directory or a tar archive must hold one NAME.
+//! All files of one NAME make the trace, and any of them may be given; a directory or a tar archive must hold one NAME.
 //! A processor without a file is missed in the note and nowhere else. Extended headers of an archive are passed
 //! over: a member's name is that of its plain header, of at most 256 bytes.
 
@@ -111,7 +111,7 @@ pub(crate) fn in_archive(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     let length = file.metadata().map_err(failed)?.len();
     let mut entries = tar::Archive::new(BufReader::new(file));
     let mut files = Vec::new();
-    // Raw: extended headers, whose length is anyone's, are not read into memory.
+    // Raw: extended headers, of any length, are not read into memory.
     for entry in entries.entries_with_seek().map_err(failed)?.raw(true) {
         let entry = entry.map_err(failed)?;
         let header = entry.header();
@@ -142,7 +142,7 @@ fn copy(path: &Path) -> io::Result<Option<Archive>> {
     Ok((copied <= COPY_MAX).then_some(Archive::Copy(file)))
 }
 
-/// What to know about a set: how many files, and which processors have none.
+/// Note on a set: the number of files, and the processors without one.
 pub(crate) fn note(files: &[CpuFile]) -> String {
     let last = files.iter().map(|file| file.cpu).max().unwrap_or(0);
     let missing = u64::from(last) + 1 - files.len() as u64;

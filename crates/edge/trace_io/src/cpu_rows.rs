@@ -116,7 +116,7 @@ impl CpuRows {
 }
 
 impl CpuStream {
-    /// The next event with what follows it, or what is wrong with it.
+    /// The next event, its payload passed over, or its error.
     fn read_event(&mut self) -> io::Result<Option<Result<Header, RowError>>> {
         let mut bytes = [0; HEADER_BYTES];
         match fill(&mut self.stream, &mut bytes)? {

@@ -14,7 +14,7 @@ pub enum TraceError {
     Open {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
     /// Nothing in it, or blank lines only.
@@ -45,7 +45,7 @@ pub enum TraceError {
         /// Formats there are.
         known: String,
     },
-    /// A row that the format cannot mean.
+    /// A row that does not fit the format.
     #[error("{}:{line}: {found:?} is no row of format {format}: {why}; a row is {accepted}", path.display())]
     Row {
         /// The file.
@@ -56,9 +56,9 @@ pub enum TraceError {
         found: String,
         /// Format in use.
         format: &'static str,
-        /// What is wrong.
+        /// The problem.
         why: String,
-        /// What a row looks like.
+        /// Form of a row.
         accepted: &'static str,
     },
     /// The compressed or plain stream ends or breaks early.
@@ -68,10 +68,10 @@ pub enum TraceError {
         path: PathBuf,
         /// Last good line.
         line: u64,
-        /// The decoder's word.
+        /// The decoder's error.
         source: io::Error,
     },
-    /// A record of a binary format that cannot be meant, or that the end of the file cuts off.
+    /// A record that does not fit its binary format, or that the end of the file cuts off.
     #[error("{}: byte {offset}: no record of format {format}: {why}; a record is {accepted}", path.display())]
     Record {
         /// The file; after a colon the member, in an archive.
@@ -80,9 +80,9 @@ pub enum TraceError {
         offset: u64,
         /// Format in use.
         format: &'static str,
-        /// What is wrong.
+        /// The problem.
         why: String,
-        /// What a record looks like.
+        /// Form of a record.
         accepted: &'static str,
     },
     /// The compressed or plain stream of a binary format breaks early.
@@ -92,7 +92,7 @@ pub enum TraceError {
         path: PathBuf,
         /// Good bytes before, uncompressed.
         offset: u64,
-        /// The decoder's word.
+        /// The decoder's error.
         source: io::Error,
     },
     /// Files that make no set of traces by processor.
@@ -100,7 +100,7 @@ pub enum TraceError {
     CpuFiles {
         /// The directory, archive or file that was asked for.
         path: PathBuf,
-        /// What is wrong and what is accepted.
+        /// The problem and the accepted form.
         why: String,
     },
     /// Bytes that are no text and no known binary format: a zero byte, no UTF-8, or a line beyond 64 KiB.

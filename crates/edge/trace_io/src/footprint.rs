@@ -1,4 +1,4 @@
-//! Which pages of 4 KiB were touched, exactly.
+//! The exact set of touched pages of 4 KiB.
 
 use std::collections::HashMap;
 

@@ -16,7 +16,7 @@
 //! that [`Format::assumes`] states, and such rows are counted as *assumed*.
 //!
 //! What it does not do: sort rows, keep the latencies that some formats hold, guess units that a file does not show
-//! (name the format instead; `disksim-ms` and its kin say how units are told).
+//! (name the format instead; `disksim-ms` and its kin say how units are detected).
 
 mod analysis;
 mod clock;

@@ -17,12 +17,12 @@ const HEAD_LINES: usize = 256;
 /// How to open a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
-    /// The format; told from the content without it.
+    /// The format; detected from the content without it.
     pub format: Option<Format>,
 }
 
-/// Opens the trace at `path`: a file, plain or compressed with zstd or gzip, which its first bytes tell; or binary
-/// block traces by processor, as any one of the files, as their directory or as a tar archive of them.
+/// Opens the trace at `path`: a file, plain or compressed with zstd or gzip, as its first bytes show; or binary block
+/// traces by processor, as any one of the files, as their directory or as a tar archive of them.
 ///
 /// Errors: a file that is missing, empty, damaged at its start or of no known format; files that make no set.
 pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError> {
@@ -63,7 +63,7 @@ pub fn open_stream(
     }
 }
 
-/// What a file is.
+/// Kind of a file.
 enum Kind {
     Archive,
     Cpu,
@@ -71,8 +71,8 @@ enum Kind {
     Text,
 }
 
-/// What the file is that begins with `head`, whose format is named or not; `named` when only the file's name says
-/// that it is a processor's.
+/// Kind of the file that begins with `head`, whose format is named or not; `named` when only the file's name says that
+/// it is a processor's.
 fn kind(format: Option<Format>, head: &[u8], named: bool) -> Kind {
     match format.map(|format| (format, format.layout())) {
         Some((_, Layout::Text(_))) => Kind::Text,

@@ -6,7 +6,7 @@ use crate::formats::{Format, Line, Row, Skip};
 use crate::rows::Rows;
 use flashyard_blk::TraceRecord;
 
-/// What was seen while reading.
+/// Rows counted while reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that became records.
@@ -52,7 +52,7 @@ impl TraceReader {
         self.format
     }
 
-    /// What was seen so far.
+    /// Rows counted so far.
     pub fn counts(&self) -> &RowCounts {
         &self.counts
     }

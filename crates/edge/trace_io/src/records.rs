@@ -15,11 +15,11 @@ pub(crate) enum Filled {
     Whole,
     /// The stream ended before the first byte.
     End,
-    /// The stream ended after so many bytes.
+    /// The stream ended after this many bytes.
     Cut(usize),
 }
 
-/// Reads `buffer` full, and tells an end between records from one inside.
+/// Reads `buffer` full, and tells an end between records from an end inside a record.
 pub(crate) fn fill(stream: &mut dyn BufRead, buffer: &mut [u8]) -> io::Result<Filled> {
     let mut have = 0;
     while have < buffer.len() {

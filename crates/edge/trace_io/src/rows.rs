@@ -1,4 +1,4 @@
-//! What the reader takes rows from: text, fixed records or the events of several processors.
+//! Sources of the reader's rows: text, fixed records or the events of several processors.
 
 use crate::error::TraceError;
 use crate::formats::Line;
@@ -18,7 +18,7 @@ pub(crate) trait Rows: Send {
     /// The file as it was asked for.
     fn path(&self) -> &Path;
 
-    /// What a reader of results should know about the files, in words.
+    /// Note on the files for a reader of results, in words.
     fn note(&self) -> Option<&str> {
         None
     }

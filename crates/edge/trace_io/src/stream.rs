@@ -30,7 +30,7 @@ enum Packing {
 }
 
 impl Packing {
-    /// Told from the first bytes; `None` for bytes that are not.
+    /// Packing by the first bytes; `None` for plain bytes.
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
@@ -40,8 +40,8 @@ impl Packing {
     }
 }
 
-/// The content of `stream`, whatever it is compressed with. Memory is a buffer and the decoder's window, which
-/// both decoders bound.
+/// The content of `stream`, decompressed if need be. Memory is a buffer and the decoder's window, which both decoders
+/// bound.
 pub(crate) fn decompress(mut stream: Stream) -> io::Result<Stream> {
     let decoder: Box<dyn Read + Send> = match Packing::of(stream.fill_buf()?) {
         Some(Packing::Zstd) => Box::new(zstd::Decoder::with_buffer(stream)?),
@@ -55,7 +55,7 @@ pub(crate) fn decompress(mut stream: Stream) -> io::Result<Stream> {
 pub(crate) struct Headed {
     head: Vec<u8>,
     at: usize,
-    /// What ended the look, to be met again by whoever reads that far.
+    /// The error that ended the look, met again by a reader that gets that far.
     error: Option<io::Error>,
     rest: Stream,
 }

@@ -14,7 +14,7 @@ pub struct TraceSummary {
     pub format: &'static str,
     /// How the trace was read: what the format assumes, files that are missing.
     pub note: String,
-    /// Rows by what happened to them.
+    /// Rows by their fate.
     pub counts: RowCounts,
     /// Rows that read.
     pub reads: u64,

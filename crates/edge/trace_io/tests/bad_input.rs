@@ -1,4 +1,4 @@
-//! Every way in which a trace can be wrong gets one clear error with its place, and no bytes make a panic.
+//! Every kind of wrong trace gets one clear error with its place, and no bytes make a panic.
 
 use flashyard_trace_io::{Format, OpenOptions, TraceError, TraceSummary, open, summarize};
 use proptest::prelude::*;
@@ -256,7 +256,7 @@ proptest! {
         let file = file(lines.join("\n").as_bytes());
         for options in Format::all().map(Some).chain([None]).map(|format| OpenOptions { format }) {
             if let Ok(reader) = open(file.path(), options) {
-                // Ends either way; a record that comes out is one that fits.
+                // Ends either way; every record that comes out fits.
                 for record in reader.flatten() {
                     prop_assert!(record.request.len_bytes > 0 && record.request.end_bytes().is_some());
                 }

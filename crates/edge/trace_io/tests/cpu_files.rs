@@ -1,4 +1,4 @@
-//! Binary block traces by processor: whatever of a set is given, the whole set is read, merged by time.
+//! Binary block traces by processor: from any part of a set, the whole set is read, merged by time.
 
 use flashyard_trace_io::{Event, Format, OpenOptions, TraceError, TraceReader, open, open_stream};
 use proptest::prelude::*;

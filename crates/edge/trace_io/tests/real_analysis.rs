@@ -1,4 +1,4 @@
-//! The analysis of real traces: its parts agree with each other and with the totals, and a sample with what is exact.
+//! The analysis of real traces: its parts agree with each other and with the totals, and a sample with exact results.
 
 use flashyard_trace_io::{AnalysisOptions, OpenOptions, ReuseMethod, TraceAnalysis, analyze, open, summarize};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ struct Expected {
     volumes: u64,
 }
 
-/// Published as "clock jump" only: what the clock rule makes of it, without the years that the phone's clock jumped.
+/// Published as "clock jump" only: the clock rule's result, without the years that the phone's clock jumped.
 const BOOTING_SECONDS: f64 = 112.850;
 
 /// Every file of the published tables of block traces, those of binary traces by processor included.

@@ -1,4 +1,4 @@
-//! One small sample of every format: each is told from its content, and no change to it, nor any other bytes, makes
+//! One small sample of every format: each is detected from its content, and no change to it, nor any other bytes, makes
 //! a reader or the detection panic, pass a request that does not fit, or fail without a place.
 
 use flashyard_trace_io::{Format, OpenOptions, TraceError, open_stream};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
 
-/// Formats that the content never tells, as their pages say: an event that is not the earliest, a unit.
+/// Formats that are never detected, as their pages say: an event that is not the earliest, a unit.
 const BY_NAME_ONLY: [&str; 5] =
     ["arc-pages", "blkparse-issue", "blkparse-complete", "blktrace-issue", "blktrace-complete"];
 

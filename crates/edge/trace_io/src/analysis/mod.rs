@@ -1,4 +1,4 @@
-//! What a trace is like beyond its totals: rates over time, sizes, gaps, sequentiality and reuse, in one pass.
+//! Analysis of a trace beyond its totals: rates over time, sizes, gaps, sequentiality and reuse, in one pass.
 
 mod gaps;
 mod pages;
@@ -24,7 +24,7 @@ use std::collections::HashMap;
 /// Rows between two calls of an observer.
 pub(crate) const OBSERVED_ROWS: u64 = 1024;
 
-/// What a trace is like.
+/// Analysis of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceAnalysis {
     /// Totals.
@@ -39,7 +39,7 @@ pub struct TraceAnalysis {
     pub sequential_percent: f64,
     /// Time between arrivals.
     pub gaps: GapSummary,
-    /// How soon pages are used again, and what caches make of it.
+    /// Reuse of pages, and miss ratios of caches.
     pub reuse: ReuseSummary,
 }
 
@@ -58,8 +58,8 @@ impl Default for AnalysisOptions {
     }
 }
 
-/// Reads a trace to its end. `observer` is told the rows so far now and then, and ends the analysis with `false`;
-/// the result is `None` then.
+/// Reads a trace to its end. `observer` gets the rows so far now and then, and ends the analysis with `false`; the
+/// result is `None` then.
 ///
 /// Errors: the first row that cannot be read.
 pub fn analyze(

@@ -3,7 +3,7 @@
 use flashyard_stats::{Series, SeriesKind};
 use flashyard_units::{SimSpan, SimTime};
 
-/// Bins at most: what fits a line of a terminal. There are at least half as many, once they were joined.
+/// Bins at most: as many as fit a line of a terminal. There are at least half as many, once they were joined.
 const BINS_MAX: usize = 80;
 
 /// Requests and bytes a second over time, in equal bins from the first row. Empty when all rows arrive at one time.

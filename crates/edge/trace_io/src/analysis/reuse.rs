@@ -1,9 +1,9 @@
-//! How soon pages are used again, and the miss ratio of a cache of every size.
+//! Reuse distances of pages, and the miss ratio of a cache of every size.
 //!
 //! Every 4 KiB page that a read or write touches is one reference, in the order of addresses within a request. The
 //! cache holds whole pages, of reads and writes alike, and evicts the one used least recently. Distances are exact
-//! while that takes no more memory than allowed; a sample of fixed size is taken from the first row on, and is what
-//! is told when they cannot be.
+//! while that takes no more memory than allowed; a sample of fixed size is taken from the first row on, and is reported
+//! when they cannot be.
 
 use super::pages::PageNumbers;
 use crate::footprint::PAGE;
@@ -40,7 +40,7 @@ pub struct ReuseSummary {
     pub distance_p90_bytes: Option<u64>,
     /// The cache that hits 99 % of the other references.
     pub distance_p99_bytes: Option<u64>,
-    /// Miss ratios in order of size, four sizes an octave, up to the one that holds all pages.
+    /// Miss ratios in order of size, four sizes an octave, up to the size that holds all pages.
     pub curve: Vec<CurvePoint>,
 }
 
@@ -113,7 +113,7 @@ impl Reuse {
                 (method, self.sampled.distances(), curve(footprint_bytes, misses))
             }
         };
-        // Distances of a sample are estimates; whole bytes are told.
+        // Distances of a sample are estimates; whole bytes are reported.
         let quantile = |quantile| distances.quantile(quantile).map(|pages| (pages * PAGE as f64) as u64);
         ReuseSummary {
             method,

@@ -3,7 +3,7 @@
 use crate::footprint::PAGE;
 use std::collections::HashMap;
 
-/// Frequent sizes that are told.
+/// Frequent sizes that are reported.
 const FREQUENT: usize = 5;
 
 /// Sizes of the requests of one kind; all zero without requests.

@@ -44,7 +44,7 @@ impl OutputFormat {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(format, _)| *format)
     }
 
-    /// The format that a file's extension tells.
+    /// The format of a file's extension.
     pub fn by_extension(path: &Path) -> Option<Self> {
         Self::by_name(path.extension()?.to_str()?)
     }
@@ -61,11 +61,11 @@ trait Sink {
     fn finish(self: Box<Self>, format: &str, counts: &RowCounts) -> Result<(), ConvertError>;
 }
 
-/// Writes the rows of `reader` to `out`, streaming: memory does not grow with the trace. `observer` is told the
-/// rows so far now and then, and ends it with `false`. Returns the rows, or `None` when it was ended: then the
-/// output is not whole.
+/// Writes the rows of `reader` to `out`, streaming: memory does not grow with the trace. `observer` gets the rows so
+/// far now and then, and ends it with `false`. Returns the rows, or `None` when it was ended: then the output is not
+/// whole.
 ///
-/// Errors: the first row that cannot be read, and what the output says.
+/// Errors: the first row that cannot be read, and those of the output.
 pub fn convert<W: Write + Send>(
     mut reader: TraceReader,
     format: OutputFormat,

@@ -10,7 +10,7 @@ use std::io::Write;
 const GROUP_ROWS: usize = 1 << 17;
 
 const FIELDS: [Field<'_>; 5] = [
-    // Arrival since the first row; what is below a nanosecond is cut off.
+    // Arrival since the first row; fractions of a nanosecond are cut off.
     Field { name: "time_ns", kind: Kind::U64 },
     Field { name: "operation", kind: Kind::Text },
     Field { name: "offset_bytes", kind: Kind::U64 },

@@ -3,7 +3,7 @@
 use super::fields::{MICROSECOND_PS, end, length, letter, number, offset, row, time};
 use super::{Line, LineFormat, Parsed, Skip};
 
-/// What some copies begin with.
+/// First line of some copies.
 const HEADER: &str = "device_id,opcode,offset,length,timestamp";
 
 pub(super) struct Alibaba;

@@ -1,8 +1,8 @@
 //! Page references of the ARC paper (`.lis`): first block, blocks, a field that is ignored, request number.
 //!
 //! The file has no times and no directions. The rule: row n arrives n microseconds after the first, and all read.
-//! Blocks are of 512 bytes, as the disk traces of the paper count; `arc-pages` takes them for pages of 4 KiB, as
-//! its database and search traces count, and is never told from the content.
+//! Blocks are of 512 bytes, as the disk traces of the paper count; `arc-pages` takes them for pages of 4 KiB, as its
+//! database and search traces count, and is never detected from the content.
 
 use super::fields::{MICROSECOND_PS, SECTOR, end, length, number, offset, row};
 use super::{Layout, LineParser, Parsed, TextFormat, TraceFormat};

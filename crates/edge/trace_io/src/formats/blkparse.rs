@@ -41,7 +41,7 @@ const LABELS: [&str; 13] = [
     "Input file",
 ];
 
-/// blkparse text of which one event is counted.
+/// blkparse text with one kind of event counted.
 pub(super) struct Blkparse {
     name: &'static str,
     description: &'static str,
@@ -100,7 +100,7 @@ fn device(field: &str) -> Result<u32, RowError> {
     numbers().ok_or_else(|| RowError(format!("{field:?} is no device such as 8,16")))
 }
 
-/// What the rwbs flags ask for; `None` for a flush or a notification. A leading F is a flush before a write.
+/// Operation of the rwbs flags; `None` for a flush or a notification. A leading F is a flush before a write.
 fn operation(flags: &str) -> Result<Option<Operation>, RowError> {
     match flags.strip_prefix('F').unwrap_or(flags).bytes().next() {
         Some(b'R') => Ok(Some(Operation::Read)),

@@ -1,4 +1,4 @@
-//! Binary block traces of Linux: a header of 48 bytes an event (`struct blk_io_trace`), then so many more as it says.
+//! Binary block traces of Linux: a header of 48 bytes an event (`struct blk_io_trace`), then as many more as it says.
 //!
 //! Little-endian: magic u32 0x65617407, sequence u32, time u64 in ns, sector u64, bytes u32, action u32, pid u32,
 //! device u32, processor u32, error u16, length of what follows u16. The action's lower half is the event (1 queued,
@@ -43,7 +43,7 @@ pub(super) static COMPLETE: Blktrace = Blktrace {
     event: Event::Complete,
 };
 
-/// Binary block traces of which one event is counted.
+/// Binary block traces with one kind of event counted.
 pub(super) struct Blktrace {
     name: &'static str,
     description: &'static str,
@@ -112,7 +112,7 @@ impl Header {
             .is_some_and(|bytes| magic(bytes) >> 8 == MAGIC >> 8 || magic(bytes) == MAGIC.swap_bytes())
     }
 
-    /// The event, where it is one that can be counted and a request of a file system.
+    /// The event, where it can be counted and is a request of a file system.
     pub(crate) fn event(&self) -> Option<Event> {
         if self.action & (NOTIFY | COMMAND) != 0 {
             return None;

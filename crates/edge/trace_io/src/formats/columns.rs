@@ -6,14 +6,14 @@ use super::RowError;
 pub(super) struct Columns<const N: usize> {
     separator: char,
     places: [usize; N],
-    /// How many columns a row has.
+    /// Number of columns of a row.
     count: usize,
 }
 
 impl<const N: usize> Columns<N> {
     /// The columns called `names` in `header`.
     ///
-    /// Errors: the first name that the header lacks, and what it holds instead.
+    /// Errors: the first name that the header lacks, and its names instead.
     pub(super) fn find(header: &str, separator: char, names: [&str; N]) -> Result<Self, RowError> {
         let found: Vec<&str> = header.split(separator).map(str::trim).collect();
         let mut places = [0; N];

@@ -1,6 +1,6 @@
 //! Separated values of any origin: a header names the columns, and the names carry the units.
 //!
-//! A name is a word for what the column holds and, after `_`, its unit. Nothing is guessed: a time, an address or a
+//! A name is a word for the quantity and, after `_`, its unit. Nothing is guessed: a time, an address or a
 //! size without a unit is an unknown column, and an unknown column is an error, unless its name begins with
 //! `ignored`. The separator is a comma, a semicolon or a tab, the first of these that the header holds; quotes around
 //! a field are dropped, separators inside quotes are not understood.
@@ -75,8 +75,8 @@ impl TextFormat for Csv {
         Box::new(Parser(None))
     }
 
-    /// Two known columns make a header, so that a third that is unknown gets its message; so do columns of which nothing
-    /// but their units is unknown.
+    /// Two known columns make a header, so that a third that is unknown gets its message; so do columns that lack
+    /// nothing but their units.
     fn claims(&self, first: &str) -> bool {
         let names = || first.split(separator(first));
         let lacks_units = || names().all(|name| column(name).is_some() || with_unit(name).is_some());
@@ -84,13 +84,13 @@ impl TextFormat for Csv {
     }
 }
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     /// Picoseconds of its unit.
     Time(i128),
     Operation,
-    /// What 1 means.
+    /// Meaning of 1.
     Flag(Operation),
     /// Bytes of its unit.
     Offset(u64),
@@ -100,7 +100,7 @@ enum Column {
 }
 
 impl Column {
-    /// What the column gives of what every row must have.
+    /// The required part of a row that the column gives.
     fn required(self) -> Option<&'static str> {
         match self {
             Self::Time(_) => Some("time with a unit"),
@@ -118,7 +118,7 @@ fn plain(name: &str) -> String {
     name.replace([' ', '-'], "_")
 }
 
-/// What a column without a unit could be called with one.
+/// A name with a unit for a column without one.
 fn with_unit(name: &str) -> Option<String> {
     let name = plain(name);
     let is_length = OFFSET.contains(&name.as_str()) || SIZE.contains(&name.as_str());

@@ -1,6 +1,6 @@
 //! DiskSim ASCII: time, device, sector, count, 1 for read.
 //!
-//! Files do not say their unit. It is told from the first rows by this rule, and can be named instead:
+//! Files do not say their unit. It is detected from the first rows by this rule, and can be named instead:
 //!
 //! 1. Tabs between the fields and sizes below 64 that are not all multiples of 8: milliseconds and pages of
 //!    4 KiB. (Sectors almost always come in eights.)

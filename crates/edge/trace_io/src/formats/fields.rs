@@ -1,4 +1,4 @@
-//! Fields of rows: numbers, lengths, offsets, times and directions, or what is wrong with them.
+//! Fields of rows: numbers, lengths, offsets, times and directions, or their errors.
 
 use super::{Line, Parsed, Row, RowError, Skip};
 use flashyard_blk::{BlockRequest, Operation};

@@ -1,4 +1,4 @@
-//! fio's iologs, version 2 and 3: a first line with the version, then files and what is done to them.
+//! fio's iologs, version 2 and 3: a first line with the version, then files and their actions.
 //!
 //! Version 3 begins every line with its time in microseconds. Version 2 has no times but `wait`: as fio's manual has
 //! it, its offset is microseconds since the wait before, so requests arrive together at the sum of the waits so far
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// Files that a log may add, and bytes of a name: the names are kept.
 const FILES_MAX: usize = 1 << 14;
 const NAME_MAX: usize = 4096;
-/// What the first line begins with.
+/// Beginning of the first line.
 const FIRST: &str = "fio version ";
 
 /// Without times.

@@ -68,38 +68,38 @@ static TABLE: [&dyn TraceFormat; 32] = [
     &blktrace::COMPLETE,
 ];
 
-/// Other names of formats: what a program calls the rows that a format here reads.
+/// Other names of formats: those that programs give to rows of a format here.
 const ALIASES: [(&str, &str); 4] =
     [("mqsim", "disksim-ns"), ("vscsi", "vscsi1"), ("oracle-general", "oracleGeneral"), ("systor17", "systor")];
 
-/// What every format says about itself.
+/// Self-description of every format.
 pub(crate) trait TraceFormat: Sync {
     /// The name by which it is asked for.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// A one-line description.
     fn description(&self) -> &'static str;
 
-    /// What a row looks like, for messages.
+    /// Form of a row, for messages.
     fn accepted(&self) -> &'static str;
 
-    /// What rows get that the file does not hold, and by which rule.
+    /// Parts of rows that the file does not hold, and the rule that makes them.
     fn assumes(&self) -> Option<&'static str> {
         None
     }
 
-    /// How its files are laid out.
+    /// Layout of its files.
     fn layout(&'static self) -> Layout;
 }
 
-/// How the files of a format are laid out.
+/// Layout of the files of a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
     /// Lines of text.
     Text(&'static dyn TextFormat),
     /// Records of one size.
     Binary(&'static dyn BinaryFormat),
-    /// Binary block traces, a file for each processor, of which one event is counted.
+    /// Binary block traces, a file for each processor, with one kind of event counted.
     CpuFiles(Event),
 }
 
@@ -124,7 +124,7 @@ pub(crate) trait TextFormat: Sync {
 
 /// Lines of one file, in order.
 pub(crate) trait LineParser: Send {
-    /// Parses the next line that is not blank: a row, a line to pass over, or what is wrong with it.
+    /// Parses the next line that is not blank: a row, a line to pass over, or its error.
     fn parse(&mut self, line: &str) -> Parsed;
 }
 
@@ -145,13 +145,13 @@ pub(crate) trait LineFormat: Sync {
     /// The name by which it is asked for.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// A one-line description.
     fn description(&self) -> &'static str;
 
-    /// What a row looks like, for messages.
+    /// Form of a row, for messages.
     fn accepted(&self) -> &'static str;
 
-    /// Parses one line that is not blank: a row, a line to pass over, or what is wrong with it.
+    /// Parses one line that is not blank: a row, a line to pass over, or its error.
     fn parse(&self, line: &str) -> Parsed;
 
     /// See [`TextFormat::plausible`].
@@ -208,7 +208,7 @@ impl<T: LineFormat> LineParser for Each<T> {
     }
 }
 
-/// What a parser makes of a line.
+/// A parsed line, or its error.
 pub(crate) type Parsed = Result<Line, RowError>;
 
 /// A line that is as it should be.
@@ -223,7 +223,7 @@ pub(crate) enum Line {
 /// A request at the time by the file's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// Picoseconds since whatever the file counts from.
+    /// Picoseconds since the beginning that the file counts from.
     pub(crate) time_ps: i128,
     pub(crate) volume: u32,
     pub(crate) request: BlockRequest,
@@ -246,7 +246,7 @@ pub(crate) enum Skip {
     Blank,
 }
 
-/// What is wrong with a line, to be read after the line itself.
+/// The problem with a line, to be read after the line itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RowError(pub(crate) String);
 
@@ -294,7 +294,7 @@ impl Format {
         ALIASES.into_iter()
     }
 
-    /// The format of blkparse output of which `event` is counted.
+    /// The format of blkparse output with `event` counted.
     pub fn blkparse(event: Event) -> Self {
         match event {
             Event::Queue => Self(&blkparse::QUEUE),
@@ -303,7 +303,7 @@ impl Format {
         }
     }
 
-    /// The format of binary block traces of which `event` is counted.
+    /// The format of binary block traces with `event` counted.
     pub fn blktrace(event: Event) -> Self {
         match event {
             Event::Queue => Self(&blktrace::QUEUE),
@@ -322,17 +322,17 @@ impl Format {
         self.0.name()
     }
 
-    /// What it is, in one line.
+    /// A one-line description.
     pub fn description(self) -> &'static str {
         self.0.description()
     }
 
-    /// What a row looks like.
+    /// Form of a row.
     pub fn accepted(self) -> &'static str {
         self.0.accepted()
     }
 
-    /// What every row gets that the file does not hold, and by which rule; `None` where files hold all.
+    /// Parts of every row that the file does not hold, and the rule that makes them; `None` where files hold all.
     pub fn assumes(self) -> Option<&'static str> {
         self.0.assumes()
     }
@@ -341,9 +341,9 @@ impl Format {
         self.0.layout()
     }
 
-    /// The text format of a file that begins with `lines`, none of them blank: the one whose header the first is,
-    /// else the one with the fewest lines that it cannot mean, if it has rows and at most half of the lines are
-    /// wrong. So a file with a spoilt row keeps its format, and the error is about the row.
+    /// The text format of a file that begins with `lines`, none of them blank: the one whose header the first is, else
+    /// the one with the fewest lines that do not fit, if it has rows and at most half of the lines are wrong. So a file
+    /// with a spoilt row keeps its format, and the error is about the row.
     pub(crate) fn detect(lines: &[&str]) -> Option<Self> {
         let first = lines.first()?;
         let texts = || {
@@ -375,7 +375,7 @@ impl Format {
 /// Records that detection looks at.
 const HEAD_RECORDS: usize = 256;
 
-/// How many lines a format cannot mean; `None` when the others are no rows of it.
+/// Number of lines that do not fit a format; `None` when the others are no rows of it.
 fn wrong_lines(text: &'static dyn TextFormat, lines: &[&str]) -> Option<usize> {
     let mut parser = text.parser();
     let mut rows = Vec::new();

@@ -6,7 +6,7 @@ use super::fields::{MICROSECOND_PS, SECTOR, length, number, offset, row, time};
 use super::{Layout, Line, LineParser, Parsed, Skip, TextFormat, TraceFormat};
 use flashyard_blk::Operation;
 
-/// The columns that matter: time in us since the array started, what happened, where.
+/// The columns that matter: time in us since the array started, event, place.
 const NAMES: [&str; 5] = ["ELAPSED_USECS.D", "CMD.S", "LUN_SSID.I", "LBA.I", "NBLKS.I"];
 
 pub(super) struct NetApp;

@@ -1,7 +1,7 @@
 //! Replay windows: time in ms, device, offset and size in bytes, 1 for read.
 //!
-//! DiskSim rows look the same, with sectors for bytes. Bytes come in multiples of 512; a file of DiskSim rows
-//! shows an address or a size that is none within its first lines. One that does not must be named.
+//! DiskSim rows look the same, with sectors for bytes. Bytes come in multiples of 512; a file of DiskSim rows shows an
+//! address or a size that is none within its first lines. A file that does not must be named.
 
 use super::fields::{MILLISECOND_PS, SECTOR, direction, end, length, number, offset, row, time};
 use super::{Line, LineFormat, Parsed};

@@ -1,5 +1,5 @@
-//! SYSTOR '17 (virtual desktops over several LUNs): six columns with a header. The response time may be empty. A
-//! row with an empty type is one that the publisher could not tell, and is passed over as another event.
+//! SYSTOR '17 (virtual desktops over several LUNs): six columns with a header. The response time may be empty. A row
+//! with an empty type, unknown to the publisher, is passed over as another event.
 
 use super::fields::{SECOND_PS, end, length, letter, number, offset, required, row, time};
 use super::{Line, LineFormat, Parsed, Skip};
