@@ -4,7 +4,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64T
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers below 2^32.
@@ -19,12 +19,12 @@ pub enum Kind {
     Text,
 }
 
-/// A column's name, with its unit last, and what it holds.
+/// A column's name, with its unit last, and the type of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// Name of the column.
     pub name: &'a str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
 }
 
@@ -105,7 +105,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// What they are.
+    /// Their type.
     pub fn kind(&self) -> Kind {
         match self {
             Self::U32(_) => Kind::U32,
@@ -124,7 +124,7 @@ impl Values {
         }
     }
 
-    /// Themselves, borrowed; `text` is borrowed already.
+    /// The values, borrowed; `text` is borrowed already.
     pub(crate) fn column<'a>(&'a self, text: &'a Vec<&'a str>) -> Column<'a> {
         match self {
             Self::U32(values) => Column::U32(values),
@@ -151,10 +151,10 @@ impl Values {
 /// Why a table cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// What the file system says.
+    /// Error of the file system.
     #[error(transparent)]
     File(std::io::Error),
-    /// What is wrong with the content.
+    /// Error in the content.
     #[error(transparent)]
     Parquet(ParquetError),
     /// A file that this crate did not write.
@@ -168,7 +168,7 @@ pub enum TableError {
 }
 
 impl From<ParquetError> for TableError {
-    /// Brings out the file system's word, which would be said twice otherwise.
+    /// Brings out the file system's error, which would be repeated otherwise.
     fn from(error: ParquetError) -> Self {
         match error {
             ParquetError::External(inner) => match inner.downcast() {

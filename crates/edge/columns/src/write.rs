@@ -22,7 +22,7 @@ pub struct TableWriter<W: Write + Send> {
 impl<W: Write + Send> TableWriter<W> {
     /// A file of `fields` that is written to `out`.
     ///
-    /// Errors: what `out` says.
+    /// Errors: those of `out`.
     pub fn new(out: W, fields: &[Field<'_>]) -> Result<Self, TableError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
@@ -35,7 +35,7 @@ impl<W: Write + Send> TableWriter<W> {
 
     /// Writes rows: a column for each field, in the fields' order, all of one length.
     ///
-    /// Errors: what the output says. Panics on columns that are not the fields'.
+    /// Errors: those of the output. Panics on columns that are not the fields'.
     pub fn row_group(&mut self, columns: &[Column<'_>]) -> Result<(), TableError> {
         assert_eq!(columns.len(), self.kinds.len(), "a row group has a column for each field");
         for (index, (column, kind)) in columns.iter().zip(&self.kinds).enumerate() {
@@ -59,7 +59,7 @@ impl<W: Write + Send> TableWriter<W> {
 
     /// Writes the footer; the rows so far are the table.
     ///
-    /// Errors: what the output says.
+    /// Errors: those of the output.
     pub fn finish(self) -> Result<W, TableError> {
         Ok(self.file.into_inner()?)
     }
@@ -67,7 +67,7 @@ impl<W: Write + Send> TableWriter<W> {
 
 /// Writes a table that is in memory, as one row group, with lines of metadata.
 ///
-/// Errors: what the output says. Panics on columns of different lengths.
+/// Errors: those of the output. Panics on columns of different lengths.
 pub fn write_table<W: Write + Send>(
     out: W,
     columns: &[(&str, Values)],

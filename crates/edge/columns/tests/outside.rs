@@ -1,4 +1,4 @@
-//! Our tables as other people's readers see them: pyarrow or DuckDB, of which one must be there.
+//! Our tables as other people's readers see them: one of pyarrow and DuckDB must be there.
 
 use flashyard_columns::{Column, Field, Kind, TableWriter};
 use flashyard_conformance::parquet_reader;
@@ -12,7 +12,7 @@ const FIELDS: [Field<'_>; 5] = [
     Field { name: "name", kind: Kind::Text },
 ];
 
-/// Prints the names of the columns, and then row by row what is in them.
+/// Prints the names of the columns, and then their values row by row.
 const SCRIPT: &str = r#"
 import sys
 path, reader = sys.argv[1:]
