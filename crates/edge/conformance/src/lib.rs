@@ -1,4 +1,4 @@
-//! What other people's programs make of our formats, and what becomes of a test whose program is not installed.
+//! Other people's programs on our formats, and the record of tests whose program is not installed.
 //!
 //! The tests of this crate, and of other crates at the edge, need programs, devices and recorded traces that the
 //! repository does not bring. A test asks for what it needs here. Where that is missing the test passes without having
@@ -11,10 +11,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The variable that names what must be there.
+/// The variable that names required needs.
 pub const REQUIRE: &str = "FLASHYARD_REQUIRE";
 
-/// What tests ask for. A word of [`REQUIRE`] is one of these, or `all`.
+/// Needs of tests. A word of [`REQUIRE`] is one of these, or `all`.
 pub const NEEDS: [&str; 14] = [
     "cp",
     "diff",
@@ -32,7 +32,7 @@ pub const NEEDS: [&str; 14] = [
     "tshark",
 ];
 
-/// Whether `program` is on the `PATH`. If not, the test that asks is skipped: `unchecked` says what nobody has checked
+/// Whether `program` is on the `PATH`. If not, the test that asks is skipped: `unchecked` says what stays unchecked
 /// then.
 ///
 /// Panics where [`REQUIRE`] names the program.
@@ -68,7 +68,7 @@ pub fn traces(unchecked: &str) -> Option<PathBuf> {
     None
 }
 
-/// A Python with a module that reads Parquet, and the name of that module: pyarrow or DuckDB. Debian 12 packages neither.
+/// A Python with a module that reads Parquet, and that module's name: pyarrow or DuckDB. Debian 12 packages neither.
 ///
 /// Panics where [`REQUIRE`] names `parquet-reader` and there is none.
 pub fn parquet_reader(unchecked: &str) -> Option<&'static str> {

@@ -1,7 +1,7 @@
-//! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, against an enclosure that we serve.
+//! A host that is not Linux's: that of SPDK, as the Python module pynvme carries it, on an enclosure that we serve.
 //!
-//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them. It takes a
-//! module from that index, so that `cargo test` leaves it out: `make test-spdk` runs it.
+//! Needs Python 3.8 with pip and a package index, a C compiler and 256 huge pages with a file system over them. It
+//! takes a module from that index, so that `cargo test` leaves it out: `make test-spdk` runs it.
 
 use flashyard_conformance::skip;
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const VERSION: &str = "2.3.2";
 const HUGE_PAGES: u32 = 256;
 
-/// Discovers, connects, uses the commands that the module has a word for, an unknown one, and a load that checks what it
-/// reads.
+/// Discovers, connects, uses the commands that the module has a word for, an unknown one, and a load that checks what
+/// it reads.
 const SCRIPT: &str = r#"
 import sys, nvme
 

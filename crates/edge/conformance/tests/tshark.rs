@@ -20,7 +20,7 @@ use std::process::Command;
 
 const NQN: &str = "nqn.2026-01.test:jbof";
 
-/// Both ends of one connection, and what went between them.
+/// Both ends of one connection, and the traffic between them.
 struct Link {
     host: Connection,
     host_effects: initiator::Effects,
@@ -32,7 +32,7 @@ struct Link {
     framers: [Framer; 2],
 }
 
-/// How many PDUs of each type went.
+/// Number of PDUs of each type.
 type Counts = BTreeMap<u8, usize>;
 
 fn drain(output: &mut Output) -> Vec<u8> {
@@ -103,7 +103,7 @@ impl Link {
     }
 }
 
-/// A session with every kind of PDU but terminations: the capture and what is in it.
+/// A session with every kind of PDU but terminations: the capture and its counts.
 fn session(digests: Digests, has_flow_control: bool) -> (Capture, Counts) {
     let config = TargetConfig {
         ports: vec![Port { id: 1, address: Ipv4Addr::new(192, 0, 2, 1).into(), service: 4420 }],
