@@ -1,4 +1,4 @@
-//! From snapshots to what clients get: the latest frame, and the past for those who come later.
+//! From snapshots to frames for clients: the latest frame, and the past for those who come later.
 
 use flashyard_report::{LiveEvent, Points, Snapshot};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(crate) struct Frame {
     pub(crate) json: Arc<str>,
 }
 
-/// What is known of the past.
+/// Record of the past.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     events: VecDeque<LiveEvent>,
@@ -31,7 +31,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Takes a snapshot in; the same with the events that are kept.
+    /// Takes a snapshot in; returns it with the events that are kept.
     fn keep(&mut self, mut snapshot: Snapshot) -> Snapshot {
         if self.newest.is_some_and(|(number, _)| number >= snapshot.number) {
             // The numbers begin again: another run.
@@ -61,7 +61,7 @@ fn json(snapshot: &Snapshot) -> Option<Arc<str>> {
     serde_json::to_string(snapshot).ok().map(Arc::from)
 }
 
-/// Turns what is published into frames until the publisher is gone.
+/// Turns published snapshots into frames until the publisher is gone.
 pub(crate) async fn feed(
     mut published: mpsc::Receiver<Snapshot>,
     past: Arc<Mutex<Past>>,

@@ -1,4 +1,4 @@
-//! Who is answered and who may give commands.
+//! Access: answered requests and allowed commands.
 //!
 //! A browser runs pages of strangers beside ours. They reach this server by its address, or by a name of their own
 //! that they point at it. Such a request carries that name as `Host`, and a command from their page their `Origin`.
@@ -43,7 +43,7 @@ impl Token {
         if is_it { Ok(()) } else { Err((StatusCode::UNAUTHORIZED, words.to_owned())) }
     }
 
-    /// In a time that does not tell where the two differ.
+    /// Compares in a time that does not tell where the two differ.
     fn is(&self, token: &[u8]) -> bool {
         let own = self.0.as_bytes();
         own.len() == token.len() && own.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b)) == 0
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Token {
 
 /// Refuses requests that name the server by anything but an address or `localhost`.
 ///
-/// Whoever owns a name can point it anywhere; nobody can do so with an address.
+/// The owner of a name can point it anywhere; an address cannot be pointed.
 pub(crate) fn host(headers: &HeaderMap) -> Result<&str, Refusal> {
     let refused = || {
         let message = "the server is to be named by its address or as localhost".to_owned();
@@ -148,7 +148,7 @@ mod tests {
         }
         assert_eq!(status(&[json, ("origin", "http://127.0.0.1:8080"), ("origin", "http://evil.example")]), 403);
         assert_eq!(status(&[json, ("sec-fetch-site", "cross-site")]), 403);
-        // What a form can send without being asked.
+        // Types that a form can send unasked.
         for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
             assert_eq!(status(&[("content-type", kind)]), 415, "{kind}");
         }

@@ -1,11 +1,11 @@
-//! The dashboard: what a running JBOF does, for people and for monitoring, over HTTP.
+//! The dashboard: the state of a running JBOF, for people and for monitoring, over HTTP.
 //!
 //! # Path of a snapshot
 //!
 //! The engine hands a [`Snapshot`](flashyard_report::Snapshot) to [`Dash::publish`], which puts it into a queue of a
 //! few places and returns: a dashboard that falls behind loses snapshots, never time of the engine. A thread of its
 //! own takes them out (`server`), writes each as JSON once and replaces the latest frame (`feed`). Every page that
-//! watches gets the latest frame when it has room for one; what it was too slow for it skips.
+//! watches gets the latest frame when it has room for one; it skips the frames that it was too slow for.
 //!
 //! | path | what |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `/metrics` | the latest snapshot in the text format of Prometheus |
 //! | `/control` | takes a [`LiveCommand`](flashyard_report::LiveCommand) by `POST` |
 //!
-//! # Who may do what
+//! # Access
 //!
 //! It listens where its owner says, by default on the loopback address. Only requests that name the server by an
 //! address or as `localhost` are answered, so that a name that someone else controls cannot be pointed at it.
@@ -24,8 +24,8 @@
 //!
 //! # What it does not do
 //!
-//! No encryption and no users: put it behind something that has them before it leaves the machine. Beyond the streams,
-//! of which there are at most [`STREAMS_MAX`], connections are not limited.
+//! No encryption and no users: put it behind something that has them before it leaves the machine. There are at most
+//! [`STREAMS_MAX`] streams; other connections are not limited.
 //!
 //! axum serves because it is small without its optional parts, well kept, and made by the people of tokio, whose
 //! current-thread runtime is enough here; the page needs streaming and refusal by header, which hand-written HTTP

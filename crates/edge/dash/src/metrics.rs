@@ -46,7 +46,7 @@ const DRIVES: [DriveMetric; 18] = [
     ("queue_depth", "gauge", "Requests accepted and not yet answered.", |d| Some(f64::from(d.queue_depth))),
 ];
 
-/// The latest figures, for whoever scrapes.
+/// The latest figures, for scrapers.
 pub(crate) fn metrics(snapshot: &Snapshot) -> String {
     let mut page = Page::default();
     for (name, kind, help, figure) in DRIVES {

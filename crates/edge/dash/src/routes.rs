@@ -1,4 +1,4 @@
-//! What is answered on which path.
+//! Paths and their answers.
 
 use crate::feed::{Frame, Past};
 use crate::guard::{self, Refusal, Token};
@@ -20,11 +20,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 
-/// Takes a command for the engine. It is called on the thread that serves and must not wait for the engine; what it
-/// answers with `Err` is shown to the person who gave the command.
+/// Takes a command for the engine. It is called on the thread that serves and must not wait for the engine; an `Err` is
+/// shown to the person who gave the command.
 pub type Control = Box<dyn Fn(LiveCommand) -> Result<(), String> + Send + Sync>;
 
-/// Streams of events at a time; one more is told to come back later.
+/// Streams of events at a time; a client beyond them must come back later.
 pub const STREAMS_MAX: usize = 32;
 /// Length of a command in bytes; the longest that makes sense is a tenth of it.
 pub const CONTROL_BYTES_MAX: usize = 4096;
@@ -36,8 +36,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Page with style and program, built from `web/dash`; `make web` makes it again.
 const PAGE: &str = include_str!("../../../../web/dist/dash.html");
 
-/// The page may be framed by nobody, so that nobody lays something over its buttons; the rest of the policy stands in
-/// the page.
+/// No page may frame ours, so that nothing can be laid over its buttons; the rest of the policy stands in the page.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -47,7 +46,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// What the handlers share.
+/// State shared by the handlers.
 pub(crate) struct Shared {
     latest: watch::Receiver<Option<Frame>>,
     past: Arc<Mutex<Past>>,
@@ -124,7 +123,7 @@ async fn prometheus(State(shared): State<Arc<Shared>>) -> Result<impl IntoRespon
     Ok((kind, metrics(&shared.frame()?.snapshot)))
 }
 
-/// Hands a command on; 202 says that it was taken, the snapshots tell what came of it.
+/// Hands a command on; 202 says that it was taken, the snapshots show its effect.
 async fn control(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -26,9 +26,9 @@ pub enum DashError {
     /// The address cannot be listened on.
     #[error("cannot serve the dashboard on {address}; name another address or port")]
     Listen {
-        /// The address that was asked for.
+        /// The address requested.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The system gives no random numbers.
@@ -77,13 +77,13 @@ impl Dash {
         self.address
     }
 
-    /// The page for those who may give commands: its address holds the token that commands need. Without what is behind
-    /// the `#`, which browsers never send, the page only looks.
+    /// Address of the page, with the token that commands need. Without the part behind the `#`, which browsers never
+    /// send, the page only looks.
     pub fn url(&self) -> String {
         format!("http://{}/#token={}", self.address, self.token.text())
     }
 
-    /// What programs send with a command as `Authorization: Bearer TOKEN`.
+    /// Token that programs send with a command as `Authorization: Bearer TOKEN`.
     pub fn token(&self) -> &str {
         self.token.text()
     }

@@ -30,7 +30,7 @@ fn snapshot(number: u64) -> Snapshot {
     }
 }
 
-/// A snapshot of about a megabyte, of which a socket's buffers hold few.
+/// A snapshot of about a megabyte: a socket's buffers hold few.
 fn large(number: u64) -> Snapshot {
     let points = DrivePoints { read_bytes_per_s: vec![0.123_456_789; 80_000], ..DrivePoints::default() };
     Snapshot { points: Points { drives: vec![points], ..Points::default() }, ..snapshot(number) }
@@ -287,7 +287,7 @@ fn a_client_that_does_not_read_holds_nobody_up_and_skips_snapshots() {
         let begin = Instant::now();
         dash.publish(snapshot);
         longest = longest.max(begin.elapsed());
-        // As long as it takes to write one, so that the queue is not what drops them.
+        // As long as it takes to write one, so that the queue does not drop them.
         sleep(Duration::from_millis(20));
     }
     show(&mut dash, large(42));

@@ -100,7 +100,7 @@ impl Jbof {
         self.events.push(LiveEvent { number: self.told, time_seconds: self.now(), kind, drive, text });
     }
 
-    /// Does what a command asks for; one that does not fit the state changes nothing.
+    /// Does what a command asks for; a command that does not fit the state changes nothing.
     pub(crate) fn follow(&mut self, command: &LiveCommand) {
         use DriveState::{Away, Off, Ready, Resetting, Unlinked};
         let (from, to, words): (&[DriveState], DriveState, &str) = match command {

@@ -1,7 +1,7 @@
 //! The dashboard without a JBOF: `cargo run -p flashyard-dash --example demo [ADDRESS]`, by default 127.0.0.1:8080.
 //!
-//! A made-up enclosure of twelve drives, six of them busy, is shown in real time and takes every command. Its figures are
-//! nobody's results.
+//! A made-up enclosure of twelve drives, six of them busy, is shown in real time and takes every command. Its figures
+//! are no results.
 
 mod jbof;
 
