@@ -17,7 +17,7 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>> {
 }
 
 fn check_page(page: &str, text: &str, sentence: &str) -> Option<Finding> {
-    // Lines of a page break anywhere, and what matters most is bold.
+    // Lines of a page break anywhere, and its main figures are bold.
     let words: Vec<&str> = text.split_whitespace().collect();
     let found = format!(" {}", words.join(" ").replace("**", "")).contains(&format!(" {sentence}"));
     (!found).then(|| Finding::failure(page, 0, format!("does not say {sentence:?}, as its golden table has it")))

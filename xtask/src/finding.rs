@@ -1,15 +1,15 @@
-//! What a check has to say.
+//! The result of a check.
 
 use std::fmt;
 
-/// One thing that is wrong in the repository, or about to be.
+/// A defect in the repository, or one to come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Path from the repository's root, with forward slashes.
     pub path: String,
     /// Line counted from 1; 0 means the whole file.
     pub line: usize,
-    /// What is wrong and what would mend it.
+    /// The problem and its remedy.
     pub message: String,
     /// Whether it fails the run; a warning does not.
     pub fails: bool,

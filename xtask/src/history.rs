@@ -1,5 +1,5 @@
-//! Definitions stay put while results move: a commit that changes a figure of a golden table leaves alone what the figure
-//! is compared with. Otherwise a tolerance can be set to what came out.
+//! Definitions stay put while results move: a commit that changes a figure of a golden table leaves the definition of
+//! that figure alone. Otherwise a tolerance can be set to fit the result.
 
 use crate::Finding;
 use anyhow::{Context, Result, ensure};
@@ -11,7 +11,7 @@ use toml::Value;
 /// The golden tables; the expectations of each lie beside it.
 const GOLDEN: &str = ":(glob)scenarios/*/golden.txt";
 
-/// What makes the definition of an expected number.
+/// Keys that define an expected number.
 const DEFINITION: [&str; 8] = ["kind", "relation", "metric", "unit", "published", "tolerance", "signed", "reading_of"];
 
 /// Commits that change a figure and the definition of the same number, over all of the history that is there. Numbers
@@ -35,7 +35,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What `commit` does to one table.
+/// Checks the change of one table by `commit`.
 fn check_table(root: &Path, parent: &str, commit: &str, golden: &str) -> Result<Vec<Finding>> {
     let expected = golden.replace("golden.txt", "expected.toml");
     let before = definitions(&show(root, parent, &expected)?)?;

@@ -1,7 +1,7 @@
 //! Which files of one crate import each other, and the circles among them.
 //!
-//! A file imports another when it names something of it by a path that begins with `crate`, `super` or `self`. A name that
-//! a module only hands on belongs to the file behind it. Test code does not count.
+//! A file imports another when it names something of it by a path that begins with `crate`, `super` or `self`. A name
+//! that a module only hands on belongs to the file behind it. Test code does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl ModuleFiles {
         Self { files: files.collect() }
     }
 
-    /// The circles: sets of two and more files each of which leads to all others, the largest first.
+    /// The circles: sets of two and more files, each leading to all others, the largest first.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let modules: Vec<&Vec<String>> = self.files.keys().collect();
         let place: BTreeMap<&Vec<String>, usize> =

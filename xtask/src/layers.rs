@@ -7,7 +7,7 @@ use crate::repository::{Crate, Dependency, Region};
 /// Where a type may become a file format on purpose (rule 5 of the architecture).
 const SERDE_HOMES: [&str; 2] = ["report", "scenario"];
 
-/// Everything the manifests do that `layers.toml` does not allow, and every permission nobody uses.
+/// Everything the manifests do that `layers.toml` does not allow, and every unused permission.
 pub(crate) fn check(policy: &Policy, crates: &[Crate]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = crates.iter().flat_map(|member| check_crate(policy, member, crates)).collect();
     findings.extend(unused_permissions(policy, crates));
@@ -30,7 +30,7 @@ fn check_crate(policy: &Policy, member: &Crate, crates: &[Crate]) -> Vec<Finding
     complaints.map(|message| Finding::failure(&manifest, 0, message)).collect()
 }
 
-/// What is wrong with one import of a workspace crate, the most telling rule first.
+/// The rule that one import of a workspace crate breaks, the most telling rule first.
 fn internal_complaint(policy: &Policy, member: &Crate, import: &Dependency, crates: &[Crate]) -> Option<String> {
     let (from, to) = (&member.name, &import.name);
     let target_region = crates.iter().find(|other| other.name == *to).map(|other| other.region);

@@ -1,16 +1,16 @@
-//! Repository chores that cargo does not know: which crate may import which, and whether the tree is tidy.
+//! Repository chores that cargo does not know: imports allowed between crates, and a tidy tree.
 //!
-//! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks,
-//! banned words, orphan files, crate pages, links, unused dependencies, methods by type and circles of files, and whether definitions and results of
-//! reproductions change in commits of their own; `history` is the last of these alone; `golden` compares
-//! the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces` drives the built
-//! program over the recorded traces that lie beside the repository; `skipped` lists the tests that checked nothing because
-//! a program is missing. `cargo test` runs `tidy` as well.
+//! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks, banned
+//! words, orphan files, crate pages, links, unused dependencies, methods by type and circles of files, and whether
+//! definitions and results of reproductions change in commits of their own; `history` is the last of these alone;
+//! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces`
+//! drives the built program over the recorded traces that lie beside the repository; `skipped` lists the tests that
+//! checked nothing because a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
-//! Invariants: a check only reads; every finding names a place and what would mend it. Checks work on
-//! values (text, lists of crates), so that each is tested on small inputs.
+//! Invariants: a check only reads; every finding names a place and a remedy. Checks work on values (text, lists of
+//! crates), so that each is tested on small inputs.
 
 mod counts;
 mod dependencies;

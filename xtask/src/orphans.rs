@@ -1,4 +1,4 @@
-//! Rust files that no crate reaches, which nobody compiles and everybody believes.
+//! Rust files that no crate reaches: never compiled, yet believed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

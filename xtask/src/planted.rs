@@ -27,8 +27,8 @@ pub fn patches_apply(repository: &Repository) -> Result<Vec<String>> {
     Ok(stale)
 }
 
-/// Plants each bug in a copy of the last commit, builds it and explores; prints what was found. False when a bug
-/// was not found.
+/// Plants each bug in a copy of the last commit, builds it and explores; prints the findings. False when a bug was not
+/// found.
 ///
 /// Errors: a copy that cannot be made, patched or built.
 pub fn planted_bugs(repository: &Repository) -> Result<bool> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
-/// Who may import what.
+/// The rules of imports.
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     pub(crate) crates: BTreeMap<String, Place>,
@@ -29,7 +29,7 @@ pub(crate) enum Layer {
     Dev,
 }
 
-/// What a crate may import besides the foundations.
+/// Imports allowed to a crate besides the foundations.
 #[derive(Debug)]
 pub(crate) enum Imports {
     EveryLowerLayer,
@@ -43,7 +43,7 @@ pub(crate) struct Foundation {
     pub(crate) except: Vec<String>,
 }
 
-/// Who may use one third-party crate, and why it is worth having.
+/// Crates that may use one third-party crate, and the reason for it.
 #[derive(Debug)]
 pub(crate) struct Permission {
     pub(crate) used_by: Vec<String>,

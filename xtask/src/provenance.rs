@@ -31,7 +31,7 @@ pub(crate) fn check(file: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether a file holds constants of reproductions: what is set up in code, and the generators made of a published table.
+/// Whether a file holds constants of reproductions: set-up in code, and the generators made of a published table.
 pub(crate) fn has_constants(file: &str) -> bool {
     file == "crates/pure/workload/src/table2.rs" || {
         ["reproduce/", "systems/"].iter().any(|part| file.starts_with(&format!("crates/pure/scenario/src/{part}")))
@@ -84,7 +84,7 @@ struct Scanner {
 impl Scanner {
     /// Whether the line states a quantity, and its comment.
     fn scan<'a>(&mut self, line: &'a str) -> (bool, &'a str) {
-        // What remains of the line when strings are taken out; keys and headers are judged on that.
+        // The line without its strings; keys and headers are judged on that.
         let mut bare = String::new();
         let mut quantity_in_string = false;
         let mut rest = line;

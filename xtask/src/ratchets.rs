@@ -85,8 +85,8 @@ fn sources(repository: &Repository, directory: &str) -> Result<Vec<(String, syn:
     parsed.collect()
 }
 
-/// Methods of each type and the files that they stand in. Of two types of one name, each has the methods in and near its
-/// own file.
+/// Methods of each type and the files that they stand in. Of two types of one name, each has the methods in and near
+/// its own file.
 fn spread_of(sources: &[(String, syn::File)]) -> BTreeMap<String, Spread> {
     let mut definitions: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut methods: Vec<(String, &str, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Recorded traces through the built program: what a reader accepts, all seven designs must serve.
+//! Recorded traces through the built program: all seven designs must serve every trace that a reader accepts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,9 +43,9 @@ const DESIGNS: usize = 7;
 /// How a run over all traces ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// There are no traces beside the repository.
+    /// The repository has no traces beside it.
     Skipped,
-    /// So many files were driven, and so many of them failed.
+    /// Files were driven, and some may have failed.
     Driven {
         /// Trace files found.
         files: usize,

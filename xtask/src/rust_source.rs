@@ -1,4 +1,4 @@
-//! What the checks need to know about one Rust file.
+//! The outline of one Rust file, for the checks.
 
 use std::path::{Path, PathBuf};
 
