@@ -1,9 +1,9 @@
-//! Which crash points to try.
+//! Choice of crash points.
 //!
 //! 1. Run without faults: the number of its events bounds the points.
 //! 2. *Single* faults: every fault before every event.
 //! 3. *Pairs*: after every single fault that led to a recovery, every fault before each of its first events.
-//! 4. *Random*: other seeds, with plans of up to so many faults, near to each other and far apart.
+//! 4. *Random*: other seeds, with plans of up to `faults_max` faults, near to each other and far apart.
 //!
 //! Where there are more points than asked for, 2 takes at most half of them and 3 half of the rest, spread evenly.
 
@@ -15,7 +15,7 @@ use flashyard_kernel::Rng;
 /// Jobs given out at once: enough to keep many threads busy, and little memory.
 const BATCH: u64 = 16_384;
 
-/// How much to explore.
+/// Limits of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Crash points: runs with at least one planned fault.
@@ -31,7 +31,7 @@ pub struct Limits {
 /// Gives out the runs of an exploration and takes their outcomes in.
 ///
 /// The owner runs [`Self::jobs`], on as many threads as it likes, and hands the outcomes in the order of the jobs to
-/// [`Self::absorb`], until there are no jobs. What is explored depends on the arguments and the outcomes only.
+/// [`Self::absorb`], until there are no jobs. The exploration depends on the arguments and the outcomes only.
 #[derive(Clone, Debug)]
 pub struct Explorer {
     base: Case,
@@ -86,7 +86,7 @@ impl Explorer {
         &self.jobs
     }
 
-    /// What these runs are, for progress bars.
+    /// Stage of these runs, for progress bars.
     pub fn stage(&self) -> &'static str {
         self.stage.name()
     }
@@ -112,7 +112,7 @@ impl Explorer {
         }
     }
 
-    /// What was found so far.
+    /// Findings so far.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -191,7 +191,7 @@ impl Explorer {
             let fault = self.faults[rng.below(self.faults.len() as u64) as usize];
             let at = match (number, rng.below(2)) {
                 (0, _) => At::Event(rng.below(events)),
-                // Half of the faults hit what the one before has left behind.
+                // Half of the faults hit the aftermath of the one before.
                 (_, 0) => At::After(rng.below(self.limits.recovery_events.max(1))),
                 _ => At::After(rng.below(events)),
             };

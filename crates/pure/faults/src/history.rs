@@ -1,4 +1,4 @@
-//! What a host saw, written down: to be checked again, or read by a person.
+//! A host's view, recorded: to be checked again, or read by a person.
 
 use crate::oracle::{Action, Extent, OperationId, Oracle, OracleCounters, Violation};
 use flashyard_units::{SimSpan, SimTime};
@@ -11,9 +11,9 @@ pub enum Event {
     Issue {
         /// Its id, which is free.
         id: OperationId,
-        /// What it does.
+        /// The action.
         action: Action,
-        /// To which slots.
+        /// Its slots.
         extent: Extent,
     },
     /// A write or trim was acknowledged.
@@ -22,7 +22,7 @@ pub enum Event {
     Returned(OperationId, Vec<u64>),
     /// It gave an operation up.
     Failed(OperationId),
-    /// Nothing that was given up on this drive can still happen.
+    /// No operation that was given up on this drive can still happen.
     Settle(u32),
 }
 
@@ -38,7 +38,7 @@ pub struct History {
 impl Oracle {
     /// Takes in one event.
     ///
-    /// Errors: it cannot have been. Panics where [`Oracle::issue`] does.
+    /// Errors: the event is impossible. Panics where [`Oracle::issue`] does.
     pub fn tell(&mut self, at: SimTime, event: &Event) -> Result<(), Violation> {
         match event {
             Event::Issue { id, action, extent } => {
@@ -59,7 +59,7 @@ impl Oracle {
 impl History {
     /// Checks all events; operations still under way at the end are no violation.
     ///
-    /// Errors: the first event that cannot have been.
+    /// Errors: the first impossible event.
     pub fn check(&self) -> Result<OracleCounters, Violation> {
         let mut oracle = Oracle::new(&self.slots_by_drive);
         self.events.iter().try_for_each(|(at, event)| oracle.tell(*at, event))?;

@@ -4,11 +4,11 @@
 //! after the fault before ([`FaultPlan`]); which points to try, and the smallest that fails ([`Explorer`],
 //! [`shrink`]).
 //!
-//! What it does not model: faults themselves. A [`World`] injects them, with an [`Injector`] to say when, and
-//! tells the oracle what its host sees.
+//! What it does not model: faults themselves. A [`World`] injects them, with an [`Injector`] to say when, and reports
+//! to the oracle what its host sees.
 //!
-//! Invariants: the oracle accepts a history exactly if it is linearizable; the same exploration tries the same
-//! points in the same order, whoever runs them and on how many threads.
+//! Invariants: the oracle accepts a history exactly if it is linearizable; the same exploration tries the same points
+//! in the same order, under any owner and on any number of threads.
 
 mod explorer;
 mod history;

@@ -38,7 +38,7 @@ pub enum Fault {
     },
 }
 
-/// When a fault strikes. No fault strikes before the one that precedes it in the plan.
+/// When a fault strikes, never before its predecessor in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum At {
     /// Before the event with this number is handled; the first one has number 0.
@@ -112,7 +112,7 @@ impl FaultPlan {
         Self { faults: vec![(at, fault)] }
     }
 
-    /// The same with a fault more at its end.
+    /// Adds a fault at the end.
     pub fn then(mut self, at: At, fault: Fault) -> Self {
         self.faults.push((at, fault));
         self

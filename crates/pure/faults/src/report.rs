@@ -1,4 +1,4 @@
-//! What an exploration found.
+//! Findings of an exploration.
 
 use crate::plan::Case;
 use crate::world::Outcome;
@@ -46,7 +46,7 @@ pub struct StageCount {
 pub struct Failure {
     /// The case.
     pub case: Case,
-    /// What goes wrong, in a sentence.
+    /// The violation, in a sentence.
     pub violation: String,
 }
 
@@ -124,7 +124,7 @@ impl Report {
         self.stages.values().map(|stage| stage.explored).sum()
     }
 
-    /// Whether nobody interrupted it.
+    /// Whether the exploration ran to its end.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
@@ -154,17 +154,17 @@ impl Report {
         self.fingerprints.len() as u64
     }
 
-    /// What the world counted, over all runs.
+    /// Counters of the world, over all runs.
     pub fn counters(&self) -> &BTreeMap<&'static str, u64> {
         &self.counters
     }
 
-    /// Runs that violated something.
+    /// Runs with a violation.
     pub fn violations(&self) -> u64 {
         self.violations
     }
 
-    /// The first of them.
+    /// The first of these runs.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }

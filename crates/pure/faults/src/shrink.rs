@@ -12,11 +12,11 @@ use std::fmt;
 /// Values up to which every smaller one is tried.
 const SCANNED: u64 = 256;
 
-/// A failing case of which no step makes a smaller one that fails: none without one of its faults, with a simpler
-/// fault, or with one event number or the size anywhere below, up to 256. Above, and for times, only halvings are tried.
+/// A failing case that no step makes smaller: it passes without any of its faults, with a simpler fault, or with one
+/// event number or the size anywhere below, up to 256. Above, and for times, only halvings are tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// The case and what goes wrong.
+    /// The case and its violation.
     pub failure: Failure,
     /// Runs that it took to find.
     pub runs: u64,
@@ -32,7 +32,7 @@ struct Shrinker<'a, W: World + ?Sized> {
     runs_max: u64,
 }
 
-/// Shrinks a failing case with at most so many runs; `None` when it does not fail.
+/// Shrinks a failing case with at most `runs_max` runs; `None` when it does not fail.
 pub fn shrink<W: World + ?Sized>(world: &W, case: &Case, runs_max: u64) -> Option<Shrunk> {
     let outcome = world.run(case);
     outcome.violation.as_ref()?;
@@ -61,7 +61,7 @@ impl<W: World + ?Sized> Shrinker<'_, W> {
 
     fn drop_faults(&mut self) -> bool {
         let before = self.best.plan.faults.len();
-        // What the run never reached goes first, and all at once.
+        // Faults that the run never reached go first, and all at once.
         let mut reached = self.best.clone();
         reached.plan.faults.truncate(self.outcome.taken.len());
         self.accept(reached);

@@ -18,11 +18,11 @@ pub struct CaseError {
     pub number: usize,
     /// The part.
     pub part: String,
-    /// What is wrong with it.
+    /// Its problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a part.
+/// The problem with a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// The first part.
@@ -135,7 +135,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A fault with its moment between what it is and how long it lasts.
+/// A fault with its moment between its kind and its duration.
 struct WithMoment(Fault, At);
 
 impl fmt::Display for WithMoment {

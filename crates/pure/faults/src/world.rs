@@ -1,11 +1,11 @@
-//! What can be explored.
+//! Worlds to explore.
 
 use crate::oracle::Violation;
 use crate::plan::{Case, Fault};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Something that runs a workload under faults and checks what comes of it.
+/// A world runs a workload under faults and checks the result.
 ///
 /// A run is a function of its [`Case`]: same case, same [`Outcome`], on every machine and thread.
 pub trait World {
@@ -22,7 +22,7 @@ pub trait World {
     fn run(&self, case: &Case) -> Outcome;
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Events handled.
@@ -31,11 +31,11 @@ pub struct Outcome {
     pub taken: Vec<u64>,
     /// Numbers of the events that belonged to a recovery, one range for each, in their order.
     pub recoveries: Vec<Range<u64>>,
-    /// What went wrong, in a sentence.
+    /// The violation, in a sentence.
     pub violation: Option<String>,
-    /// Which way the run took through recovery: see [`Fingerprint`].
+    /// Way of the run through recovery: see [`Fingerprint`].
     pub fingerprint: u64,
-    /// Whatever the world counts, by name. Explorations add them up.
+    /// Counters of the world, by name. Explorations add them up.
     pub counters: BTreeMap<&'static str, u64>,
 }
 

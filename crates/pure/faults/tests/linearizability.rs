@@ -11,7 +11,7 @@ struct Interval {
     start: usize,
     end: usize,
     must_happen: bool,
-    /// What it writes, or what it read.
+    /// The value written or read.
     value: u64,
     reads: bool,
 }
@@ -160,7 +160,7 @@ fn legal_history(steps: &[(u8, u8)], operations_max: u32) -> History {
     register.history
 }
 
-/// Replaces what one read returned.
+/// Replaces the value that one read returned.
 fn corrupt(history: &mut History, which: u8, stamp: u8, operations_max: u32) {
     let is_read = |event: &&mut (SimTime, Event)| matches!(event.1, Event::Returned(..));
     let reads = history.events.iter_mut().filter(is_read).count().max(1);

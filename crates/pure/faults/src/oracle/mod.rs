@@ -1,4 +1,4 @@
-//! What a reader of blocks may see: every slot of every drive is a linearizable register.
+//! Values that a reader of blocks may see: every slot of every drive is a linearizable register.
 
 mod moment;
 mod operation;

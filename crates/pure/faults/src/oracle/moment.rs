@@ -1,8 +1,8 @@
-//! When something happened, as the oracle heard of it.
+//! Moments of events, as the oracle heard of them.
 
 use flashyard_units::SimTime;
 
-/// An instant, and its place among the events that the oracle was told.
+/// An instant, and its place among the events reported to the oracle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Number of the event: 1, 2, 3 and so on. 0 is the beginning.

@@ -19,10 +19,10 @@ pub struct Extent {
     pub count: u32,
 }
 
-/// What an operation does to its slots.
+/// Action of an operation on its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Returns what the slots hold.
+    /// Returns the contents of the slots.
     Read,
     /// Makes every slot hold this stamp, which no other write of the slot carries. Above zero.
     Write(u64),

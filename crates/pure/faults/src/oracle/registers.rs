@@ -1,4 +1,4 @@
-//! The oracle: it is told what the host sees and says when that is impossible.
+//! The oracle: it hears what the host sees and reports when that is impossible.
 
 use super::moment::Moment;
 use super::operation::{Action, Extent, Operation, OperationId};
@@ -16,9 +16,9 @@ const PIECE_SLOTS: u64 = 256;
 /// holds in the beginning. A request that the host sends again after a time-out is one operation: issued once,
 /// answered once. An operation over several slots may take effect slot by slot.
 ///
-/// Times never decrease; operations told at one time happened in the order in which they were told. Slots and
-/// ids are plain indices; memory is that of the pieces touched, and a slot keeps its superseded values only while
-/// a read under way may return them.
+/// Times never decrease; operations reported at one time happened in the order of the reports. Slots and ids are plain
+/// indices; memory is that of the pieces touched, and a slot keeps its superseded values only while a read under way
+/// may return them.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     now: Moment,
@@ -36,7 +36,7 @@ struct Drive {
     pieces: Vec<Option<Box<[Slot]>>>,
 }
 
-/// What the oracle has looked at.
+/// Counts of the oracle's checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OracleCounters {
     /// Operations issued.
@@ -106,10 +106,10 @@ impl Oracle {
         Ok(())
     }
 
-    /// A read returns one stamp for each of its slots; 0 is what was never written or is trimmed.
+    /// A read returns one stamp for each of its slots; 0 for slots never written or trimmed.
     ///
     /// Errors: it is not under way, is no read, has another number of slots, or a slot cannot hold that stamp.
-    /// Of several bad slots the first is told; all others are taken in.
+    /// The first of several bad slots is reported; all others are taken in.
     #[inline]
     pub fn returned(&mut self, at: SimTime, id: OperationId, stamps: &[u64]) -> Result<(), Violation> {
         let at = self.tick(at);
@@ -190,7 +190,7 @@ impl Oracle {
         self.operations.iter().enumerate().filter_map(named)
     }
 
-    /// What the oracle has looked at.
+    /// Counts of the oracle's checks.
     pub fn counters(&self) -> OracleCounters {
         self.counters
     }
@@ -240,7 +240,7 @@ fn slots(extent: Extent) -> std::ops::Range<u64> {
     extent.first..extent.first + u64::from(extent.count)
 }
 
-/// The report of a read that cannot be.
+/// The report of an impossible read.
 #[cold]
 fn bad_read(slot: &Slot, read: &Operation, id: OperationId, number: u64, stamp: u64, at: Moment) -> Violation {
     let start = read.issued.order;

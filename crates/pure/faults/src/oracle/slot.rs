@@ -1,7 +1,7 @@
 //! One slot: the values that reads may still return.
 //!
-//! A read of 0 tells not which trim it saw. Where that matters, the slot goes on with every assignment that is
-//! possible (a *reading* of its history), and is violated when none is left.
+//! A read of 0 does not tell which trim it saw. Where that matters, the slot goes on with every possible assignment (a
+//! *reading* of its history), and is violated when none is left.
 
 use super::moment::Moment;
 use super::operation::OperationId;
@@ -22,11 +22,11 @@ pub(super) struct Slot {
     readings: Short<Reading>,
     /// Orders at which the reads under way began, ascending.
     reads: Short<u64>,
-    /// Too many readings: whatever is read here is accepted.
+    /// Too many readings: every read here is accepted.
     given_up: bool,
 }
 
-/// What became of a read.
+/// Verdict on a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It may return that.
@@ -184,7 +184,7 @@ pub(super) fn with_read(reading: &Reading, index: usize, start: u64, end: Moment
     reading.iter().enumerate().all(agrees).then_some(value)
 }
 
-/// What a read can have seen, as (index, value with the read), without what allows less than another.
+/// Values that a read can have seen, as (index, value with the read), without those that allow less than another.
 fn candidates(reading: &Reading, stamp: u64, start: u64, end: Moment) -> Vec<(usize, Value)> {
     let mut found: Vec<(usize, Value)> = Vec::new();
     let mut floating_found = false;
@@ -206,10 +206,10 @@ fn candidates(reading: &Reading, stamp: u64, start: u64, end: Moment) -> Vec<(us
     found
 }
 
-/// Forgets what no read can return any more, given the order at which the oldest read under way began.
+/// Forgets values that no read can return any more, given the order at which the oldest read under way began.
 ///
-/// A value is superseded when another was issued after all that is known of it, and happened before any read
-/// that is not over began. Whatever contradicts a forgotten value contradicts its successor as well.
+/// A value is superseded when another was issued after all that is known of it, and happened before any read that is
+/// not over began. An event that contradicts a forgotten value contradicts its successor as well.
 #[inline]
 fn forget(reading: &mut Reading, oldest_read: u64) {
     if reading.len() < 2 {

@@ -1,7 +1,7 @@
 use super::*;
 use flashyard_units::SimTime;
 
-/// An oracle over two drives of 1,000 slots, told one event a microsecond.
+/// An oracle over two drives of 1,000 slots, with one event a microsecond.
 struct Told {
     oracle: Oracle,
     us: u64,

@@ -45,7 +45,7 @@ pub(super) struct Value {
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Value {
-    /// What a slot holds that nobody has written.
+    /// Value of a slot that was never written.
     pub(super) const NOTHING: Self = Self {
         stamp: 0,
         writer: None,
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// The same with a read more, from `start` to `end`.
+    /// The value with a read more, from `start` to `end`.
     pub(super) fn seen_by(mut self, start: u64, end: Moment) -> Self {
         self.seen.get_or_insert(end);
         let happened_by = match self.progress {
@@ -120,7 +120,7 @@ impl Value {
         end.max(self.last_start)
     }
 
-    /// Whether nobody saw it and it may happen at any time, so that all such values are alike.
+    /// Whether no read saw it and it may happen at any time, so that all such values are alike.
     pub(super) fn is_floating(&self) -> bool {
         self.first_end == NEVER && self.progress == Progress::Open
     }

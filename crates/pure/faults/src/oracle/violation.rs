@@ -1,11 +1,11 @@
-//! A history that cannot be, as a value and as a sentence.
+//! An impossible history, as a value and as a sentence.
 
 use super::moment::Moment;
 use super::operation::OperationId;
 use super::value::{Progress, Value};
 use std::fmt;
 
-/// What the host saw and cannot have seen.
+/// An impossible observation of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When it was seen.
@@ -16,13 +16,13 @@ pub struct Violation {
     pub drive: Option<u32>,
     /// The slot, where there is such an operation.
     pub slot: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub wrong: Wrong,
-    /// What is known of the values that the slot may hold.
+    /// Evidence on the values that the slot may hold.
     pub evidence: Vec<Evidence>,
 }
 
-/// What is wrong with an answer.
+/// The problem with an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// A read returned a stamp that the slot cannot hold.
@@ -31,7 +31,7 @@ pub enum Wrong {
         issued: Moment,
         /// The stamp.
         returned: u64,
-        /// What it might have returned, ascending.
+        /// Stamps that were possible, ascending.
         allowed: Vec<u64>,
     },
     /// An answer to an operation that is not under way: a second one, or one to nothing.
@@ -52,16 +52,16 @@ pub enum Wrong {
     },
 }
 
-/// What is known of one value.
+/// Evidence on one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// 0 for a trim and for what was never written.
+    /// 0 for a trim and for a slot never written.
     pub stamp: u64,
-    /// Who wrote it; `None` for what was never written.
+    /// Operation that wrote it; `None` for a slot never written.
     pub writer: Option<OperationId>,
     /// When the write was issued.
     pub issued: Moment,
-    /// What became of the write.
+    /// Fate of the write.
     pub fate: Fate,
     /// When a read first returned it.
     pub seen: Option<Moment>,
@@ -69,7 +69,7 @@ pub struct Evidence {
     pub last_start: u64,
 }
 
-/// What became of a write.
+/// Fate of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It has no answer yet.

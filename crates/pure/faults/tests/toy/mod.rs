@@ -54,7 +54,7 @@ struct Request {
     read: u64,
 }
 
-/// What a loss of power leaves.
+/// State that a loss of power leaves.
 #[derive(Default)]
 struct Durable {
     copies: [[u64; SLOTS as usize]; 2],
@@ -320,7 +320,7 @@ impl Store {
         self.after(2, Step::Replay(index + 1));
     }
 
-    /// At the end, with nothing under way: both copies tell the same.
+    /// At the end, with nothing under way: both copies hold the same.
     fn read_everything(&mut self) {
         for (copy, slot) in [0, 1].into_iter().flat_map(|copy| (0..SLOTS).map(move |slot| (copy, slot))) {
             self.oracle.issue(self.now, OperationId(0), Action::Read, Extent::slot(0, slot));
