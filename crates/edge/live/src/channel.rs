@@ -2,6 +2,7 @@
 
 use crate::front::{Answered, Desk, FrontEnd, Payload, Readiness};
 use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_kernel::Slab;
 use flashyard_served::{Answer, Refused};
 use flashyard_units::VolumeId;
 use std::io;
@@ -66,8 +67,7 @@ pub struct ChannelFront {
     queue: Receiver<Message>,
     clients: Vec<Sender<Reply>>,
     /// Client and tag of each request under way, by the front end's tag.
-    under_way: Vec<Option<(usize, u64)>>,
-    free: Vec<usize>,
+    under_way: Slab<(usize, u64)>,
     /// Answers of this turn: whoever is woken may take the processor, so that nobody is before all are ready.
     outbox: Vec<(usize, Reply)>,
 }
@@ -76,7 +76,7 @@ impl ChannelFront {
     /// A front end without clients; `waker` is that of its engine.
     pub fn new(waker: Arc<mio::Waker>) -> Self {
         let (sender, queue) = channel();
-        Self { waker, sender, queue, clients: Vec::new(), under_way: Vec::new(), free: Vec::new(), outbox: Vec::new() }
+        Self { waker, sender, queue, clients: Vec::new(), under_way: Slab::default(), outbox: Vec::new() }
     }
 
     /// A new client, for any thread.
@@ -92,16 +92,10 @@ impl ChannelFront {
     }
 
     fn submit(&mut self, (client, tag): (usize, u64), request: VolumeRequest, payload: Payload, desk: &mut Desk<'_>) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(None);
-            self.under_way.len() - 1
-        });
-        match desk.submit(slot as u64, request, payload) {
-            Ok(()) => self.under_way[slot] = Some((client, tag)),
-            Err(refused) => {
-                self.free.push(slot);
-                self.reply(client, Reply { tag, answer: Err(refused), no_room: false, data: Vec::new() });
-            }
+        let number = self.under_way.insert((client, tag));
+        if let Err(refused) = desk.submit(number as u64, request, payload) {
+            self.under_way.remove(number);
+            self.reply(client, Reply { tag, answer: Err(refused), no_room: false, data: Vec::new() });
         }
     }
 }
@@ -124,8 +118,8 @@ impl FrontEnd for ChannelFront {
                     self.submit((client, tag), request, payload, desk);
                 }
                 Ok(Message::GiveUp { client, tag }) => {
-                    if let Some(slot) = self.under_way.iter().position(|asked| *asked == Some((client, tag))) {
-                        desk.give_up(slot as u64);
+                    if let Some((number, _)) = self.under_way.iter().find(|(_, asked)| **asked == (client, tag)) {
+                        desk.give_up(number as u64);
                     }
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return false,
@@ -135,9 +129,7 @@ impl FrontEnd for ChannelFront {
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
-        let slot = answered.tag as usize;
-        let Some((client, tag)) = self.under_way[slot].take() else { return };
-        self.free.push(slot);
+        let Some((client, tag)) = self.under_way.remove(answered.tag as usize) else { return };
         let mut data = Vec::with_capacity(answered.data.len());
         answered.data.copy_to(&mut data);
         self.reply(client, Reply { tag, answer: Ok(answered.answer), no_room: answered.no_room, data });

@@ -9,10 +9,11 @@ use crate::front::{Desk, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use crate::media::Media;
 use crate::report::Report;
 use flashyard_blk::VolumeInfo;
+use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use pending::Pending;
+use pending::{Pending, Places};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,8 +95,10 @@ pub struct Engine {
     /// When this turn began, and when something last came from outside.
     turned: Duration,
     heard: Duration,
-    pending: Vec<Pending>,
-    free: Vec<u32>,
+    /// By token.
+    pending: Slab<Pending>,
+    /// Room for the places of slots, of requests that are over.
+    spare_places: Vec<Places>,
     /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
     given_up: Vec<u32>,
     look_again: Duration,
@@ -144,8 +147,8 @@ impl Engine {
             moment: SimTime::ZERO,
             turned: Duration::ZERO,
             heard: Duration::ZERO,
-            pending: Vec::new(),
-            free: Vec::new(),
+            pending: Slab::default(),
+            spare_places: Vec::new(),
             given_up: Vec::new(),
             look_again: Duration::ZERO,
             keep_again: KEEP_PERIOD,

@@ -13,6 +13,7 @@
 //! Invariants: bytes of a write are in the media before its answer; what a read was promised is not overwritten before
 //! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
 
+mod acceptor;
 mod assemble;
 mod budget;
 mod channel;
@@ -30,6 +31,7 @@ mod peers;
 mod remote;
 mod report;
 mod socket;
+mod under_way;
 
 pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;

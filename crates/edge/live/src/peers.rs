@@ -1,7 +1,7 @@
 //! The connections of a front end: their places, and who has to be heard of by when.
 
+use flashyard_kernel::Slab;
 use std::collections::VecDeque;
-use std::io;
 use std::time::Duration;
 
 /// Who has moved nothing for so long stands still. [A] Hosts need milliseconds.
@@ -10,19 +10,9 @@ pub(crate) const STILL_MAX: Duration = Duration::from_secs(10);
 /// Connections that wait for room are looked at so often, whatever is given back.
 pub(crate) const HELD_PERIOD: Duration = Duration::from_millis(100);
 
-/// Connections taken in one turn: the clients that are there have their turn too.
-pub(crate) const ACCEPTS_MAX: usize = 64;
-
-/// When a listener that had no descriptor for a connection tries again.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// What cannot be helped is said so often.
-const TELL_PERIOD: Duration = Duration::from_secs(10);
-
 /// Connections by place. A place is used again; its serial number is not.
 pub(crate) struct Peers<P> {
-    places: Vec<(u64, Option<P>)>,
-    free: Vec<usize>,
+    places: Slab<(u64, P)>,
     serials: u64,
     /// In the order in which they end.
     deadlines: VecDeque<(Duration, usize, u64)>,
@@ -30,54 +20,44 @@ pub(crate) struct Peers<P> {
 
 impl<P> Default for Peers<P> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), serials: 0, deadlines: VecDeque::new() }
+        Self { places: Slab::default(), serials: 0, deadlines: VecDeque::new() }
     }
 }
 
 impl<P> Peers<P> {
     /// Connections that there are.
     pub(crate) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.len()
     }
 
     /// The place that the next connection gets.
     pub(crate) fn next_place(&self) -> usize {
-        self.free.last().copied().unwrap_or(self.places.len())
+        self.places.next_number()
     }
 
     /// Places up to which there are connections, or were.
     pub(crate) fn places(&self) -> std::ops::Range<usize> {
-        0..self.places.len()
+        0..self.places.numbers()
     }
 
     /// Takes a connection in, at [`Peers::next_place`].
     pub(crate) fn insert(&mut self, peer: P) -> usize {
         self.serials += 1;
-        match self.free.pop() {
-            Some(place) => {
-                self.places[place] = (self.serials, Some(peer));
-                place
-            }
-            None => {
-                self.places.push((self.serials, Some(peer)));
-                self.places.len() - 1
-            }
-        }
+        self.places.insert((self.serials, peer))
     }
 
     pub(crate) fn get(&self, place: usize) -> Option<&P> {
-        self.places.get(place)?.1.as_ref()
+        self.places.get(place).map(|(_, peer)| peer)
     }
 
     pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut P> {
-        self.places.get_mut(place)?.1.as_mut()
+        self.places.get_mut(place).map(|(_, peer)| peer)
     }
 
     /// Takes the connection at `place` out.
     pub(crate) fn remove(&mut self, place: usize) -> Option<P> {
-        let peer = self.places.get_mut(place)?.1.take()?;
-        self.free.push(place);
-        if self.free.len() == self.places.len() {
+        let (_, peer) = self.places.remove(place)?;
+        if self.places.is_empty() {
             // No client is there: buffers of a crowd go back.
             *self = Self { serials: self.serials, ..Self::default() };
         }
@@ -86,7 +66,7 @@ impl<P> Peers<P> {
 
     /// Lets [`Peers::take_late`] return the connection at `place` from then on. Deadlines must be set in their order.
     pub(crate) fn set_deadline(&mut self, place: usize, at: Duration) {
-        if let Some((serial, Some(_))) = self.places.get(place) {
+        if let Some((serial, _)) = self.places.get(place) {
             self.deadlines.push_back((at, place, *serial));
         }
     }
@@ -95,7 +75,7 @@ impl<P> Peers<P> {
     pub(crate) fn take_late(&mut self, now: Duration) -> Option<usize> {
         while self.deadlines.front().is_some_and(|&(until, ..)| until <= now) {
             let (_, place, serial) = self.deadlines.pop_front()?;
-            if self.places.get(place).is_some_and(|there| there.0 == serial && there.1.is_some()) {
+            if self.places.get(place).is_some_and(|there| there.0 == serial) {
                 return Some(place);
             }
         }
@@ -148,70 +128,6 @@ impl Marked {
     }
 }
 
-/// Why a listener gives nothing.
-#[derive(Debug)]
-pub(crate) enum NoConnection {
-    /// No connection waits.
-    Nobody,
-    /// Somebody may wait, and cannot be taken: no descriptor, no memory.
-    Short(io::Error),
-}
-
-/// Takes the next connection of a listener.
-pub(crate) fn accepted<S>(mut accept: impl FnMut() -> io::Result<S>) -> Result<S, NoConnection> {
-    loop {
-        match accept() {
-            Ok(stream) => return Ok(stream),
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock => return Err(NoConnection::Nobody),
-                // The client has gone before it was let in; the next one may be there.
-                io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
-                _ => return Err(NoConnection::Short(error)),
-            },
-        }
-    }
-}
-
-/// When a listener is looked at without being told that somebody has come: readiness is told once, and a listener that
-/// could not take everybody hears of nobody any more.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Again {
-    at: Option<Duration>,
-    tell_at: Duration,
-}
-
-impl Again {
-    /// Whether the listener is to be looked at now.
-    pub(crate) fn take_due(&mut self, now: Duration) -> bool {
-        self.at.take_if(|at| *at <= now).is_some()
-    }
-
-    /// When it is.
-    pub(crate) fn at(&self) -> Option<Duration> {
-        self.at
-    }
-
-    /// More may wait than was taken in this turn.
-    pub(crate) fn at_once(&mut self, now: Duration) {
-        self.at = Some(now);
-    }
-
-    /// Whoever waits could not be taken; returns whether this is to be told.
-    pub(crate) fn later(&mut self, now: Duration) -> bool {
-        self.at = Some(now + ACCEPT_AGAIN);
-        self.tell(now)
-    }
-
-    /// Whether something about this listener is to be told now.
-    pub(crate) fn tell(&mut self, now: Duration) -> bool {
-        let tells = now >= self.tell_at;
-        if tells {
-            self.tell_at = now + TELL_PERIOD;
-        }
-        tells
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,16 +177,5 @@ mod tests {
         }
         assert_eq!((peers.get(resident), peers.len(), peers.places()), (Some(&0), 1, 0..2));
         assert!(peers.deadlines.len() <= 10_001, "those of the last ten seconds");
-    }
-
-    #[test]
-    fn a_listener_that_was_short_is_looked_at_again_and_says_so_now_and_then() {
-        let mut again = Again::default();
-        let now = Duration::from_secs(5);
-        assert!(!again.take_due(now) && again.at().is_none());
-        assert!(again.later(now));
-        assert!(!again.take_due(now) && again.take_due(now + ACCEPT_AGAIN) && !again.take_due(now + ACCEPT_AGAIN));
-        assert!(!again.later(now + ACCEPT_AGAIN), "said before");
-        assert!(again.later(now + TELL_PERIOD));
     }
 }

@@ -19,7 +19,15 @@ const SPARE_BYTES_MAX: usize = 16 << 20;
 /// Places of slots kept with a request that is over: those of a megabyte.
 const FOUND_KEPT: usize = 256;
 
-/// A request under way.
+/// Where a read has found its slots.
+#[derive(Default)]
+pub(super) struct Places {
+    found: Vec<Slot>,
+    /// Bytes that it was promised and that are no longer there.
+    kept: Vec<Kept>,
+}
+
+/// A request under way, or one that was given up and that a drive may still carry out.
 pub(super) struct Pending {
     /// Whose request it is, and the number by which its front end knows it.
     front: usize,
@@ -28,12 +36,9 @@ pub(super) struct Pending {
     /// Where its bytes lie.
     drive: DriveId,
     payload: Payload,
-    /// Where a read has found its slots.
-    found: Vec<Slot>,
-    kept: Vec<Kept>,
+    places: Places,
     asked: SimTime,
-    /// Whether it is under way; its place is free otherwise.
-    taken: bool,
+    is_answered: bool,
     /// Whether the disk had no room for some of its bytes.
     no_room: bool,
 }
@@ -47,35 +52,33 @@ impl Engine {
         payload: Payload,
     ) {
         let drive = self.session.world().drive_of(request.volume);
-        let token = self.free.pop().unwrap_or_else(|| {
-            self.pending.push(Pending {
-                front,
-                tag,
-                request,
-                drive,
-                payload: Payload::None,
-                found: Vec::new(),
-                kept: Vec::new(),
-                asked: now,
-                taken: false,
-                no_room: false,
-            });
-            (self.pending.len() - 1) as u32
-        });
-        let pending = &mut self.pending[token as usize];
-        (pending.front, pending.tag, pending.request, pending.drive) = (front, tag, request, drive);
-        (pending.payload, pending.asked, pending.taken, pending.no_room) = (payload, now, true, false);
-        pending.kept.clear();
-        pending.found.clear();
+        let mut places = self.spare_places.pop().unwrap_or_default();
         if request.operation == Operation::Read {
-            pending.found.resize(request.count as usize, Slot::NONE);
+            places.found.resize(request.count as usize, Slot::NONE);
         }
+        let pending =
+            Pending { front, tag, request, drive, payload, places, asked: now, is_answered: false, no_room: false };
+        let token = self.pending.insert(pending) as u32;
         if let Err(refused) = self.session.submit(now, token, &request) {
             tracing::error!(%refused, "the engine took what the world does not take");
-            let pending = &mut self.pending[token as usize];
-            (pending.taken, pending.payload) = (false, Payload::None);
-            self.free.push(token);
+            self.forget(token);
             self.fronts[front].answered(Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
+        }
+    }
+
+    /// Nothing comes of a request any more: its number is free, and its buffers are kept for the next ones.
+    fn forget(&mut self, token: u32) {
+        let Some(Pending { payload, mut places, .. }) = self.pending.remove(token as usize) else { return };
+        if places.found.capacity() <= FOUND_KEPT {
+            places.found.clear();
+            places.kept.clear();
+            self.spare_places.push(places);
+        }
+        if let Payload::Bytes(buffer) = payload
+            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
+        {
+            self.spare_bytes += buffer.capacity();
+            self.spare.push(buffer);
         }
     }
 
@@ -83,8 +86,9 @@ impl Engine {
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
         given_up.sort_unstable();
-        let is_it = |pending: &Pending| pending.taken && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
-        let found = (0..).zip(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
+        let is_it =
+            |pending: &Pending| !pending.is_answered && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
+        let found = self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(token, _)| token as u32);
         for token in found.collect::<Vec<u32>>() {
             let dropped = self.session.control(now, Control::Drop { token });
             debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
@@ -95,10 +99,10 @@ impl Engine {
     pub(super) fn move_bytes(&mut self, drive: DriveId, movement: &Movement) -> Result<(), EngineError> {
         match *movement {
             Movement::Read { tag, place, slot } => {
-                let pending = &mut self.pending[tag as usize];
-                pending.found[place as usize] = slot;
+                let places = &mut self.pending[tag as usize].places;
+                places.found[place as usize] = slot;
                 // What an attempt before this one was promised.
-                pending.kept.retain(|kept| kept.place != place);
+                places.kept.retain(|kept| kept.place != place);
                 return Ok(());
             }
             Movement::Erased { superblock } => self.keep_promises(drive, superblock),
@@ -126,8 +130,9 @@ impl Engine {
     #[cold]
     fn keep_promises(&mut self, drive: DriveId, superblock: u32) {
         let media = self.media.drive(drive);
-        let reads = self.pending.iter_mut().filter(|pending| pending.taken && pending.drive == drive);
-        for Pending { found, kept, .. } in reads {
+        let of_drive = self.pending.iter_mut().map(|(_, pending)| pending);
+        let reads = of_drive.filter(|pending| !pending.is_answered && pending.drive == drive);
+        for Pending { places: Places { found, kept }, .. } in reads {
             for (place, &slot) in (0..).zip(found.iter()) {
                 if slot.is_some()
                     && media.layout().split(slot).0 == superblock
@@ -145,18 +150,19 @@ impl Engine {
         }
         let answer = self.by_its_bytes(token, answer);
         let pending = &mut self.pending[token as usize];
-        let Pending { tag, drive, request: VolumeRequest { operation, count, .. }, .. } = *pending;
+        let Pending { front, tag, drive, request: VolumeRequest { operation, count, .. }, asked, .. } = *pending;
+        let Places { found, kept } = &pending.places;
         let is_read = operation == Operation::Read && answer == Answer::Done;
-        let data = if is_read { Data::new(self.media.drive(drive), &pending.found, &pending.kept) } else { Data::NONE };
+        let data = if is_read { Data::new(self.media.drive(drive), found, kept) } else { Data::NONE };
         let no_room = pending.no_room && answer == Answer::Failed;
-        self.fronts[pending.front].answered(Answered { tag, answer, no_room, data });
-        pending.taken = false;
+        self.fronts[front].answered(Answered { tag, answer, no_room, data });
+        pending.is_answered = true;
         if answer == Answer::Dropped {
             // Its bytes may still be written.
             return self.given_up.push(token);
         }
-        self.latency.record(at.since(pending.asked));
-        self.free.push(token);
+        self.latency.record(at.since(asked));
+        self.forget(token);
         let bytes = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
         let kind = match operation {
             Operation::Read => 0,
@@ -169,21 +175,12 @@ impl Engine {
         if let Some(moved) = self.bytes.get_mut(kind) {
             *moved += bytes;
         }
-        if pending.found.capacity() > FOUND_KEPT {
-            pending.found = Vec::new();
-        }
-        if let Payload::Bytes(buffer) = std::mem::replace(&mut pending.payload, Payload::None)
-            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
-        {
-            self.spare_bytes += buffer.capacity();
-            self.spare.push(buffer);
-        }
     }
 
     /// What comes of a request that the box has done, by its bytes: a read of damaged ones has failed, and a write of
     /// which some have no room.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
-        let Pending { request, drive, found, kept, no_room, .. } = &self.pending[token as usize];
+        let Pending { request, drive, places: Places { found, kept }, no_room, .. } = &self.pending[token as usize];
         let (&VolumeRequest { operation, first, .. }, drive) = (request, *drive);
         match (operation, answer) {
             (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
@@ -206,9 +203,7 @@ impl Engine {
         }
         self.look_again = self.turned + RELEASE_PERIOD;
         let world = self.session.world();
-        for token in self.given_up.extract_if(.., |token| !world.keeps(*token)) {
-            self.pending[token as usize].payload = Payload::None;
-            self.free.push(token);
-        }
+        let over: Vec<u32> = self.given_up.extract_if(.., |token| !world.keeps(*token)).collect();
+        over.into_iter().for_each(|token| self.forget(token));
     }
 }

@@ -7,9 +7,11 @@
 mod peer;
 mod stream;
 
+use crate::acceptor::Acceptor;
 use crate::connection::Reading;
 use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness};
-use crate::peers::{ACCEPTS_MAX, Again, HELD_PERIOD, Marked, NoConnection, Peers, STILL_MAX};
+use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
+use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, VolumeInfo, VolumeRequest};
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
 use flashyard_served::Answer;
@@ -28,11 +30,10 @@ const SPARE_BUFFERS: usize = 64;
 
 /// The front end.
 pub struct Nbd {
-    listener: Listener,
+    acceptor: Acceptor<Listener>,
     exports: Vec<Export>,
     /// Volume of each export.
     volumes: Vec<VolumeInfo>,
-    again: Again,
     peers: Peers<Peer>,
     /// As those of NVMe/TCP.
     readable: Marked,
@@ -42,22 +43,15 @@ pub struct Nbd {
     look_still: Duration,
     /// When those that wait are let go on in any case.
     look_held: Duration,
-    works: Vec<Option<Work>>,
-    free: Vec<usize>,
-    /// Requests under way of connections that are closed.
-    abandoned: usize,
-    /// What requests that are over took of the budget.
-    ended_cost: usize,
-    to_flush: Vec<usize>,
+    under_way: UnderWay<Work>,
     buffer: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Work {
-    place: Option<usize>,
     cookie: u64,
     volume: VolumeId,
-    cost: usize,
+    /// Whether a flush follows.
     flush: bool,
 }
 
@@ -73,10 +67,9 @@ impl Nbd {
             is_away: false,
         };
         Ok(Self {
-            listener: Listener::open(address)?,
+            acceptor: Acceptor::new(Listener::open(address)?),
             exports: volumes.iter().map(export).collect(),
             volumes: volumes.iter().map(|(_, volume)| *volume).collect(),
-            again: Again::default(),
             peers: Peers::default(),
             readable: Marked::default(),
             held: Marked::default(),
@@ -84,53 +77,30 @@ impl Nbd {
             releases: 0,
             look_still: STILL_MAX,
             look_held: Duration::ZERO,
-            works: Vec::new(),
-            free: Vec::new(),
-            abandoned: 0,
-            ended_cost: 0,
-            to_flush: Vec::new(),
+            under_way: UnderWay::default(),
             buffer: vec![0; READ_BYTES],
         })
     }
 
     /// Where it listens, with the port that was chosen where none was asked for.
     pub fn address(&self) -> &NbdAddress {
-        self.listener.address()
+        self.acceptor.listener.address()
     }
 
     fn accept(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
-        for _ in 0..ACCEPTS_MAX {
-            match self.listener.accept() {
-                Ok(stream) => self.take_in(stream, desk),
-                Err(NoConnection::Nobody) => return,
-                Err(NoConnection::Short(error)) => {
-                    if self.again.later(now) {
-                        tracing::warn!(%error, "no connection can be accepted, which is tried again and again");
-                    }
-                    return;
-                }
-            }
+        let most = desk.limits().connections.min(KEYS_MAX - 1);
+        while let Some(stream) = self.acceptor.next(desk.elapsed(), self.peers.len(), most) {
+            self.take_in(stream, desk);
         }
-        self.again.at_once(now);
     }
 
-    /// Takes a connection in, if there may be one more.
     fn take_in(&mut self, mut stream: Stream, desk: &Desk<'_>) {
-        let now = desk.elapsed();
-        let most = desk.limits().connections.min(KEYS_MAX - 1);
-        if self.peers.len() >= most {
-            if self.again.tell(now) {
-                tracing::warn!(most, "a connection is refused: there are as many as there may be");
-            }
-            return;
-        }
         if let Err(error) = stream.register(desk.registry(), desk.token(self.peers.next_place() + 1)) {
             tracing::warn!(%error, "a connection cannot be taken");
             return;
         }
         let place = self.peers.insert(Peer::new(stream));
-        self.peers.set_deadline(place, now + desk.limits().set_up);
+        self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
         self.readable.mark(place);
         self.dirty.mark(place);
     }
@@ -138,7 +108,7 @@ impl Nbd {
     /// Reads what has come, unless this has to wait.
     fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
         let Some(peer) = self.peers.get(place) else { return };
-        if peer.connection.is_new() && self.abandoned > 0 {
+        if peer.connection.is_new() && self.under_way.any_abandoned() {
             return self.held.mark(place);
         }
         self.begin_requests(place, desk);
@@ -181,7 +151,7 @@ impl Nbd {
         let now = desk.elapsed();
         while let Some(place) = self.peers.take_late(now) {
             let Some(peer) = self.peers.get(place) else { continue };
-            let could_not_be_heard = peer.connection.is_new() && self.abandoned > 0;
+            let could_not_be_heard = peer.connection.is_new() && self.under_way.any_abandoned();
             if could_not_be_heard || (peer.is_closing && !peer.has_only_to_hear()) {
                 self.peers.set_deadline(place, now + desk.limits().set_up);
             } else if peer.is_closing || peer.session.export().is_none() {
@@ -227,21 +197,12 @@ impl Nbd {
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
         let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
-        let work = Work { place: Some(place), cookie, volume, cost, flush: writes && force_unit_access && !protected };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.works[number] = Some(work);
-                number
-            }
-            None => {
-                self.works.push(Some(work));
-                self.works.len() - 1
-            }
-        };
+        let work = Work { cookie, volume, flush: writes && force_unit_access && !protected };
+        let number = self.under_way.begin(place, cost, work);
         let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
         let asked = desk.submit(number as u64, VolumeRequest { volume, operation, first, count, source: 0 }, payload);
         if asked.is_err() {
-            self.end(number);
+            self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
             peer.ended(cost);
             peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
@@ -252,30 +213,9 @@ impl Nbd {
         let Some(mut peer) = self.peers.remove(place) else { return };
         peer.let_go(desk.budget);
         peer.connection.socket.deregister(desk.registry());
-        for number in 0..self.works.len() {
-            if let Some(work) = self.works[number].as_mut()
-                && work.place == Some(place)
-            {
-                work.place = None;
-                self.abandoned += 1;
-                if self.to_flush.contains(&number) {
-                    self.to_flush.retain(|&other| other != number);
-                    self.end(number);
-                } else {
-                    desk.give_up(number as u64);
-                }
-            }
+        for number in self.under_way.abandon(place) {
+            desk.give_up(number as u64);
         }
-    }
-
-    fn end(&mut self, number: usize) -> Option<Work> {
-        let work = self.works[number].take()?;
-        self.free.push(number);
-        self.ended_cost += work.cost;
-        if work.place.is_none() {
-            self.abandoned -= 1;
-        }
-        Some(work)
     }
 
     /// Closes every connection to the drive's export.
@@ -290,12 +230,12 @@ impl Nbd {
 
 impl FrontEnd for Nbd {
     fn name(&self) -> String {
-        format!("NBD on {}", self.listener.address())
+        format!("NBD on {}", self.acceptor.listener.address())
     }
 
     fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         let token = desk.token(0);
-        self.listener.register(desk.registry(), token)
+        self.acceptor.listener.register(desk.registry(), token)
     }
 
     fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>) {
@@ -313,8 +253,8 @@ impl FrontEnd for Nbd {
     }
 
     fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
-        for number in std::mem::take(&mut self.to_flush) {
-            if let Some(work) = self.works[number].as_mut() {
+        for number in self.under_way.take_to_flush() {
+            if let Some(Command { work, .. }) = self.under_way.get_mut(number) {
                 work.flush = false;
                 let volume = work.volume;
                 let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
@@ -323,7 +263,7 @@ impl FrontEnd for Nbd {
                 }
             }
         }
-        if self.again.take_due(desk.elapsed()) {
+        if self.acceptor.take_due(desk.elapsed()) {
             self.accept(desk);
         }
         // What it waits for may also have happened without a release: all are looked at now and then.
@@ -335,17 +275,17 @@ impl FrontEnd for Nbd {
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));
         self.close_late(desk);
         self.close_still(desk);
-        !self.readable.is_empty() || self.again.at().is_some_and(|at| at <= desk.elapsed())
+        !self.readable.is_empty() || self.acceptor.is_due(desk.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
         let number = answered.tag as usize;
-        if self.works[number].as_ref().is_some_and(|work| work.flush && work.place.is_some())
-            && answered.answer == Answer::Done
-        {
-            return self.to_flush.push(number);
+        let is_to_flush = |command: &Command<Work>| command.work.flush && command.place.is_some();
+        if answered.answer == Answer::Done && self.under_way.get(number).is_some_and(is_to_flush) {
+            return self.under_way.flush_next(number);
         }
-        let Some(Work { place: Some(place), cookie, cost, .. }) = self.end(number) else { return };
+        let Some(ended) = self.under_way.end(number) else { return };
+        let Command { place: Some(place), cost, work: Work { cookie, .. } } = ended else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.ended(cost);
         let error = match answered.answer {
@@ -363,7 +303,7 @@ impl FrontEnd for Nbd {
     }
 
     fn send(&mut self, desk: &mut Desk<'_>) {
-        desk.budget.give(std::mem::take(&mut self.ended_cost));
+        desk.budget.give(self.under_way.take_ended_cost());
         Marked::look(
             self,
             |front| &mut front.dirty,
@@ -401,6 +341,6 @@ impl FrontEnd for Nbd {
     }
 
     fn stop(&mut self) {
-        self.listener.remove();
+        self.acceptor.listener.remove();
     }
 }

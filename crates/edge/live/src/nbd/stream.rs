@@ -1,6 +1,6 @@
 //! TCP and Unix sockets as one.
 
-use crate::peers::{NoConnection, accepted};
+use crate::acceptor::Listen;
 use crate::socket::SocketPath;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
@@ -81,9 +81,19 @@ impl Listener {
         }
     }
 
-    /// The next connection that waits.
-    pub(super) fn accept(&self) -> Result<Stream, NoConnection> {
-        accepted(|| match &self.socket {
+    /// Takes the socket out of the file system.
+    pub(super) fn remove(&mut self) {
+        if let Socket::Unix(_, name) = &mut self.socket {
+            drop(name.take());
+        }
+    }
+}
+
+impl Listen for Listener {
+    type Stream = Stream;
+
+    fn accept(&self) -> io::Result<Stream> {
+        match &self.socket {
             Socket::Tcp(socket) => socket.accept().map(|(stream, _)| {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "small answers may be delayed");
@@ -91,13 +101,6 @@ impl Listener {
                 Stream::Tcp(stream)
             }),
             Socket::Unix(socket, _) => socket.accept().map(|(stream, _)| Stream::Unix(stream)),
-        })
-    }
-
-    /// Takes the socket out of the file system.
-    pub(super) fn remove(&mut self) {
-        if let Socket::Unix(_, name) = &mut self.socket {
-            drop(name.take());
         }
     }
 }

@@ -21,7 +21,7 @@ pub use ports::ListenError;
 
 use crate::connection::Reading;
 use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Readiness};
-use crate::peers::{ACCEPTS_MAX, HELD_PERIOD, Marked, NoConnection, Peers, STILL_MAX};
+use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
@@ -179,32 +179,13 @@ impl NvmeTcp {
     }
 
     fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
-        for _ in 0..ACCEPTS_MAX {
-            match self.ports.accept(port) {
-                Ok(socket) => self.take_in(port, socket, desk),
-                Err(NoConnection::Nobody) => return,
-                Err(NoConnection::Short(error)) => {
-                    if self.ports.again(port).later(now) {
-                        tracing::warn!(%error, "no connection can be accepted, which is tried again and again");
-                    }
-                    return;
-                }
-            }
+        let most = desk.limits().connections.min(KEYS_MAX - self.ports.len());
+        while let Some(socket) = self.ports.acceptor(port).next(desk.elapsed(), self.peers.len(), most) {
+            self.take_in(port, socket, desk);
         }
-        self.ports.again(port).at_once(now);
     }
 
-    /// Takes a connection in, if there may be one more.
     fn take_in(&mut self, port: usize, mut socket: mio::net::TcpStream, desk: &Desk<'_>) {
-        let now = desk.elapsed();
-        let most = desk.limits().connections.min(KEYS_MAX - self.ports.len());
-        if self.peers.len() >= most {
-            if self.ports.again(port).tell(now) {
-                tracing::warn!(most, "a connection is refused: there are as many as there may be");
-            }
-            return;
-        }
         let token = desk.token(self.ports.len() + self.peers.next_place());
         let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
         if let Err(error) = desk.registry().register(&mut socket, token, interest) {
@@ -216,7 +197,7 @@ impl NvmeTcp {
         let place = self.peers.insert(peer);
         tracing::debug!(place, port, "connection");
         self.by_session.insert(session, place);
-        self.peers.set_deadline(place, now + desk.limits().set_up);
+        self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
         self.readable.mark(place);
     }
 
@@ -419,7 +400,7 @@ impl FrontEnd for NvmeTcp {
         }
         self.refresh(desk);
         for port in 0..self.ports.len() {
-            if self.ports.again(port).take_due(desk.elapsed()) {
+            if self.ports.acceptor(port).take_due(desk.elapsed()) {
                 self.accept(port, desk);
             }
         }

@@ -1,7 +1,7 @@
 //! Where the target listens.
 
+use crate::acceptor::{Acceptor, Listen};
 use crate::front::Desk;
-use crate::peers::{Again, NoConnection};
 use flashyard_nvmf::target::{ConfigError, Port};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
@@ -26,9 +26,19 @@ pub enum ListenError {
 
 struct Listener {
     address: SocketAddr,
-    /// `None` while the port is down.
-    socket: Option<TcpListener>,
-    again: Again,
+    acceptor: Acceptor<Socket>,
+}
+
+/// `None` while the port is down.
+struct Socket(Option<TcpListener>);
+
+impl Listen for Socket {
+    type Stream = TcpStream;
+
+    fn accept(&self) -> io::Result<TcpStream> {
+        let socket = self.0.as_ref().ok_or(io::ErrorKind::WouldBlock)?;
+        socket.accept().map(|(stream, _)| stream)
+    }
 }
 
 /// The ports, by key.
@@ -40,7 +50,7 @@ impl Ports {
             let failed = |source| ListenError::Address { address, source };
             let socket = TcpListener::bind(address).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
-            Ok(Listener { address, socket: Some(socket), again: Again::default() })
+            Ok(Listener { address, acceptor: Acceptor::new(Socket(Some(socket))) })
         };
         addresses.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
@@ -65,31 +75,25 @@ impl Ports {
 
     pub(super) fn register(&mut self, desk: &Desk<'_>) -> io::Result<()> {
         for (port, listener) in self.0.iter_mut().enumerate() {
-            if let Some(socket) = &mut listener.socket {
+            if let Some(socket) = &mut listener.acceptor.listener.0 {
                 desk.registry().register(socket, desk.token(port), mio::Interest::READABLE)?;
             }
         }
         Ok(())
     }
 
-    /// The next connection that waits.
-    pub(super) fn accept(&mut self, port: usize) -> Result<TcpStream, NoConnection> {
-        let socket = self.0.get(port).and_then(|listener| listener.socket.as_ref()).ok_or(NoConnection::Nobody)?;
-        crate::peers::accepted(|| socket.accept().map(|(stream, _)| stream))
-    }
-
-    /// When the port is looked at without being told that somebody has come.
-    pub(super) fn again(&mut self, port: usize) -> &mut Again {
-        &mut self.0[port].again
+    /// What lets connections in at a port.
+    pub(super) fn acceptor(&mut self, port: usize) -> &mut Acceptor<impl Listen<Stream = TcpStream> + use<>> {
+        &mut self.0[port].acceptor
     }
 
     /// Whether a port is to be looked at now.
     pub(super) fn waits_at_once(&self, now: Duration) -> bool {
-        self.0.iter().any(|listener| listener.again.at().is_some_and(|at| at <= now))
+        self.0.iter().any(|listener| listener.acceptor.is_due(now))
     }
 
     pub(super) fn close(&mut self, port: usize, desk: &Desk<'_>) {
-        if let Some(mut socket) = self.0[port].socket.take() {
+        if let Some(mut socket) = self.0[port].acceptor.listener.0.take() {
             // A socket that is dropped leaves the poll by itself.
             let _ = desk.registry().deregister(&mut socket);
         }
@@ -97,10 +101,10 @@ impl Ports {
 
     pub(super) fn reopen(&mut self, port: usize, desk: &Desk<'_>) -> io::Result<()> {
         let listener = &mut self.0[port];
-        if listener.socket.is_none() {
+        if listener.acceptor.listener.0.is_none() {
             let mut socket = TcpListener::bind(listener.address)?;
             desk.registry().register(&mut socket, desk.token(port), mio::Interest::READABLE)?;
-            listener.socket = Some(socket);
+            listener.acceptor.listener.0 = Some(socket);
         }
         Ok(())
     }

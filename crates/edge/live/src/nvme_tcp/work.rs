@@ -2,6 +2,7 @@
 
 use crate::front::{Answered, Desk, Payload};
 use crate::media::Data;
+use crate::under_way::{self, UnderWay};
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
@@ -24,8 +25,6 @@ enum Kind {
 
 #[derive(Debug)]
 struct Work {
-    /// `None` once its connection is closed.
-    place: Option<usize>,
     volume: VolumeId,
     tag: Tag,
     kind: Kind,
@@ -36,8 +35,6 @@ struct Work {
     status: Status,
     /// The block that failed, where it is known.
     failed_at: Option<u64>,
-    /// Bytes that it takes of the budget.
-    cost: usize,
 }
 
 /// What a command came to.
@@ -53,26 +50,20 @@ pub(super) struct Done {
 /// Commands under way, by number.
 #[derive(Default)]
 pub(super) struct Works {
-    works: Vec<Option<Work>>,
-    free: Vec<usize>,
-    abandoned: usize,
-    /// Those that have written and are to be flushed.
-    to_flush: Vec<usize>,
+    under_way: UnderWay<Work>,
     /// Those that were over as they began.
     over: Vec<usize>,
-    /// What commands that are over took of the budget.
-    ended_cost: usize,
 }
 
 impl Works {
     /// Whether something is under way for a connection that is closed.
     pub(super) fn any_abandoned(&self) -> bool {
-        self.abandoned > 0
+        self.under_way.any_abandoned()
     }
 
     /// What commands that are over took of the budget, since the last call.
     pub(super) fn take_ended_cost(&mut self) -> usize {
-        std::mem::take(&mut self.ended_cost)
+        self.under_way.take_ended_cost()
     }
 
     /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget.
@@ -88,20 +79,10 @@ impl Works {
             _ => Kind::Other { flush: false },
         };
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
-        let place = Some(place);
-        let work = Work { place, volume, tag, kind, payload, asked, parts, status, failed_at: None, cost };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.works[number] = Some(work);
-                number
-            }
-            None => {
-                self.works.push(Some(work));
-                self.works.len() - 1
-            }
-        };
+        let work = Work { volume, tag, kind, payload, asked, parts, status, failed_at: None };
+        let number = self.under_way.begin(place, cost, work);
         self.ask(number, operation, desk);
-        if self.works[number].as_ref().is_some_and(|work| work.parts == 0) {
+        if self.work(number).is_some_and(|work| work.parts == 0) {
             self.over.push(number);
         }
     }
@@ -113,7 +94,7 @@ impl Works {
                 self.range(number, Operation::Read, range, Payload::None, desk);
             }
             NvmCommand::Write { range, .. } => {
-                let payload = self.works[number].as_mut().map(|work| std::mem::take(&mut work.payload));
+                let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
                 self.range(number, Operation::Write, range, Payload::Bytes(payload.unwrap_or_default()), desk);
             }
             NvmCommand::WriteZeroes { range, deallocate: true, .. } => {
@@ -123,7 +104,7 @@ impl Works {
                 self.range(number, Operation::Write, range, Payload::Zeros, desk);
             }
             NvmCommand::DatasetManagement { deallocate, .. } => {
-                let payload = self.works[number].as_mut().map(|work| std::mem::take(&mut work.payload));
+                let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
                 let payload = payload.filter(|_| deallocate).unwrap_or_default();
                 for range in DsmRange::decode_all(&payload) {
                     if range.blocks.get() > 0 {
@@ -164,7 +145,7 @@ impl Works {
         payload: Payload,
         desk: &mut Desk<'_>,
     ) {
-        let Some(work) = self.works[number].as_mut() else { return };
+        let Some(work) = self.work(number) else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
         match desk.submit(tag, request, payload) {
@@ -180,18 +161,22 @@ impl Works {
     }
 
     fn fail(&mut self, number: usize, status: Status) {
-        if let Some(work) = self.works[number].as_mut() {
+        if let Some(work) = self.work(number) {
             work.status = status.do_not_retry();
         }
+    }
+
+    fn work(&mut self, number: usize) -> Option<&mut Work> {
+        self.under_way.get_mut(number).map(|command| &mut command.work)
     }
 
     /// Takes an answer of the box; returns the command once it is over, unless its connection is.
     pub(super) fn answered(&mut self, answered: &Answered<'_>) -> Option<Done> {
         let number = (answered.tag / PARTS) as usize;
-        let work = self.works.get_mut(number)?.as_mut()?;
+        let under_way::Command { place, work, .. } = self.under_way.get_mut(number)?;
         work.parts -= 1;
         match answered.answer {
-            Answer::Done if work.place.is_none() => {}
+            Answer::Done if place.is_none() => {}
             Answer::Done => work.take(&answered.data),
             // Linux tells its programs that there is no space left.
             Answer::Failed if answered.no_room => work.status = Status::CAPACITY_EXCEEDED.do_not_retry(),
@@ -207,23 +192,17 @@ impl Works {
         if work.parts > 0 {
             return None;
         }
-        if work.kind == (Kind::Other { flush: true }) && work.status.is_success() && work.place.is_some() {
-            self.to_flush.push(number);
+        if work.kind == (Kind::Other { flush: true }) && work.status.is_success() && place.is_some() {
+            self.under_way.flush_next(number);
             return None;
         }
         self.end(number)
     }
 
     fn end(&mut self, number: usize) -> Option<Done> {
-        let work = self.works[number].take()?;
-        self.free.push(number);
-        self.ended_cost += work.cost;
-        let Some(place) = work.place else {
-            self.abandoned -= 1;
-            return None;
-        };
-        let Work { tag, status, failed_at, payload, cost, .. } = work;
-        Some(Done { place, tag, status, failed_at, payload, cost })
+        let under_way::Command { place, cost, work } = self.under_way.end(number)?;
+        let Work { tag, status, failed_at, payload, .. } = work;
+        Some(Done { place: place?, tag, status, failed_at, payload, cost })
     }
 
     /// Commands that are over without a request of their own, or without one more.
@@ -238,8 +217,8 @@ impl Works {
 
     /// Asks for the flushes that follow writes.
     pub(super) fn follow_up(&mut self, desk: &mut Desk<'_>) {
-        for number in std::mem::take(&mut self.to_flush) {
-            if let Some(work) = self.works[number].as_mut() {
+        for number in self.under_way.take_to_flush() {
+            if let Some(work) = self.work(number) {
                 work.kind = Kind::Other { flush: false };
                 self.part(number, Operation::Flush, 0, 0, Payload::None, desk);
             }
@@ -248,35 +227,32 @@ impl Works {
 
     /// The host wants the command back: gives up what the box has of it.
     pub(super) fn give_up(&self, place: usize, tag: Tag, desk: &mut Desk<'_>) {
-        let is_it = |work: &Work| (work.place, work.tag) == (Some(place), tag);
-        let found = self.works.iter().position(|work| work.as_ref().is_some_and(is_it));
-        if let Some(number) = found {
-            self.give_up_parts(number, desk);
+        let mut commands = self.under_way.iter();
+        if let Some((number, command)) =
+            commands.find(|(_, command)| (command.place, command.work.tag) == (Some(place), tag))
+        {
+            give_up_parts(number, &command.work, desk);
         }
-    }
-
-    fn give_up_parts(&self, number: usize, desk: &mut Desk<'_>) {
-        // Some may have been answered: giving those up does nothing.
-        let asked = self.works[number].as_ref().map_or(0, |work| u64::from(work.asked));
-        (0..asked).for_each(|part| desk.give_up(number as u64 * PARTS + part));
     }
 
     /// The connection at `place` is closed: nobody waits for its commands any more.
     pub(super) fn abandon(&mut self, place: usize, desk: &mut Desk<'_>) {
-        for number in 0..self.works.len() {
-            let Some(work) = self.works[number].as_mut().filter(|work| work.place == Some(place)) else { continue };
-            work.place = None;
-            self.abandoned += 1;
-            if work.parts == 0 {
-                // Between a write and its flush, or over as it began.
-                self.to_flush.retain(|&other| other != number);
-                self.over.retain(|&other| other != number);
-                self.end(number);
-                continue;
+        for number in self.under_way.abandon(place) {
+            match self.under_way.get(number) {
+                Some(command) if command.work.parts > 0 => give_up_parts(number, &command.work, desk),
+                _ => {
+                    // Over as it began.
+                    self.over.retain(|&other| other != number);
+                    self.end(number);
+                }
             }
-            self.give_up_parts(number, desk);
         }
     }
+}
+
+/// Some may have been answered: giving those up does nothing.
+fn give_up_parts(number: usize, work: &Work, desk: &mut Desk<'_>) {
+    (0..u64::from(work.asked)).for_each(|part| desk.give_up(number as u64 * PARTS + part));
 }
 
 impl Work {

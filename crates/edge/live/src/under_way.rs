@@ -1,0 +1,124 @@
+//! Commands under way of a front end: for which connection, and what they take of the budget.
+
+use flashyard_kernel::Slab;
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct Command<W> {
+    /// The place of its connection; `None` once that is closed.
+    pub(crate) place: Option<usize>,
+    /// Bytes that it takes of the budget.
+    pub(crate) cost: usize,
+    /// What its protocol knows of it.
+    pub(crate) work: W,
+}
+
+/// Commands under way, by number.
+///
+/// A command whose connection is closed is abandoned: it keeps its number until the world has given it back, so that its
+/// answer is not taken for that of another one.
+#[derive(Debug)]
+pub(crate) struct UnderWay<W> {
+    commands: Slab<Command<W>>,
+    abandoned: usize,
+    /// Those that have written and are to be flushed: the world has nothing of them.
+    to_flush: Vec<usize>,
+    ended_cost: usize,
+}
+
+impl<W> Default for UnderWay<W> {
+    fn default() -> Self {
+        Self { commands: Slab::default(), abandoned: 0, to_flush: Vec::new(), ended_cost: 0 }
+    }
+}
+
+impl<W> UnderWay<W> {
+    /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget; returns its number.
+    pub(crate) fn begin(&mut self, place: usize, cost: usize, work: W) -> usize {
+        self.commands.insert(Command { place: Some(place), cost, work })
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Command<W>> {
+        self.commands.get(number)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut Command<W>> {
+        self.commands.get_mut(number)
+    }
+
+    /// The commands with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Command<W>)> {
+        self.commands.iter()
+    }
+
+    /// Whether something is under way for a connection that is closed.
+    pub(crate) fn any_abandoned(&self) -> bool {
+        self.abandoned > 0
+    }
+
+    /// What commands that are over took of the budget, since the last call.
+    pub(crate) fn take_ended_cost(&mut self) -> usize {
+        std::mem::take(&mut self.ended_cost)
+    }
+
+    /// The command has written, and is to be flushed in the next turn.
+    pub(crate) fn flush_next(&mut self, number: usize) {
+        self.to_flush.push(number);
+    }
+
+    /// Commands to be flushed now.
+    pub(crate) fn take_to_flush(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.to_flush)
+    }
+
+    /// The command is over.
+    pub(crate) fn end(&mut self, number: usize) -> Option<Command<W>> {
+        let command = self.commands.remove(number)?;
+        self.ended_cost += command.cost;
+        if command.place.is_none() {
+            self.abandoned -= 1;
+        }
+        Some(command)
+    }
+
+    /// The connection at `place` is closed. Returns its commands of which the world may have something, to be given up;
+    /// those between a write and its flush are over.
+    pub(crate) fn abandon(&mut self, place: usize) -> Vec<usize> {
+        let mut abandoned = Vec::new();
+        for (number, command) in self.commands.iter_mut().filter(|(_, command)| command.place == Some(place)) {
+            command.place = None;
+            abandoned.push(number);
+        }
+        self.abandoned += abandoned.len();
+        abandoned.retain(|&number| match self.to_flush.iter().position(|&other| other == number) {
+            Some(at) => {
+                self.to_flush.remove(at);
+                self.end(number);
+                false
+            }
+            None => true,
+        });
+        abandoned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_closed_connection_leaves_is_counted_until_the_world_has_given_it_back() {
+        let mut under_way = UnderWay::default();
+        let numbers: Vec<usize> =
+            [(7, 'a'), (8, 'b'), (7, 'c'), (7, 'd')].map(|(place, work)| under_way.begin(place, 100, work)).to_vec();
+        assert_eq!(under_way.end(numbers[0]).map(|ended| (ended.place, ended.work)), Some((Some(7), 'a')));
+        under_way.flush_next(numbers[2]);
+        assert_eq!((under_way.abandon(7), under_way.any_abandoned()), (vec![numbers[3]], true));
+        assert!(under_way.get(numbers[2]).is_none() && under_way.take_to_flush().is_empty(), "it was not at the world");
+        assert_eq!(under_way.take_ended_cost(), 200);
+        assert_eq!(under_way.end(numbers[3]).map(|ended| ended.place), Some(None));
+        assert!(!under_way.any_abandoned() && under_way.iter().count() == 1);
+        assert_eq!((under_way.take_ended_cost(), under_way.take_ended_cost()), (100, 0));
+        assert_eq!(under_way.abandon(7), Vec::<usize>::new(), "it has nothing any more");
+    }
+}
