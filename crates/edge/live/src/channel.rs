@@ -1,6 +1,6 @@
 //! A front end inside the program: clients on other threads, for tests, load and embedding.
 
-use crate::front::{Answered, Desk, FrontEnd, Payload, Readiness};
+use crate::front::{Answered, Context, FrontEnd, Payload, Readiness};
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::Slab;
 use flashyard_served::{Answer, Refused};
@@ -91,9 +91,15 @@ impl ChannelFront {
         self.outbox.push((client, reply));
     }
 
-    fn submit(&mut self, (client, tag): (usize, u64), request: VolumeRequest, payload: Payload, desk: &mut Desk<'_>) {
+    fn submit(
+        &mut self,
+        (client, tag): (usize, u64),
+        request: VolumeRequest,
+        payload: Payload,
+        context: &mut Context<'_>,
+    ) {
         let number = self.under_way.insert((client, tag));
-        if let Err(refused) = desk.submit(number as u64, request, payload) {
+        if let Err(refused) = context.submit(number as u64, request, payload) {
             self.under_way.remove(number);
             self.reply(client, Reply { tag, answer: Err(refused), no_room: false, data: Vec::new() });
         }
@@ -105,21 +111,21 @@ impl FrontEnd for ChannelFront {
         "clients inside the program".to_owned()
     }
 
-    fn start(&mut self, _desk: &mut Desk<'_>) -> io::Result<()> {
+    fn start(&mut self, _desk: &mut Context<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    fn ready(&mut self, _key: usize, _what: Readiness, _desk: &mut Desk<'_>) {}
+    fn ready(&mut self, _key: usize, _what: Readiness, _desk: &mut Context<'_>) {}
 
-    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
+    fn turn(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TAKEN_MAX {
             match self.queue.try_recv() {
                 Ok(Message::Submit { client, tag, request, payload }) => {
-                    self.submit((client, tag), request, payload, desk);
+                    self.submit((client, tag), request, payload, context);
                 }
                 Ok(Message::GiveUp { client, tag }) => {
                     if let Some((number, _)) = self.under_way.iter().find(|(_, asked)| **asked == (client, tag)) {
-                        desk.give_up(number as u64);
+                        context.give_up(number as u64);
                     }
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return false,
@@ -135,7 +141,7 @@ impl FrontEnd for ChannelFront {
         self.reply(client, Reply { tag, answer: Ok(answered.answer), no_room: answered.no_room, data });
     }
 
-    fn send(&mut self, _desk: &mut Desk<'_>) {
+    fn send(&mut self, _desk: &mut Context<'_>) {
         for (client, reply) in self.outbox.drain(..) {
             if let Some(client) = self.clients.get(client) {
                 // A client that has gone does not want to know.

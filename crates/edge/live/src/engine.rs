@@ -5,7 +5,7 @@ mod pending;
 use crate::budget::{Budget, Limits};
 use crate::clock::{Lateness, Paced, Tempo, noise};
 use crate::companion::{Cabin, Companion, carry_out};
-use crate::front::{Desk, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::front::{Context, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use crate::media::Media;
 use crate::report::Report;
 use flashyard_blk::VolumeInfo;
@@ -204,8 +204,8 @@ impl Engine {
         self.lateness.noise = noise(NOISE_SPAN);
         self.pace = Paced::new(self.pace.tempo());
         for number in 0..self.fronts.len() {
-            self.with_front(number, |front, desk| {
-                front.start(desk).map_err(|source| EngineError::Start { name: front.name(), source })
+            self.with_front(number, |front, context| {
+                front.start(context).map_err(|source| EngineError::Start { name: front.name(), source })
             })?;
         }
         let mut events = mio::Events::with_capacity(1024);
@@ -236,12 +236,12 @@ impl Engine {
             let writable = event.is_writable() || event.is_write_closed() || event.is_error();
             if number < self.fronts.len() {
                 let what = Readiness { readable, writable, ended };
-                self.with_front(number, |front, desk| front.ready(key, what, desk));
+                self.with_front(number, |front, context| front.ready(key, what, context));
             }
         }
         events.clear();
         for number in 0..self.fronts.len() {
-            more |= self.with_front(number, |front, desk| front.turn(desk));
+            more |= self.with_front(number, |front, context| front.turn(context));
         }
         let asked = !self.inbox.is_empty();
         if heard || asked {
@@ -264,7 +264,7 @@ impl Engine {
             more |= self.run_box()?;
         }
         for number in 0..self.fronts.len() {
-            self.with_front(number, |front, desk| front.send(desk));
+            self.with_front(number, |front, context| front.send(context));
         }
         self.write_journal();
         // Who waits for room may go on once something was given back.
@@ -323,9 +323,9 @@ impl Engine {
         if least < SPIN_BELOW { Duration::ZERO } else { least - SPIN_MARGIN }
     }
 
-    /// Lets one front end work with a desk.
-    fn with_front<R>(&mut self, number: usize, act: impl FnOnce(&mut dyn FrontEnd, &mut Desk<'_>) -> R) -> R {
-        let mut desk = Desk {
+    /// Lets one front end work, with the context that it needs.
+    fn with_front<R>(&mut self, number: usize, act: impl FnOnce(&mut dyn FrontEnd, &mut Context<'_>) -> R) -> R {
+        let mut context = Context {
             registry: self.poll.registry(),
             keys: number * KEYS_MAX,
             elapsed: self.turned,
@@ -338,7 +338,7 @@ impl Engine {
             limits: &self.limits,
             budget: &mut self.budget,
         };
-        act(self.fronts[number].as_mut(), &mut desk)
+        act(self.fronts[number].as_mut(), &mut context)
     }
 
     /// The time at which something is done to the box now: what is due by then has happened.
@@ -404,7 +404,7 @@ impl Engine {
     fn switch_port(&mut self, address: SocketAddr, up: bool) {
         let mut found = false;
         for number in 0..self.fronts.len() {
-            match self.with_front(number, |front, desk| front.port(address, up, desk)) {
+            match self.with_front(number, |front, context| front.port(address, up, context)) {
                 Ok(is_its) => found |= is_its,
                 Err(error) => tracing::error!(%error, %address, "the port stays down"),
             }
@@ -423,12 +423,12 @@ impl Engine {
                 Effect::Gone { volume } => {
                     tracing::info!(%volume, "volume does not answer any more");
                     (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, desk| front.gone(volume, desk)));
+                        .for_each(|front| self.with_front(front, |front, context| front.gone(volume, context)));
                 }
                 Effect::Back { volume } => {
                     tracing::info!(%volume, "volume is back");
                     (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, desk| front.back(volume, desk)));
+                        .for_each(|front| self.with_front(front, |front, context| front.back(volume, context)));
                 }
             }
         }
@@ -473,7 +473,7 @@ impl Engine {
     fn finish(mut self) -> Result<Report, EngineError> {
         self.fronts.iter_mut().for_each(|front| front.stop());
         for number in 0..self.fronts.len() {
-            self.with_front(number, |front, desk| front.send(desk));
+            self.with_front(number, |front, context| front.send(context));
         }
         self.keep_lives();
         self.session.end();

@@ -4,13 +4,13 @@
 //!
 //! The engine has one thread. In every turn it lets the box do what is due, hands answers out
 //! ([`FrontEnd::answered`]), looks at the sockets ([`FrontEnd::ready`] for each that has something,
-//! [`FrontEnd::turn`] once for everything else), takes in what was asked at the [`Desk`] meanwhile, and lets
+//! [`FrontEnd::turn`] once for everything else), takes in what was asked through the [`Context`] meanwhile, and lets
 //! everything be sent ([`FrontEnd::send`]). Nothing may block, and nothing needs a lock.
 //!
 //! # A request
 //!
 //! ```text
-//! ready/turn: desk.submit(tag, request, payload)      payload: a buffer from desk.buffer(bytes), filled
+//! ready/turn: context.submit(tag, request, payload)    payload: a buffer from context.buffer(bytes), filled
 //!      … virtual time …
 //! answered(Answered { tag, answer, data, .. })         data.slices(): a read's bytes where they lie, no copy
 //! send()                                               vectored writes of what answered() has queued
@@ -22,7 +22,7 @@
 //! # Drives that go away
 //!
 //! A box holds requests for a drive that is away until it is back. A client whose connection was closed must not find
-//! them carried out later, after newer writes of its own: whoever closes a connection calls [`Desk::give_up`] for each
+//! them carried out later, after newer writes of its own: whoever closes a connection calls [`Context::give_up`] for each
 //! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
@@ -73,8 +73,8 @@ pub struct Answered<'a> {
     pub data: Data<'a>,
 }
 
-/// Where front ends hand in requests.
-pub struct Desk<'a> {
+/// What a front end may use while the engine calls it: requests are handed in here.
+pub struct Context<'a> {
     pub(crate) registry: &'a mio::Registry,
     pub(crate) keys: usize,
     pub(crate) elapsed: Duration,
@@ -110,7 +110,7 @@ pub(crate) enum Inbound {
 /// Sockets of one front end at most: its keys are below this.
 pub const KEYS_MAX: usize = 1 << 16;
 
-impl Desk<'_> {
+impl Context<'_> {
     /// Takes a request in under the front end's `tag`, at the end of this part of the turn. The answer comes as
     /// [`FrontEnd::answered`], never during this call.
     ///
@@ -144,7 +144,7 @@ impl Desk<'_> {
         buffer
     }
 
-    /// Where sockets are registered, under [`Desk::token`].
+    /// Where sockets are registered, under [`Context::token`].
     pub fn registry(&self) -> &mio::Registry {
         self.registry
     }
@@ -205,41 +205,41 @@ pub trait FrontEnd {
     /// The engine begins: listening sockets are registered here.
     ///
     /// Errors: those of the sockets, which end the program.
-    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()>;
+    fn start(&mut self, context: &mut Context<'_>) -> io::Result<()>;
 
     /// Something may have happened to socket `key`. It is told once for each change: read until
     /// [`io::ErrorKind::WouldBlock`], or go on in [`FrontEnd::turn`]. A socket that gives less than it was asked for is
     /// empty as well, but not once its other side has ended: the end is told together with the last bytes.
-    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>);
+    fn ready(&mut self, key: usize, what: Readiness, context: &mut Context<'_>);
 
     /// Everything else, once a turn: timers, queues inside the program, sockets that were not read to the end.
     /// Returns whether there is more to do at once, so that the engine must not sleep.
-    fn turn(&mut self, desk: &mut Desk<'_>) -> bool;
+    fn turn(&mut self, context: &mut Context<'_>) -> bool;
 
     /// A request has ended.
     fn answered(&mut self, answered: Answered<'_>);
 
-    /// Something was done to the box, or refused, as [`Desk::control`] asked for under `tag`.
+    /// Something was done to the box, or refused, as [`Context::control`] asked for under `tag`.
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
         let _ = (tag, done);
     }
 
     /// Everything of this turn was answered: sends it.
-    fn send(&mut self, desk: &mut Desk<'_>);
+    fn send(&mut self, context: &mut Context<'_>);
 
-    /// When [`FrontEnd::turn`] must be called at the latest, as [`Desk::elapsed`] counts.
+    /// When [`FrontEnd::turn`] must be called at the latest, as [`Context::elapsed`] counts.
     fn wake_at(&self) -> Option<Duration> {
         None
     }
 
     /// A volume does not answer any more: its drive is pulled, without power, or without its link.
-    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
-        let _ = (volume, desk);
+    fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let _ = (volume, context);
     }
 
     /// A volume that was gone is back.
-    fn back(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
-        let _ = (volume, desk);
+    fn back(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let _ = (volume, context);
     }
 
     /// Connections of clients now.
@@ -261,8 +261,8 @@ pub trait FrontEnd {
     /// Takes the port at `address` away, or gives it back; returns whether it is one of this front end's.
     ///
     /// Errors: an address that cannot be listened on any more.
-    fn port(&mut self, address: SocketAddr, up: bool, desk: &mut Desk<'_>) -> io::Result<bool> {
-        let _ = (address, up, desk);
+    fn port(&mut self, address: SocketAddr, up: bool, context: &mut Context<'_>) -> io::Result<bool> {
+        let _ = (address, up, context);
         Ok(false)
     }
 

@@ -4,7 +4,7 @@
 //! directory ([`Media`]), lets clients in through front ends ([`FrontEnd`]), and runs all of that on one thread
 //! ([`Engine`]).
 //!
-//! The path of a request: a front end hands it in at its [`Desk`] → the world takes it (`Served::submit`) → its
+//! The path of a request: a front end hands it in through its [`Context`] → the world takes it (`Served::submit`) → its
 //! drive tells where bytes go, slot by slot, and the media follow → the answer is due, the clock has come so far, and
 //! the front end gets it with slices of the media.
 //!
@@ -39,7 +39,7 @@ pub use channel::{ChannelFront, Client, ClientError, Reply};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use companion::{Cabin, Companion, NoPort};
 pub use engine::{Engine, EngineError};
-pub use front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness};
+pub use front::{Answered, Context, FrontEnd, KEYS_MAX, Payload, Readiness};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};

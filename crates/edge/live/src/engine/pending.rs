@@ -1,4 +1,4 @@
-//! Requests under way: from the desk to the box, their bytes to the media and back, and their answers.
+//! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
 use super::{Engine, EngineError};
 use crate::front::{Answered, Payload};

@@ -9,7 +9,7 @@ mod stream;
 
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
-use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Payload, Readiness};
+use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Payload, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, VolumeInfo, VolumeRequest};
@@ -87,55 +87,55 @@ impl Nbd {
         self.acceptor.listener.address()
     }
 
-    fn accept(&mut self, desk: &mut Desk<'_>) {
-        let most = desk.limits().connections.min(KEYS_MAX - 1);
-        while let Some(stream) = self.acceptor.next(desk.elapsed(), self.peers.len(), most) {
-            self.take_in(stream, desk);
+    fn accept(&mut self, context: &mut Context<'_>) {
+        let most = context.limits().connections.min(KEYS_MAX - 1);
+        while let Some(stream) = self.acceptor.next(context.elapsed(), self.peers.len(), most) {
+            self.take_in(stream, context);
         }
     }
 
-    fn take_in(&mut self, mut stream: Stream, desk: &Desk<'_>) {
-        if let Err(error) = stream.register(desk.registry(), desk.token(self.peers.next_place() + 1)) {
+    fn take_in(&mut self, mut stream: Stream, context: &Context<'_>) {
+        if let Err(error) = stream.register(context.registry(), context.token(self.peers.next_place() + 1)) {
             tracing::warn!(%error, "a connection cannot be taken");
             return;
         }
         let place = self.peers.insert(Peer::new(stream));
-        self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+        self.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
         self.readable.mark(place);
         self.dirty.mark(place);
     }
 
     /// Reads what has come, unless this has to wait.
-    fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
+    fn read(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get(place) else { return };
         if peer.connection.is_new() && self.under_way.any_abandoned() {
             return self.held.mark(place);
         }
-        self.begin_requests(place, desk);
+        self.begin_requests(place, context);
         let Some(peer) = self.peers.get_mut(place) else { return };
         if peer.waits() {
             return;
         }
-        match peer.read(&self.exports, &mut self.buffer, desk.budget) {
+        match peer.read(&self.exports, &mut self.buffer, context.budget) {
             Reading::Empty => {}
             Reading::More => self.readable.mark(place),
             Reading::Held => self.held.mark(place),
         }
-        self.begin_requests(place, desk);
+        self.begin_requests(place, context);
         self.dirty.mark(place);
     }
 
     /// Hands requests on to the box, as far as there is room.
-    fn begin_requests(&mut self, place: usize, desk: &mut Desk<'_>) {
-        while let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(desk.budget)) {
+    fn begin_requests(&mut self, place: usize, context: &mut Context<'_>) {
+        while let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(context.budget)) {
             let writes = request.kind == Kind::Write;
-            self.begin(place, request, cost, desk);
+            self.begin(place, request, cost, context);
             // The engine keeps the buffer of a write, and gives another one back.
             if let Some(peer) = self.peers.get_mut(place)
                 && writes
                 && peer.output.spare.len() < SPARE_BUFFERS
             {
-                peer.output.spare.push(desk.buffer(0));
+                peer.output.spare.push(context.buffer(0));
             }
         }
         let Some(peer) = self.peers.get_mut(place) else { return };
@@ -143,27 +143,27 @@ impl Nbd {
             // It is read on once it waits no longer.
             self.held.mark(place);
         }
-        peer.settle(desk.budget);
+        peer.settle(context.budget);
     }
 
     /// Closes connections that have no export in time, and those that do not take the last word.
-    fn close_late(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
+    fn close_late(&mut self, context: &mut Context<'_>) {
+        let now = context.elapsed();
         while let Some(place) = self.peers.take_late(now) {
             let Some(peer) = self.peers.get(place) else { continue };
             let could_not_be_heard = peer.connection.is_new() && self.under_way.any_abandoned();
             if could_not_be_heard || (peer.is_closing && !peer.has_only_to_hear()) {
-                self.peers.set_deadline(place, now + desk.limits().set_up);
+                self.peers.set_deadline(place, now + context.limits().set_up);
             } else if peer.is_closing || peer.session.export().is_none() {
                 tracing::debug!(place, "a connection has no export in time, or does not take its end");
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
 
     /// Closes connections that stand still with what others wait for.
-    fn close_still(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
+    fn close_still(&mut self, context: &mut Context<'_>) {
+        let now = context.elapsed();
         if now < self.look_still {
             return;
         }
@@ -175,18 +175,18 @@ impl Nbd {
             if peer.stands_still(is_held) {
                 still.push(place);
             } else if is_held {
-                desk.budget.note_waiting(now);
+                context.budget.note_waiting(now);
             }
         }
-        if desk.budget.has_waited_since(then) {
+        if context.budget.has_waited_since(then) {
             for place in still {
                 tracing::warn!(place, "a connection that moves nothing is closed: others wait for the memory it holds");
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
 
-    fn begin(&mut self, place: usize, request: Request, cost: usize, desk: &mut Desk<'_>) {
+    fn begin(&mut self, place: usize, request: Request, cost: usize, context: &mut Context<'_>) {
         let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
         let VolumeInfo { id: volume, block_bytes, protected, .. } = self.volumes[export];
         let (operation, payload) = match kind {
@@ -200,7 +200,8 @@ impl Nbd {
         let work = Work { cookie, volume, flush: writes && force_unit_access && !protected };
         let number = self.under_way.begin(place, cost, work);
         let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
-        let asked = desk.submit(number as u64, VolumeRequest { volume, operation, first, count, source: 0 }, payload);
+        let asked =
+            context.submit(number as u64, VolumeRequest { volume, operation, first, count, source: 0 }, payload);
         if asked.is_err() {
             self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
@@ -209,20 +210,20 @@ impl Nbd {
         }
     }
 
-    fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
+    fn close(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(mut peer) = self.peers.remove(place) else { return };
-        peer.let_go(desk.budget);
-        peer.connection.socket.deregister(desk.registry());
+        peer.let_go(context.budget);
+        peer.connection.socket.deregister(context.registry());
         for number in self.under_way.abandon(place) {
-            desk.give_up(number as u64);
+            context.give_up(number as u64);
         }
     }
 
     /// Closes every connection to the drive's export.
-    fn close_export(&mut self, export: usize, desk: &mut Desk<'_>) {
+    fn close_export(&mut self, export: usize, context: &mut Context<'_>) {
         for place in self.peers.places() {
             if self.peers.get(place).is_some_and(|peer| peer.session.export() == Some(export)) {
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
@@ -233,13 +234,13 @@ impl FrontEnd for Nbd {
         format!("NBD on {}", self.acceptor.listener.address())
     }
 
-    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        let token = desk.token(0);
-        self.acceptor.listener.register(desk.registry(), token)
+    fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let token = context.token(0);
+        self.acceptor.listener.register(context.registry(), token)
     }
 
-    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>) {
-        let Some(place) = key.checked_sub(1) else { return self.accept(desk) };
+    fn ready(&mut self, key: usize, what: Readiness, context: &mut Context<'_>) {
+        let Some(place) = key.checked_sub(1) else { return self.accept(context) };
         let Some(peer) = self.peers.get_mut(place) else { return };
         if what.ended {
             peer.connection.peer_ends();
@@ -252,30 +253,30 @@ impl FrontEnd for Nbd {
         }
     }
 
-    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
+    fn turn(&mut self, context: &mut Context<'_>) -> bool {
         for number in self.under_way.take_to_flush() {
             if let Some(Command { work, .. }) = self.under_way.get_mut(number) {
                 work.flush = false;
                 let volume = work.volume;
                 let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
-                if let Err(refused) = desk.submit(number as u64, flush, Payload::None) {
+                if let Err(refused) = context.submit(number as u64, flush, Payload::None) {
                     tracing::error!(%refused, "a flush was refused");
                 }
             }
         }
-        if self.acceptor.take_due(desk.elapsed()) {
-            self.accept(desk);
+        if self.acceptor.take_due(context.elapsed()) {
+            self.accept(context);
         }
         // What it waits for may also have happened without a release: all are looked at now and then.
-        if self.releases != desk.budget.releases() || desk.elapsed() >= self.look_held {
-            self.releases = desk.budget.releases();
-            self.look_held = desk.elapsed() + HELD_PERIOD;
+        if self.releases != context.budget.releases() || context.elapsed() >= self.look_held {
+            self.releases = context.budget.releases();
+            self.look_held = context.elapsed() + HELD_PERIOD;
             Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
         }
-        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));
-        self.close_late(desk);
-        self.close_still(desk);
-        !self.readable.is_empty() || self.acceptor.is_due(desk.elapsed())
+        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, context));
+        self.close_late(context);
+        self.close_still(context);
+        !self.readable.is_empty() || self.acceptor.is_due(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -302,20 +303,20 @@ impl FrontEnd for Nbd {
         self.dirty.mark(place);
     }
 
-    fn send(&mut self, desk: &mut Desk<'_>) {
-        desk.budget.give(self.under_way.take_ended_cost());
+    fn send(&mut self, context: &mut Context<'_>) {
+        context.budget.give(self.under_way.take_ended_cost());
         Marked::look(
             self,
             |front| &mut front.dirty,
             |front, place| {
                 let Some(peer) = front.peers.get_mut(place) else { return };
                 if peer.send() {
-                    return front.close(place, desk);
+                    return front.close(place, context);
                 }
-                peer.settle(desk.budget);
+                peer.settle(context.budget);
                 let is_closing = peer.output.closed.is_some();
                 if is_closing && !std::mem::replace(&mut peer.is_closing, true) {
-                    front.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+                    front.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
                 }
             },
         );
@@ -325,16 +326,16 @@ impl FrontEnd for Nbd {
         self.peers.len() as u32
     }
 
-    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+    fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         for export in 0..self.volumes.len() {
             if self.volumes[export].id == volume {
                 self.exports[export].is_away = true;
-                self.close_export(export, desk);
+                self.close_export(export, context);
             }
         }
     }
 
-    fn back(&mut self, volume: VolumeId, _desk: &mut Desk<'_>) {
+    fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
         for export in 0..self.volumes.len() {
             self.exports[export].is_away &= self.volumes[export].id != volume;
         }

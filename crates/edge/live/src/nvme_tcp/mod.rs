@@ -20,7 +20,7 @@ mod work;
 pub use ports::ListenError;
 
 use crate::connection::Reading;
-use crate::front::{Answered, Desk, FrontEnd, KEYS_MAX, Readiness};
+use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
@@ -130,27 +130,27 @@ impl NvmeTcp {
     }
 
     /// Tells controllers the health of their drives.
-    fn tell_health(&mut self, desk: &Desk<'_>) {
+    fn tell_health(&mut self, context: &Context<'_>) {
         for subsystem in 0..self.volumes.len() {
-            self.tell_health_of(subsystem, desk);
+            self.tell_health_of(subsystem, context);
         }
     }
 
-    fn tell_health_of(&mut self, subsystem: usize, desk: &Desk<'_>) {
-        let Some(volume) = desk.volume(self.volumes[subsystem]) else { return };
-        let (health, before) = (desk.health(volume.id), desk.before(volume.id));
-        let life = before.until(&health, desk.elapsed(), 0);
+    fn tell_health_of(&mut self, subsystem: usize, context: &Context<'_>) {
+        let Some(volume) = context.volume(self.volumes[subsystem]) else { return };
+        let (health, before) = (context.health(volume.id), context.before(volume.id));
+        let life = before.until(&health, context.elapsed(), 0);
         let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
         figures.capacity =
-            desk.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
+            context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
         self.target.set_figures(subsystem, figures);
     }
 
     /// Hands on what hosts want of capacity-variant drives.
-    fn ask_drives(&mut self, desk: &mut Desk<'_>) {
+    fn ask_drives(&mut self, context: &mut Context<'_>) {
         for demand in self.target.take_demands() {
-            let drive = desk.drive_of(self.volumes[demand.subsystem]);
+            let drive = context.drive_of(self.volumes[demand.subsystem]);
             let control = match demand.wish {
                 Wish::Degraded(on) => Control::Degrade { drive, on },
                 Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
@@ -161,34 +161,34 @@ impl NvmeTcp {
             };
             self.demands_made += 1;
             self.demands.insert(self.demands_made, demand);
-            desk.control(self.demands_made, control);
+            context.control(self.demands_made, control);
         }
     }
 
     /// Lets hosts that look at a drive again and again see what it is like now, though not more often than this pays.
-    fn refresh(&mut self, desk: &Desk<'_>) {
-        if !self.target.has_looks() || desk.elapsed() < self.refresh_at {
+    fn refresh(&mut self, context: &Context<'_>) {
+        if !self.target.has_looks() || context.elapsed() < self.refresh_at {
             return;
         }
-        self.refresh_at = desk.elapsed() + REFRESH_PERIOD;
-        self.target.take_looks().into_iter().for_each(|subsystem| self.tell_health_of(subsystem, desk));
+        self.refresh_at = context.elapsed() + REFRESH_PERIOD;
+        self.target.take_looks().into_iter().for_each(|subsystem| self.tell_health_of(subsystem, context));
     }
 
     fn subsystem_of(&self, volume: VolumeId) -> Option<usize> {
         self.volumes.iter().position(|&of_subsystem| of_subsystem == volume)
     }
 
-    fn accept(&mut self, port: usize, desk: &mut Desk<'_>) {
-        let most = desk.limits().connections.min(KEYS_MAX - self.ports.len());
-        while let Some(socket) = self.ports.acceptor(port).next(desk.elapsed(), self.peers.len(), most) {
-            self.take_in(port, socket, desk);
+    fn accept(&mut self, port: usize, context: &mut Context<'_>) {
+        let most = context.limits().connections.min(KEYS_MAX - self.ports.len());
+        while let Some(socket) = self.ports.acceptor(port).next(context.elapsed(), self.peers.len(), most) {
+            self.take_in(port, socket, context);
         }
     }
 
-    fn take_in(&mut self, port: usize, mut socket: mio::net::TcpStream, desk: &Desk<'_>) {
-        let token = desk.token(self.ports.len() + self.peers.next_place());
+    fn take_in(&mut self, port: usize, mut socket: mio::net::TcpStream, context: &Context<'_>) {
+        let token = context.token(self.ports.len() + self.peers.next_place());
         let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
-        if let Err(error) = desk.registry().register(&mut socket, token, interest) {
+        if let Err(error) = context.registry().register(&mut socket, token, interest) {
             tracing::warn!(%error, "a connection cannot be taken");
             return;
         }
@@ -197,67 +197,67 @@ impl NvmeTcp {
         let place = self.peers.insert(peer);
         tracing::debug!(place, port, "connection");
         self.by_session.insert(session, place);
-        self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+        self.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
         self.readable.mark(place);
     }
 
     /// Reads what has come, unless this has to wait.
-    fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
+    fn read(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get(place) else { return };
         if peer.connection.is_new() && self.works.any_abandoned() {
             return self.held.mark(place);
         }
-        self.begin_commands(place, desk);
+        self.begin_commands(place, context);
         let Some(peer) = self.peers.get_mut(place) else { return };
         if peer.waits() {
             return self.held.mark(place);
         }
-        match peer.read(&mut self.target, self.now, &mut self.buffer, desk.budget) {
+        match peer.read(&mut self.target, self.now, &mut self.buffer, context.budget) {
             Reading::Empty if !peer.session.awaits_room() => {}
             Reading::More => self.readable.mark(place),
             Reading::Held | Reading::Empty => self.held.mark(place),
         }
         let is_live = peer.session.is_live();
         if std::mem::replace(&mut peer.was_live, is_live) && !is_live {
-            self.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+            self.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
         }
-        self.begin_commands(place, desk);
+        self.begin_commands(place, context);
         self.dirty.mark(place);
     }
 
     /// Hands commands on to the box, as far as there is room.
-    fn begin_commands(&mut self, place: usize, desk: &mut Desk<'_>) {
+    fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
-        while let Some((command, cost)) = peer.next_command(desk.budget) {
+        while let Some((command, cost)) = peer.next_command(context.budget) {
             let volume = self.volumes[command.subsystem];
-            self.works.begin(place, volume, command, cost, desk);
+            self.works.begin(place, volume, command, cost, context);
             // The engine keeps the buffers of writes: one comes back for each that went.
-            peer.effects.output.give(desk.buffer(0));
+            peer.effects.output.give(context.buffer(0));
         }
         if peer.waits() {
             self.held.mark(place);
         }
-        peer.settle(desk.budget);
+        peer.settle(context.budget);
     }
 
     /// Closes connections that have no session in time, and those that do not take the last word.
-    fn close_late(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
+    fn close_late(&mut self, context: &mut Context<'_>) {
+        let now = context.elapsed();
         while let Some(place) = self.peers.take_late(now) {
             let Some(peer) = self.peers.get(place) else { continue };
             if peer.connection.is_new() && self.works.any_abandoned() {
                 // It could not be heard.
-                self.peers.set_deadline(place, now + desk.limits().set_up);
+                self.peers.set_deadline(place, now + context.limits().set_up);
             } else if peer.is_closing || !peer.session.is_live() {
                 tracing::debug!(place, "a connection has no session in time, or does not take its end");
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
 
     /// Closes connections that stand still with what others wait for.
-    fn close_still(&mut self, desk: &mut Desk<'_>) {
-        let now = desk.elapsed();
+    fn close_still(&mut self, context: &mut Context<'_>) {
+        let now = context.elapsed();
         if now < self.look_still {
             return;
         }
@@ -269,16 +269,16 @@ impl NvmeTcp {
             if peer.stands_still(is_held) {
                 still.push(place);
             } else if is_held {
-                desk.budget.note_waiting(now);
+                context.budget.note_waiting(now);
             }
             if !peer.holds_anything() {
                 peer.effects.output.shrink();
             }
         }
-        if desk.budget.has_waited_since(then) {
+        if context.budget.has_waited_since(then) {
             for place in still {
                 tracing::warn!(place, "a connection that moves nothing is closed: others wait for the memory it holds");
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
@@ -311,13 +311,13 @@ impl NvmeTcp {
         }
     }
 
-    fn close_orphans(&mut self, desk: &mut Desk<'_>) {
-        if self.orphans.first().is_none_or(|&(_, until)| until > desk.elapsed()) {
+    fn close_orphans(&mut self, context: &mut Context<'_>) {
+        if self.orphans.first().is_none_or(|&(_, until)| until > context.elapsed()) {
             return;
         }
         for (session, until) in std::mem::take(&mut self.orphans) {
             match self.by_session.get(&session) {
-                Some(&place) if until <= desk.elapsed() => self.close(place, desk),
+                Some(&place) if until <= context.elapsed() => self.close(place, context),
                 Some(_) => self.orphans.push((session, until)),
                 None => {}
             }
@@ -325,10 +325,10 @@ impl NvmeTcp {
     }
 
     /// Asks the box to give back what hosts want aborted.
-    fn abort(&mut self, desk: &mut Desk<'_>) {
+    fn abort(&mut self, context: &mut Context<'_>) {
         for (session, tag) in std::mem::take(&mut self.to_abort) {
             if let Some(&place) = self.by_session.get(&session) {
-                self.works.give_up(place, tag, desk);
+                self.works.give_up(place, tag, context);
                 self.tried.push((session, tag));
             }
         }
@@ -345,23 +345,23 @@ impl NvmeTcp {
         }
     }
 
-    fn close(&mut self, place: usize, desk: &mut Desk<'_>) {
+    fn close(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(mut peer) = self.peers.remove(place) else { return };
-        peer.let_go(desk.budget);
+        peer.let_go(context.budget);
         tracing::debug!(place, reason = ?peer.effects.close, "connection closed");
         peer.session.closed(&mut self.target);
         self.by_session.remove(&peer.session.id());
-        self.works.abandon(place, desk);
-        if let Err(error) = desk.registry().deregister(&mut peer.connection.socket) {
+        self.works.abandon(place, context);
+        if let Err(error) = context.registry().deregister(&mut peer.connection.socket) {
             tracing::debug!(%error, "a socket was not registered");
         }
     }
 
     /// Closes every connection that came through the port.
-    fn close_port(&mut self, port: usize, desk: &mut Desk<'_>) {
+    fn close_port(&mut self, port: usize, context: &mut Context<'_>) {
         for place in self.peers.places() {
             if self.peers.get(place).is_some_and(|peer| peer.port == port) {
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
     }
@@ -373,12 +373,12 @@ impl FrontEnd for NvmeTcp {
         format!("NVMe/TCP on {}", places.join(", "))
     }
 
-    fn start(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.ports.register(desk)
+    fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.ports.register(context)
     }
 
-    fn ready(&mut self, key: usize, what: Readiness, desk: &mut Desk<'_>) {
-        let Some(place) = key.checked_sub(self.ports.len()) else { return self.accept(key, desk) };
+    fn ready(&mut self, key: usize, what: Readiness, context: &mut Context<'_>) {
+        let Some(place) = key.checked_sub(self.ports.len()) else { return self.accept(key, context) };
         let Some(peer) = self.peers.get_mut(place) else { return };
         if what.ended {
             peer.connection.peer_ends();
@@ -391,36 +391,36 @@ impl FrontEnd for NvmeTcp {
         }
     }
 
-    fn turn(&mut self, desk: &mut Desk<'_>) -> bool {
-        self.now = SimTime::ZERO + SimSpan::from_ns(desk.elapsed().as_nanos() as u64);
-        self.works.follow_up(desk);
-        if desk.elapsed() >= self.tell_health {
-            self.tell_health = desk.elapsed() + HEALTH_PERIOD;
-            self.tell_health(desk);
+    fn turn(&mut self, context: &mut Context<'_>) -> bool {
+        self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
+        self.works.follow_up(context);
+        if context.elapsed() >= self.tell_health {
+            self.tell_health = context.elapsed() + HEALTH_PERIOD;
+            self.tell_health(context);
         }
-        self.refresh(desk);
+        self.refresh(context);
         for port in 0..self.ports.len() {
-            if self.ports.acceptor(port).take_due(desk.elapsed()) {
-                self.accept(port, desk);
+            if self.ports.acceptor(port).take_due(context.elapsed()) {
+                self.accept(port, context);
             }
         }
         // What it waits for may also have happened without a release: all are looked at now and then.
-        if self.releases != desk.budget.releases() || desk.elapsed() >= self.look_held {
-            self.releases = desk.budget.releases();
-            self.look_held = desk.elapsed() + HELD_PERIOD;
+        if self.releases != context.budget.releases() || context.elapsed() >= self.look_held {
+            self.releases = context.budget.releases();
+            self.look_held = context.elapsed() + HELD_PERIOD;
             Marked::look(self, |front| &mut front.held, |front, place| front.readable.mark(place));
         }
-        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, desk));
-        self.close_late(desk);
-        self.close_still(desk);
-        self.ask_drives(desk);
-        self.close_orphans(desk);
+        Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, context));
+        self.close_late(context);
+        self.close_still(context);
+        self.ask_drives(context);
+        self.close_orphans(context);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
         }
         self.wake();
-        self.abort(desk);
-        !self.readable.is_empty() || self.ports.waits_at_once(desk.elapsed())
+        self.abort(context);
+        !self.readable.is_empty() || self.ports.waits_at_once(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -443,27 +443,27 @@ impl FrontEnd for NvmeTcp {
         self.tell_health = Duration::ZERO;
     }
 
-    fn send(&mut self, desk: &mut Desk<'_>) {
+    fn send(&mut self, context: &mut Context<'_>) {
         while let Some(done) = self.works.take_over() {
             self.complete(done);
         }
         self.tell_what_was_aborted();
         self.wake();
-        desk.budget.give(self.works.take_ended_cost());
+        context.budget.give(self.works.take_ended_cost());
         Marked::look(
             self,
             |front| &mut front.dirty,
             |front, place| {
                 // Answers free places of the queue: commands that waited may go on.
-                front.begin_commands(place, desk);
+                front.begin_commands(place, context);
                 let Some(peer) = front.peers.get_mut(place) else { return };
                 if peer.send().is_break() {
-                    return front.close(place, desk);
+                    return front.close(place, context);
                 }
-                peer.settle(desk.budget);
+                peer.settle(context.budget);
                 let is_closing = peer.effects.close.is_some();
                 if is_closing && !std::mem::replace(&mut peer.is_closing, true) {
-                    front.peers.set_deadline(place, desk.elapsed() + desk.limits().set_up);
+                    front.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
                 }
             },
         );
@@ -481,21 +481,21 @@ impl FrontEnd for NvmeTcp {
         self.subsystem_of(volume).map_or(0, |subsystem| self.target.error_entries(subsystem))
     }
 
-    fn gone(&mut self, volume: VolumeId, desk: &mut Desk<'_>) {
+    fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(subsystem) = self.subsystem_of(volume) else { return };
         self.target.set_away(subsystem, true);
         // What has power no more says nothing more.
         self.wakes.extend(self.target.take_wakes());
         for session in std::mem::take(&mut self.wakes) {
             if let Some(&place) = self.by_session.get(&session) {
-                self.close(place, desk);
+                self.close(place, context);
             }
         }
-        let until = desk.elapsed() + ORPHAN_MAX;
+        let until = context.elapsed() + ORPHAN_MAX;
         self.orphans.extend(self.target.take_orphans().map(|session| (session, until)));
     }
 
-    fn back(&mut self, volume: VolumeId, _desk: &mut Desk<'_>) {
+    fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
         if let Some(subsystem) = self.subsystem_of(volume) {
             self.target.set_away(subsystem, false);
         }
@@ -505,13 +505,13 @@ impl FrontEnd for NvmeTcp {
         self.addresses().collect()
     }
 
-    fn port(&mut self, address: SocketAddr, up: bool, desk: &mut Desk<'_>) -> io::Result<bool> {
+    fn port(&mut self, address: SocketAddr, up: bool, context: &mut Context<'_>) -> io::Result<bool> {
         let Some(port) = self.ports.find(address) else { return Ok(false) };
         if up {
-            self.ports.reopen(port, desk)?;
+            self.ports.reopen(port, context)?;
         } else {
-            self.ports.close(port, desk);
-            self.close_port(port, desk);
+            self.ports.close(port, context);
+            self.close_port(port, context);
         }
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Where the target listens.
 
 use crate::acceptor::{Acceptor, Listen};
-use crate::front::Desk;
+use crate::front::Context;
 use flashyard_nvmf::target::{ConfigError, Port};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
@@ -73,10 +73,10 @@ impl Ports {
         (1..).zip(self.addresses()).map(port).collect()
     }
 
-    pub(super) fn register(&mut self, desk: &Desk<'_>) -> io::Result<()> {
+    pub(super) fn register(&mut self, context: &Context<'_>) -> io::Result<()> {
         for (port, listener) in self.0.iter_mut().enumerate() {
             if let Some(socket) = &mut listener.acceptor.listener.0 {
-                desk.registry().register(socket, desk.token(port), mio::Interest::READABLE)?;
+                context.registry().register(socket, context.token(port), mio::Interest::READABLE)?;
             }
         }
         Ok(())
@@ -92,18 +92,18 @@ impl Ports {
         self.0.iter().any(|listener| listener.acceptor.is_due(now))
     }
 
-    pub(super) fn close(&mut self, port: usize, desk: &Desk<'_>) {
+    pub(super) fn close(&mut self, port: usize, context: &Context<'_>) {
         if let Some(mut socket) = self.0[port].acceptor.listener.0.take() {
             // A socket that is dropped leaves the poll by itself.
-            let _ = desk.registry().deregister(&mut socket);
+            let _ = context.registry().deregister(&mut socket);
         }
     }
 
-    pub(super) fn reopen(&mut self, port: usize, desk: &Desk<'_>) -> io::Result<()> {
+    pub(super) fn reopen(&mut self, port: usize, context: &Context<'_>) -> io::Result<()> {
         let listener = &mut self.0[port];
         if listener.acceptor.listener.0.is_none() {
             let mut socket = TcpListener::bind(listener.address)?;
-            desk.registry().register(&mut socket, desk.token(port), mio::Interest::READABLE)?;
+            context.registry().register(&mut socket, context.token(port), mio::Interest::READABLE)?;
             listener.acceptor.listener.0 = Some(socket);
         }
         Ok(())

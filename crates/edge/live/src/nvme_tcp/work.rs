@@ -1,6 +1,6 @@
 //! Commands under way: from NVMe to the box's requests and back.
 
-use crate::front::{Answered, Desk, Payload};
+use crate::front::{Answered, Context, Payload};
 use crate::media::Data;
 use crate::under_way::{self, UnderWay};
 use flashyard_blk::{Operation, VolumeRequest};
@@ -67,9 +67,16 @@ impl Works {
     }
 
     /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget.
-    pub(super) fn begin(&mut self, place: usize, volume: VolumeId, command: Command, cost: usize, desk: &mut Desk<'_>) {
+    pub(super) fn begin(
+        &mut self,
+        place: usize,
+        volume: VolumeId,
+        command: Command,
+        cost: usize,
+        context: &mut Context<'_>,
+    ) {
         let Command { tag, operation, payload, .. } = command;
-        let protected = desk.volume(volume).is_some_and(|volume| volume.protected);
+        let protected = context.volume(volume).is_some_and(|volume| volume.protected);
         let kind = match operation {
             NvmCommand::Read { .. } => Kind::Read,
             NvmCommand::Compare { .. } => Kind::Compare,
@@ -81,27 +88,27 @@ impl Works {
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
         let work = Work { volume, tag, kind, payload, asked, parts, status, failed_at: None };
         let number = self.under_way.begin(place, cost, work);
-        self.ask(number, operation, desk);
+        self.ask(number, operation, context);
         if self.work(number).is_some_and(|work| work.parts == 0) {
             self.over.push(number);
         }
     }
 
-    fn ask(&mut self, number: usize, operation: NvmCommand, desk: &mut Desk<'_>) {
+    fn ask(&mut self, number: usize, operation: NvmCommand, context: &mut Context<'_>) {
         match operation {
-            NvmCommand::Flush => self.part(number, Operation::Flush, 0, 0, Payload::None, desk),
+            NvmCommand::Flush => self.part(number, Operation::Flush, 0, 0, Payload::None, context),
             NvmCommand::Read { range, .. } | NvmCommand::Compare { range, .. } | NvmCommand::Verify { range, .. } => {
-                self.range(number, Operation::Read, range, Payload::None, desk);
+                self.range(number, Operation::Read, range, Payload::None, context);
             }
             NvmCommand::Write { range, .. } => {
                 let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
-                self.range(number, Operation::Write, range, Payload::Bytes(payload.unwrap_or_default()), desk);
+                self.range(number, Operation::Write, range, Payload::Bytes(payload.unwrap_or_default()), context);
             }
             NvmCommand::WriteZeroes { range, deallocate: true, .. } => {
-                self.range(number, Operation::Trim, range, Payload::None, desk);
+                self.range(number, Operation::Trim, range, Payload::None, context);
             }
             NvmCommand::WriteZeroes { range, .. } => {
-                self.range(number, Operation::Write, range, Payload::Zeros, desk);
+                self.range(number, Operation::Write, range, Payload::Zeros, context);
             }
             NvmCommand::DatasetManagement { deallocate, .. } => {
                 let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
@@ -109,20 +116,27 @@ impl Works {
                 for range in DsmRange::decode_all(&payload) {
                     if range.blocks.get() > 0 {
                         let (first, count) = (range.lba.get(), range.blocks.get());
-                        self.part(number, Operation::Trim, first, count, Payload::None, desk);
+                        self.part(number, Operation::Trim, first, count, Payload::None, context);
                     }
                 }
             }
             NvmCommand::Remap { range, source } => {
                 let (first, count) = (range.lba, range.blocks);
-                self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, desk);
+                self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, context);
             }
             NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE),
         }
     }
 
-    fn range(&mut self, number: usize, operation: Operation, range: BlockRange, payload: Payload, desk: &mut Desk<'_>) {
-        self.part(number, operation, range.lba, range.blocks, payload, desk);
+    fn range(
+        &mut self,
+        number: usize,
+        operation: Operation,
+        range: BlockRange,
+        payload: Payload,
+        context: &mut Context<'_>,
+    ) {
+        self.part(number, operation, range.lba, range.blocks, payload, context);
     }
 
     fn part(
@@ -132,9 +146,9 @@ impl Works {
         first: u64,
         count: u32,
         payload: Payload,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
     ) {
-        self.hand_in(number, (operation, first, count, 0), payload, desk);
+        self.hand_in(number, (operation, first, count, 0), payload, context);
     }
 
     /// Asks the command's volume for a part of it: what to do, the first block, blocks, and where a remap takes from.
@@ -143,12 +157,12 @@ impl Works {
         number: usize,
         (operation, first, count, source): (Operation, u64, u32, u64),
         payload: Payload,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
     ) {
         let Some(work) = self.work(number) else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
-        match desk.submit(tag, request, payload) {
+        match context.submit(tag, request, payload) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;
@@ -216,30 +230,30 @@ impl Works {
     }
 
     /// Asks for the flushes that follow writes.
-    pub(super) fn follow_up(&mut self, desk: &mut Desk<'_>) {
+    pub(super) fn follow_up(&mut self, context: &mut Context<'_>) {
         for number in self.under_way.take_to_flush() {
             if let Some(work) = self.work(number) {
                 work.kind = Kind::Other { flush: false };
-                self.part(number, Operation::Flush, 0, 0, Payload::None, desk);
+                self.part(number, Operation::Flush, 0, 0, Payload::None, context);
             }
         }
     }
 
     /// The host wants the command back: gives up what the box has of it.
-    pub(super) fn give_up(&self, place: usize, tag: Tag, desk: &mut Desk<'_>) {
+    pub(super) fn give_up(&self, place: usize, tag: Tag, context: &mut Context<'_>) {
         let mut commands = self.under_way.iter();
         if let Some((number, command)) =
             commands.find(|(_, command)| (command.place, command.work.tag) == (Some(place), tag))
         {
-            give_up_parts(number, &command.work, desk);
+            give_up_parts(number, &command.work, context);
         }
     }
 
     /// The connection at `place` is closed: nobody waits for its commands any more.
-    pub(super) fn abandon(&mut self, place: usize, desk: &mut Desk<'_>) {
+    pub(super) fn abandon(&mut self, place: usize, context: &mut Context<'_>) {
         for number in self.under_way.abandon(place) {
             match self.under_way.get(number) {
-                Some(command) if command.work.parts > 0 => give_up_parts(number, &command.work, desk),
+                Some(command) if command.work.parts > 0 => give_up_parts(number, &command.work, context),
                 _ => {
                     // Over as it began.
                     self.over.retain(|&other| other != number);
@@ -251,8 +265,8 @@ impl Works {
 }
 
 /// Some may have been answered: giving those up does nothing.
-fn give_up_parts(number: usize, work: &Work, desk: &mut Desk<'_>) {
-    (0..u64::from(work.asked)).for_each(|part| desk.give_up(number as u64 * PARTS + part));
+fn give_up_parts(number: usize, work: &Work, context: &mut Context<'_>) {
+    (0..u64::from(work.asked)).for_each(|part| context.give_up(number as u64 * PARTS + part));
 }
 
 impl Work {
