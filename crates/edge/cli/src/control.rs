@@ -11,7 +11,7 @@
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output, status};
 use anyhow::{Context, Result, bail, ensure};
-use flashyard_live::{Cabin, Handle, SocketPath};
+use flashyard_live::{EngineAccess, Handle, SocketPath};
 use flashyard_served::{Control, CoreLoan, Gauges, MemoryLoan, Presence};
 use flashyard_units::{DriveId, SimSpan};
 use serde_json::{Value, json};
@@ -69,16 +69,16 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
         let address = command["address"].as_str().and_then(|text| text.parse().ok());
         let address = address.with_context(|| format!("\"address\" is {}, give ADDRESS:PORT", command["address"]))?;
         let up = command["up"].as_bool().context("\"up\" is missing, give true or false")?;
-        handle.call(move |cabin| cabin.port(address, up))??;
+        handle.call(move |engine| engine.port(address, up))??;
         return Ok(None);
     }
     let control = parse(&command)?;
-    handle.call(move |cabin| -> Result<()> {
+    handle.call(move |engine| -> Result<()> {
         if let Control::Pull { drive } = control {
-            let world = cabin.session().world();
+            let world = engine.session().world();
             ensure!(drive.get() >= world.drives() || !world.is_pulled(drive), "drive {drive} is pulled out already");
         }
-        Ok(cabin.control(control)?)
+        Ok(engine.control(control)?)
     })??;
     Ok(None)
 }
@@ -121,12 +121,12 @@ fn parse(command: &Value) -> Result<Control> {
 }
 
 /// Figures since they were asked for last.
-fn figures(cabin: &mut Cabin<'_>) -> Value {
-    let gauges = cabin.gauges();
-    let world = cabin.session().world();
+fn figures(engine: &mut EngineAccess<'_>) -> Value {
+    let gauges = engine.gauges();
+    let world = engine.session().world();
     let states: Vec<_> =
         DriveId::first(world.drives()).map(|drive| world.capacity(drive).map(|capacity| capacity.states)).collect();
-    let late = &cabin.lateness().answers;
+    let late = &engine.lateness().answers;
     let Gauges { at, span, drives, processor_lent, memory_lent, harvests, .. } = &gauges;
     let seconds = span.as_secs_f64();
     let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };

@@ -98,7 +98,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         engine.set_journal(Box::new(BufWriter::new(file)));
     }
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     parallel::catch_interrupt()?;
     announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
     let (nqn, endurance) = (&scenario.serve.nqn, scenario.serve.endurance_erases);

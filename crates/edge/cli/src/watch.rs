@@ -55,7 +55,7 @@ impl Watch {
             // The page's thread must not wait for the engine: what is refused is seen by nothing happening.
             let commands = commands.clone();
             std::thread::spawn(move || {
-                if let Ok(Err(refused)) = commands.call(move |cabin| cabin.control(control)) {
+                if let Ok(Err(refused)) = commands.call(move |engine| engine.control(control)) {
                     tracing::warn!(%refused, "a command of the page");
                 }
             });
@@ -108,11 +108,11 @@ fn follow(mut dash: Dash, subject: &Subject, handle: &Handle, stop: &AtomicBool)
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(due.saturating_sub(began.elapsed()));
         due = began.elapsed().max(due) + STEP;
-        let taken = handle.call(|cabin| {
-            let gauges = cabin.gauges();
-            let late = &cabin.lateness().answers;
+        let taken = handle.call(|engine| {
+            let gauges = engine.gauges();
+            let late = &engine.lateness().answers;
             let lateness = Lateness { p50: late.percentile_us(0.5), p99: late.percentile_us(0.99), max: late.max_us() };
-            (gauges, lateness, cabin.connections())
+            (gauges, lateness, engine.connections())
         });
         // The engine has ended.
         let Ok((gauges, lateness, connections)) = taken else { break };

@@ -111,8 +111,8 @@ fn a_power_cut_while_a_volume_shrinks_by_remap_loses_nothing() {
             let before = fs.usage().blocks;
             let cut = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_micros(after_us));
-                handle.call(|cabin| cabin.control(Control::PowerOff)).expect("it serves").expect("it is protected");
-                handle.call(|cabin| cabin.control(Control::PowerOn)).expect("it serves").expect("it was off");
+                handle.call(|engine| engine.control(Control::PowerOff)).expect("it serves").expect("it is protected");
+                handle.call(|engine| engine.control(Control::PowerOn)).expect("it serves").expect("it was off");
             });
             let shrunk = fs.shrink(before - before / 6, Method::Remap);
             println!("life {life}: {shrunk:?}");

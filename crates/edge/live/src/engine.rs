@@ -4,8 +4,8 @@ mod pending;
 
 use crate::budget::{Budget, Limits};
 use crate::clock::{Lateness, Paced, Tempo, noise};
-use crate::companion::{Cabin, Companion, carry_out};
 use crate::front::{Context, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
 use crate::report::Report;
 use flashyard_blk::VolumeInfo;
@@ -81,7 +81,7 @@ pub struct Engine {
     media: Media,
     pace: Paced,
     fronts: Vec<Box<dyn FrontEnd>>,
-    companions: Vec<Box<dyn Companion>>,
+    hooks: Vec<Box<dyn Hook>>,
     /// Those that clients see.
     volumes: Vec<VolumeInfo>,
     journal: Option<Box<dyn Write>>,
@@ -137,7 +137,7 @@ impl Engine {
             media,
             pace: Paced::new(tempo),
             fronts: Vec::new(),
-            companions: Vec::new(),
+            hooks: Vec::new(),
             volumes,
             journal: None,
             journal_failed: None,
@@ -170,9 +170,9 @@ impl Engine {
         self.fronts.push(front);
     }
 
-    /// Adds something that looks at the engine now and then.
-    pub fn add_companion(&mut self, companion: Box<dyn Companion>) {
-        self.companions.push(companion);
+    /// Adds code that is called once a turn.
+    pub fn add_hook(&mut self, hook: Box<dyn Hook>) {
+        self.hooks.push(hook);
     }
 
     /// Sets the limits of its front ends, before it runs.
@@ -257,7 +257,7 @@ impl Engine {
             self.keep_again = self.turned + KEEP_PERIOD;
             self.keep_lives();
         }
-        self.accompany(now);
+        self.run_hooks(now);
         self.follow()?;
         // Without a clock what was just asked for can be answered in the same turn.
         if asked && self.pace.tempo() == Tempo::Off {
@@ -372,11 +372,11 @@ impl Engine {
         }
     }
 
-    /// Lets companions look and act.
-    fn accompany(&mut self, now: SimTime) {
-        let mut companions = std::mem::take(&mut self.companions);
-        for companion in &mut companions {
-            let mut cabin = Cabin {
+    /// Lets hooks look and act.
+    fn run_hooks(&mut self, now: SimTime) {
+        let mut hooks = std::mem::take(&mut self.hooks);
+        for hook in &mut hooks {
+            let mut access = EngineAccess {
                 session: &mut self.session,
                 media: &mut self.media,
                 now,
@@ -389,8 +389,8 @@ impl Engine {
                 in_flight_bytes: self.budget.held(),
                 turns: self.turns,
             };
-            companion.turn(&mut cabin);
-            let (changed, ports) = (cabin.changed, cabin.ports);
+            hook.turn(&mut access);
+            let (changed, ports) = (access.changed, access.ports);
             for (address, up) in ports {
                 self.switch_port(address, up);
             }
@@ -398,7 +398,7 @@ impl Engine {
                 tracing::debug!(at_us = now.as_ps() / 1_000_000, "something was done to the box");
             }
         }
-        self.companions = companions;
+        self.hooks = hooks;
     }
 
     fn switch_port(&mut self, address: SocketAddr, up: bool) {

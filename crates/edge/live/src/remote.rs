@@ -1,12 +1,12 @@
 //! Work for the engine from other threads: figures, controls.
 
 use crate::channel::ClientError;
-use crate::companion::{Cabin, Companion};
+use crate::hook::{EngineAccess, Hook};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Something to do on the engine's thread.
-type Errand = Box<dyn FnOnce(&mut Cabin<'_>) + Send>;
+type Errand = Box<dyn FnOnce(&mut EngineAccess<'_>) + Send>;
 
 /// Does on the engine's thread what its handles ask for, a few things a turn.
 pub struct Remote {
@@ -24,16 +24,16 @@ pub struct Handle {
 }
 
 impl Remote {
-    /// A companion for an engine with this waker, and the first handle to it.
+    /// A hook for an engine with this waker, and the first handle to it.
     pub fn new(waker: Arc<mio::Waker>) -> (Self, Handle) {
         let (sender, errands) = channel();
         (Self { errands }, Handle { errands: sender, waker })
     }
 }
 
-impl Companion for Remote {
-    fn turn(&mut self, cabin: &mut Cabin<'_>) {
-        self.errands.try_iter().take(ERRANDS_MAX).for_each(|errand| errand(cabin));
+impl Hook for Remote {
+    fn turn(&mut self, engine: &mut EngineAccess<'_>) {
+        self.errands.try_iter().take(ERRANDS_MAX).for_each(|errand| errand(engine));
     }
 }
 
@@ -43,12 +43,12 @@ impl Handle {
     /// Errors: the engine has ended.
     pub fn call<R: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Cabin<'_>) -> R + Send + 'static,
+        act: impl FnOnce(&mut EngineAccess<'_>) -> R + Send + 'static,
     ) -> Result<R, ClientError> {
         let (reply, answer) = channel();
-        let errand = move |cabin: &mut Cabin<'_>| {
+        let errand = move |engine: &mut EngineAccess<'_>| {
             // Whoever asked may have gone.
-            let _ = reply.send(act(cabin));
+            let _ = reply.send(act(engine));
         };
         self.errands.send(Box::new(errand)).map_err(|_| ClientError::Ended)?;
         self.waker.wake().map_err(|_| ClientError::Ended)?;

@@ -104,7 +104,7 @@ fn a_damaged_block_is_an_unrecovered_read_error_until_it_is_written_however_the_
         serve(directory.path(), |host, handle| {
             assert_eq!(read(host, 3), Err(unrecovered));
             assert_eq!(errors(host, 2), (2, 2));
-            let counted = handle.call(|cabin| cabin.gauges().drives[0].health.media_errors).expect("it serves");
+            let counted = handle.call(|engine| engine.gauges().drives[0].health.media_errors).expect("it serves");
             assert_eq!(counted, 2);
             write(host, 3);
             assert_eq!(read(host, 3), Ok(filling(3)));

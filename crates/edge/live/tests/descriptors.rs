@@ -4,7 +4,7 @@ mod crowd;
 mod small;
 
 use crowd::{PATIENCE, Served, dial, initialize_request, nbd, nvme, serve};
-use flashyard_live::{Cabin, Limits, Tempo};
+use flashyard_live::{EngineAccess, Limits, Tempo};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -43,9 +43,9 @@ fn a_process_that_serves_until_its_parent_is_done() {
         for line in std::io::stdin().lines().map_while(Result::ok) {
             if line == "taken" {
                 let held = || {
-                    let look = |cabin: &mut Cabin<'_>| {
-                        let bytes = cabin.in_flight_bytes();
-                        (cabin.connections(), bytes, cabin.session().world().in_flight())
+                    let look = |engine: &mut EngineAccess<'_>| {
+                        let bytes = engine.in_flight_bytes();
+                        (engine.connections(), bytes, engine.session().world().in_flight())
                     };
                     served.handle.call(look).expect("it serves")
                 };

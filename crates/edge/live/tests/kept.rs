@@ -78,7 +78,7 @@ struct Counters {
 
 /// Lets a period of the engine pass, by its own clock: what was counted until now is on record then, and told.
 fn let_a_period_pass(handle: &Handle) {
-    let elapsed = || handle.call(|cabin| cabin.elapsed()).expect("it serves");
+    let elapsed = || handle.call(|engine| engine.elapsed()).expect("it serves");
     let begun = elapsed();
     while elapsed() <= begun + PERIOD {
         std::thread::sleep(Duration::from_millis(20));
@@ -125,7 +125,7 @@ fn live(host: &mut Host, handle: &Handle, rounds: u64) {
     }
     let rate = |raw_bit_error_rate| {
         let control = Control::Age { drive: DriveId::new(0), raw_bit_error_rate };
-        handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it is a rate");
+        handle.call(move |engine| engine.control(control)).expect("it serves").expect("it is a rate");
     };
     rate(0.5);
     assert_eq!(read(host, 0, BLOCKS), Status::UNRECOVERED_READ);
@@ -206,7 +206,7 @@ fn a_process_to_be_killed_when_its_drive_is_pulled() {
     let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
     serve(Path::new(&directory), |_, handle| {
         handle
-            .call(|cabin| cabin.control(Control::Pull { drive: DriveId::new(0) }))
+            .call(|engine| engine.control(Control::Pull { drive: DriveId::new(0) }))
             .expect("it serves")
             .expect("it is protected");
         let_a_period_pass(&handle);

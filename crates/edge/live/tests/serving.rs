@@ -3,7 +3,7 @@
 mod small;
 
 use flashyard_blk::{Operation, VolumeRequest};
-use flashyard_live::{Cabin, ChannelFront, Engine, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
+use flashyard_live::{ChannelFront, Engine, EngineAccess, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
 use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
 use flashyard_units::{DriveId, VolumeId};
 use small::{box_of, exported, scenario, while_serving};
@@ -47,7 +47,7 @@ fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl Fn
     let client = front.connect();
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     let load = Load {
         volumes: VolumeId::first(4).map(|volume| (volume, 20_000)).collect(),
         requests,
@@ -97,7 +97,7 @@ fn controls_beside_a_journal_under_load_have_the_moment_of_what_is_taken_in() {
         move |handle: &Handle| {
             for on in (0..2 * pairs).map(|number| number % 2 == 1) {
                 let control = Control::Harvest { on };
-                handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it is never refused");
+                handle.call(move |engine| engine.control(control)).expect("it serves").expect("it is never refused");
             }
         }
     };
@@ -121,7 +121,7 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
     let client = front.connect();
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     let load = Load {
         volumes: VolumeId::first(4).map(|volume| (volume, 2_000)).collect(),
         requests: 20_000,
@@ -143,14 +143,14 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
             let (mut ready, mut away, mut ios) = (0, 0, 0);
             while !done.load(Ordering::Relaxed) {
                 let drive = DriveId::new(ios as u16 % 4);
-                let pulled = handle.call(move |cabin| {
-                    cabin.control(Control::Pull { drive }).expect("it is protected");
-                    cabin.session().world().presence(drive)
+                let pulled = handle.call(move |engine| {
+                    engine.control(Control::Pull { drive }).expect("it is protected");
+                    engine.session().world().presence(drive)
                 });
                 away += u32::from(pulled == Ok(Presence::NoPower));
-                let put_back = handle.call(move |cabin| cabin.control(Control::Insert { drive }));
+                let put_back = handle.call(move |engine| engine.control(Control::Insert { drive }));
                 let Ok(Ok(())) = put_back else { break };
-                let Ok(gauges) = handle.call(|cabin| cabin.gauges()) else { break };
+                let Ok(gauges) = handle.call(|engine| engine.gauges()) else { break };
                 ios += gauges.drives.iter().map(|drive| drive.ios).sum::<u64>();
                 ready += gauges.drives.iter().filter(|drive| drive.presence == Presence::Ready).count();
                 assert!(gauges.drives.iter().all(|drive| drive.latency.count() == drive.ios && drive.die <= 1.0));
@@ -175,14 +175,14 @@ fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
     let mut client = front.connect();
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     while_serving(engine, || {
         let control = |control| {
-            handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be done");
+            handle.call(move |engine| engine.control(control)).expect("it serves").expect("it can be done");
         };
         let figures = || {
-            let look = |cabin: &mut Cabin<'_>| {
-                (cabin.session().world().steps(), cabin.session().world().in_flight(), cabin.turns())
+            let look = |engine: &mut EngineAccess<'_>| {
+                (engine.session().world().steps(), engine.session().world().in_flight(), engine.turns())
             };
             handle.call(look).expect("it serves")
         };

@@ -194,7 +194,7 @@ fn what_reclaim_has_lost_is_lost_after_a_restart() {
         }
         let rate = |raw_bit_error_rate| {
             let control = Control::Age { drive: DriveId::new(0), raw_bit_error_rate };
-            handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it is a rate");
+            handle.call(move |engine| engine.control(control)).expect("it serves").expect("it is a rate");
         };
         rate(0.5);
         // Here and there, so that victims hold something.

@@ -44,7 +44,7 @@ pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(
     engine.add_front(Box::new(front));
     engine.add_front(Box::new(nbd));
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     while_serving(engine, || clients(Served { nvme, nbd: nbd_address, handle })).1
 }
 
@@ -55,17 +55,17 @@ fn nqn(drive: VolumeId) -> String {
 impl Served {
     /// Connections that the engine has.
     pub(crate) fn connections(&self) -> u32 {
-        self.handle.call(|cabin| cabin.connections()).expect("it serves")
+        self.handle.call(|engine| engine.connections()).expect("it serves")
     }
 
     /// Bytes that clients hold.
     pub(crate) fn in_flight_bytes(&self) -> usize {
-        self.handle.call(|cabin| cabin.in_flight_bytes()).expect("it serves")
+        self.handle.call(|engine| engine.in_flight_bytes()).expect("it serves")
     }
 
     /// Turns of the engine while half a second passes.
     pub(crate) fn turns_of_a_while(&self) -> u64 {
-        let turns = || self.handle.call(|cabin| cabin.turns()).expect("it serves");
+        let turns = || self.handle.call(|engine| engine.turns()).expect("it serves");
         let before = turns();
         std::thread::sleep(Duration::from_millis(500));
         turns() - before

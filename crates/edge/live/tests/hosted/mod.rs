@@ -36,7 +36,7 @@ pub(crate) fn serve<R: Send>(
     let address = front.addresses().next().expect("one was asked for");
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
-    engine.add_companion(Box::new(remote));
+    engine.add_hook(Box::new(remote));
     while_serving(engine, || client(address, handle))
 }
 
@@ -44,5 +44,5 @@ pub(crate) fn serve<R: Send>(
 #[allow(dead_code, reason = "not every test ages the drive")]
 pub(crate) fn age(handle: &Handle, level: f64) {
     let control = Control::Wear { drive: DriveId::new(0), level };
-    handle.call(move |cabin| cabin.control(control)).expect("it serves").expect("it can be so old");
+    handle.call(move |engine| engine.control(control)).expect("it serves").expect("it can be so old");
 }

@@ -1,4 +1,4 @@
-//! What stands beside the engine: it looks at the box now and then, and may do something to it.
+//! Hooks: code that the engine calls once a turn, which reads its figures and may do something to the world.
 
 use crate::clock::Lateness;
 use crate::front::FrontEnd;
@@ -9,10 +9,10 @@ use flashyard_units::{DriveId, SimTime};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Something that looks at the engine now and then: figures, controls.
-pub trait Companion {
-    /// Called once a turn. What it asks to be done to the box is done at once.
-    fn turn(&mut self, cabin: &mut Cabin<'_>);
+/// Code that the engine calls once a turn.
+pub trait Hook {
+    /// Called once a turn. What it asks to be done to the world is done at once.
+    fn turn(&mut self, engine: &mut EngineAccess<'_>);
 }
 
 /// There is no such port.
@@ -32,8 +32,8 @@ fn list(ports: &[SocketAddr]) -> String {
     }
 }
 
-/// What a companion may do.
-pub struct Cabin<'a> {
+/// What a hook may do.
+pub struct EngineAccess<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) media: &'a mut Media,
     pub(crate) now: SimTime,
@@ -61,7 +61,7 @@ pub(crate) fn carry_out(
     Ok(())
 }
 
-impl Cabin<'_> {
+impl EngineAccess<'_> {
     /// Does something to the box, now.
     ///
     /// Errors: as [`Session::control`].
