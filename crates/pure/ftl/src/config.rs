@@ -1,6 +1,9 @@
 //! Parameters of the translation layer.
 
 use flashyard_flash::{Geometry, Layout};
+use flashyard_units::Named;
+use std::fmt;
+use std::str::FromStr;
 
 /// Frontiers that a host can have. Source: \[P\] sheet cvss §5, the streams of AutoStream.
 pub const HOST_STREAMS_MAX: u32 = 8;
@@ -20,6 +23,20 @@ pub enum VictimPolicy {
     FewestValidOldest,
 }
 
+impl Named for VictimPolicy {
+    const ALL: &'static [Self] =
+        &[Self::Greedy, Self::CostBenefit, Self::CapacityVariant(ScoreWeights::PUBLISHED), Self::FewestValidOldest];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Greedy => "greedy",
+            Self::CostBenefit => "cost-benefit",
+            Self::CapacityVariant(_) => "capacity-variant",
+            Self::FewestValidOldest => "fewest-valid-oldest",
+        }
+    }
+}
+
 /// Weights of the capacity-variant score. Each factor is a share from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreWeights {
@@ -35,10 +52,14 @@ pub struct ScoreWeights {
     pub degraded_age: f64,
 }
 
-impl Default for ScoreWeights {
+impl ScoreWeights {
     /// Source: [P] cvss §3.6; the degraded ones are [A] there.
+    const PUBLISHED: Self = Self { invalid: 0.4, age: 0.3, reads: 0.3, degraded_invalid: 0.6, degraded_age: 0.4 };
+}
+
+impl Default for ScoreWeights {
     fn default() -> Self {
-        Self { invalid: 0.4, age: 0.3, reads: 0.3, degraded_invalid: 0.6, degraded_age: 0.4 }
+        Self::PUBLISHED
     }
 }
 
@@ -68,6 +89,19 @@ pub enum Allocation {
     WearFocusing,
 }
 
+impl Named for Allocation {
+    const ALL: &'static [Self] = &[Self::Fifo, Self::YoungestFirst, Self::OldestFirst, Self::WearFocusing];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::YoungestFirst => "youngest-first",
+            Self::OldestFirst => "oldest-first",
+            Self::WearFocusing => "wear-focusing",
+        }
+    }
+}
+
 /// Whether host data and moved data share superblocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Frontiers {
@@ -76,6 +110,17 @@ pub enum Frontiers {
     Separate,
     /// One write frontier for both. Source: [P] wear-leveling §2.
     Shared,
+}
+
+impl Named for Frontiers {
+    const ALL: &'static [Self] = &[Self::Separate, Self::Shared];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Separate => "separate",
+            Self::Shared => "shared",
+        }
+    }
 }
 
 /// How wear is spread over superblocks beside what reclaim does.
@@ -113,6 +158,53 @@ pub enum WearLeveling {
         /// 100.
         percent: u32,
     },
+}
+
+impl fmt::Display for WearLeveling {
+    /// As [`FromStr`] reads it: `obp(4,8)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::HotColdSwap { threshold } => write!(f, "hot-cold-swap({threshold})"),
+            Self::OldBlockProtection { threshold, protection } => write!(f, "obp({threshold},{protection})"),
+            Self::DualPool { threshold } => write!(f, "dp({threshold})"),
+            Self::Progressive { percent } => write!(f, "pwl({percent})"),
+            Self::UnevenFactor { percent } => write!(f, "uneven({percent})"),
+        }
+    }
+}
+
+/// A text that names no wear leveling.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {0:?}, give none, hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT)")]
+pub struct UnknownWearLeveling(String);
+
+impl FromStr for WearLeveling {
+    type Err = UnknownWearLeveling;
+
+    /// Errors: an unknown name, wrong numbers in the brackets.
+    fn from_str(text: &str) -> Result<Self, UnknownWearLeveling> {
+        let wrong = || UnknownWearLeveling(text.to_owned());
+        let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+        let numbers: Vec<u32> = match rest.strip_suffix(')') {
+            Some(inside) => {
+                inside.split(',').map(|part| part.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?
+            }
+            None if rest.is_empty() => Vec::new(),
+            None => return Err(wrong()),
+        };
+        match (name, numbers.as_slice()) {
+            ("none", []) => Ok(Self::None),
+            ("hot-cold-swap", &[threshold]) => Ok(Self::HotColdSwap { threshold }),
+            ("obp", &[threshold, protection]) => {
+                Ok(Self::OldBlockProtection { threshold, protection: protection.into() })
+            }
+            ("dp", &[threshold]) => Ok(Self::DualPool { threshold }),
+            ("pwl", &[percent]) => Ok(Self::Progressive { percent }),
+            ("uneven", &[percent]) => Ok(Self::UnevenFactor { percent }),
+            _ => Err(wrong()),
+        }
+    }
 }
 
 /// Parameters of one drive's translation layer.
@@ -309,5 +401,38 @@ impl FtlConfig {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wear_leveling_is_read_back_by_its_name() {
+        for name in ["none", "hot-cold-swap(8)", "obp(4,8)", "dp(5)", "pwl(50)", "uneven(70)"] {
+            assert_eq!(name.parse::<WearLeveling>().expect("it is one of the forms").to_string(), name);
+        }
+    }
+
+    #[test]
+    fn wrong_forms_are_told_the_right_ones() {
+        for name in ["obp", "obp(4)", "dp(5", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
+            let message = name.parse::<WearLeveling>().expect_err("it is wrong").to_string();
+            assert!(message.contains("obp(TH,PT), dp(TH)") && message.contains(name), "{message}");
+        }
+    }
+
+    #[test]
+    fn choices_of_the_translation_layer_are_found_by_their_names() {
+        assert!(
+            VictimPolicy::names().all(|name| VictimPolicy::by_name(name).is_some_and(|found| found.name() == name))
+        );
+        assert_eq!(
+            VictimPolicy::by_name("capacity-variant"),
+            Some(VictimPolicy::CapacityVariant(ScoreWeights::default()))
+        );
+        assert_eq!(Allocation::by_name("youngest-first"), Some(Allocation::YoungestFirst));
+        assert_eq!(Frontiers::by_name("shared"), Some(Frontiers::Shared));
     }
 }

@@ -54,8 +54,8 @@ pub use aged::AgedState;
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
 pub use capacity::CapacityError;
 pub use config::{
-    Allocation, Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX, ScoreWeights, VictimPolicy, VictimTies,
-    WearLeveling,
+    Allocation, Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX, ScoreWeights, UnknownWearLeveling,
+    VictimPolicy, VictimTies, WearLeveling,
 };
 pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
 pub use gc::{Emptied, RowRead, Want};

@@ -2,19 +2,19 @@
 
 use crate::Files;
 use crate::fio::JobFiles;
-use crate::life::{allocation, frontiers, leveling};
 use crate::parse::ScenarioError;
-use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, StripeSection, VictimName, WorkloadSection};
+use crate::schema::{DriveSection, PatternName, PricesSection, Scenario, StripeSection, WorkloadSection};
 use crate::traces;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
-use flashyard_ftl::{FtlConfig, ScoreWeights, VictimPolicy};
+use flashyard_ftl::FtlConfig;
 use flashyard_kernel::Rng;
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_report::Prices;
 use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, StripeConfig};
 use flashyard_systems::jbof::{Design, DriverConfig, HostConfig, JbofConfig, RunPlan, Source, StopRule, VhConfig};
-use flashyard_systems::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, ScanOrder, Sensing, Weights};
+use flashyard_systems::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, Sensing, Weights};
+use flashyard_units::Named;
 use flashyard_units::{Hertz, SimSpan, Watts};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
 
@@ -35,7 +35,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
     let page_transfer = section.translation_page_transfer.0.get();
     let mut config = DriveConfig {
         nand: nand(section, geometry),
-        ftl: ftl(section, &geometry)?,
+        ftl: ftl(section, &geometry),
         cores: section.cores,
         core_clock: Hertz::new(section.core_clock_mhz * 1_000_000),
         firmware: FirmwareCost {
@@ -102,30 +102,19 @@ fn nand(section: &DriveSection, geometry: Geometry) -> NandConfig {
 }
 
 /// The translation layer without its slots, which hang on what parity takes.
-fn ftl(section: &DriveSection, geometry: &Geometry) -> Result<FtlConfig, ScenarioError> {
-    let mut config = FtlConfig {
-        victim: match section.victim {
-            VictimName::Greedy => VictimPolicy::Greedy,
-            VictimName::CostBenefit => VictimPolicy::CostBenefit,
-            VictimName::CapacityVariant => VictimPolicy::CapacityVariant(ScoreWeights::default()),
-            VictimName::FewestValidOldest => VictimPolicy::FewestValidOldest,
-        },
+fn ftl(section: &DriveSection, geometry: &Geometry) -> FtlConfig {
+    let base = FtlConfig::default();
+    FtlConfig {
+        victim: section.victim.0,
         reclaim_below: section.reclaim_below,
         coalesce: section.coalesce_writes,
         slc_superblocks: section.slc_superblocks,
         remap_entries: remap_entries(geometry),
-        ..FtlConfig::default()
-    };
-    if let Some(name) = &section.allocation {
-        config.allocation = allocation("drive.allocation", name)?;
+        allocation: section.allocation.map_or(base.allocation, |choice| choice.0),
+        wear_leveling: section.wear_leveling.map_or(base.wear_leveling, |policy| policy.0),
+        frontiers: section.frontiers.map_or(base.frontiers, |choice| choice.0),
+        ..base
     }
-    if let Some(name) = &section.wear_leveling {
-        config.wear_leveling = leveling("drive.wear_leveling", name)?;
-    }
-    if let Some(name) = &section.frontiers {
-        config.frontiers = frontiers("drive.frontiers", name)?;
-    }
-    Ok(config)
 }
 
 fn stripe(section: &StripeSection, channels: u32) -> Result<StripeConfig, ScenarioError> {
@@ -136,12 +125,10 @@ fn stripe(section: &StripeSection, channels: u32) -> Result<StripeConfig, Scenar
         );
         return Err(value("drive.stripe.members", message));
     }
-    let key = "drive.stripe.blocked_reads";
-    let blocked = by_name(key, &section.blocked_reads, &BlockedReads::ALL, BlockedReads::name)?;
     Ok(StripeConfig {
         members: section.members,
         rotates: section.rotates,
-        blocked_reads: blocked.unwrap_or(BlockedReads::Rebuild),
+        blocked_reads: section.blocked_reads.map_or(BlockedReads::Rebuild, |choice| choice.0),
     })
 }
 
@@ -237,12 +224,9 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
         ));
     }
     let period = section.period.map_or(base.period, |time| time.0);
-    let balance = by_name("harvest.balance", &section.balance, &BalanceRule::ALL, BalanceRule::name)?;
-    let lender_choice =
-        by_name("harvest.lender_choice", &section.lender_choice, &LenderChoice::ALL, LenderChoice::name)?;
-    let scan = by_name("harvest.scan", &section.scan, &ScanOrder::ALL, ScanOrder::name)?;
-    let indicator = by_name("harvest.indicator", &section.indicator, &Indicator::ALL, Indicator::name)?;
-    let indicator = indicator.unwrap_or(base.indicator);
+    let (balance, lender_choice) =
+        (section.balance.map(|choice| choice.0), section.lender_choice.map(|choice| choice.0));
+    let indicator = section.indicator.map_or(base.indicator, |choice| choice.0);
     let needs_shares = [
         ("balance = \"water-filling\"", balance == Some(BalanceRule::WaterFilling)),
         ("lender_choice = \"most-spare\"", lender_choice == Some(LenderChoice::MostSpare)),
@@ -257,7 +241,7 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     Ok(HarvestConfig {
         indicator,
         period,
-        scan: scan.unwrap_or(base.scan),
+        scan: section.scan.map_or(base.scan, |choice| choice.0),
         watermark: section.watermark.unwrap_or(base.watermark),
         processor_offers: section.processor_offers.unwrap_or(base.processor_offers),
         memory_offers: section.memory_offers.unwrap_or(base.memory_offers),
@@ -287,19 +271,6 @@ fn sensing(scenario: &Scenario) -> Sensing {
         delay: section.sensing_delay.unwrap_or(base.delay),
         noise: section.sensing_noise.unwrap_or(base.noise),
     }
-}
-
-/// The one of `all` that is called so.
-fn by_name<T: Copy>(
-    key: &'static str,
-    given: &Option<String>,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Result<Option<T>, ScenarioError> {
-    let Some(given) = given else { return Ok(None) };
-    let names = || all.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ");
-    let found = all.iter().copied().find(|&one| name(one) == given);
-    found.map(Some).ok_or_else(|| value(key, format!("there is no {given:?}, give one of {}", names())))
 }
 
 /// How long to run.

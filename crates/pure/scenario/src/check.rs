@@ -3,6 +3,7 @@
 //! The schema is the one place that knows them. Ranges of numbers stand there as in any JSON Schema, those of quantities
 //! with a unit as `x-minimum` and `x-maximum`.
 
+use crate::names::advice;
 use crate::quantity::Kind;
 use flashyard_workload::nearest;
 use serde_json::Value as Json;
@@ -265,11 +266,7 @@ fn accepted(node: Node<'_>, integer: bool) -> String {
 }
 
 fn not_named(path: &str, value: &Value, names: &[&str]) -> String {
-    let all = names.join(", ");
-    match value.as_str().and_then(|given| nearest(given, names.iter().copied())) {
-        Some(near) => format!("{path} is {}; did you mean \"{near}\"? It is one of {all}", shown(value)),
-        None => format!("{path} is {}; give one of {all}", shown(value)),
-    }
+    format!("{path} is {}; {}", shown(value), advice(value.as_str().unwrap_or_default(), names))
 }
 
 /// The keys of a section, by its path; `group.0.drive` has those of a group's drive.

@@ -1,11 +1,13 @@
 //! What the explorer of a report needs to know of a run: what its drives were given, and under which conditions.
 
 use crate::assemble::value;
+use crate::names::Unknown;
 use crate::parse::ScenarioError;
 use crate::run::DesignRun;
 use crate::sweep::section_and_key;
 use flashyard_report::{Equipment, Explorer};
 use flashyard_systems::jbof::{Design, JbofConfig};
+use flashyard_units::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,11 +33,8 @@ impl ExploreSection {
     /// Errors: a reference that is no design.
     pub(crate) fn validate(&self) -> Result<(), ScenarioError> {
         if Design::by_name(&self.reference).is_none() {
-            let known = Design::ALL.map(Design::name).join(", ");
-            return Err(value(
-                "explore.reference",
-                format!("there is no design {:?}, give one of {known}", self.reference),
-            ));
+            let unknown = Unknown::new("design", &self.reference, Design::names());
+            return Err(value("explore.reference", unknown.to_string()));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use flashyard_report::{
 };
 use flashyard_ssd::WearStates;
 use flashyard_systems::jbof::{Design, DriveFigures, Jbof, JbofFigures, Observer, SanityReport};
+use flashyard_units::Named;
 use flashyard_units::SimSpan;
 
 /// A design that was run, with its raw figures.
@@ -45,7 +46,7 @@ pub(crate) fn designs(scenario: &Scenario) -> Result<Vec<Design>, ScenarioError>
 ///
 /// Errors: a name that is no design.
 pub(crate) fn design_called(name: &str) -> Result<Design, ScenarioError> {
-    let unknown = || Unknown::new("design", name, Design::ALL.into_iter().map(Design::name)).to_string();
+    let unknown = || Unknown::new("design", name, Design::names()).to_string();
     Design::by_name(name).ok_or_else(|| ScenarioError::Value { key: "designs", message: unknown() })
 }
 

@@ -4,10 +4,14 @@
 use crate::explore::ExploreSection;
 use crate::life::LifeSection;
 use crate::live::ServeSection;
+use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
 use crate::sweep::Sweep;
 use crate::wear::WearSection;
+use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
 use flashyard_report::Shares;
+use flashyard_ssd::BlockedReads;
+use flashyard_systems::xbof::{BalanceRule, Indicator, LenderChoice, ScanOrder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -218,13 +222,13 @@ pub struct DriveSection {
     #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "1 MiB"))]
     pub translation_page_transfer: Size,
     /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
-    pub victim: VictimName,
+    pub victim: Choice<VictimPolicy>,
     /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
-    pub allocation: Option<String>,
+    pub allocation: Option<Choice<Allocation>>,
     /// Wear leveling: none (as without the key), hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT).
-    pub wear_leveling: Option<String>,
+    pub wear_leveling: Option<Policy<WearLeveling>>,
     /// Write frontiers of host data and moved data: separate (as without the key) or shared.
-    pub frontiers: Option<String>,
+    pub frontiers: Option<Choice<Frontiers>>,
     /// Erased superblocks that start reclaim.
     #[schemars(range(min = 2, max = 65_536))]
     pub reclaim_below: u32,
@@ -260,7 +264,7 @@ pub struct StripeSection {
     pub rotates: bool,
     /// What becomes of a read whose die is held by a program or an erase of reclaim: wait, rebuild (as without the key;
     /// from the other dies of the stripe) or rebuild-if-sooner.
-    pub blocked_reads: Option<String>,
+    pub blocked_reads: Option<Choice<BlockedReads>>,
 }
 
 /// Drives that are alike. The box has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
@@ -287,20 +291,6 @@ pub struct GroupSection {
     pub controller_dollars: Option<f64>,
     /// Keys of `drive` that differ, `drive.cores = 12`, or another `drive.profile`.
     pub drive: DriveSection,
-}
-
-/// Victim policies by name.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum VictimName {
-    /// Fewest valid slots.
-    Greedy,
-    /// Free space times age for each slot moved.
-    CostBenefit,
-    /// By invalid share, erases and reads; needs a `wear` section.
-    CapacityVariant,
-    /// Fewest valid slots, then most erases.
-    FewestValidOldest,
 }
 
 /// A host.
@@ -383,7 +373,7 @@ pub struct HarvestSection {
     #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 s"))]
     pub period: Option<Time>,
     /// What stands for the load of a processor: utilization, queue-depth or waiting-work.
-    pub indicator: Option<String>,
+    pub indicator: Option<Choice<Indicator>>,
     /// Utilization above which an end is busy.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub watermark: Option<f64>,
@@ -415,11 +405,11 @@ pub struct HarvestSection {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub shadow_weight: Option<u32>,
     /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
-    pub lender_choice: Option<String>,
+    pub lender_choice: Option<Choice<LenderChoice>>,
     /// Whose tables a borrower reads: all, or leaf-first (those behind its own switch, then the others if need be).
-    pub scan: Option<String>,
+    pub scan: Option<Choice<ScanOrder>>,
     /// How the driver balances: literal, damped or water-filling.
-    pub balance: Option<String>,
+    pub balance: Option<Choice<BalanceRule>>,
     /// Step towards the rule's share each period; 1 is the literal rule.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub damping: Option<f64>,

@@ -176,7 +176,7 @@ mod tests {
     fn what_the_explorer_holds_runs_against_must_exist() {
         for (setting, expected) in [
             ("explore.within_percent=-1", "give a number from 0.0 to 100.0"),
-            ("explore.reference=cnov", "give one of conv, oc"),
+            ("explore.reference=cnov", "did you mean \"conv\"? It is one of conv, oc"),
         ] {
             let text = include_str!("../../../../scenarios/demo/scenario.toml");
             let resolved = resolve(text, "demo.toml", &[setting.to_owned()], &NoFiles);

@@ -24,7 +24,9 @@ pub enum Purpose {
     Faults,
 }
 
+use crate::names::Choice;
 use Purpose::{Age, Faults, Run, Serve};
+use flashyard_systems::xbof::BalanceRule;
 
 impl Purpose {
     /// The command.
@@ -129,7 +131,7 @@ const NEEDS: &[Need] = &[
     ),
     (
         "harvest.damping",
-        |scenario| scenario.harvest.balance.as_deref() != Some("literal"),
+        |scenario| scenario.harvest.balance != Some(Choice(BalanceRule::Literal)),
         "harvest.balance = \"literal\" takes whole steps",
     ),
     ("run.requests_per_drive", |scenario| scenario.run.measure.is_none(), "run.measure says when the run ends"),

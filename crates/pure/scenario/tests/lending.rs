@@ -135,8 +135,8 @@ fn drives_run_the_job_files_in_turn() {
 #[test]
 fn names_and_numbers_of_harvesting_are_checked() {
     for (setting, expected) in [
-        ("harvest.balance=even", "give one of literal, damped, water-filling"),
-        ("harvest.lender_choice=best", "give one of least-loaded, next, random, two-choices, most-spare"),
+        ("harvest.balance=even", "one of literal, damped, water-filling"),
+        ("harvest.lender_choice=best", "one of least-loaded, next, random, two-choices, most-spare"),
         ("harvest.host_phase=1.0", "give a number from 0.0 to 0.99"),
         ("harvest.sensing_delay=9", "give a whole number from 0 to 4"),
         ("harvest.lender_p99_cap=-0.1", "give a number from 0.0 to 100.0"),

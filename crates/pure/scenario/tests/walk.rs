@@ -7,6 +7,7 @@ use flashyard_scenario::{
     run_design, summarize,
 };
 use flashyard_systems::jbof::{Design, JbofError};
+use flashyard_units::Named;
 use flashyard_units::SimTime;
 use flashyard_workload::{Records, SourceError, records};
 use serde_json::Value;

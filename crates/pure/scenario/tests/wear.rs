@@ -116,7 +116,7 @@ fn policies_that_cannot_be_are_refused_in_words() {
     let message = wrong("drive.wear_leveling=uneven(101)");
     assert!(message.contains("0 to 100"), "{message}");
     let message = wrong("drive.frontiers=three");
-    assert!(message.contains("drive.frontiers") && message.contains("shared or separate"), "{message}");
+    assert!(message.contains("drive.frontiers") && message.contains("separate, shared"), "{message}");
     let message = refused(&without_wear(), "drive.wear_leveling=pwl(50)");
     assert!(message.contains("endurance"), "{message}");
 }

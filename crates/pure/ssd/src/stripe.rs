@@ -10,6 +10,7 @@
 use crate::command::Tag;
 use crate::data::DataEnd;
 use flashyard_flash::{FlashCommand, Geometry};
+use flashyard_units::Named;
 use std::collections::BTreeSet;
 
 /// What becomes of a read whose die is held by a program or an erase of reclaim.
@@ -23,12 +24,10 @@ pub enum BlockedReads {
     RebuildIfSooner,
 }
 
-impl BlockedReads {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Wait, Self::Rebuild, Self::RebuildIfSooner];
+impl Named for BlockedReads {
+    const ALL: &'static [Self] = &[Self::Wait, Self::Rebuild, Self::RebuildIfSooner];
 
-    /// Its name in scenarios.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Wait => "wait",
             Self::Rebuild => "rebuild",

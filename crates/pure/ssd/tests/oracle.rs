@@ -6,6 +6,7 @@ mod small;
 use flashyard_ftl::{Allocation, Frontiers, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{BlockedReads, CommandSpec, DataCounters, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
+use flashyard_units::Named;
 use flashyard_units::SimTime;
 use small::{config, conflict, striped};
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,7 +237,7 @@ fn wear_levelling_moves_data_in_time_and_loses_none() {
 
 #[test]
 fn rebuilding_reads_and_reclaim_that_goes_round_lose_nothing() {
-    for (blocked_reads, seed) in BlockedReads::ALL.into_iter().zip(40..) {
+    for (blocked_reads, seed) in BlockedReads::ALL.iter().copied().zip(40..) {
         for rotates in [false, true] {
             for coalesce in [false, true] {
                 let config = striped(config(coalesce, 0, 1, coalesce), rotates, blocked_reads);

@@ -6,6 +6,7 @@ use flashyard_systems::cvss::{
     Cleaning, CvssConfig, CvssError, CvssFigures, CvssLife, Design, DeviceConfig, Discards, FileSystemConfig, Load,
     PageLoad, Placement, Reuse, Separation, TreeLoad,
 };
+use flashyard_units::Named;
 
 fn config(design: Design, load: Load, placement: Placement, cleaning: Cleaning) -> CvssConfig {
     CvssConfig {

@@ -1,8 +1,8 @@
 //! Builds a life and lives it.
 
 use super::course::Follower;
-use super::names;
 use super::record::record;
+use super::section::CapacityName;
 use crate::Files;
 use crate::assemble::{self, value};
 use crate::parse::ScenarioError;
@@ -52,31 +52,22 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     let worn = section.retire.unwrap_or(true).then_some(endurance);
     // Whichever comes first: nominal erases, or those after which the flash errs too often.
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
-    if let Some(name) = &section.wear_leveling {
-        ftl.wear_leveling = names::leveling("life.wear_leveling", name)?;
-    }
-    if let Some(name) = &section.allocation {
-        ftl.allocation = names::allocation("life.allocation", name)?;
-    }
+    ftl.wear_leveling = section.wear_leveling.map_or(ftl.wear_leveling, |policy| policy.0);
+    ftl.allocation = section.allocation.map_or(ftl.allocation, |choice| choice.0);
     // Source: [P] sheet wear-leveling §2; what the drive says comes before it.
-    ftl.frontiers = match (&section.frontiers, &scenario.drive.frontiers) {
-        (Some(name), _) => names::frontiers("life.frontiers", name)?,
-        (None, Some(_)) => ftl.frontiers,
-        (None, None) => Frontiers::Shared,
-    };
+    ftl.frontiers = section.frontiers.or(scenario.drive.frontiers).map_or(Frontiers::Shared, |choice| choice.0);
     // Source: [C] sheet wear-leveling §9.
     ftl.ties = VictimTies::OldestFirst;
     ftl.seed = scenario.seed;
     let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
-    let capacity = match (section.capacity.as_deref().unwrap_or("fixed"), bound) {
-        ("fixed", None) => Capacity::Fixed,
-        ("variable", None) => Capacity::Variable,
-        ("variable", Some(slots)) => Capacity::Bounded { slots },
-        ("fixed", Some(_)) => {
+    let capacity = match (section.capacity.unwrap_or_default(), bound) {
+        (CapacityName::Fixed, None) => Capacity::Fixed,
+        (CapacityName::Variable, None) => Capacity::Variable,
+        (CapacityName::Variable, Some(slots)) => Capacity::Bounded { slots },
+        (CapacityName::Fixed, Some(_)) => {
             let message = "a fixed capacity relocates nothing, give capacity = \"variable\" or leave the bound out";
             return Err(value("life.relocation_bound", message.to_owned()));
         }
-        (other, _) => return Err(value("life.capacity", format!("there is no {other:?}, give fixed or variable"))),
     };
     let extent_slots =
         section.extent.map(|size| (size.0.get() / u64::from(SLOT_BYTES)).min(u64::from(u32::MAX)) as u32);
@@ -215,7 +206,11 @@ fn forward_on(
     let period = scenario.life.period_drive_writes.unwrap_or(PERIOD_DRIVE_WRITES);
     let end = drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
     let plan = ForwardPlan {
-        config: ForwardConfig { prediction: prediction(scenario)?, acceleration, endurance },
+        config: ForwardConfig {
+            prediction: scenario.life.prediction.map_or(Prediction::TwoPoint, |choice| choice.0),
+            acceleration,
+            endurance,
+        },
         period_slots: ((period * drive) as u64).max(1),
         periods: if stopped { 0 } else { drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32) },
     };
@@ -235,14 +230,6 @@ fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {
             value("--fast-forward", format!("there is no factor {factor}; give 1.5 or a whole number from 1 to 1000"))
         }),
     }
-}
-
-fn prediction(scenario: &Scenario) -> Result<Prediction, ScenarioError> {
-    let name = scenario.life.prediction.as_deref().unwrap_or("two-point");
-    Prediction::by_name(name).ok_or_else(|| {
-        let known = Prediction::ALL.map(Prediction::name).join(", ");
-        value("life.prediction", format!("there is no {name:?}, give one of {known}"))
-    })
 }
 
 /// How much of the way is gone: of the writes asked for, or of the erases that the drive is made for.

@@ -2,11 +2,10 @@
 
 mod assemble;
 mod course;
-mod names;
 mod record;
 mod section;
 
 pub use assemble::{AgedLife, LifeStop, age};
 pub(crate) use assemble::{config, live, source};
-pub(crate) use names::{allocation, frontiers, leveling, leveling_name};
+pub(crate) use section::CapacityName;
 pub use section::LifeSection;

@@ -4,6 +4,7 @@ use super::closed::retries_allowed;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::{Allocation, Frontiers, FtlConfig, HOST_STREAMS_MAX, ScoreWeights, VictimPolicy, WearLeveling};
 use flashyard_nand::WearModel;
+use flashyard_units::Named;
 
 /// Superblocks of the drive. Source: [P] sheet cvss §4.
 pub const SUPERBLOCKS: u32 = 512;
@@ -56,13 +57,11 @@ pub enum Design {
     TtFlash,
 }
 
-impl Design {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Traditional, Self::Literal, Self::Artifact, Self::Tuned, Self::AutoStream, Self::TtFlash];
+impl Named for Design {
+    const ALL: &'static [Self] =
+        &[Self::Traditional, Self::Literal, Self::Artifact, Self::Tuned, Self::AutoStream, Self::TtFlash];
 
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Traditional => "trss",
             Self::Literal => "cv-literal",
@@ -72,7 +71,9 @@ impl Design {
             Self::TtFlash => "ttflash",
         }
     }
+}
 
+impl Design {
     /// Whether its capacity may shrink.
     pub const fn is_variable(self) -> bool {
         matches!(self, Self::Literal | Self::Artifact | Self::Tuned)

@@ -90,6 +90,7 @@ impl FastForward {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_units::Named;
 
     /// Ages blocks whose erases a period are `rates`, and `late` times that from period 20 on.
     fn age(config: ForwardConfig, rates: &[u32], late: u32, periods: u32) -> (Vec<u32>, u32) {
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn steady_wear_is_predicted_exactly_by_every_model() {
-        for prediction in Prediction::ALL {
+        for &prediction in Prediction::ALL {
             for factor in [1.0, 1.5, 2.0, 3.0, 4.0] {
                 let (counts, _) = age(config(prediction, factor), &[3, 5, 0, 9], 1, 60);
                 assert_eq!(counts, [180, 300, 0, 540], "{prediction:?} at {factor}");

@@ -1,6 +1,7 @@
 //! Models of how erase counts grow: FF-SSD's and those of its rivals.
 
 use super::groups;
+use flashyard_units::Named;
 
 /// A model by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,23 +17,16 @@ pub enum Prediction {
     Cml,
 }
 
-impl Prediction {
-    /// All models.
-    pub const ALL: [Self; 4] = [Self::TwoPoint, Self::Grouped, Self::Devs, Self::Cml];
+impl Named for Prediction {
+    const ALL: &'static [Self] = &[Self::TwoPoint, Self::Grouped, Self::Devs, Self::Cml];
 
-    /// Its name in scenarios and results.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::TwoPoint => "two-point",
             Self::Grouped => "grouped",
             Self::Devs => "devs",
             Self::Cml => "cml",
         }
-    }
-
-    /// The model of a name; `None` for an unknown one.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|prediction| prediction.name() == name)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::xbof::HarvestConfig;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::DriverConfig;
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
-use flashyard_units::{Bytes, Hertz, SimSpan, Watts};
+use flashyard_units::{Bytes, Hertz, Named, SimSpan, Watts};
 
 /// The designs compared. Source: [P] sheet xbof §5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,6 @@ impl Design {
         }
     }
 
-    /// The design called `name`.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|design| design.name() == name)
-    }
-
     /// Whether drives lend each other processors.
     pub const fn harvests_processors(self) -> bool {
         matches!(self, Self::ProcH | Self::Xbof)
@@ -80,6 +75,14 @@ impl Design {
     /// Whether writes are spread over idle drives.
     pub const fn is_virtual(self) -> bool {
         matches!(self, Self::Vh | Self::VhIdeal)
+    }
+}
+
+impl Named for Design {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.name()
     }
 }
 

@@ -17,6 +17,8 @@
 //!
 //! Source: [P] sheet xbof §3.5, [D] its stability note; water-filling is ours.
 
+use flashyard_units::Named;
+
 /// How the driver balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BalanceRule {
@@ -28,12 +30,10 @@ pub enum BalanceRule {
     WaterFilling,
 }
 
-impl BalanceRule {
-    /// All rules.
-    pub const ALL: [Self; 3] = [Self::Literal, Self::Damped, Self::WaterFilling];
+impl Named for BalanceRule {
+    const ALL: &'static [Self] = &[Self::Literal, Self::Damped, Self::WaterFilling];
 
-    /// The name in scenario files.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Literal => "literal",
             Self::Damped => "damped",

@@ -13,6 +13,7 @@
 //! Source: [A] sheet xbof §3.2 for `least-loaded`, [X] the power of two choices of Mitzenmacher (2001); the rest is ours.
 
 use flashyard_kernel::Rng;
+use flashyard_units::Named;
 
 /// How a borrower chooses among processors on offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +30,10 @@ pub enum LenderChoice {
     MostSpare,
 }
 
-impl LenderChoice {
-    /// All ways.
-    pub const ALL: [Self; 5] = [Self::LeastLoaded, Self::Next, Self::Random, Self::TwoChoices, Self::MostSpare];
+impl Named for LenderChoice {
+    const ALL: &'static [Self] = &[Self::LeastLoaded, Self::Next, Self::Random, Self::TwoChoices, Self::MostSpare];
 
-    /// The name in scenario files.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::LeastLoaded => "least-loaded",
             Self::Next => "next",

@@ -273,6 +273,7 @@ fn lay_out(bindings: &mut [Binding]) {
 mod tests {
     use super::super::descriptor::Descriptor;
     use super::*;
+    use flashyard_units::Named;
 
     fn taken(tables: &mut ResourceTables, info: ProcessorInfo) {
         tables.update(1, 0, |descriptor| {
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_lenders_limit_holds_under_every_rule() {
-        for balance in BalanceRule::ALL {
+        for &balance in BalanceRule::ALL {
             let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1, 0));
             let config = HarvestConfig { balance, ..Default::default() };
             taken(&mut tables, INFO);

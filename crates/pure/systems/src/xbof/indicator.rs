@@ -20,7 +20,7 @@
 use super::balance::{Weights, redirect_share, share_of_ratio};
 use super::config::HarvestConfig;
 use super::harvest::DriveReading;
-use flashyard_units::SimSpan;
+use flashyard_units::{Named, SimSpan};
 
 /// What stands for the load of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,19 +49,19 @@ const WORK_BUSY: SimSpan = SimSpan::from_us(13);
 /// The least difference that the field shows: nothing is less loaded than this.
 const LEAST: f64 = 1.0 / 65_535.0;
 
-impl Indicator {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Utilization, Self::QueueDepth, Self::WaitingWork];
+impl Named for Indicator {
+    const ALL: &'static [Self] = &[Self::Utilization, Self::QueueDepth, Self::WaitingWork];
 
-    /// The name in scenario files.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Utilization => "utilization",
             Self::QueueDepth => "queue-depth",
             Self::WaitingWork => "waiting-work",
         }
     }
+}
 
+impl Indicator {
     /// What a drive writes into descriptors: a share of the full scale, 0 to 1.
     pub fn amount(self, reading: &DriveReading) -> f64 {
         match self {
@@ -164,7 +164,7 @@ mod tests {
         let fast = reading(0.9, 0.5, 8, 8);
         assert!(busy(Indicator::Utilization, &fast));
         assert!(!busy(Indicator::QueueDepth, &fast) && !busy(Indicator::WaitingWork, &fast));
-        for indicator in Indicator::ALL {
+        for &indicator in Indicator::ALL {
             assert!(busy(indicator, &reading(1.0, 30.0, 23, 3)));
             let lending = DriveReading { processor_own: 0.1, ..reading(1.0, 30.0, 23, 3) };
             assert!(!busy(indicator, &lending), "what waits is what it was lent for");

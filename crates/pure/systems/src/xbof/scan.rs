@@ -5,6 +5,8 @@
 //! Within a reach peers are read from the next one on, so that borrowers of one instant spread.
 //! Source: order [A] sheet xbof §3.2; leaf first is ours.
 
+use flashyard_units::Named;
+
 /// Whose tables a borrower reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScanOrder {
@@ -15,18 +17,18 @@ pub enum ScanOrder {
     LeafFirst,
 }
 
-impl ScanOrder {
-    /// All orders.
-    pub const ALL: [Self; 2] = [Self::All, Self::LeafFirst];
+impl Named for ScanOrder {
+    const ALL: &'static [Self] = &[Self::All, Self::LeafFirst];
 
-    /// The name in scenario files.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::LeafFirst => "leaf-first",
         }
     }
+}
 
+impl ScanOrder {
     /// What a search reads first.
     pub(super) const fn first(self) -> Reach {
         match self {

@@ -17,6 +17,7 @@ use crate::reproduce::named::NamedStudy;
 use crate::reproduce::number::Number;
 use flashyard_report::CapacityRecord;
 use flashyard_systems::cvss::Design;
+use flashyard_units::Named;
 use runs::CvssRun;
 use section::CvssScenario;
 
@@ -43,7 +44,7 @@ impl Room for Cvss {
                 "the traditional drive with a parity page for every seven, and garbage collection in turn"
             }
         };
-        Design::ALL.map(|design| DesignInfo::new(design.name(), about(design))).to_vec()
+        Design::ALL.iter().map(|&design| DesignInfo::new(design.name(), about(design))).collect()
     }
 
     fn study(&self) -> Option<Study> {

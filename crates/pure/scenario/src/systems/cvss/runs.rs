@@ -10,6 +10,7 @@ use flashyard_report::{CapacityRecord, CapacitySample, ChartSection, Comparison}
 use flashyard_systems::cvss::{
     CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, PAGE_BYTES, RAW_PAGES, Separation, StreamRule,
 };
+use flashyard_units::Named;
 
 /// A weight of equation 5.1 that is 0.6 while the others are 0.2. Source: [P] sheet cvss §7, row 22.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

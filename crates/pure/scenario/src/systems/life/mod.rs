@@ -5,6 +5,7 @@ mod wear;
 
 use super::{DesignInfo, Room, Study, boxed};
 use flashyard_systems::ffssd::Prediction;
+use flashyard_units::Named;
 
 /// Wear-leveling policies on drives of fixed and of variable capacity.
 pub(super) struct WearLeveling;
@@ -46,7 +47,8 @@ impl Room for FfSsd {
             Prediction::Devs => "a discrete-event model that is chosen once over the first periods",
             Prediction::Cml => "for each block the least-squares line over everything before",
         };
-        Prediction::ALL.map(|prediction| DesignInfo::new(prediction.name(), about(prediction))).to_vec()
+        let info = |&prediction: &Prediction| DesignInfo::new(prediction.name(), about(prediction));
+        Prediction::ALL.iter().map(info).collect()
     }
 
     fn study(&self) -> Option<Study> {

@@ -2,6 +2,7 @@
 
 use crate::Files;
 use crate::assemble;
+use crate::names::Choice;
 use crate::parse::ScenarioError;
 use crate::quantity::Size;
 use crate::reproduce::named::NamedRun;
@@ -81,7 +82,7 @@ impl Rival {
             Self::TtFlash => BlockedReads::Rebuild,
             Self::Sooner => BlockedReads::RebuildIfSooner,
         };
-        Some(StripeSection { members: MEMBERS, rotates: true, blocked_reads: Some(blocked.name().to_owned()) })
+        Some(StripeSection { members: MEMBERS, rotates: true, blocked_reads: Some(Choice(blocked)) })
     }
 }
 
@@ -236,8 +237,9 @@ mod tests {
     fn stripes_that_do_not_fit_are_refused_in_words() {
         for (members, blocked) in [(3, "wait"), (16, "wait"), (8, "never")] {
             let members = format!("drive.stripe.members={members}");
-            let scenario = base(&[&members, &format!("drive.stripe.blocked_reads={blocked}")]).expect("it can be read");
-            let error = assemble::drive(&scenario.drive).expect_err("it is wrong").to_string();
+            let scenario = base(&[&members, &format!("drive.stripe.blocked_reads={blocked}")]);
+            let drive = scenario.and_then(|scenario| assemble::drive(&scenario.drive));
+            let error = drive.expect_err("it is wrong").to_string();
             let expected = if blocked == "never" { "rebuild-if-sooner" } else { "divisor of the channels" };
             assert!(error.contains(expected), "{error}");
         }

@@ -1,10 +1,11 @@
 //! What a run of the study leaves behind: the figures that numbers are made of, and those that explain them.
 
+use crate::names::Choice;
 use flashyard_report::CAUSES;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
 use flashyard_units::SimSpan;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// One run. Shares and ratios are numbers from 0; times without a window are of a mean request.
@@ -190,6 +191,5 @@ fn write_design<S: Serializer>(design: &Design, serializer: S) -> Result<S::Ok, 
 }
 
 fn read_design<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Design, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    Design::by_name(&name).ok_or_else(|| de::Error::custom(format!("there is no design {name:?}")))
+    Choice::deserialize(deserializer).map(|design| design.0)
 }

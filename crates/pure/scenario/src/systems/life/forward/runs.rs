@@ -2,12 +2,15 @@
 
 use crate::Files;
 use crate::life::{config, source};
+use crate::names::{Choice, Policy};
 use crate::parse::ScenarioError;
 use crate::reproduce::named::NamedRun;
 use crate::schema::{Scenario, WorkloadSection};
+use flashyard_ftl::{Allocation, WearLeveling};
 use flashyard_report::{ChartSection, Comparison, ForwardRecord, ForwardTry, WearFit};
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy, distribution_accuracy};
 use flashyard_systems::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
+use flashyard_units::Named;
 use flashyard_workload::surrogates::TRACES;
 
 /// What the drive is like.
@@ -45,7 +48,7 @@ const LONG: u32 = 600;
 
 /// Wear leveling of the second simulator. Source: [P] a threshold of the uneven factor; [C] which, is the default of the
 /// public code's development branch.
-const UNEVEN: &str = "uneven(70)";
+const UNEVEN: WearLeveling = WearLeveling::UnevenFactor { percent: 70 };
 
 /// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +87,8 @@ impl ForwardRun {
             Platform::NoLeveling => (life.wear_leveling, life.retire) = (None, Some(false)),
             Platform::Threshold | Platform::Public => {
                 // Source: [C] erased blocks are kept in the order of their erases.
-                life.allocation = Some("youngest-first".to_owned());
-                life.wear_leveling = (self.platform == Platform::Threshold).then(|| UNEVEN.to_owned());
+                life.allocation = Some(Choice(Allocation::YoungestFirst));
+                life.wear_leveling = (self.platform == Platform::Threshold).then_some(Policy(UNEVEN));
                 life.retire = Some(false);
             }
         }

@@ -1,7 +1,6 @@
 //! The study as charts: lifetimes as bars, published beside measured; erase counts by policy.
 
 use super::runs::{End, LifeRun, Load};
-use crate::life::leveling_name;
 use flashyard_report::{
     Bar, ChartAxis, ChartSection, Comparison, LifeRecord, agreement, bar_panels, beside, erases_section,
 };
@@ -36,7 +35,7 @@ fn by_trace(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
             End::Bounded(gib) => format!("relocation of at most {gib} GiB"),
         };
         let panel = if run.cost_benefit { format!("{panel}, cost-benefit victims") } else { panel };
-        let (category, series) = (TRACES[place].name.to_owned(), leveling_name(run.leveling));
+        let (category, series) = (TRACES[place].name.to_owned(), run.leveling.to_string());
         Some(Bar { panel, category, series, value: life.drive_writes() })
     };
     let mut bars: Vec<Bar> = lives.iter().filter_map(bar).collect();
@@ -66,7 +65,7 @@ fn erases(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
         match run.load {
             Load::Hot { traffic, space, footprint } => {
                 let panel = format!("{traffic} % of writes to {space} % of {footprint} % of the drive");
-                Some((panel, leveling_name(run.leveling)))
+                Some((panel, run.leveling.to_string()))
             }
             Load::Trace(_) => None,
         }

@@ -10,7 +10,6 @@ mod runs;
 mod synthetic;
 
 use crate::Files;
-use crate::life::leveling_name;
 use crate::parse::resolve;
 use crate::reproduce::StudyError;
 use crate::reproduce::named::NamedStudy;
@@ -27,7 +26,7 @@ pub(super) fn designs() -> Vec<DesignInfo> {
         (runs::DP, "dual pool: blocks of hot and of cold data trade places when they are worn differently"),
         (runs::PWL, "progressive wear leveling: from half of the endurance on, the more the older the drive is"),
     ];
-    about.map(|(leveling, about)| DesignInfo::new(leveling_name(leveling), about)).to_vec()
+    about.map(|(leveling, about)| DesignInfo::new(leveling.to_string(), about)).to_vec()
 }
 
 /// A number made of lives.

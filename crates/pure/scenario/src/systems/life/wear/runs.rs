@@ -1,13 +1,14 @@
 //! The lives of the study.
 
 use crate::Files;
-use crate::life::{leveling_name, live};
+use crate::life::{CapacityName, live};
+use crate::names::{Choice, Policy};
 use crate::parse::ScenarioError;
 use crate::quantity::Size;
 use crate::reproduce::named::NamedRun;
-use crate::schema::{PatternName, Scenario, VictimName, WorkloadSection};
+use crate::schema::{PatternName, Scenario, WorkloadSection};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::{FtlConfig, WearLeveling};
+use flashyard_ftl::{FtlConfig, VictimPolicy, WearLeveling};
 use flashyard_report::{ChartSection, Comparison, LifeRecord};
 use flashyard_units::Bytes;
 use flashyard_workload::surrogates::{TABLE_BYTES, TRACES};
@@ -94,7 +95,7 @@ impl NamedRun for LifeRun {
             End::Bounded(gib) => format!("bounded {gib}"),
         };
         let victim = if self.cost_benefit { " cost-benefit" } else { "" };
-        format!("{load} {end} {}{victim}", leveling_name(self.leveling))
+        format!("{load} {end} {}{victim}", self.leveling)
     }
 
     fn carry_out(
@@ -126,15 +127,16 @@ impl NamedRun for LifeRun {
             }
         }
         let life = &mut scenario.life;
-        life.wear_leveling = Some(leveling_name(self.leveling));
+        life.wear_leveling = Some(Policy(self.leveling));
         life.retire = Some(self.end != End::Never);
-        life.capacity = Some(if matches!(self.end, End::Never | End::Fixed) { "fixed" } else { "variable" }.to_owned());
+        let is_fixed = matches!(self.end, End::Never | End::Fixed);
+        life.capacity = Some(if is_fixed { CapacityName::Fixed } else { CapacityName::Variable });
         if let End::Bounded(gib) = self.end {
             life.relocation_bound = Some(scaled(u64::from(gib) << 30));
             life.extent = Some(scaled(EXTENT_BYTES));
         }
         if self.cost_benefit {
-            scenario.drive.victim = VictimName::CostBenefit;
+            scenario.drive.victim = Choice(VictimPolicy::CostBenefit);
         }
         let drive_writes = (self.end == End::Never).then_some(SYNTHETIC_DRIVE_WRITES);
         live(&self.name(), &scenario, drive_writes, files, observer)
