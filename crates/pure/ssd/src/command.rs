@@ -19,20 +19,16 @@ pub struct CommandSpec {
     pub first: u32,
     /// Number of slots; zero only for a flush.
     pub count: u32,
-    /// Payload stamp of every slot written. Of a remap, which writes none, the first slot whose data is taken over:
-    /// see [`CommandSpec::remap`].
+    /// First slot whose data a remap takes over; means nothing for other commands.
+    pub source: u32,
+    /// Payload stamp of every slot written.
     pub stamp: u64,
 }
 
 impl CommandSpec {
     /// Slots `first..first + count` take over the data of `source..source + count`, which does not overlap them.
     pub fn remap(tag: u32, first: u32, source: u32, count: u32) -> Self {
-        Self { tag, operation: Operation::Remap, first, count, stamp: u64::from(source) }
-    }
-
-    /// The first slot whose data a remap takes over; means nothing for other commands.
-    pub fn source(&self) -> u32 {
-        self.stamp as u32
+        Self { tag, operation: Operation::Remap, first, count, source, stamp: 0 }
     }
 }
 

@@ -24,7 +24,7 @@ impl DataEnd {
     #[cold]
     pub(crate) fn check_remap(&self, spec: &CommandSpec) {
         let config = self.ftl.config();
-        let (source, count) = (spec.source(), spec.count);
+        let (source, count) = (spec.source, spec.count);
         let end = u64::from(source) + u64::from(count);
         assert!(config.remap_entries > 0, "a remap for a drive that keeps no log of them");
         assert!(end <= u64::from(config.logical_slots), "a remap from slots {source} + {count}");
@@ -34,9 +34,8 @@ impl DataEnd {
     /// The translation pages of one range are there: looks up those of the other one, or changes the map.
     pub(crate) fn start_remap(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let active = &mut self.active[index as usize];
-        let CommandSpec { tag, first, count, .. } = active.spec;
         // The look-up knows one range: it gets the destination first and the source in its place afterwards.
-        active.spec = CommandSpec::remap(tag, active.spec.source(), first, count);
+        std::mem::swap(&mut active.spec.first, &mut active.spec.source);
         active.remaining += 1;
         if active.remaining == 2 {
             return self.change_map(now, index, out);
@@ -55,7 +54,7 @@ impl DataEnd {
     ) -> Option<u32> {
         let Active { spec, changed, .. } = self.active[index as usize];
         for place in changed..spec.count {
-            let (destination, source) = (spec.first + place, spec.source() + place);
+            let (destination, source) = (spec.first + place, spec.source + place);
             // Both entries may be in the same segment.
             if !self.may_change(destination, 2) || !self.may_change(source, 2) {
                 return Some(place);

@@ -77,7 +77,7 @@ fn a_translation_from_before_a_power_cut_is_void() {
     let mut world = World::new(config(true, 0, u32::MAX, true), 9);
     run(&mut world, &mut rng, 2000, |_, _| {});
     world.drain();
-    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 40, count: 8, stamp: 0 };
+    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 40, count: 8, source: 0, stamp: 0 };
     let used = world.drive.data.translate(&read(0)).expect("the whole map is in memory");
     let dropped = world.drive.data.translate(&read(0)).expect("the whole map is in memory");
     world.cut();
@@ -96,7 +96,7 @@ fn what_a_read_has_found_when_power_is_cut_is_told_to_nobody() {
     let mut world = World::new(config(true, 0, u32::MAX, true), 1);
     world.issue(Operation::Write, 0, 4);
     world.drain();
-    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 0, count: 4, stamp: 0 };
+    let read = |tag| CommandSpec { tag, operation: Operation::Read, first: 0, count: 4, source: 0, stamp: 0 };
     world.act(|drive, now, out| {
         drive.execute(now, read(100), out);
         assert_eq!(drive.data.take_stamps_read().len(), 4);

@@ -51,7 +51,7 @@ impl World {
     }
 
     fn issue(&mut self, operation: Operation, first: u32, count: u32) -> Option<u32> {
-        self.command(|tag| CommandSpec { tag, operation, first, count, stamp: tag.into() })
+        self.command(|tag| CommandSpec { tag, operation, first, count, source: 0, stamp: tag.into() })
     }
 
     fn media_errors(&self) -> u64 {

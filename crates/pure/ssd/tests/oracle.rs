@@ -29,7 +29,7 @@ impl Oracle {
         match spec.operation {
             Operation::Write | Operation::Trim => slots.map(|slot| (slot, spec.stamp)).collect(),
             Operation::Remap => {
-                let pairs = slots.zip(spec.source()..).filter(|(_, source)| !self.empty.contains(source));
+                let pairs = slots.zip(spec.source..).filter(|(_, source)| !self.empty.contains(source));
                 let stamp = |slot: u32| self.settled.get(&slot).copied().unwrap_or(0);
                 pairs.flat_map(|(slot, source)| [(slot, stamp(source)), (source, 0)]).collect()
             }
@@ -164,13 +164,10 @@ fn exercise(seed: u64, config: DriveConfig) -> Exercised {
         };
         let count = if operation == Operation::Flush { 0 } else { 1 + rng.below(12) as u32 };
         let first = rng.below(u64::from(2600 - count)) as u32;
-        let stamp = match operation {
-            Operation::Trim => 0,
-            Operation::Remap => rng.below(u64::from(2600 - count)),
-            _ => u64::from(number),
-        };
-        let spec = CommandSpec { tag: number, operation, first, count, stamp };
-        let overlaps = operation == Operation::Remap && first.abs_diff(spec.source()) < count;
+        let stamp = if operation == Operation::Trim { 0 } else { u64::from(number) };
+        let source = if operation == Operation::Remap { rng.below(u64::from(2600 - count)) as u32 } else { 0 };
+        let spec = CommandSpec { tag: number, operation, first, count, source, stamp };
+        let overlaps = operation == Operation::Remap && first.abs_diff(spec.source) < count;
         if !overlaps && !world.commands.values().any(|other| conflict(&spec, other)) {
             world.issue(now, spec);
         }

@@ -28,7 +28,7 @@ fn waits(config: DriveConfig) -> (Vec<SimSpan>, DataCounters) {
         if operation == Operation::Read {
             reads.insert(tag);
         }
-        let spec = CommandSpec { tag, operation, first: rng.below(2000) as u32, count: 1, stamp: 0 };
+        let spec = CommandSpec { tag, operation, first: rng.below(2000) as u32, count: 1, source: 0, stamp: 0 };
         drive.execute(next, spec, &mut Nested::new(&mut queue, same, &mut effects));
         for effect in effects.drain(..) {
             if let DriveEffect::Completed { tag, time, .. } = effect

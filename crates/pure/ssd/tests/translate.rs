@@ -50,7 +50,7 @@ impl World {
 }
 
 fn command(tag: u32, operation: Operation, first: u32, count: u32) -> CommandSpec {
-    CommandSpec { tag, operation, first, count, stamp: u64::from(tag) }
+    CommandSpec { tag, operation, first, count, source: 0, stamp: u64::from(tag) }
 }
 
 /// Writes at random until the drive has no room left; returns the tag of the last write.

@@ -33,7 +33,7 @@ impl World {
 
     fn issue(&mut self, operation: Operation, first: u32, count: u32) {
         self.tags += 1;
-        let spec = CommandSpec { tag: self.tags, operation, first, count, stamp: u64::from(self.tags) };
+        let spec = CommandSpec { tag: self.tags, operation, first, count, source: 0, stamp: u64::from(self.tags) };
         self.under_way.insert(self.tags);
         let mut effects = Vec::new();
         self.drive.execute(self.now, spec, &mut Nested::new(&mut self.queue, |event| event, &mut effects));

@@ -136,7 +136,7 @@ impl World {
     fn prepare(&mut self, operation: Operation, first: u32, count: u32) -> Option<CommandSpec> {
         let tag = self.next_tag;
         let stamp = if operation == Operation::Trim { 0 } else { u64::from(tag) };
-        self.note(CommandSpec { tag, operation, first, count, stamp })
+        self.note(CommandSpec { tag, operation, first, count, source: 0, stamp })
     }
 
     fn note(&mut self, spec: CommandSpec) -> Option<CommandSpec> {
@@ -171,7 +171,7 @@ impl World {
             return changed_ranges(spec).into_iter().flatten().map(|slot| (slot, spec.stamp)).collect();
         }
         let holds = |source: &u32| self.drive.data.ftl.lookup(*source).is_some();
-        let pairs = slots.zip(spec.source()..).filter(|(_, source)| holds(source));
+        let pairs = slots.zip(spec.source..).filter(|(_, source)| holds(source));
         pairs.flat_map(|(slot, source)| [(slot, self.stamp(source)), (source, 0)]).collect()
     }
 

@@ -13,7 +13,7 @@ pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
     let range = |first| first..first + spec.count;
     match spec.operation {
         Operation::Write | Operation::Trim => vec![range(spec.first)],
-        Operation::Remap => vec![range(spec.first), range(spec.source())],
+        Operation::Remap => vec![range(spec.first), range(spec.source)],
         Operation::Read | Operation::Flush => Vec::new(),
     }
 }

@@ -253,17 +253,16 @@ impl Jbof {
         (first, count): (u32, u32),
         source: u32,
     ) {
-        let stamp = self.enclosure.next_stamp();
         let request = Request {
             stream: drive,
             drive,
-            // See `CommandSpec::stamp`.
-            stamp: if operation == Operation::Remap { u64::from(source) } else { stamp },
+            stamp: self.enclosure.next_stamp(),
             phase: Phase::Firmware,
             purpose: Purpose::Asked { token },
             operation,
             first,
             count,
+            source,
             len_bytes: count.saturating_mul(SLOT_BYTES),
             issued: now,
         };

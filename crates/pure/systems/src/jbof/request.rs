@@ -58,6 +58,8 @@ pub(super) struct Request {
     pub(super) purpose: Purpose,
     pub(super) first: u32,
     pub(super) count: u32,
+    /// First slot whose data a remap takes over; means nothing for other operations.
+    pub(super) source: u32,
     /// Bytes that the application asked for; zero for copies.
     pub(super) len_bytes: u32,
     pub(super) issued: SimTime,
@@ -71,8 +73,8 @@ const _: () = assert!(size_of::<Request>() <= 48);
 impl Request {
     /// What the request asks of the data-end, under the number `id`.
     pub(super) fn command(&self, id: u32) -> CommandSpec {
-        let Self { operation, first, count, stamp, .. } = *self;
-        CommandSpec { tag: id, operation, first, count, stamp }
+        let Self { operation, first, count, source, stamp, .. } = *self;
+        CommandSpec { tag: id, operation, first, count, source, stamp }
     }
 
     /// Whether it changes what is on the drive.

@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn a_command_that_a_drive_never_completes_breaks_a_law() {
         let mut world = small::drained(Design::Conv, 50);
-        let lost = CommandSpec { tag: 0, operation: Operation::Read, first: 0, count: 1, stamp: 0 };
+        let lost = CommandSpec { tag: 0, operation: Operation::Read, first: 0, count: 1, source: 0, stamp: 0 };
         let now = world.now();
         world.enclosure.on_drive(now, 0, |drive, now, out| drive.execute(now, lost, out));
         let found = broken(&world);

@@ -53,12 +53,12 @@ impl Lending {
     /// pages while lenders walk them too, and the redo record of a change to borrowed memory.
     #[inline]
     pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> SimSpan {
-        let Request { drive, operation, first, count, stamp, .. } = enclosure.requests[id as usize];
+        let Request { drive, operation, first, count, source, .. } = enclosure.requests[id as usize];
         let mut cost = SimSpan::ZERO;
         if operation == Operation::Flush {
             return cost;
         }
-        let source = (operation == Operation::Remap).then_some(stamp as u32);
+        let source = (operation == Operation::Remap).then_some(source);
         let config = &enclosure.config.harvest;
         if !self.harvest.bindings(drive).is_empty() {
             let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
