@@ -49,13 +49,13 @@ pub(crate) fn hmac(hash: Hash, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     }
 }
 
-/// Whether two proofs are the same, in a time that does not tell where they differ.
+/// Whether two proofs are the same, in a time that does not show where they differ.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
 impl Challenge {
-    /// A challenge that nobody can foresee who does not know `entropy`; `nonce` must never come twice.
+    /// A challenge that cannot be foreseen without `entropy`; `nonce` must never come twice.
     pub(crate) fn new(hash: Hash, transaction: u16, sequence: u32, entropy: &[u8], nonce: u64) -> Self {
         let mut value = hmac(Hash::Sha512, entropy, &[&nonce.to_le_bytes()]);
         value.truncate(hash.len_bytes());

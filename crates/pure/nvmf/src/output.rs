@@ -1,4 +1,4 @@
-//! What a connection has to send, and the buffers that payload travels in.
+//! Output of a connection, and the buffers that payload travels in.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub struct Output {
 
 #[derive(Debug)]
 enum Piece {
-    /// The next so many bytes of the arena.
+    /// This number of bytes from the arena.
     Header(usize),
     Payload(Vec<u8>),
 }

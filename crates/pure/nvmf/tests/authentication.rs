@@ -1,4 +1,4 @@
-//! Who may connect, and how they prove it.
+//! Hosts that may connect, and their proofs.
 
 mod world;
 

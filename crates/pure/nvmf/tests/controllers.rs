@@ -1,4 +1,4 @@
-//! What controllers do besides reading and writing: events, timeouts, logs, features, refusals.
+//! Work of controllers besides reading and writing: events, timeouts, logs, features, refusals.
 
 mod world;
 
@@ -340,7 +340,7 @@ fn payload_travels_in_the_same_few_buffers() {
     assert!(seen.len() <= 3, "{} buffers for one command at a time", seen.len());
 }
 
-/// Submits writes of a block each, and hands the target what of their bytes there is room for.
+/// Submits writes of a block each, and hands the target as many of their bytes as there is room for.
 fn writes_within(world: &mut World, count: u64, room: Room) -> usize {
     let link = &mut world.links[1];
     for token in 0..count {

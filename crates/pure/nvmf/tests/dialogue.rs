@@ -178,7 +178,8 @@ fn an_io_queue_of_a_proved_controller_has_a_dialogue_of_its_own() {
     flashyard_nvme::tcp::capsule_command(&mut bytes, &sqe, 0, Default::default(), Default::default());
     host.session.receive(&mut target, SimTime::ZERO, &bytes, &mut host.effects);
     assert_eq!(host.effects.commands.len(), 1, "the backend hears of the command of the host that proved itself");
-    // The queue is the host's now; whoever else connects to it is told so, and whoever proves too late is closed.
+    // The queue is the host's now; another host that connects to it gets a refusal, and one whose proof is late is
+    // closed.
     let mut late = Raw::new(&mut target, SimTime::ZERO);
     let taken = late.connect(&mut target, 1, &ConnectTo { controller: 1, ..ConnectTo::default() });
     assert_eq!(taken.status.code(), Status::CONNECT_INVALID_PARAMETERS);

@@ -153,7 +153,7 @@ fn our_host_asks_for_no_more_entries_than_the_controller_has() {
     }
 }
 
-/// What discovery tells a host that has come to `local`: addresses and families, in the order of the ports.
+/// Entries that discovery gives a host that has come to `local`: addresses and families, in the order of the ports.
 fn told(ports: &[&str], local: &str) -> Vec<(String, u8)> {
     let mut config = target_config(Limits::default());
     config.ports.truncate(1);
@@ -188,7 +188,7 @@ fn discovery_names_the_address_by_which_the_host_came() {
     assert_eq!(told(&["0.0.0.0"], "127.0.0.1"), [v4("127.0.0.1")]);
     assert_eq!(told(&["::"], "2001:db8::1"), [v6("2001:db8::1")]);
     assert_eq!(told(&["::"], "::ffff:192.168.77.1"), [v4("192.168.77.1")], "one of IPv4 by a socket of IPv6");
-    // Ports with an address of their own are told as they are, but for a loopback that is not the host's.
+    // Ports with an address of their own are listed as they are, but for a loopback that is not the host's.
     assert_eq!(told(&["0.0.0.0", "10.0.0.1"], "192.168.77.1"), [v4("192.168.77.1"), v4("10.0.0.1")]);
     assert_eq!(told(&["0.0.0.0", "127.0.0.1"], "192.168.77.1"), [v4("192.168.77.1")]);
     assert_eq!(told(&["127.0.0.1", "::1"], "127.0.0.1"), [v4("127.0.0.1"), v6("::1")]);
@@ -209,7 +209,7 @@ fn an_io_queue_of_a_controller_that_went_meanwhile_may_be_tried_again() {
     let gone = queue.connect(&mut target, 1, &ConnectTo { controller: 1, ..ConnectTo::default() });
     assert_eq!(gone.status.code(), Status::CONNECT_INVALID_PARAMETERS);
     assert!(!gone.status.forbids_retry());
-    // What a host can never be right about stays forbidden.
+    // A request that can never be right stays forbidden.
     let mut other = Raw::from(&mut target, SimTime::ZERO, SERVER, host(1));
     let unknown = other.connect(&mut target, 0, &ConnectTo { nqn: "nqn.2026-01.test:none", ..ConnectTo::default() });
     assert!(unknown.status.forbids_retry());

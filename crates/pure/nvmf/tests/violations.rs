@@ -1,4 +1,4 @@
-//! Hosts that break the protocol are told how, and nothing breaks.
+//! Hosts that break the protocol get the reason, and nothing breaks.
 
 mod world;
 

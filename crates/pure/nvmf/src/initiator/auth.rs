@@ -14,7 +14,7 @@ const SPECIFIC: u16 = 0x0101;
 /// Room for a message of the controller: header, challenge of SHA-512 and no public value, and more.
 const MESSAGE_BYTES: u32 = 4096;
 
-/// What is expected next.
+/// The message or answer expected next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Step {
     /// Nothing: no authentication is under way.

@@ -9,11 +9,11 @@ pub type Token = u64;
 /// Data of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Data {
-    /// None.
+    /// No data.
     None,
     /// These bytes go to the controller.
     ToController(Vec<u8>),
-    /// So many bytes come from the controller.
+    /// This number of bytes comes from the controller.
     ToHost(u32),
 }
 
@@ -35,7 +35,7 @@ pub struct Completion {
 #[error("the queue is full")]
 pub struct Full;
 
-/// Whose a command is.
+/// The issuer of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The owner of the connection.

@@ -106,7 +106,7 @@ impl Connection {
         self.setup == Setup::Ready && !self.is_closed
     }
 
-    /// What the setup found out about the controller; complete once the admin connection is ready.
+    /// Properties of the controller that the setup found; complete once the admin connection is ready.
     pub fn controller(&self) -> &ControllerInfo {
         &self.info
     }
@@ -189,7 +189,7 @@ impl Connection {
 
     /// Takes `bytes` that arrived.
     ///
-    /// A controller that breaks the protocol is told so, and `effects.failure` is set.
+    /// A controller that breaks the protocol gets a termination, and `effects.failure` is set.
     pub fn receive(&mut self, bytes: &[u8], effects: &mut Effects) {
         let mut input = bytes;
         while !self.is_closed {
@@ -353,7 +353,7 @@ impl Connection {
 
     pub(super) fn request_event(&mut self, effects: &mut Effects) {
         let sqe = AdminCommand::AsyncEventRequest.encode(0);
-        // Without a free entry events are told of later, when the host looks at the log.
+        // Without a free entry the host learns of events later, when it looks at the log.
         let _ = self.send(Owner::EventRequest, sqe, Data::None, effects);
     }
 }

@@ -1,7 +1,7 @@
 //! The host's side: one [`Connection`] for each queue.
 //!
 //! An admin connection sets itself up: it connects, authenticates, enables the controller, identifies it and its
-//! namespaces, and asks for I/O queues; [`Connection::controller`] then tells what it found, and I/O connections are
+//! namespaces, and asks for I/O queues; [`Connection::controller`] then returns what it found, and I/O connections are
 //! made from that. Its owner moves bytes as for the target: [`Connection::receive`], then `effects.output`; what
 //! finished is in `effects.completions`.
 
@@ -22,7 +22,7 @@ use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
 use flashyard_nvme::tcp::{Digests, FatalError, FatalStatus};
 use thiserror::Error;
 
-/// What a host wants of a subsystem.
+/// Settings of a host for a subsystem.
 #[derive(Clone, Debug)]
 pub struct InitiatorConfig {
     /// Name of the host.
@@ -44,11 +44,11 @@ pub struct InitiatorConfig {
     pub digests: Digests,
     /// R2Ts of a command that may be outstanding, at least one.
     pub transfers_outstanding: u32,
-    /// Whether the controller tells how far it has read the submission queue.
+    /// Whether the controller reports how far it has read the submission queue.
     pub has_flow_control: bool,
-    /// What this host knows, if it has to prove it.
+    /// Secret of this host, if it has to prove that it knows one.
     pub secret: Option<Secret>,
-    /// What the controller has to prove it knows.
+    /// Secret that the controller has to prove it knows.
     pub controller_secret: Option<Secret>,
 }
 
@@ -72,14 +72,14 @@ impl InitiatorConfig {
     }
 }
 
-/// What a step of a [`Connection`] leads to. Owned by the caller and used again.
+/// Effects of a step of a [`Connection`]. Owned by the caller and used again.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Bytes to send, and the pool of buffers.
     pub output: Output,
     /// Commands that finished, in the order in which they did.
     pub completions: Vec<Completion>,
-    /// What the controller announced.
+    /// Events that the controller announced.
     pub events: Vec<AsyncEvent>,
     /// The connection is to be closed once `output` is sent.
     pub failure: Option<ConnectionError>,
@@ -88,7 +88,7 @@ pub struct Effects {
 /// Why a connection cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConnectionError {
-    /// The controller broke the protocol and has been told how.
+    /// The controller broke the protocol; a termination with the reason went to it.
     #[error(transparent)]
     ProtocolViolated(#[from] FatalError),
     /// The controller gave the connection up.
@@ -97,17 +97,17 @@ pub enum ConnectionError {
     /// The controller refused the queue.
     #[error("connect failed: {}", refusal(*status, *parameter))]
     Connect {
-        /// How.
+        /// The status.
         status: Status,
-        /// What is wrong, where the status says that a parameter is.
+        /// The wrong parameter, where the status says that one is.
         parameter: Option<ConnectParameter>,
     },
     /// A command of the setup failed.
     #[error("{step} failed: {}", status.name_for(false).unwrap_or("a status of the vendor"))]
     Setup {
-        /// Which one.
+        /// Name of the step.
         step: &'static str,
-        /// How.
+        /// The status.
         status: Status,
     },
     /// The controller asks for a proof, and there is no secret.

@@ -30,7 +30,7 @@ pub(super) enum Setup {
     Ready,
 }
 
-/// What the setup found out about a controller.
+/// Properties of a controller that the setup found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerInfo {
     /// Controller identifier.

@@ -1,10 +1,10 @@
 //! Abort: an admin command about a command of another connection.
 //!
-//! Its answer waits until it is known what came of the other one: that connection looks whether it still has the command
+//! Its answer waits for the end of the other one: that connection looks whether it still has the command
 //! ([`Session::poll`]), the backend tries to take it back, and says when it has tried ([`Session::abort_tried`]).
 //!
 //! Source: NVM Express Base 2.0, 5.1: bit 0 of the result is zero when the command was aborted, and then the aborted
-//! command has been completed before; here but for one that still waits for its data.
+//! command has been completed before; here except a command that still waits for its data.
 
 use super::Effects;
 use super::directory::{SessionId, Target};
@@ -82,7 +82,7 @@ impl Session {
         }
     }
 
-    /// A command ends with `status`: whoever wanted it aborted is to hear.
+    /// A command ends with `status`: an Abort that waits for it gets its answer.
     #[inline]
     pub(super) fn note_end(&mut self, target: &mut Target, command_id: u16, status: Status) {
         if self.aborts_open > 0 {
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// This connection ends: what was to be aborted of it is nobody's concern any more.
+    /// This connection ends: open Aborts of its commands are answered without success.
     pub(super) fn give_up_aborts(&mut self, target: &mut Target) {
         self.aborts_open = 0;
         let id = self.id;

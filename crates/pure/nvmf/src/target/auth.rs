@@ -22,7 +22,7 @@ pub(super) struct Dialogue {
     step: Step,
 }
 
-/// What is expected next.
+/// The message or fetch expected next.
 #[derive(Debug)]
 enum Step {
     /// A negotiation from the host.

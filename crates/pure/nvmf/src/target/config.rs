@@ -1,4 +1,4 @@
-//! What a target is made of: ports, subsystems, namespaces, who may connect, and limits.
+//! Parts of a target: ports, subsystems, namespaces, hosts that may connect, and limits.
 
 use crate::secret::Secret;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
@@ -10,13 +10,13 @@ use thiserror::Error;
 /// A whole target.
 #[derive(Clone, Debug, Default)]
 pub struct TargetConfig {
-    /// Where it listens.
+    /// Ports on which it listens.
     pub ports: Vec<Port>,
-    /// What it exports.
+    /// Subsystems that it exports.
     pub subsystems: Vec<Subsystem>,
     /// Limits of every connection.
     pub limits: Limits,
-    /// Where challenges of authentication come from: random bytes that nobody can guess.
+    /// Source of the challenges of authentication: unpredictable random bytes.
     pub entropy: [u8; 32],
 }
 
@@ -25,8 +25,8 @@ pub struct TargetConfig {
 pub struct Port {
     /// Identifier, unique in the target.
     pub id: u16,
-    /// Where it listens. One that stands for every address of the machine is told to each host as the one by which it
-    /// came ([`Session::between`](super::Session::between)).
+    /// Address on which it listens. A wildcard address is reported to each host as the address by which the host came
+    /// ([`Session::between`](super::Session::between)).
     pub address: IpAddr,
     /// TCP port.
     pub service: u16,
@@ -45,7 +45,7 @@ pub struct Subsystem {
     pub firmware: String,
     /// Namespaces in ascending order of their identifiers.
     pub namespaces: Vec<Namespace>,
-    /// Who may connect.
+    /// Hosts that may connect.
     pub hosts: Hosts,
     /// Identifiers of the ports through which it can be reached; empty means all.
     pub ports: Vec<u16>,
@@ -78,13 +78,13 @@ pub struct Namespace {
     pub write_granularity: u16,
 }
 
-/// Who may connect to a subsystem.
+/// Hosts that may connect to a subsystem.
 #[derive(Clone, Debug, Default)]
 pub enum Hosts {
     /// Everybody, without authentication, and hosts without a name too.
     #[default]
     Any,
-    /// These only.
+    /// Only these hosts.
     Listed(Vec<Host>),
 }
 
@@ -93,9 +93,9 @@ pub enum Hosts {
 pub struct Host {
     /// Name.
     pub nqn: String,
-    /// What the host must prove to know; `None` asks for no proof.
+    /// Secret that the host must prove to know; `None` asks for no proof.
     pub secret: Option<Secret>,
-    /// What the controller proves to know when the host asks for it.
+    /// Secret that the controller proves to know when the host asks for it.
     pub controller_secret: Option<Secret>,
 }
 
@@ -118,10 +118,10 @@ pub struct Limits {
     pub io_queues: u16,
     /// Controllers of the whole target with namespaces, of hosts that have proved who they are where they have to.
     pub controllers: u16,
-    /// Controllers of discovery, which need no proof. Beyond, the one that is silent longest ends.
+    /// Controllers of discovery, which need no proof. Beyond, the longest silent one ends.
     pub discovery_controllers: u16,
-    /// Controllers of hosts that have not proved who they are, or not enabled them. Beyond, the one that is silent
-    /// longest ends.
+    /// Controllers of hosts that have not proved who they are, or not enabled them. Beyond, the longest silent one
+    /// ends.
     pub pending_controllers: u16,
     /// Asynchronous Event Requests outstanding of a controller.
     pub event_requests: u8,
@@ -135,7 +135,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // 1 MiB: what Linux uses as its own limit over fabrics.
+            // 1 MiB: Linux's own limit over fabrics.
             data_pages_max_log2: 8,
             // Four pages: a small write then needs no R2T.
             capsule_data_bytes: 16 * 1024,
@@ -168,7 +168,7 @@ pub struct Figures {
     pub smart: SmartLog,
     /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// Of a capacity-variant drive what its page says; the page and its features are there only with it.
+    /// Page of a capacity-variant drive; without it there is neither the page nor its features.
     pub capacity: Option<CapacityLog>,
 }
 
@@ -180,7 +180,7 @@ pub enum ConfigError {
     Name {
         /// The name.
         nqn: String,
-        /// Why.
+        /// Reason for the refusal.
         source: NqnError,
     },
     /// Two subsystems have one name, or one has the name of discovery.
@@ -302,7 +302,7 @@ impl Subsystem {
         self.namespaces.get(index)
     }
 
-    /// What is known of the host `nqn`: `None` where it may not connect.
+    /// Entry of the host `nqn`, if hosts are listed; `None` where it may not connect.
     pub(super) fn admits(&self, nqn: &str) -> Option<Option<&Host>> {
         match &self.hosts {
             Hosts::Any => Some(None),

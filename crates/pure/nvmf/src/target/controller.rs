@@ -19,7 +19,7 @@ const KEEP_ALIVE_GRACE: SimSpan = SimSpan::from_ms(100);
 /// Time from Connect within which a host proves who it is and enables its controller. [A] Linux takes milliseconds
 const SETUP_TIME: SimSpan = SimSpan::from_ms(10_000);
 
-/// Silence after which a controller of discovery ends whose host set no timeout. Source: NVM Express Base 2.0, section
+/// Silence that ends a controller of discovery without a timeout of its host. Source: NVM Express Base 2.0, section
 /// 3.1.2.3: two minutes.
 const DISCOVERY_SILENCE: SimSpan = SimSpan::from_ms(120_000);
 
@@ -34,7 +34,7 @@ pub(super) enum Class {
     Settled,
 }
 
-/// What a host has connected to.
+/// The controller that a host has connected to.
 #[derive(Debug)]
 pub(super) struct Controller {
     pub(super) id: u16,
@@ -208,7 +208,7 @@ impl Controller {
         self.status.ready
     }
 
-    /// Notes `event`, if the host wants it and has not been told of it yet. Whether there is something to send.
+    /// Notes `event`, if the host wants it and does not know it yet. Whether there is something to send.
     pub(super) fn raise(&mut self, event: AsyncEvent) -> bool {
         let bit = event.enable_bit();
         let is_enabled = bit == 0 || self.features.async_events & bit != 0;

@@ -1,4 +1,4 @@
-//! What all connections share: subsystems, controllers, and who has to be told of what.
+//! State that all connections share: subsystems, controllers, and news for each of them.
 
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
@@ -11,16 +11,16 @@ use flashyard_units::SimTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Names a connection for as long as it lives.
+/// Names a connection for as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(u64);
 
-/// What a host asks a capacity-variant drive for by Set Features; its answer waits for [`Target::settle`].
+/// Request to a capacity-variant drive by Set Features; its answer waits for [`Target::settle`].
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     /// Place of the subsystem in the configuration.
     pub subsystem: usize,
-    /// What it is.
+    /// The request itself.
     pub wish: Wish,
     /// Place and serial number of the controller, and the command.
     pub(super) controller: (usize, u64),
@@ -45,7 +45,7 @@ pub struct Target {
     pub(super) errors: Vec<u64>,
     /// By controller identifier less one.
     pub(super) controllers: Vec<Option<Controller>>,
-    /// State by subsystem, port and group; what is not there is optimized.
+    /// State by subsystem, port and group; absent ones are optimized.
     ana: BTreeMap<(usize, u16, u32), (AnaState, u64)>,
     /// Changes of the discovery log.
     pub(super) generation: u64,
@@ -91,7 +91,7 @@ impl Target {
     }
 
     /// Takes `subsystem` (its place in the configuration) away, or brings it back. Its controllers end, and hosts that
-    /// connect meanwhile are told to try again later.
+    /// connect meanwhile get a status that asks them to try again later.
     pub fn set_away(&mut self, subsystem: usize, away: bool) {
         self.away[subsystem] = away;
         for index in 0..self.controllers.len() {
@@ -116,7 +116,7 @@ impl Target {
         self.errors[subsystem]
     }
 
-    /// Replaces the namespaces of `subsystem`; connected hosts are told.
+    /// Replaces the namespaces of `subsystem`; connected hosts are notified.
     ///
     /// Errors: the namespaces contradict the specification, and the old ones stay.
     pub fn set_namespaces(&mut self, subsystem: usize, namespaces: Vec<Namespace>) -> Result<(), ConfigError> {
@@ -139,21 +139,21 @@ impl Target {
         Ok(())
     }
 
-    /// Replaces who may connect to `subsystem`; hosts that read the discovery log are told. Controllers that hosts have
-    /// already are left to them.
+    /// Replaces the hosts that may connect to `subsystem`; hosts that read the discovery log are notified. Existing
+    /// controllers stay.
     pub fn set_hosts(&mut self, subsystem: usize, hosts: Hosts) {
         self.generation += 1;
         self.config.subsystems[subsystem].hosts = hosts;
         self.raise(AsyncEvent::Discovery, |controller| controller.subsystem.is_none());
     }
 
-    /// What hosts have asked capacity-variant drives for since the last call. Each is to be settled.
+    /// Requests of hosts to capacity-variant drives since the last call. Each is to be settled.
     pub fn take_demands(&mut self) -> Vec<Demand> {
         std::mem::take(&mut self.demands)
     }
 
-    /// Subsystems, by place and whose page of capacity was read since the last call: whoever sets their
-    /// figures anew now lets a host that reads the page twice see what is so.
+    /// Places of the subsystems whose page of capacity was read since the last call: if their figures are set again
+    /// now, a host that reads the page twice sees the current state.
     pub fn take_looks(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.looks)
     }
@@ -183,7 +183,7 @@ impl Target {
         }
     }
 
-    /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are told.
+    /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are notified.
     pub fn set_ana(&mut self, subsystem: usize, port: u16, group: u32, state: AnaState) {
         self.ana_changes += 1;
         self.ana.insert((subsystem, port, group), (state, self.ana_changes));
@@ -195,7 +195,7 @@ impl Target {
         self.ana.get(&(subsystem, port, group)).copied().unwrap_or((AnaState::Optimized, 0))
     }
 
-    /// Tells hosts of subsystem `subsystem` that its health gives reason to look at it.
+    /// Notifies hosts of subsystem `subsystem` that its health gives reason to look at it.
     pub fn raise_health(&mut self, subsystem: usize, event: AsyncEvent) {
         self.raise(event, |controller| controller.subsystem == Some(subsystem));
     }
@@ -214,7 +214,7 @@ impl Target {
         self.controllers.iter().flatten().filter_map(Controller::deadline).min()
     }
 
-    /// Ends controllers whose host has not been heard of for longer than it promised, or has not set them up in time.
+    /// Ends controllers whose host has been silent for longer than it promised, or has not set them up in time.
     pub fn expire(&mut self, now: SimTime) {
         for index in 0..self.controllers.len() {
             let deadline = self.controllers[index].as_ref().and_then(Controller::deadline);
@@ -253,7 +253,7 @@ impl Target {
 
     /// Puts `controller` under a free identifier, or under `wanted`. `None` where there is none.
     ///
-    /// Hosts that have proved nothing keep no other host out: beyond their limits, the one that is silent longest ends.
+    /// Hosts that have proved nothing keep no other host out: beyond their limits, the longest silent one ends.
     pub(super) fn add_controller(&mut self, wanted: Option<u16>, mut controller: Controller) -> Option<usize> {
         let limit = usize::from(self.config.limits.controllers);
         if controller.class() != Class::Discovery && self.count(Class::Settled) >= limit {
@@ -279,8 +279,8 @@ impl Target {
         self.controllers.iter().flatten().filter(|controller| controller.class() == class).count()
     }
 
-    /// Ends a controller of the class of `newcomer` if there are as many as may be: of those from the same address, or
-    /// else of all, the one that is silent longest.
+    /// Ends a controller of the class of `newcomer` if there are as many as may be: the longest silent of those from
+    /// the same address, or else of all.
     fn make_room(&mut self, newcomer: &Controller) {
         let class = newcomer.class();
         let limits = &self.config.limits;
@@ -309,9 +309,9 @@ impl Target {
         }
     }
 
-    /// The same for one whose drive is gone. A host that is at work with it hears of that by the end of its connections.
-    /// One that is still setting it up does not listen to that, and would wait a minute for the answer to its last
-    /// command (Linux does): its connections get an answer first.
+    /// Ends a controller whose drive is gone. A host that is at work with it hears of that by the end of its
+    /// connections. A host that is still setting it up does not listen to that, and would wait a minute for the answer
+    /// to its last command (Linux does): its connections get an answer first.
     fn lose_controller(&mut self, index: usize) {
         let is_at_work = self.controllers[index].as_ref().is_some_and(|controller| controller.is_at_work);
         if is_at_work {

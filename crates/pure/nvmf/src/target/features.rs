@@ -15,7 +15,7 @@ const HOST_ID_BYTES: usize = 16;
 const HOST_BEHAVIOR_BYTES: usize = 512;
 
 impl Session {
-    /// Sets a feature for as long as the controller lives.
+    /// Sets a feature for as long as the controller exists.
     pub(super) fn set_feature(
         &self,
         target: &mut Target,

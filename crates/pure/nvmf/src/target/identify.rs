@@ -120,7 +120,7 @@ fn command_set_limits(target: &Target, subsystem: Option<&Subsystem>) -> Identif
     it
 }
 
-/// What a controller with namespaces has and one of discovery has not.
+/// Fields of a controller with namespaces that one of discovery lacks.
 fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize) {
     let limits = &target.config.limits;
     let subsystem: &Subsystem = &target.config.subsystems[place];
@@ -178,7 +178,7 @@ fn identify_namespace(
     }
     match (identify.cns, found) {
         (cns::NAMESPACE, _) if is_all => {
-            // What all namespaces have in common; without management of namespaces that is the first one's format.
+            // The part common to all namespaces; without management of namespaces that is the first one's format.
             let mut common = IdentifyNamespace::zeroed();
             if let Some(first) = namespaces.first() {
                 common.lba_formats[0].data_log2 = first.block_log2;

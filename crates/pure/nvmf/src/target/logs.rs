@@ -96,7 +96,7 @@ impl Session {
             }
             (page::SMART, Some(place)) => {
                 let mut smart = target.figures[place].smart;
-                // What earlier lives had, and all controllers of this one.
+                // Errors before the target started, and those of all its controllers since.
                 let before = u128::from_le_bytes(smart.error_entries);
                 smart.error_entries = before.saturating_add(target.errors[place].into()).to_le_bytes();
                 reply.extend_from_slice(smart.as_bytes());

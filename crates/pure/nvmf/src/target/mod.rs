@@ -25,7 +25,7 @@ use crate::Output;
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::tcp::{FatalError, FatalStatus};
 
-/// What a step of a [`Session`] leads to. Owned by the caller and used again, so that a step allocates nothing.
+/// Effects of a step of a [`Session`]. Owned by the caller and used again, so that a step allocates nothing.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Bytes to send, and the pool of buffers.
@@ -48,7 +48,7 @@ pub struct Command {
     pub subsystem: usize,
     /// Namespace.
     pub nsid: u32,
-    /// What to do.
+    /// Operation to carry out.
     pub operation: NvmCommand,
     /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.
     pub data_bytes: u32,
@@ -60,7 +60,7 @@ pub struct Command {
 /// Why a connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The host broke the protocol and has been told how.
+    /// The host broke the protocol; a termination with the reason went to it.
     ProtocolViolated(FatalError),
     /// The host gave the connection up, for this reason.
     HostTerminated(FatalStatus),

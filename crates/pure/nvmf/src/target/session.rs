@@ -86,7 +86,7 @@ pub(super) enum QueueKind {
     Io(u16),
 }
 
-/// What a command that is answered here comes to.
+/// Answer to a command that the backend does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: Status,
@@ -141,8 +141,8 @@ impl Session {
         }
     }
 
-    /// Tells where the connection is: `local` is the address by which the host has come, and discovery names it for ports
-    /// that listen on every address; hosts of one address give way to each other where they fill a limit.
+    /// Sets the two ends of the connection: `local` is the address by which the host has come, and discovery names it
+    /// for ports that listen on every address; hosts of one address give way to each other where they fill a limit.
     #[must_use]
     pub fn between(mut self, local: IpAddr, host: IpAddr) -> Self {
         (self.local, self.host_address) = (Some(local.to_canonical()), Some(host.to_canonical()));
@@ -164,7 +164,7 @@ impl Session {
         self.queue.kind != QueueKind::Unconnected && self.queue.dialogue.is_none()
     }
 
-    /// Takes what of `bytes`, which arrived at `now`, there is room for; returns how many those were. The others are to
+    /// Takes as many of `bytes`, which arrived at `now`, as there is room for; returns their number. The others are to
     /// be handed in again, before anything else.
     pub fn receive_within(
         &mut self,
@@ -206,7 +206,7 @@ impl Session {
 
     /// Takes `bytes` that arrived at `now`.
     ///
-    /// A host that breaks the protocol is told so, and `effects.close` is set; nothing is taken afterwards.
+    /// A host that breaks the protocol gets a termination, and `effects.close` is set; nothing is taken afterwards.
     pub fn receive(&mut self, target: &mut Target, now: SimTime, bytes: &[u8], effects: &mut Effects) {
         self.receive_within(target, now, bytes, Room::UNLIMITED, effects);
     }
@@ -464,7 +464,7 @@ impl Session {
         }
     }
 
-    /// Sends what a command that was answered here comes to; `None`: the answer comes later.
+    /// Sends the answer to a command that the backend does not see; `None`: the answer comes later.
     fn finish(
         &mut self,
         target: &mut Target,
@@ -580,7 +580,7 @@ impl Session {
     }
 }
 
-/// What a command needs before it can be executed.
+/// Needs of a command before it can be executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) work: Work,

@@ -10,7 +10,7 @@ pub struct Tag {
     generation: u16,
 }
 
-/// What to do once the data of a command is there.
+/// Work to do once the data of a command is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// Hand it to the backend.

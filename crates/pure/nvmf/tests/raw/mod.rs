@@ -1,4 +1,4 @@
-//! A host that says what a test tells it to say, and stops itself at nothing.
+//! A host that sends whatever a test asks it to send, right or wrong.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -21,7 +21,7 @@ const PLAIN: Digests = Digests { header: false, data: false };
 /// Room for messages of an authentication.
 pub(crate) const ROOM: u32 = 4096;
 
-/// What a command came to.
+/// Outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
@@ -44,7 +44,7 @@ impl Raw {
         Self::of(session, target, now)
     }
 
-    /// The same from that address.
+    /// Like [`Raw::new`], from `host` to `local`.
     pub(crate) fn from(target: &mut Target, now: SimTime, local: IpAddr, host: IpAddr) -> Self {
         let session = Session::new(target, 1).between(local, host);
         Self::of(session, target, now)
@@ -62,7 +62,7 @@ impl Raw {
         raw
     }
 
-    /// Sends an entry with data in its capsule, or with room for data to come; what is said to it, if anything is.
+    /// Sends an entry with data in its capsule, or with room for data to come; the reply, if there is one.
     pub(crate) fn ask(&mut self, target: &mut Target, mut sqe: Sqe, data: &[u8], room: u32) -> Option<Reply> {
         sqe.data = match (data.len() as u32, room) {
             (0, 0) => Sgl::None,
@@ -78,7 +78,7 @@ impl Raw {
         self.reply()
     }
 
-    /// What the target has sent.
+    /// The reply that the target has sent.
     pub(crate) fn reply(&mut self) -> Option<Reply> {
         let sent = drain(&mut self.effects.output, usize::MAX);
         let (mut input, mut data) = (&sent[..], Vec::new());
@@ -145,7 +145,7 @@ pub(crate) fn authentication(len_bytes: u32) -> Authentication {
     Authentication { specific: 0x0101, protocol: SECURITY_PROTOCOL_NVME, len_bytes }
 }
 
-/// What a Connect names.
+/// Parameters of a Connect.
 pub(crate) struct ConnectTo<'a> {
     pub(crate) nqn: &'a str,
     pub(crate) host: &'a str,

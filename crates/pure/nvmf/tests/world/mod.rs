@@ -175,7 +175,7 @@ impl World {
         data
     }
 
-    /// Events that the first connection was told of.
+    /// Events that the first connection received.
     pub(crate) fn events(&mut self) -> Vec<AsyncEvent> {
         self.settle();
         std::mem::take(&mut self.links[0].host_effects.events)
