@@ -22,7 +22,7 @@ pub mod opcode {
     pub const KEEP_ALIVE: u8 = 0x18;
 }
 
-/// What an Identify command returns: its Controller or Namespace Structure field.
+/// Data that an Identify command returns: its Controller or Namespace Structure field.
 pub mod cns {
     /// Namespace, of the NVM command set.
     pub const NAMESPACE: u8 = 0x00;
@@ -32,13 +32,13 @@ pub mod cns {
     pub const NAMESPACES_ACTIVE: u8 = 0x02;
     /// Descriptors that identify a namespace.
     pub const NAMESPACE_DESCRIPTORS: u8 = 0x03;
-    /// Namespace, what is specific to an I/O command set.
+    /// Namespace, the part specific to an I/O command set.
     pub const NAMESPACE_OF_COMMAND_SET: u8 = 0x05;
-    /// Controller, what is specific to an I/O command set.
+    /// Controller, the part specific to an I/O command set.
     pub const CONTROLLER_OF_COMMAND_SET: u8 = 0x06;
     /// List of active namespaces of an I/O command set.
     pub const NAMESPACES_ACTIVE_OF_COMMAND_SET: u8 = 0x07;
-    /// Namespace, what does not depend on the I/O command set.
+    /// Namespace, the part independent of the I/O command set.
     pub const NAMESPACE_INDEPENDENT: u8 = 0x08;
     /// List of allocated namespaces.
     pub const NAMESPACES_ALLOCATED: u8 = 0x10;
@@ -235,7 +235,7 @@ impl AdminCommand {
 }
 
 impl Select {
-    /// From the three bits of the field.
+    /// Decodes the three bits of the field.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 7 {
             0 => Self::Current,

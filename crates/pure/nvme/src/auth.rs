@@ -26,7 +26,7 @@ impl Hash {
         }
     }
 
-    /// From the identifier on the wire.
+    /// Decodes the identifier on the wire.
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
             1 => Some(Self::Sha256),
@@ -55,7 +55,7 @@ pub enum MessageError {
     /// Shorter than what it says it holds.
     #[error("the message is too short")]
     Short,
-    /// Of an unknown or another kind.
+    /// The message is of an unknown or another kind.
     #[error("the message is of another kind")]
     Kind,
     /// A hash function that does not exist, or a value of a length that does not go with it.
@@ -99,7 +99,7 @@ impl Explanation {
         }
     }
 
-    /// From the number on the wire.
+    /// Decodes the number on the wire.
     pub const fn from_number(number: u8) -> Self {
         match number {
             1 => Self::Failed,
@@ -130,7 +130,7 @@ pub enum Message {
     },
     /// The controller asks the host for a proof.
     Challenge {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
         /// Hash function.
         hash: Hash,
@@ -145,7 +145,7 @@ pub enum Message {
     },
     /// The host proves, and perhaps asks for a proof.
     Reply {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
         /// Number of the host's challenge; zero without one.
         sequence: u32,
@@ -158,7 +158,7 @@ pub enum Message {
     },
     /// The controller is satisfied, and perhaps proves.
     Success1 {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
         /// Length of a digest in bytes.
         hash_len: u8,
@@ -167,21 +167,21 @@ pub enum Message {
     },
     /// The host is satisfied with the controller's proof.
     Success2 {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
     },
     /// The controller gives the dialogue up.
     Failure1 {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
-        /// Why.
+        /// The reason.
         explanation: Explanation,
     },
     /// The host gives the dialogue up.
     Failure2 {
-        /// Of the dialogue.
+        /// Number of the dialogue.
         transaction: u16,
-        /// Why.
+        /// The reason.
         explanation: Explanation,
     },
 }

@@ -140,7 +140,7 @@ impl Cqe {
         self.status.get() & 1 != 0
     }
 
-    /// The same entry with the phase set to `phase`.
+    /// This entry with the phase set to `phase`.
     pub fn with_phase(mut self, phase: bool) -> Self {
         self.status = U16::new(self.status.get() & !1 | u16::from(phase));
         self

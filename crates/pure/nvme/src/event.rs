@@ -43,7 +43,7 @@ impl AsyncEvent {
         }
     }
 
-    /// The log page that tells more, and clears the event when it is read.
+    /// The log page with details; reading it clears the event.
     pub const fn page(self) -> u8 {
         self.parts().2
     }
@@ -54,7 +54,7 @@ impl AsyncEvent {
         kind as u32 | (information as u32) << 8 | (page as u32) << 16
     }
 
-    /// From dword 0 of a completion.
+    /// Decodes dword 0 of a completion.
     pub fn decode(result: u32) -> Self {
         let known = [Self::Temperature, Self::Spare, Self::Reliability, Self::Namespaces, Self::Ana, Self::Discovery];
         let found = known.into_iter().find(|event| event.encode() == result & 0x00FF_FF07);
@@ -65,7 +65,7 @@ impl AsyncEvent {
         })
     }
 
-    /// The bit of the feature that enables the event (Base 2.0, figure 326); zero for one that is always on.
+    /// The bit of the feature that enables the event (Base 2.0, figure 326); zero for an event that is always on.
     pub const fn enable_bit(self) -> u32 {
         match self {
             Self::Spare => 1 << 0,

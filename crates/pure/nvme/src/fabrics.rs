@@ -162,7 +162,7 @@ impl ConnectData {
     }
 }
 
-/// What a successful Connect returns (Base 2.0, figure 383).
+/// Result of a successful Connect (Base 2.0, figure 383).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connected {
     /// The controller that the queue belongs to.
@@ -174,7 +174,7 @@ pub struct Connected {
 impl Connected {
     const AUTHENTICATION: u64 = 1 << 17;
 
-    /// From the result of a completion.
+    /// Decodes the result of a completion.
     pub const fn decode(result: u64) -> Self {
         Self { controller_id: result as u16, authentication_required: result & (0b11 << 17) != 0 }
     }
@@ -206,7 +206,7 @@ impl ConnectParameter {
         }
     }
 
-    /// From the result of a completion.
+    /// Decodes the result of a completion.
     pub const fn decode(result: u64) -> Self {
         if result & 1 << 16 == 0 { Self::Entry(result as u16) } else { Self::Data(result as u16) }
     }

@@ -46,7 +46,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// From the value of the feature; `None` for the reserved count of 65,536.
+    /// Decodes the value of the feature; `None` for the reserved count of 65,536.
     pub const fn decode(value: u32) -> Option<Self> {
         let (submission, completion) = (value & 0xFFFF, value >> 16);
         if submission == 0xFFFF || completion == 0xFFFF {
@@ -61,7 +61,7 @@ impl Queues {
     }
 }
 
-/// When a capacity-variant drive retires a superblock: at the first erase after which either is so.
+/// When a capacity-variant drive retires a superblock: at the first erase after which either condition holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetirementRule {
     /// Wear alone makes a bit error rate above this, in millionths.
@@ -71,7 +71,8 @@ pub struct RetirementRule {
 }
 
 impl RetirementRule {
-    /// From the values of the feature: millionths, retries plus one; zeros are none. `None` for more retries than 254.
+    /// Decodes the values of the feature: millionths, retries plus one; zeros are none. `None` for more retries than
+    /// 254.
     pub fn decode(values: [u32; 2]) -> Option<Self> {
         let retries = values[1].checked_sub(1).map(u8::try_from).transpose().ok()?;
         Some(Self { rate_ppm: (values[0] > 0).then_some(values[0]), retries })
@@ -95,7 +96,7 @@ pub struct TemperatureThreshold {
 }
 
 impl TemperatureThreshold {
-    /// From the value of the feature.
+    /// Decodes the value of the feature.
     pub const fn decode(value: u32) -> Self {
         Self { kelvin: value as u16, sensor: (value >> 16) as u8 & 15, is_lower: (value >> 20) & 3 == 1 }
     }
@@ -106,7 +107,7 @@ impl TemperatureThreshold {
     }
 }
 
-/// What Get Features returns for [`crate::admin::Select::Supported`].
+/// Result of Get Features for [`crate::admin::Select::Supported`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supported {
     /// Can be kept over resets.

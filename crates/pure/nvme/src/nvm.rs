@@ -19,7 +19,7 @@ pub mod opcode {
     pub const COMPARE: u8 = 0x05;
     /// Blocks read as zeros afterwards.
     pub const WRITE_ZEROES: u8 = 0x08;
-    /// What the host knows about ranges, such as no longer needing them.
+    /// Hints of the host about ranges, such as no longer needing them.
     pub const DATASET_MANAGEMENT: u8 = 0x09;
     /// Whether blocks can be read, without sending them.
     pub const VERIFY: u8 = 0x0C;
@@ -43,33 +43,33 @@ pub enum NvmCommand {
     Flush,
     /// Data for `range` comes with the command.
     Write {
-        /// Where to.
+        /// Blocks to write.
         range: BlockRange,
         /// Force Unit Access: acknowledged only when on the medium.
         fua: bool,
     },
     /// Data of `range` goes to the host.
     Read {
-        /// Where from.
+        /// Blocks to read.
         range: BlockRange,
         /// Force Unit Access: read from the medium.
         fua: bool,
     },
     /// Blocks of `range` fail to be read until written.
     WriteUncorrectable {
-        /// Which blocks.
+        /// Range of the command.
         range: BlockRange,
     },
     /// Data that comes with the command is compared with the blocks of `range`.
     Compare {
-        /// Which blocks.
+        /// Range of the command.
         range: BlockRange,
         /// Force Unit Access: read from the medium.
         fua: bool,
     },
     /// Blocks of `range` read as zeros afterwards.
     WriteZeroes {
-        /// Which blocks.
+        /// Range of the command.
         range: BlockRange,
         /// The host asks for deallocation where zeros result from it.
         deallocate: bool,
@@ -89,7 +89,7 @@ pub enum NvmCommand {
     },
     /// Blocks of `range` are read and checked, but not sent.
     Verify {
-        /// Which blocks.
+        /// Range of the command.
         range: BlockRange,
         /// Force Unit Access: read from the medium.
         fua: bool,
@@ -118,12 +118,12 @@ pub enum NvmCommand {
     Remap {
         /// The blocks that take over data.
         range: BlockRange,
-        /// First block whose data it is.
+        /// First block whose data is taken over.
         source: u64,
     },
 }
 
-/// The operation code is not one of the NVM command set, or not one that this crate has.
+/// The operation code is not in the NVM command set, or not in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("operation code {opcode:#04x} is not a known NVM command")]
 pub struct UnknownOpcode {
@@ -160,7 +160,7 @@ const DEALLOCATE_ZEROES: u32 = 1 << 25;
 const FUA: u32 = 1 << 30;
 
 impl UnknownOpcode {
-    /// What the host is told.
+    /// Status for the host.
     pub const fn status(self) -> Status {
         Status::INVALID_OPCODE.do_not_retry()
     }

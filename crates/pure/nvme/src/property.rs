@@ -7,7 +7,7 @@ pub enum Property {
     Capabilities,
     /// Version (4 bytes).
     Version,
-    /// Controller configuration (4 bytes), the one that can be set.
+    /// Controller configuration (4 bytes), the only writable one.
     Configuration,
     /// Controller status (4 bytes).
     Status,
@@ -64,7 +64,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// From the value of the property.
+    /// Decodes the value of the property.
     pub const fn decode(bits: u64) -> Self {
         Self {
             queue_entries_max: (bits & 0xFFFF) as u32 + 1,
@@ -121,7 +121,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// From the value of the property.
+    /// Decodes the value of the property.
     pub const fn decode(bits: u32) -> Self {
         Self {
             enable: bits & 1 != 0,
@@ -177,7 +177,7 @@ pub struct ControllerStatus {
 }
 
 impl ControllerStatus {
-    /// From the value of the property.
+    /// Decodes the value of the property.
     pub const fn decode(bits: u32) -> Self {
         Self {
             ready: bits & 1 != 0,

@@ -20,7 +20,7 @@ pub enum Sgl {
         /// Length in bytes.
         len: u32,
     },
-    /// No data: all bytes zero, which is what hosts send for commands without data.
+    /// No data: all bytes zero, as hosts send for commands without data.
     None,
 }
 

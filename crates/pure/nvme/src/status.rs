@@ -196,7 +196,7 @@ impl Status {
         self.0
     }
 
-    /// Type and code, without retry delay, More and Do Not Retry: what to compare with a constant.
+    /// Type and code, without retry delay, More and Do Not Retry: for comparison with a constant.
     pub const fn code(self) -> Self {
         Self(self.0 & Self::CODE_MASK)
     }
@@ -213,12 +213,12 @@ impl Status {
         }
     }
 
-    /// The same status, telling the host that the same command would fail again.
+    /// This status, marked so that the host does not retry: the same command would fail again.
     pub const fn do_not_retry(self) -> Self {
         Self(self.0 | Self::DO_NOT_RETRY)
     }
 
-    /// The same status, telling the host that the error log has an entry for this command.
+    /// This status, telling the host that the error log has an entry for this command.
     pub const fn more(self) -> Self {
         Self(self.0 | Self::MORE)
     }

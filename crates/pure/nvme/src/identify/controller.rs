@@ -1,4 +1,4 @@
-//! What a controller says about itself.
+//! Identify structures of a controller.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -227,7 +227,7 @@ impl IdentifyController {
     /// A changed discovery log is announced.
     pub const EVENT_DISCOVERY: u32 = 1 << 31;
 
-    /// What [`Self::vendor_specific`] begins with when the controller takes [`crate::nvm::NvmCommand::Remap`]: operation
+    /// First bytes of [`Self::vendor_specific`] when the controller takes [`crate::nvm::NvmCommand::Remap`]: operation
     /// codes of vendors mean something else elsewhere.
     const REMAP_WORD: [u8; 16] = *b"flashyard REMAP1";
 

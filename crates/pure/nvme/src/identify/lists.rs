@@ -2,7 +2,7 @@
 
 use crate::IDENTIFY_BYTES;
 
-/// What identifies a namespace (Base 2.0, figure 278).
+/// Identifier of a namespace (Base 2.0, figure 278).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descriptor {
     /// Globally unique, 8 bytes.

@@ -1,4 +1,4 @@
-//! What a controller says about a namespace.
+//! Identify structures of a namespace.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -33,7 +33,7 @@ pub struct IdentifyNamespace {
     pub reservations: u8,
     /// 32: progress of a format.
     pub format_progress: u8,
-    /// 33: deallocated blocks: bits 2:0 what reads return (1 zeros), Write Zeroes may deallocate in bit 3.
+    /// 33: deallocated blocks: bits 2:0 the data that reads return (1 zeros), Write Zeroes may deallocate in bit 3.
     pub deallocation: u8,
     /// 34: atomic write unit, less one.
     pub atomic_write: U16,
@@ -104,7 +104,7 @@ pub struct LbaFormat {
 }
 
 impl IdentifyNamespace {
-    /// A structure of zeros, which is what an inactive namespace has.
+    /// A structure of zeros, as an inactive namespace has.
     pub fn zeroed() -> Box<Self> {
         Self::new_box_zeroed().expect("4 KiB are there")
     }
@@ -144,7 +144,7 @@ pub struct IdentifyNamespaceIndependent {
     pub reserved_15: [u8; 4081],
 }
 
-/// Identify Namespace, what only the NVM command set has: 4096 bytes (NVM Command Set 1.0, figure 99). Without
+/// Identify Namespace, the part of the NVM command set alone: 4096 bytes (NVM Command Set 1.0, figure 99). Without
 /// protection information nothing in it is set.
 #[derive(Clone, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

@@ -28,7 +28,7 @@ impl AnaState {
         }
     }
 
-    /// From the number on the wire; `None` for reserved ones.
+    /// Decodes the number on the wire; `None` for reserved ones.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number & 0x0F {
             0x01 => Some(Self::Optimized),

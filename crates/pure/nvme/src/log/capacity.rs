@@ -1,4 +1,4 @@
-//! What a capacity-variant drive reports beyond its health: a vendor page of our own.
+//! Report of a capacity-variant drive beyond its health: a vendor page of our own.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -45,7 +45,7 @@ pub struct CapacityLog {
 const _: () = assert!(size_of::<CapacityLog>() == CapacityLog::BYTES);
 
 impl CapacityLog {
-    /// What the page begins with.
+    /// First bytes of the page.
     pub const WORD: [u8; 16] = *b"flashyard CAPV1\0";
     /// Its length.
     pub const BYTES: usize = 128;

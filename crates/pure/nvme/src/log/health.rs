@@ -16,7 +16,7 @@ pub struct SmartLog {
     pub spare_percent: u8,
     /// 4: spare below which a warning is given, in percent.
     pub spare_threshold_percent: u8,
-    /// 5: life that is used, in percent; may exceed 100, and stays at 255.
+    /// 5: lifetime that is used, in percent; may exceed 100, and stays at 255.
     pub used_percent: u8,
     /// 6: warnings of endurance groups.
     pub endurance_warning: u8,
@@ -40,7 +40,7 @@ pub struct SmartLog {
     pub unsafe_shutdowns: [u8; 16],
     /// 160: errors of data that could not be corrected.
     pub media_errors: [u8; 16],
-    /// 176: entries of the error log over the life.
+    /// 176: entries of the error log over the lifetime.
     pub error_entries: [u8; 16],
     /// 192: time above the warning temperature, in minutes.
     pub warm_minutes: U32,

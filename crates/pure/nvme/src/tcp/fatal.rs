@@ -35,7 +35,7 @@ impl FatalStatus {
         }
     }
 
-    /// From the number on the wire.
+    /// Decodes the number on the wire.
     pub const fn from_number(number: u16) -> Self {
         match number {
             1 => Self::InvalidHeaderField,

@@ -18,7 +18,7 @@ pub enum Role {
     Host,
 }
 
-/// What the framer has found.
+/// Event that the framer reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// ICReq or ICResp.
@@ -65,7 +65,7 @@ enum Place {
         left: usize,
     },
     Digest,
-    /// Bytes behind a termination, which nobody looks at.
+    /// Bytes behind a termination, which are ignored.
     Skip {
         left: usize,
     },
@@ -115,7 +115,7 @@ impl Framer {
         self.digests
     }
 
-    /// The header of the latest PDU, as far as it has come: what a termination repeats.
+    /// The header of the latest PDU, as far as it has come: a termination repeats it.
     pub fn latest_header(&self) -> &[u8] {
         let len = usize::from(self.header[2]).clamp(HEADER_BYTES, HEADER_BYTES_MAX);
         &self.header[..self.filled.min(len)]

@@ -12,10 +12,10 @@ pub const HEADER_BYTES: usize = 8;
 /// Size of the PDUs that set a connection up.
 pub const INITIALIZE_BYTES: usize = 128;
 
-/// Most bytes of one header: the ones that set a connection up are the longest.
+/// Most bytes of one header: those that set a connection up are the longest.
 pub const HEADER_BYTES_MAX: usize = INITIALIZE_BYTES;
 
-/// What a PDU is.
+/// Type of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The host begins a connection (ICReq).
@@ -39,7 +39,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// From the type byte; `None` for reserved ones.
+    /// Decodes the type byte; `None` for reserved ones.
     pub const fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0x00 => Self::InitializeRequest,
@@ -200,14 +200,14 @@ const _: () = {
 /// Which digests a connection has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// Of headers.
+    /// Digests of headers.
     pub header: bool,
-    /// Of data.
+    /// Digests of data.
     pub data: bool,
 }
 
 impl Digests {
-    /// From the byte of [`Initialize`].
+    /// Decodes the byte of [`Initialize`].
     pub const fn from_byte(byte: u8) -> Self {
         Self { header: byte & 1 != 0, data: byte & 2 != 0 }
     }
@@ -229,7 +229,7 @@ impl Digests {
 pub struct Alignment(u8);
 
 impl Alignment {
-    /// From the field of [`Initialize`], 0 to 31; `None` above.
+    /// Decodes the field of [`Initialize`], 0 to 31; `None` above.
     pub const fn from_field(field: u8) -> Option<Self> {
         if field < 32 { Some(Self(field)) } else { None }
     }
@@ -239,7 +239,7 @@ impl Alignment {
         self.0
     }
 
-    /// In bytes.
+    /// The alignment in bytes.
     pub const fn bytes(self) -> usize {
         (self.0 as usize + 1) * 4
     }
