@@ -63,7 +63,7 @@ pub(crate) mod command {
     pub(crate) const FLAG_NO_HOLE: u16 = 2;
 }
 
-/// What a reply says about its request.
+/// Outcome of a request, as its reply states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ErrorCode {

@@ -1,4 +1,4 @@
-//! Options: what client and server agree on before the first request.
+//! Options: the agreement of client and server before the first request.
 
 use crate::format::{FIXED_NEWSTYLE, NBD_MAGIC, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC};
 use crate::format::{Reader, info, option, reply, transmission};
@@ -9,7 +9,7 @@ const NAME_MAX: usize = 4096;
 /// Longest option that is read at all: a name and a list of wished information.
 pub(crate) const OPTION_MAX: usize = NAME_MAX + 1024;
 
-/// What an option leads to.
+/// Outcome of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agreed {
     /// More options follow.

@@ -4,8 +4,8 @@ use crate::format::{ErrorCode, Reader, command, reply, reply_header};
 use crate::format::{NO_ZEROES, OPTION_BYTES, OPTION_MAGIC, REQUEST_BYTES, REQUEST_MAGIC};
 use crate::handshake::{self, Agreed, OPTION_MAX};
 
-/// Longest payload of a request in bytes, as told to clients. Source: proto.md, "Block size constraints": 32 MiB is
-/// what every client may count on.
+/// Longest payload of a request in bytes, as announced to clients. Source: proto.md, "Block size constraints": 32 MiB
+/// is the size that every client may count on.
 pub const PAYLOAD_MAX: u32 = 32 << 20;
 
 /// Room made for a payload before any of it has come, in bytes.
@@ -20,11 +20,11 @@ pub struct Export {
     pub size_bytes: u64,
     /// Every offset and length is a multiple of this many bytes; a power of two.
     pub block_bytes: u32,
-    /// Nobody can attach to it now: what keeps its bytes is not there.
+    /// Clients cannot attach to it now: its backend is not there.
     pub is_away: bool,
 }
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bring data.
@@ -49,7 +49,7 @@ pub struct Request {
     pub cookie: u64,
     /// Index of the export.
     pub export: usize,
-    /// What to do.
+    /// Operation to carry out.
     pub kind: Kind,
     /// First byte.
     pub offset_bytes: u64,
@@ -57,14 +57,14 @@ pub struct Request {
     pub len_bytes: u32,
     /// It must be durable before it is answered.
     pub force_unit_access: bool,
-    /// What to write; empty for everything else.
+    /// Data to write; empty for everything else.
     pub payload: Vec<u8>,
 }
 
 /// Why a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
-    /// The client has said so. Requests under way are still carried out.
+    /// The client has said that it leaves. Requests under way are still carried out.
     #[error("the client has left")]
     ByClient,
     /// It asked for an export that does not exist or is away, in a way that knows no answer to that.
@@ -78,12 +78,12 @@ pub enum Closed {
     TooLong,
 }
 
-/// What a session says. The owner empties it.
+/// Output of a session. The owner empties it.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// For the client.
+    /// Bytes for the client.
     pub bytes: Vec<u8>,
-    /// For whoever keeps the data.
+    /// Requests for the owner of the data.
     pub requests: Vec<Request>,
     /// The session takes nothing more.
     pub closed: Option<Closed>,
@@ -106,7 +106,7 @@ pub struct Session {
     zeroes: bool,
     /// A header, or an option, that has not arrived whole.
     pending: Vec<u8>,
-    /// A write whose payload has not arrived whole, and what is missing.
+    /// A write whose payload has not arrived whole, and the number of bytes missing.
     writing: Option<(Request, usize)>,
     /// Bytes of an option, or of the payload of a refused write, to pass over.
     skipping: usize,
@@ -183,7 +183,7 @@ impl Session {
                 handshake::refuse(number, reply::TOO_BIG, "longer than any option", &mut out.bytes);
                 self.skipping = length;
                 self.pending.clear();
-                // What is to be skipped may be in `input` already: the caller goes on there.
+                // Bytes to skip may be in `input` already: the caller goes on there.
                 return self.skip_then_unit(input, out);
             }
             self.fill(input, header + length);
