@@ -13,7 +13,7 @@ use flashyard_units::{SimSpan, SimTime};
 pub struct CommandSpec {
     /// The owner's number, handed back on completion.
     pub tag: u32,
-    /// What to do.
+    /// Operation to carry out.
     pub operation: Operation,
     /// First logical slot.
     pub first: u32,
@@ -35,7 +35,7 @@ impl CommandSpec {
 #[derive(Clone, Copy)]
 pub(crate) struct Active {
     pub(crate) spec: CommandSpec,
-    /// Flash commands that have not reported yet. Of a remap, ranges whose look-up is done.
+    /// Flash commands that have not reported yet. For a remap, ranges whose look-up is done.
     pub(crate) remaining: u32,
     /// When the last DMA reserved so far ends.
     pub(crate) dma_end: SimTime,
@@ -49,7 +49,7 @@ pub(crate) struct Active {
     pub(crate) unread: Option<u32>,
     /// Up to when `time` accounts for the command.
     pub(crate) accounted: SimTime,
-    /// The reclaim clock when the command began to wait for room.
+    /// The clock of garbage collection when the command began to wait for room.
     pub(crate) reclaim_mark: SimSpan,
     pub(crate) time: TimeSplit,
 }
@@ -63,7 +63,7 @@ impl Active {
     }
 }
 
-/// What a flash command's tag says: a kind in the upper four bits, two numbers below.
+/// Meaning of a flash command's tag: a kind in the upper four bits, two numbers below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     /// Host read: command, slots.
@@ -76,7 +76,7 @@ pub(crate) enum Tag {
     MovedRow(u32),
     /// Translation pages programmed.
     Store,
-    /// Die row read for reclaim.
+    /// Die row read for garbage collection.
     Reclaim(u32),
     /// One die of a superblock erased.
     Erase(u32),
@@ -135,7 +135,7 @@ impl DataEnd {
         self.active[index as usize].reclaim_mark = self.pump.clock(now);
     }
 
-    /// Books a wait that has ended: on reclaim for as long as it was under way, on the dies otherwise.
+    /// Books a wait that has ended: on garbage collection for as long as it was under way, on the dies otherwise.
     #[inline]
     pub(crate) fn account_wait(&mut self, now: SimTime, index: u32) {
         let clock = self.pump.clock(now);

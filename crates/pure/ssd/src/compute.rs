@@ -106,7 +106,7 @@ impl ComputeEnd {
         self.waiting += 1;
     }
 
-    /// Forgets all jobs; cores are idle. What jobs cut short had been booked as busy stays booked.
+    /// Forgets all jobs; cores are idle. Busy time already booked for jobs cut short stays booked.
     pub(crate) fn power_cut(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.jobs.clear());
         self.waiting = 0;
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Jobs that wait, by queue, and that run, by core; and what was started while queues never ran empty.
+    /// Jobs that wait, by queue, and that run, by core; and jobs started while queues never ran empty.
     struct Plain {
         waiting: Vec<VecDeque<u32>>,
         running: Vec<Option<u32>>,
@@ -177,7 +177,7 @@ mod tests {
             self.waiting[0].is_empty() && self.waiting[1..].iter().all(|queue| !queue.is_empty())
         }
 
-        /// A job was started: it must be the first of its queue, and that queue one that may go.
+        /// A job was started: it must be the first of its queue, and that queue must be allowed to go.
         fn started(&mut self, core: u8, tag: u32) {
             let queue = self.waiting.iter().position(|queue| queue.front() == Some(&tag));
             let queue = queue.expect("a queue hands out its oldest job");

@@ -7,8 +7,8 @@ use flashyard_ftl::{FtlConfig, FtlConfigError, RecoveryError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 
-/// What a command costs in firmware: a cycles and b cycles for each 4 KiB slice, and a stall for each
-/// mapping entry read from DRAM. Source: [D] xbof §8.1, §8.3.
+/// Cost of a command in firmware: a cycles and b cycles for each 4 KiB slice, and a stall for each mapping entry read
+/// from DRAM. Source: [D] xbof §8.1, §8.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirmwareCost {
     /// Cycles a command, whatever its size.
@@ -39,7 +39,7 @@ pub struct DriveConfig {
     pub cores: u32,
     /// Their clock.
     pub core_clock: Hertz,
-    /// What a command costs them.
+    /// Cost of a command on the cores.
     pub firmware: FirmwareCost,
     /// DMA rate towards the host.
     pub read_rate: ByteRate,
@@ -59,7 +59,7 @@ pub struct DriveConfig {
     pub segment_pages: u32,
     /// Records of the redo log of a segment, up to 512 of a page of 4 KiB; half of them are flushed at a time.
     pub log_records: u32,
-    /// Reclaim reads in flight at most.
+    /// Reads of garbage collection in flight at most.
     pub reclaim_reads: u32,
     /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
     pub power_loss_protection: bool,
@@ -78,15 +78,15 @@ pub enum DriveConfigError {
     /// The translation layer cannot be.
     #[error(transparent)]
     Ftl(#[from] FtlConfigError),
-    /// Flash cannot hold what it is said to.
+    /// Flash cannot hold the given state.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
     /// A number outside its range.
     #[error("{name} is {value}, give {least} to {most}")]
     Range {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: u64,
         /// The least possible.
         least: u64,
@@ -104,7 +104,7 @@ pub enum DriveConfigError {
 }
 
 impl DriveConfig {
-    /// The flash without what parity takes: what the translation layer sees. Means nothing unless the stripes fit.
+    /// The flash without parity, as the translation layer sees it. Means nothing unless the stripes fit.
     pub fn data_geometry(&self) -> Geometry {
         let geometry = self.nand.geometry;
         self.stripe.map_or(geometry, |stripe| stripe.data_geometry(&geometry))
@@ -125,7 +125,7 @@ impl DriveConfig {
             ("cores", u64::from(self.cores), 1, 32),
             ("buffer_slots", u64::from(self.buffer_slots), 2 * row, u64::from(u32::MAX)),
             ("segment_pages", u64::from(self.segment_pages), 1, u64::from(PLACES_MAX)),
-            // A reclaimed die row must fit into one half, or reclaim could not go on.
+            // A reclaimed die row must fit into one half, or garbage collection could not go on.
             ("log_records", u64::from(self.log_records), 2 * row.min(256), u64::from(RECORDS_MAX)),
             ("reclaim_reads", u64::from(self.reclaim_reads), 1, 65_536),
         ];

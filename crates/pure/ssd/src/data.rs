@@ -1,4 +1,4 @@
-//! The data-end: what it consists of, how commands enter it, and where flash completions lead.
+//! The data-end: its parts, the entry of commands, and the paths of flash completions.
 
 use crate::command::{Active, CommandSpec, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 /// Overwrites handed to the translation layer at once.
 const OVERWRITE_BATCH: usize = 64;
 
-/// What the data-end did.
+/// Counts of the data-end's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataCounters {
     /// Commands executed.
@@ -48,8 +48,8 @@ pub struct DataCounters {
     pub translation_programs: u64,
     /// Slots read from the write buffer.
     pub buffer_hits: u64,
-    /// Times that data could not be corrected: reads of flash that were given up, for hosts or for reclaim, and reads of
-    /// slots that reclaim had given up before.
+    /// Times that data could not be corrected: reads of flash that were given up, for hosts or for garbage collection,
+    /// and reads of slots that garbage collection had given up before.
     pub media_errors: u64,
     /// Die rows of parity programmed.
     pub parity_programs: u64,
@@ -71,13 +71,13 @@ pub struct DataEnd {
     pub(crate) pump: ReclaimPump,
     /// `None` without parity.
     pub(crate) stripes: Option<Stripes>,
-    /// `None` where reclaim does not go round.
+    /// `None` where garbage collection does not go round.
     pub(crate) turns: Option<Turns>,
     pub(crate) rebuilds: Rebuilds,
     pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
-    /// Whether reads of superblocks matter to anybody.
+    /// Whether reads of superblocks are counted.
     pub(crate) counts_reads: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
@@ -212,7 +212,7 @@ impl DataEnd {
         self.pad_frontiers();
     }
 
-    /// Begins as an aged drive did not end but could have: what was in its write buffer is on flash.
+    /// Restores an aged state; its write buffer is flushed.
     ///
     /// Errors: a state that cannot be, or not of this drive; nothing has changed then.
     pub fn restore(&mut self, state: &AgedState) -> Result<(), RecoveryError> {
@@ -236,12 +236,13 @@ impl DataEnd {
         }
     }
 
-    /// What was done so far.
+    /// Counts of the work so far.
     pub fn counters(&self) -> &DataCounters {
         &self.counters
     }
 
-    /// The state that decides whether writes and reclaim can go on, for messages about a drive that is stuck.
+    /// The state that decides whether writes and garbage collection can go on, for messages about a drive that is
+    /// stuck.
     pub fn describe(&self) -> String {
         format!(
             "buffer {} of {} slots, {} promised, room for {} host and {} moved slots, {} writes and {} flushes wait, \
@@ -410,7 +411,7 @@ impl DataEnd {
         debug_assert!(self.nand_effects.is_empty(), "flash completes later than it is asked");
     }
 
-    /// A command of reclaim has completed: the next die of its stripe may have its turn.
+    /// A command of garbage collection has completed: the next die of its stripe may have its turn.
     #[cold]
     fn end_turn(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let Some(turns) = &mut self.turns else { return };
@@ -422,7 +423,7 @@ impl DataEnd {
         for command in next {
             self.submit(now, command, out);
         }
-        // Reclaim reads no more while too much waits for its turn.
+        // Garbage collection reads no more while too much waits for its turn.
         self.pump_reclaim(now, out);
     }
 }

@@ -11,12 +11,12 @@ use flashyard_nand::NandEvent;
 use flashyard_stats::TimeSplit;
 use flashyard_units::{SimSpan, SimTime};
 
-/// What a drive tells itself.
+/// Events that a drive schedules for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEvent {
     /// A core has finished its job.
     CoreDone {
-        /// Which core.
+        /// The core.
         core: u8,
     },
     /// The flash has news.
@@ -35,26 +35,26 @@ pub enum DriveEvent {
     SegmentFlushed {
         /// The segment's number here.
         segment: u16,
-        /// Tells this flush from ones that were given up.
+        /// Tells this flush from abandoned ones.
         ticket: u16,
     },
     /// The dirty pages of a segment that is given back have been copied home.
     SegmentReturned {
         /// The segment's number here.
         segment: u16,
-        /// Tells this return from ones that were given up.
+        /// Tells this return from abandoned ones.
         ticket: u16,
     },
     /// The pages of a lost segment have been read from flash.
     SegmentRecovered {
         /// The segment's number here.
         segment: u16,
-        /// Tells this recovery from ones that were given up.
+        /// Tells this recovery from abandoned ones.
         ticket: u16,
     },
 }
 
-/// What a drive tells its owner.
+/// Reports of a drive to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEffect {
     /// The firmware work of a job is done.
@@ -66,8 +66,8 @@ pub enum DriveEffect {
     Completed {
         /// The command's tag.
         tag: u32,
-        /// When: now, or when the last DMA of a read, reserved by now, will have ended. Telling that in advance
-        /// saves the world an event for each read.
+        /// When: now, or when the last DMA of a read, reserved by now, will have ended. Reporting that in advance saves
+        /// the world an event for each read.
         at: SimTime,
         /// Where the time went since the command was handed to the data-end.
         time: TimeSplit,
@@ -77,21 +77,21 @@ pub enum DriveEffect {
         /// The command's tag.
         tag: u32,
     },
-    /// A read found data that could not be corrected: what it found means nothing, and it completes next.
+    /// A read found data that could not be corrected: its result means nothing, and it completes next.
     ReadFailed {
         /// The command's tag.
         tag: u32,
-        /// The first logical slot of it, as far as that can be told.
+        /// The first logical slot of that data, as far as it can be determined.
         slot: u32,
     },
     /// All segments of a loan that was being given back are the lender's own again.
     SegmentsReturned {
-        /// Which.
+        /// The loan.
         loan: LoanId,
     },
     /// All lost segments of a loan are restored at home.
     SegmentsRecovered {
-        /// Which.
+        /// The loan.
         loan: LoanId,
     },
     /// The drive takes commands again after a power cut.
@@ -102,7 +102,7 @@ pub enum DriveEffect {
 pub struct Drive {
     /// Cores and submission queues.
     pub compute: ComputeEnd,
-    /// Flash and what moves data to and from it.
+    /// Flash and the parts that move data to and from it.
     pub data: DataEnd,
 }
 
@@ -144,7 +144,7 @@ impl Drive {
         self.job_of(&self.data.config.firmware, tag, slices)
     }
 
-    /// The same with the `firmware` of another drive, on the cores of this one.
+    /// Like [`firmware_job`](Self::firmware_job), with the `firmware` of another drive, on the cores of this one.
     #[inline]
     pub fn job_of(&self, firmware: &FirmwareCost, tag: u32, slices: u32) -> Job {
         let cycles = firmware.cycles(u64::from(slices));

@@ -1,4 +1,4 @@
-//! Holds back the erase of an emptied superblock while somebody may still read from it by an old translation.
+//! Holds back the erase of an emptied superblock while a read may still come to it by an old translation.
 //!
 //! Translations count in one of two epochs. A superblock emptied in this epoch may be erased once every translation
 //! of this epoch and of the ones before has ended; a new epoch begins when the one before the present has none left.

@@ -118,7 +118,7 @@ impl DataEnd {
         self.issue(now, command, out);
     }
 
-    /// A translation page has come from flash: whoever waited for it goes on.
+    /// A translation page has come from flash: commands that waited for it go on.
     pub(crate) fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let position = self.loads.iter().position(|load| load.page == page).expect("a loaded page was asked for");
         let mut load = self.loads.swap_remove(position);

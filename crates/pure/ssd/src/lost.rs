@@ -1,8 +1,8 @@
-//! Data that flash has not given back: reads that were given up, and what reclaim met of them.
+//! Data that flash has not given back: reads that were given up, of hosts and of garbage collection.
 //!
-//! A read of the host that is given up fails and changes nothing. Reclaim must empty its victim, so it moves what it
-//! could not read as what it is: a slot whose reads fail until it is written, deallocated or remapped over. Translation
-//! pages are always read: where they lie is not modelled.
+//! A read of the host that is given up fails and changes nothing. Garbage collection must empty its victim, so it moves
+//! a slot that it could not read as a lost one: its reads fail until it is written, deallocated or remapped over.
+//! Translation pages are always read: where they lie is not modelled.
 
 use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
@@ -11,12 +11,12 @@ use flashyard_flash::Slot;
 use flashyard_ftl::SuperblockContents;
 use std::collections::BTreeSet;
 
-/// What was lost. Empty on a drive that has never given a read up.
+/// Lost data. Empty on a drive that has never given a read up.
 #[derive(Default)]
 pub(crate) struct LostData {
-    /// Logical slots whose data reclaim could not read.
+    /// Logical slots whose data garbage collection could not read.
     slots: BTreeSet<u32>,
-    /// Die rows that reclaim has read in vain, and whose slots it has yet to move.
+    /// Die rows that garbage collection has read in vain, and whose slots it has yet to move.
     rows: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl DataEnd {
         self.lost.slots.iter().copied()
     }
 
-    /// What is in the superblocks, and which of it is lost.
+    /// Contents of the superblocks, with lost slots marked.
     pub fn contents(&self) -> Vec<SuperblockContents> {
         let mut contents = self.ftl.contents();
         for logical in self.lost_slots() {
@@ -72,7 +72,7 @@ impl DataEnd {
         contents
     }
 
-    /// Begins with what an earlier life has lost.
+    /// Begins with the losses of an earlier lifetime.
     pub(crate) fn adopt_lost(&mut self, contents: &[SuperblockContents]) {
         let used = contents.iter().filter_map(|contents| contents.used.as_ref());
         self.lost.slots.extend(used.flat_map(|used| &used.lost));
@@ -102,7 +102,7 @@ impl DataEnd {
     }
 
     /// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not
-    /// tell.
+    /// decide.
     fn first_beyond(&self, spec: &CommandSpec) -> u32 {
         let (Some(wear), Some(most)) = (self.config.nand.wear, self.config.nand.read_retries_max) else {
             return spec.first;
@@ -143,7 +143,7 @@ impl DataEnd {
         }
     }
 
-    /// Reclaim has moved a logical slot to `slot` without its data.
+    /// Garbage collection has moved a logical slot to `slot` without its data.
     #[cold]
     pub(crate) fn moved_in_vain(&mut self, logical: u32, slot: Slot) {
         self.lost.slots.insert(logical);

@@ -1,7 +1,7 @@
-//! What happens to payload: where it is written, read, moved and lost, slot by slot and in order.
+//! Movements of payload: where it is written, read, moved and lost, slot by slot and in order.
 //!
 //! Simulation carries payload as stamps inside the translation layer. An owner that keeps real bytes keeps them by
-//! physical slot, and does with them what it is told here. Nothing is recorded unless it asked for it
+//! physical slot, and applies these movements to them. Nothing is recorded unless it asked for it
 //! ([`DataEnd::record_movements`]).
 
 use crate::command::CommandSpec;
@@ -14,9 +14,9 @@ use flashyard_ftl::Stream;
 pub enum Movement {
     /// The first slot of an erased superblock is about to be written.
     Opened {
-        /// Which superblock.
+        /// The superblock.
         superblock: u32,
-        /// By whom it is filled.
+        /// The stream that fills it.
         stream: Stream,
         /// Whether in single-level mode.
         single_level: bool,
@@ -34,26 +34,26 @@ pub enum Movement {
         /// Where the logical slot was before; `Slot::NONE` for nowhere.
         before: Slot,
     },
-    /// Reclaim has moved a logical slot.
+    /// Garbage collection has moved a logical slot.
     Moved {
-        /// Which.
+        /// The logical slot.
         logical: u32,
         /// Where it was.
         from: Slot,
         /// Where it is.
         to: Slot,
     },
-    /// What reclaim has just moved there is not the data of the logical slot, which could not be read: reads of it fail
-    /// until it is written anew. It stays so through further moves and remaps.
+    /// The slot that garbage collection has just moved there lacks the data of the logical slot, which could not be
+    /// read: its reads fail until it is written again. It stays lost through further moves and remaps.
     Lost {
-        /// Which.
+        /// The logical slot.
         logical: u32,
         /// Where it is.
         slot: Slot,
     },
     /// A logical slot was deallocated.
     Trimmed {
-        /// Which.
+        /// The logical slot.
         logical: u32,
         /// Where it was.
         before: Slot,
@@ -71,11 +71,11 @@ pub enum Movement {
     },
     /// A superblock has been erased on all dies.
     Erased {
-        /// Which.
+        /// The superblock.
         superblock: u32,
     },
-    /// A read command takes a slot from its place: no later movement changes what it finds there before it completes,
-    /// unless the superblock is erased.
+    /// A read command takes a slot from its place: no later movement changes the data there before it completes, unless
+    /// the superblock is erased.
     Read {
         /// The command's tag.
         tag: u32,
@@ -116,7 +116,7 @@ impl DataEnd {
         self.movements.0.as_ref().is_some_and(|movements| !movements.is_empty())
     }
 
-    /// Moves what was recorded since the last call to the end of `into`, in order.
+    /// Moves the records since the last call to the end of `into`, in order.
     pub fn take_movements(&mut self, into: &mut Vec<Movement>) {
         if let Some(movements) = &mut self.movements.0 {
             into.append(movements);

@@ -1,7 +1,7 @@
 //! Power cuts and restarts.
 //!
-//! The drive's own memory is protected: map, write buffer, reclaim state and cached translation pages survive.
-//! Commands under way vanish. Of a write whose data was arriving, the whole slots that had arrived are kept: a torn
+//! The drive's own memory is protected: map, write buffer, garbage collection state and cached translation pages
+//! survive. Commands under way vanish. A write whose data was arriving keeps the whole slots that had arrived: a torn
 //! write. Flash operations under way are done again.
 
 use crate::command::{Active, CommandSpec, Tag};
@@ -18,7 +18,7 @@ use flashyard_units::SimTime;
 pub(crate) enum Power {
     /// It takes commands.
     Ready,
-    /// It has power again, and is restoring what it had lent out.
+    /// It has power again, and is restoring the mapping that was in peers' memory.
     Restoring,
     /// It has no power.
     Off,
@@ -39,7 +39,7 @@ impl Drive {
     }
 
     /// The power fails: all jobs and commands under way vanish without a completion. Completions of reads that were
-    /// told in advance and lie after `now` do not come about: dropping them is the owner's part, as is dropping
+    /// announced in advance and lie after `now` do not come about: dropping them is the owner's part, as is dropping
     /// events of the old generation. Without effect on a drive that is off.
     ///
     /// Panics on a drive without power-loss protection, which the model does not lose data on.
@@ -102,7 +102,7 @@ impl DataEnd {
         for index in std::mem::take(&mut self.offsite.waiting) {
             let Active { spec, changed, .. } = self.active[index as usize];
             if spec.operation == Operation::Write {
-                // What was changed may be on flash already and not count any more: only the rest is sure to.
+                // Changed slots may be on flash already and not count any more: only the rest is sure to.
                 self.buffer_used += self.footprint(changed);
                 self.buffer_used -= self.footprint(spec.count);
                 self.end_torn();
@@ -157,7 +157,7 @@ impl DataEnd {
 
     fn forget_commands(&mut self) {
         self.counters.vanished = self.counters.executed - self.counters.completed;
-        // What reads have found that nobody will be told of: their tags may be given to others.
+        // Reads that will not complete have found these stamps: their tags may be given to others.
         self.stamps_read.clear();
         self.active.clear();
         self.free.clear();

@@ -21,7 +21,7 @@ pub struct ReadGroup {
     pub slots: u32,
 }
 
-/// What a read needs from flash, and what it needs no flash for.
+/// Parts of a read: slots that come from flash, and slots that need none.
 #[derive(Default)]
 pub(crate) struct ReadPlan {
     pub(crate) groups: Vec<ReadGroup>,
@@ -78,7 +78,7 @@ impl DataEnd {
         }
     }
 
-    /// Issues the flash reads of the drive's plan and the DMA of what is at hand.
+    /// Issues the flash reads of the drive's plan and the DMA of the slots at hand.
     // Not in each caller: see `plan_read`.
     #[inline(never)]
     pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
@@ -114,7 +114,7 @@ impl DataEnd {
         }
     }
 
-    /// Tells what a read finds, and where.
+    /// Records the slots that a read finds, and their places.
     #[cold]
     fn tell_places(&mut self, tag: u32, first: u32) {
         for (place, &slot) in (0..).zip(&self.plan.slots) {

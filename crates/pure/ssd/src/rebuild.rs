@@ -1,7 +1,7 @@
-//! Reads that do not wait for reclaim: their data is rebuilt from the other members of the stripe.
+//! Reads that do not wait for garbage collection: their data is rebuilt from the other members of the stripe.
 //!
 //! A rebuilt read costs a flash read of every other member that is on flash, and takes as long as the slowest of them.
-//! What is still in the write buffer, and the parity of a stripe that is not full yet, is at hand. The exclusive or
+//! Slots still in the write buffer, and the parity of a stripe that is not full yet, are at hand. The exclusive or
 //! takes no time. Source: [A] sheet cvss §5.
 
 use crate::command::Tag;
@@ -59,7 +59,7 @@ impl Rebuilds {
 
 impl DataEnd {
     /// Rebuilds `slots` slots of command `index`, which are among the `span` ones from `first`, if their die is at work for
-    /// reclaim and the drive does not let them wait. Returns whether it does; nothing is done otherwise.
+    /// garbage collection and the drive does not let them wait. Returns whether it rebuilds; nothing is done otherwise.
     pub(crate) fn rebuilt(
         &mut self,
         now: SimTime,

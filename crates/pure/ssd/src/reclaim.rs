@@ -1,4 +1,4 @@
-//! Keeps reclaim going in time: as many reads in flight as allowed, never more than its frontier can take.
+//! Keeps garbage collection going in time: as many reads in flight as allowed, never more than its frontier can take.
 
 use crate::command::Tag;
 use crate::data::{DataCounters, DataEnd};
@@ -10,7 +10,7 @@ use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
 use flashyard_units::{SimSpan, SimTime};
 
-/// Reclaim work in flight.
+/// Work of garbage collection in flight.
 #[derive(Default)]
 pub(crate) struct ReclaimPump {
     reads: u32,
@@ -33,7 +33,7 @@ impl ReclaimPump {
         self.reads == 0 && self.erasing.is_empty()
     }
 
-    /// Time for which reclaim was under way.
+    /// Time for which garbage collection was under way.
     #[inline]
     pub(crate) fn clock(&self, now: SimTime) -> SimSpan {
         self.busy + self.since.map_or(SimSpan::ZERO, |since| now.since(since))
@@ -49,7 +49,7 @@ impl ReclaimPump {
 }
 
 impl DataEnd {
-    /// Issues reclaim reads and erases as far as limits allow.
+    /// Issues garbage collection reads and erases as far as limits allow.
     #[inline]
     pub(crate) fn pump_reclaim(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.ftl.reclaim_needed() || self.ftl.reclaiming() {
@@ -66,7 +66,7 @@ impl DataEnd {
         self.pump.set_under_way(now, under_way);
     }
 
-    /// Reclaim stands still from now on.
+    /// Garbage collection stands still from now on.
     pub(crate) fn stop_reclaim_clock(&mut self, now: SimTime) {
         self.pump.set_under_way(now, false);
     }
@@ -105,7 +105,8 @@ impl DataEnd {
         }
     }
 
-    /// Moved die rows that wait for their turn to be programmed: what reclaim has read must not pile up before them.
+    /// Moved die rows that wait for their turn to be programmed: rows that garbage collection has read must not pile up
+    /// before them.
     #[inline]
     fn programs_held(&self) -> u32 {
         self.turns.as_ref().map_or(0, Turns::held_programs)
@@ -126,7 +127,7 @@ impl DataEnd {
         self.released = released;
     }
 
-    /// A die row has been read for reclaim: move what is still valid.
+    /// A die row has been read for garbage collection: move what is still valid.
     pub(crate) fn reclaim_read_done(
         &mut self,
         now: SimTime,
@@ -143,7 +144,7 @@ impl DataEnd {
         let mut moved = std::mem::take(&mut self.moved);
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
         if shares_rows {
-            // A row gives back a buffer slot for each of its slots, whoever filled them.
+            // A row gives back a buffer slot for each of its slots, of whatever stream.
             self.buffer_used += moved.len() as u32;
         }
         for (logical, appended) in moved.drain(..) {

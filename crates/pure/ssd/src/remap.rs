@@ -4,7 +4,7 @@
 //! as those of a trim do. The translation layer keeps the new owner in its protected log until the copy on flash is
 //! erased, so that a remap is durable when it completes. When that log is full, a page of it goes to flash.
 //!
-//! Source: [P] sheet cvss §3.2; the overflow goes to flash rather than to reclaim by [A].
+//! Source: [P] sheet cvss §3.2; the overflow goes to flash rather than to garbage collection by [A].
 
 use crate::command::{Active, CommandSpec};
 use crate::data::DataEnd;

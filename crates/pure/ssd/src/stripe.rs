@@ -13,14 +13,14 @@ use flashyard_flash::{FlashCommand, Geometry};
 use flashyard_units::Named;
 use std::collections::BTreeSet;
 
-/// What becomes of a read whose die is held by a program or an erase of reclaim.
+/// Fate of a read whose die is held by a program or an erase of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedReads {
     /// It waits for it.
     Wait,
     /// Its data is rebuilt from the other members of the stripe.
     Rebuild,
-    /// It is rebuilt if the dies of the others are free sooner, as far as what they are doing tells.
+    /// It is rebuilt if the dies of the others are free sooner, as far as their present commands tell.
     RebuildIfSooner,
 }
 
@@ -42,14 +42,14 @@ pub struct StripeConfig {
     /// Dies of a stripe, that of the parity among them: at least 2, and a divisor of the channels. No two are on one
     /// channel.
     pub members: u32,
-    /// Whether reclaim works on one member of a stripe at a time, in turn.
+    /// Whether garbage collection works on one member of a stripe at a time, in turn.
     pub rotates: bool,
-    /// Reads that find their die at work for reclaim.
+    /// Reads that find their die at work for garbage collection.
     pub blocked_reads: BlockedReads,
 }
 
 impl StripeConfig {
-    /// The flash that is left for data: what the translation layer sees.
+    /// The flash that is left for data, as the translation layer sees it.
     pub(crate) fn data_geometry(&self, geometry: &Geometry) -> Geometry {
         Geometry { channels: geometry.channels / self.members * (self.members - 1), ..*geometry }
     }

@@ -1,8 +1,8 @@
 //! Translation apart from execution: a lender's core walks the owner's map, and the owner's data-end carries out
 //! the result later.
 //!
-//! In between the data may be moved. What it was moved from stays readable until the translation is used or
-//! dropped ([`crate::grace`]); what was in the write buffer stays there for it.
+//! In between the data may be moved. Its old place stays readable until the translation is used or dropped
+//! ([`crate::grace`]); data in the write buffer stays there for it.
 
 use crate::command::CommandSpec;
 use crate::data::DataEnd;
@@ -14,8 +14,8 @@ use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
-/// What a walk through the map found. It must be used or dropped through the drive that made it: superblocks wait
-/// for it.
+/// Result of a walk through the map. It must be used or dropped through the drive that made it: superblocks wait for
+/// it.
 #[must_use = "superblocks wait for it: execute or drop it"]
 pub struct Translation {
     plan: ReadPlan,
@@ -40,7 +40,7 @@ impl Translation {
         self.plan.at_hand
     }
 
-    /// Replaces what was found by what arrived in messages.
+    /// Replaces the places found by those that arrived in messages.
     pub fn set_reads(&mut self, reads: impl Iterator<Item = ReadGroup>, at_hand: u32) {
         self.plan.groups.clear();
         self.plan.groups.extend(reads);

@@ -1,10 +1,11 @@
-//! Whose turn it is to work for reclaim: one die of each stripe at a time, so that all other dies of it can be read.
+//! Turns of dies to work for garbage collection: one die of each stripe at a time, so that all other dies of it can be
+//! read.
 //!
-//! A die keeps its turn until what was issued to it has completed; then comes the next one with work, round and round.
-//! What comes for others meanwhile is held, and so is more for the same die as soon as another one waits: reclaim
-//! cannot stay at one die.
+//! A die keeps its turn until its commands have completed; then comes the next one with work, round and round. Commands
+//! for others are held meanwhile, and so are more for this die as soon as another one waits: garbage collection cannot
+//! stay at one die.
 //!
-//! Source: [A] sheet cvss §5, rotating reclaim; the order of turns is [A].
+//! Source: [A] sheet cvss §5, rotating garbage collection; the order of turns is [A].
 
 use flashyard_flash::{CommandKind, FlashCommand};
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ pub(crate) struct Turns {
 
 /// Dies whose rows make stripes together.
 struct Group {
-    /// Whose turn it is; means nothing while nothing is in flight.
+    /// Member at its turn; means nothing while nothing is in flight.
     holder: u32,
     in_flight: u32,
     /// By member.
@@ -38,7 +39,7 @@ impl Turns {
         self.held_programs
     }
 
-    /// Whether a command of reclaim may go to its die now; it is held otherwise.
+    /// Whether a command of garbage collection may go to its die now; it is held otherwise.
     pub(crate) fn admit(&mut self, command: &FlashCommand) -> bool {
         let (number, member) = self.place(command.die);
         let group = &mut self.groups[number];
@@ -53,7 +54,8 @@ impl Turns {
         false
     }
 
-    /// A command of reclaim has completed. Those whose turn that makes it are put into `next`; they count as admitted.
+    /// A command of garbage collection has completed. Commands that may go next are put into `next`; they count as
+    /// admitted.
     pub(crate) fn ended(&mut self, die: u16, next: &mut Vec<FlashCommand>) {
         let (number, member) = self.place(die);
         let members = self.members;
@@ -73,7 +75,7 @@ impl Turns {
         self.held_programs -= programs as u32;
     }
 
-    /// Nothing is in flight any more, nothing is held: returns what was, die by die in order.
+    /// Nothing is in flight any more, nothing is held: returns the commands that were held, die by die in order.
     pub(crate) fn reset(&mut self) -> Vec<FlashCommand> {
         self.held_programs = 0;
         let mut held = Vec::new();

@@ -1,10 +1,10 @@
-//! What a drive's flash has become: how many superblocks are young, need retries, or are retired.
+//! Wear of a drive's flash: how many superblocks are young, need retries, or are retired.
 
 use crate::data::DataEnd;
 use flashyard_nand::WearModel;
 
-/// Superblocks by what reading them takes. Source: [P] sheet cvss §3.4, with the limit of young ones at the first
-/// retry ([A] there).
+/// Superblocks by the retries that their reads need. Source: [P] sheet cvss §3.4, with the limit of young ones at the
+/// first retry ([A] there).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WearStates {
     /// Read without a retry.

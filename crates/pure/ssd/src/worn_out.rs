@@ -8,7 +8,7 @@ use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
 impl DataEnd {
-    /// Whether the drive takes no writes for want of room, as far as anybody has tried.
+    /// Whether the drive takes no writes for want of room, as far as writes have shown.
     pub fn is_worn_out(&self) -> bool {
         self.worn_out
     }

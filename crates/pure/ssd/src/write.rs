@@ -104,8 +104,8 @@ impl DataEnd {
         }
         let unit = self.ftl.layout().slots_per_die_row;
         let padding = self.ftl.padding_to(Stream::Host, unit);
-        // Padding takes spare space too, and must leave what admitted writes were promised.
-        // So do writes that have begun to append.
+        // Padding takes spare space too, and must leave the room promised to admitted writes. So do writes that have
+        // begun to append.
         let begun = !self.offsite.waiting.is_empty();
         if begun || self.ftl.host_room() < self.promised_slots + u64::from(padding) {
             self.mark_wait(now, index);

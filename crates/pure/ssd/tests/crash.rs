@@ -1,4 +1,4 @@
-//! Power cuts: what was acknowledged is there afterwards, what was not is there or not, and a read settles which.
+//! Power cuts: acknowledged data is there afterwards, other data is there or not, and a read settles which.
 
 #[path = "small/crashing.rs"]
 mod crashing;
@@ -56,7 +56,7 @@ fn a_short_run_survives_a_power_cut_at_every_event() {
     loop {
         let mut rng = Rng::named(5, "crash");
         let mut world = World::new(config(false, 0, 1, true), 5);
-        // Reclaim has begun when the part that is cut begins.
+        // Garbage collection has begun when the part that is cut begins.
         run(&mut world, &mut rng, 250, |_, _| {});
         (0..16).for_each(|_| world.issue_random(&mut rng));
         if !(0..cut_at).all(|_| world.step()) {
@@ -84,7 +84,7 @@ fn a_translation_from_before_a_power_cut_is_void() {
     assert!(world.drive.data.translate(&read(0)).is_none(), "there is no power");
     world.restore();
     world.act(|drive, now, out| drive.data.drop_translation(now, dropped, out));
-    // It is looked up again, so it sees what has been written since.
+    // It is looked up again, so it sees data written since.
     world.issue(Operation::Write, 40, 8);
     world.drain();
     world.execute_translated(Operation::Read, 40, 8, used);

@@ -1,4 +1,5 @@
-//! Reads that are given up: they fail, reclaim keeps what it could not read as lost, and new data heals it.
+//! Reads that are given up: they fail, garbage collection keeps slots that it could not read as lost, and new data
+//! heals them.
 
 mod small;
 
@@ -114,7 +115,7 @@ fn what_reclaim_could_not_read_stays_lost_until_it_is_written_or_trimmed_and_mov
         assert_eq!(world.issue(Operation::Read, healed, 1), None);
     }
     assert_eq!(world.issue(Operation::Read, beyond, 1), Some(beyond));
-    // Flash reads well again, but what is gone is gone, wherever reclaim takes it.
+    // Flash reads well again, but lost data stays lost, wherever garbage collection takes it.
     for _ in 0..600 {
         let first = rng.below(2000 - 8) as u32;
         if lost.iter().all(|slot| !(first..first + 8).contains(slot)) {
@@ -123,7 +124,7 @@ fn what_reclaim_could_not_read_stays_lost_until_it_is_written_or_trimmed_and_mov
     }
     let still: Vec<u32> = lost[3..].iter().copied().chain([beyond]).collect();
     assert_eq!(world.drive.data.lost_slots().collect::<Vec<_>>(), still);
-    // Another life finds the same.
+    // Another lifetime finds the same.
     let contents = world.drive.data.contents();
     let mut world = World { drive: Drive::recovered(config, &[1], &contents, 7).expect("it is whole"), ..world };
     assert_eq!(world.drive.data.lost_slots().collect::<Vec<_>>(), still);

@@ -1,5 +1,5 @@
-//! A drive that borrows mapping memory, under random commands, losses, returns and power cuts: what was acknowledged
-//! is there, whatever happens to lenders.
+//! A drive that borrows mapping memory, under random commands, losses, returns and power cuts: acknowledged data is
+//! there, whatever happens to lenders.
 
 #[path = "small/crashing.rs"]
 mod crashing;
@@ -189,7 +189,7 @@ fn a_lender_that_uses_its_memory_while_it_is_borrowed_spoils_the_map() {
     let spoilt = world.wrong_slots().len();
     assert!(spoilt > 10, "only {spoilt} slots show it");
     assert!(world.drive.data.offsite_counters().wrong_entries as usize >= spoilt);
-    // The drive goes on, and whoever writes such a slot again finds it in order.
+    // The drive goes on, and a slot that is written again is in order.
     world.drive.data.ftl.check();
     (0..10_000 / 8).for_each(|number| {
         world.issue(Operation::Write, number * 8, 8);
@@ -239,7 +239,7 @@ fn one_loan_of_a_lender_ends_and_the_other_goes_on() {
 #[test]
 fn memory_given_back_after_it_was_lost_is_recovered() {
     let (mut world, mut rng) = busy_world(10);
-    // The lender's link is away for a moment; before anybody tells of it, the drive gives one of the loans back.
+    // The lender's link is away for a moment; before a failure is reported, the drive gives one of the loans back.
     world.drive.data.lose_segments(LOANS[0].lender);
     world.act(|drive, now, out| drive.data.return_segments(now, LOANS[0], out));
     assert_eq!(world.returned, [LOANS[0]], "nothing has to be copied");

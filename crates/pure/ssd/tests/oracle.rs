@@ -1,5 +1,5 @@
-//! A drive under random commands against a map of what was written: every read sees data that was current
-//! at some moment while the read was under way.
+//! A drive under random commands against a map of written stamps: every read sees data that was current at some moment
+//! while the read was under way.
 
 mod small;
 
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Oracle {
     /// Last stamp whose write has completed, and the order of that completion.
     settled: BTreeMap<u32, u64>,
-    /// Stamps of what is under way; a trim writes 0.
+    /// Stamps of commands under way; a trim writes 0.
     under_way: BTreeMap<u32, Vec<u64>>,
     /// Slots that hold nothing: a remap from there changes nothing.
     empty: BTreeSet<u32>,
 }
 
 impl Oracle {
-    /// What each slot holds after the command.
+    /// Contents of each slot after the command.
     fn outcome(&self, spec: &CommandSpec) -> Vec<(u32, u64)> {
         let slots = spec.first..spec.first + spec.count;
         match spec.operation {
@@ -54,9 +54,9 @@ struct World {
     queue: EventQueue<DriveEvent>,
     oracle: Oracle,
     commands: BTreeMap<u32, CommandSpec>,
-    /// What each command under way changes.
+    /// Changes that each command under way makes.
     changes: BTreeMap<u32, Vec<(u32, u64)>>,
-    /// What each read under way may see, gathered from its issue on.
+    /// Stamps that each read under way may see, gathered from its issue on.
     allowed: BTreeMap<u32, BTreeMap<u32, Vec<u64>>>,
     reads_checked: u64,
 }
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// What an exercise came to.
+/// Result of an exercise.
 struct Exercised {
     reads_checked: u64,
     counters: FtlCounters,

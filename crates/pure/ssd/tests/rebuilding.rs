@@ -1,4 +1,4 @@
-//! What reads wait for on a drive whose dies are striped with parity.
+//! Waits of reads on a drive whose dies are striped with parity.
 
 mod small;
 
@@ -9,7 +9,7 @@ use flashyard_units::{SimSpan, SimTime};
 use small::{config, striped};
 use std::collections::BTreeSet;
 
-/// Waits of reads behind reclaim, one for each read in order of length, and what the drive did.
+/// Waits of reads behind garbage collection, one for each read in order of length, and the drive's counts.
 fn waits(config: DriveConfig) -> (Vec<SimSpan>, DataCounters) {
     let mut drive = Drive::new(config, &[1], 1).expect("the drive is possible");
     let mut queue: EventQueue<DriveEvent> = EventQueue::default();

@@ -1,4 +1,4 @@
-//! Translation apart from execution: what a translation says stays true until it is used.
+//! Translation apart from execution: a translation stays true until it is used.
 
 mod small;
 
@@ -88,7 +88,7 @@ fn translated_reads_see_what_was_there_when_they_were_translated() {
     let translations: Vec<_> =
         reads.iter().map(|read| world.drive.data.translate(read).expect("the whole map is in memory")).collect();
     let stuck = fill_up(&mut world, 10_000);
-    // Data that nobody wrote has another place now, because reclaim moved it.
+    // Data without a new write has another place now, because garbage collection moved it.
     let moved = |world: &World| {
         let (after, now) = (places(world), stamps(world, &places(world)));
         (0..2600).filter(|&slot| after[slot] != before[slot] && now[slot] == expected[slot]).count()

@@ -13,7 +13,7 @@ const ENTRY_MASK: u32 = SLOTS_PER_TRANSLATION_PAGE - 1;
 const _: () = assert!(SLOTS_PER_TRANSLATION_PAGE == 1 << ENTRY_SHIFT);
 
 impl DataEnd {
-    /// Whether `count` entries, of which `logical` is one, can change now: false while their log is full.
+    /// Whether `count` entries, `logical` among them, can change now: false while their log is full.
     #[inline]
     pub(crate) fn may_change(&self, logical: u32, count: usize) -> bool {
         if self.offsite.is_empty() {
@@ -55,7 +55,8 @@ impl DataEnd {
         due.then_some(number)
     }
 
-    /// Whether every valid slot of die row `number`, read for reclaim, can move now; if not, it is kept until then.
+    /// Whether every valid slot of die row `number`, read for garbage collection, can move now; if not, it is kept
+    /// until then.
     pub(crate) fn may_move(&mut self, number: u32) -> bool {
         if self.offsite.is_empty() {
             return true;
@@ -69,7 +70,7 @@ impl DataEnd {
         may
     }
 
-    /// A log has room again, or a page is no longer in borrowed memory: what waited for that goes on.
+    /// A log has room again, or a page is no longer in borrowed memory: changes that waited for that go on.
     pub(super) fn resume_changes(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         for _ in 0..self.offsite.waiting_rows.len() {
             if let Some(row) = self.offsite.waiting_rows.pop_front() {

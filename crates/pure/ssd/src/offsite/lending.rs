@@ -11,7 +11,7 @@ use flashyard_units::SimTime;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What was done to keep borrowed mapping memory safe.
+/// Counts of the work that keeps borrowed mapping memory safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffsiteCounters {
     /// Redo records appended.
@@ -30,7 +30,7 @@ pub struct OffsiteCounters {
     pub wrong_entries: u64,
 }
 
-/// Segments borrowed now, and what waits for them.
+/// Segments borrowed now, and the work that waits for them.
 #[derive(Default)]
 pub(crate) struct Offsite {
     segments: Vec<Option<Segment>>,
@@ -40,9 +40,9 @@ pub(crate) struct Offsite {
     pub(super) copy_free: SimTime,
     /// Writes and trims that wait for room in a log, in order.
     pub(crate) waiting: VecDeque<u32>,
-    /// Die rows read for reclaim that do.
+    /// Die rows read for garbage collection that wait for room in a log.
     pub(super) waiting_rows: VecDeque<u32>,
-    /// Changes of the map that came by here, of all that there were.
+    /// Changes of the map recorded here, for comparison with all that there were.
     pub(super) changes_seen: u64,
     /// The segment being recovered.
     pub(super) recovering: Option<u32>,
@@ -137,7 +137,7 @@ impl DataEnd {
         self.offsite.all().filter(of).map(|(_, segment)| (segment.address, segment.state))
     }
 
-    /// What was done so far to keep borrowed memory safe.
+    /// Counts of the work that has kept borrowed memory safe so far.
     pub fn offsite_counters(&self) -> &OffsiteCounters {
         &self.offsite.counters
     }
@@ -166,14 +166,14 @@ impl DataEnd {
             self.offsite.segment_mut(number).begin_return();
             out.at(ends, DriveEvent::SegmentReturned { segment: number as u16, ticket });
         }
-        // The link may have been away for less than anybody notices. After this the loan is nobody's, and whoever hears
-        // of the failure later has nothing left to tell this drive about.
+        // The link may have been away too briefly to be noticed. After this the loan is gone, and a failure that is
+        // reported later concerns nothing of this drive.
         self.want_lost(loan);
         self.tell_returned(loan, out);
         self.recover_next(now, out);
     }
 
-    /// A segment's dirty pages have been copied home. What changed while they were is replayed over the copies.
+    /// A segment's dirty pages have been copied home. Changes made meanwhile are replayed over the copies.
     pub(crate) fn segment_returned(
         &mut self,
         now: SimTime,
@@ -211,8 +211,8 @@ impl DataEnd {
         }
     }
 
-    /// The lender uses the memory of a loan for something else although it is borrowed: entries that only it held fall back to
-    /// what was last copied home, and nobody notices. Physics for tests of protocols that let this happen.
+    /// The lender uses the memory of a loan for something else although it is borrowed: entries that only it held fall
+    /// back to their last copies at home, unnoticed. Physics for tests of protocols that let this happen.
     pub fn overwrite_segments(&mut self, loan: LoanId) {
         let there = |state| matches!(state, SegmentState::Live | SegmentState::Flushing | SegmentState::Returning);
         for number in self.offsite.numbers(|segment| segment.loan == loan && there(segment.state)) {
@@ -229,8 +229,7 @@ impl DataEnd {
         self.offsite.segment_mut(number).lose();
     }
 
-    /// Makes the map say what the segment's entries are; differs from what it says already only where something went
-    /// wrong.
+    /// Sets the segment's entries in the map; they differ from those already there only where something went wrong.
     pub(super) fn set_entries(&mut self, number: u32, entries: impl IntoIterator<Item = (u32, Slot)>) {
         let frames = self.frames_of(number);
         for (index, slot) in entries {
@@ -244,7 +243,7 @@ impl DataEnd {
         }
     }
 
-    /// Ends a loan: what the segment held is at home now, and its dirty pages go to flash.
+    /// Ends a loan: the segment's contents are at home now, and its dirty pages go to flash.
     pub(super) fn give_up(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let mut dirty = 0;
         let frames = self.frames_of(number);
@@ -264,7 +263,7 @@ impl DataEnd {
         self.offsite.segment_mut(frame / self.config.segment_pages).parked.push_back(index);
     }
 
-    /// Changes of the map by host, reclaim and wear leveling since the drive began.
+    /// Changes of the map by host, garbage collection and wear leveling since the drive began.
     fn map_changes(&self) -> u64 {
         let counters = self.ftl.counters();
         let appended = counters.host_slots + counters.moved_slots + counters.leveled_slots;

@@ -1,9 +1,9 @@
 //! Which loan a segment belongs to.
 
-/// A loan of mapping memory: what one memory descriptor of one lender lends.
+/// A loan of mapping memory: the memory of one descriptor of one lender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoanId {
-    /// The drive whose memory it is.
+    /// The drive that lends it.
     pub lender: u16,
     /// The number of the offer among the lender's.
     pub offer: u16,

@@ -65,7 +65,7 @@ impl LogPage {
     }
 
     /// Strikes out the records about the page in `place`, oldest first: replayed at any moment in between, the log
-    /// gives what the page at home holds already.
+    /// gives the present contents of the page at home.
     ///
     /// A record saying that those before it are moot would do the same for one store; but a page leaves at a moment
     /// that cannot wait for room in a full log.

@@ -11,8 +11,8 @@ use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
 impl DataEnd {
-    /// Restores what was in the segments of a loan, as far as it is not at home; segments that are not lost yet are
-    /// lost by this. [`DriveEffect::SegmentsRecovered`] tells when the last one is done; none is borrowed then.
+    /// Restores the contents of the segments of a loan, as far as they are not at home; segments that are not lost yet
+    /// are lost by this. [`DriveEffect::SegmentsRecovered`] reports when the last one is done; none is borrowed then.
     pub fn recover_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.lose_where(|segment| segment.loan == loan);
         self.want_lost(loan);

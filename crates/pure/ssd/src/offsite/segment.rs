@@ -1,11 +1,11 @@
-//! One borrowed segment: its log, and what of it would be lost with the lender's memory.
+//! One borrowed segment: its log, and the changes that would be lost with the lender's memory.
 
 use super::loan::LoanId;
 use super::log::{ENTRY_SHIFT, LogPage, PLACES_MAX};
 use flashyard_flash::Slot;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What happens to a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
     /// In use.
@@ -16,7 +16,7 @@ pub enum SegmentState {
     Returning,
     /// Its memory has vanished.
     Lost,
-    /// Its pages are being made anew from flash and log.
+    /// Its pages are being restored from flash and log.
     Recovering,
 }
 
@@ -62,15 +62,15 @@ struct Change {
 
 /// A borrowed segment.
 ///
-/// Protocol and physics stand beside each other. The log is what the firmware would use to restore the entries; the
-/// changes are what really went into the lender's memory since its pages were last copied home, as an undo list. The
-/// two must agree whenever the memory is lost, and nothing but a test sees whether they do.
+/// Protocol and physics stand beside each other. The firmware would restore the entries from the log; the changes are
+/// those that really went into the lender's memory since its pages were last copied home, as an undo list. The two must
+/// agree whenever the memory is lost, and nothing but a test sees whether they do.
 pub(crate) struct Segment {
     pub(crate) loan: LoanId,
     /// The lender's address of it.
     pub(crate) address: u32,
     pub(crate) state: SegmentState,
-    /// What the event that ends the present state must carry.
+    /// Ticket that the event which ends the present state must carry.
     pub(crate) ticket: u16,
     /// Whether it is to be recovered.
     pub(crate) wanted: bool,
@@ -135,8 +135,8 @@ impl Segment {
         self.places[0].or(&self.places[1])
     }
 
-    /// Begins to copy home what the full half is about, as it is now; records go on in the other half. Returns the
-    /// number of pages.
+    /// Begins to copy home the pages that the full half is about, as they are now; records go on in the other half.
+    /// Returns the number of pages.
     pub(crate) fn begin_flush(&mut self) -> u32 {
         self.state = SegmentState::Flushing;
         self.copying = self.places[self.current];
@@ -163,7 +163,7 @@ impl Segment {
         self.covered = self.changes.len();
     }
 
-    /// What was being copied has arrived: only later changes of it are missing at home. Returns the places.
+    /// The pages being copied have arrived: only their later changes are missing at home. Returns the places.
     pub(crate) fn arrive(&mut self) -> PlaceSet {
         let copied = std::mem::take(&mut self.copying);
         let covered = std::mem::take(&mut self.covered);
@@ -195,7 +195,7 @@ impl Segment {
         self.covered -= gone;
     }
 
-    /// The memory is out of reach: what was being copied from it has not arrived.
+    /// The memory is out of reach: copies under way from it have not arrived.
     pub(crate) fn lose(&mut self) {
         self.state = SegmentState::Lost;
         self.wanted = false;
@@ -203,7 +203,7 @@ impl Segment {
         self.covered = 0;
     }
 
-    /// The entries that differ between the lender's memory and home, with what home says.
+    /// The entries that differ between the lender's memory and home, with their values at home.
     pub(crate) fn durable(&self) -> BTreeMap<u32, Slot> {
         self.changes.iter().rev().map(|change| (change.index, change.before)).collect()
     }
@@ -230,7 +230,7 @@ mod tests {
 
     const HALF: usize = 256;
 
-    /// What is at home and what is in the lender's memory, entry by entry, and what is on its way home.
+    /// Entries at home, entries in the lender's memory, and entries on their way home.
     #[derive(Default)]
     struct Plain {
         home: BTreeMap<u32, Slot>,
@@ -267,7 +267,7 @@ mod tests {
             }
         }
 
-        /// The page is copied home as it is, and another that nobody has changed yet takes its place.
+        /// The page is copied home as it is, and another, still unchanged, takes its place.
         fn page_left(&mut self, segment: &mut Segment, place: u32) {
             segment.page_left(place);
             let left: Vec<u32> = self.memory.keys().copied().filter(|index| index >> ENTRY_SHIFT == place).collect();
@@ -277,7 +277,7 @@ mod tests {
             }
         }
 
-        /// If the memory were lost now, flash and log would restore what was in it.
+        /// If the memory were lost now, flash and log would restore its contents.
         fn compare(&self, segment: &Segment) {
             let at_home = |index: u32| self.home.get(&index).copied().unwrap_or(Slot::NONE);
             let (durable, restored) = (segment.durable(), segment.restored());
@@ -308,7 +308,7 @@ mod tests {
                 }
                 plain.compare(&segment);
             }
-            // Then it is given back: everything is copied home, and what changes meanwhile is not forgotten.
+            // Then it is given back: everything is copied home, and changes made meanwhile are not forgotten.
             plain.end_flush(&mut segment);
             if plain.copying.is_none() {
                 segment.begin_return();

@@ -13,14 +13,14 @@ pub(crate) struct World {
     pub(crate) queue: Queue,
     pub(crate) now: SimTime,
     pub(crate) commands: BTreeMap<u32, CommandSpec>,
-    /// What each command under way leaves in which slots.
+    /// Slots that each command under way changes, with the stamps that it leaves.
     changes: BTreeMap<u32, Vec<(u32, u64)>>,
-    /// What each slot may hold when nothing is under way; zero where it says nothing.
+    /// Stamps that each slot may hold when nothing is under way; zero where it says nothing.
     possible: BTreeMap<u32, Vec<u64>>,
     under_way: BTreeMap<u32, Vec<u64>>,
-    /// What each read under way may see.
+    /// Stamps that each read under way may see.
     allowed: BTreeMap<u32, BTreeMap<u32, Vec<u64>>>,
-    /// Commands that a power cut hit, with what they change.
+    /// Commands that a power cut hit, with their changes.
     hit: Vec<(CommandSpec, Vec<(u32, u64)>)>,
     /// Lenders whose segments came home, or were restored.
     pub(crate) returned: Vec<LoanId>,
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// Lets `act` work on the drive and follows what comes of it.
+    /// Lets `act` work on the drive and follows its effects.
     pub(crate) fn act(
         &mut self,
         act: impl FnOnce(&mut Drive, SimTime, &mut Nested<'_, Queue, &dyn Fn(DriveEvent) -> (u32, DriveEvent), DriveEffect>),
@@ -132,7 +132,7 @@ impl World {
         self.act(|drive, now, out| drive.data.execute_translated(now, spec, translation, out));
     }
 
-    /// Notes what a command may see or change, unless it overlaps a write under way.
+    /// Notes the stamps that a command may see or change, unless it overlaps a write under way.
     fn prepare(&mut self, operation: Operation, first: u32, count: u32) -> Option<CommandSpec> {
         let tag = self.next_tag;
         let stamp = if operation == Operation::Trim { 0 } else { u64::from(tag) };
@@ -163,8 +163,8 @@ impl World {
         Some(spec)
     }
 
-    /// What each slot holds after the command. Nothing else changes the slots of a remap, so that they hold now what
-    /// they will when it begins.
+    /// Contents of each slot after the command. Nothing else changes the slots of a remap, so that they hold the same
+    /// until it begins.
     fn outcome(&self, spec: &CommandSpec) -> Vec<(u32, u64)> {
         let slots = spec.first..spec.first + spec.count;
         if spec.operation != Operation::Remap {
@@ -175,7 +175,7 @@ impl World {
         pairs.flat_map(|(slot, source)| [(slot, self.stamp(source)), (source, 0)]).collect()
     }
 
-    /// Cuts the power: what was under way may have happened or not.
+    /// Cuts the power: commands under way may have happened or not.
     pub(crate) fn cut(&mut self) {
         let now = self.now;
         self.drive.power_cut(now);
@@ -204,7 +204,7 @@ impl World {
         self.drive.data.ftl.check();
     }
 
-    /// Slots that hold what they may not, with that and with what they may.
+    /// Slots with wrong stamps, with those and with the stamps allowed.
     pub(crate) fn wrong_slots(&self) -> Vec<(u32, u64, Vec<u64>)> {
         let all = (0..self.slots()).map(|slot| (slot, self.stamp(slot), self.may_hold(slot)));
         all.filter(|(_, found, may)| !may.contains(found)).collect()
@@ -230,14 +230,14 @@ impl World {
             let allowed = &self.allowed[&tag][&slot];
             assert!(allowed.contains(&stamp), "read {tag} of slot {slot} saw {stamp}, may see {allowed:?}");
             self.reads_checked += 1;
-            // What a torn write left is seen once and for all.
+            // The remains of a torn write are seen once and for all.
             if self.under_way.get(&slot).is_none_or(Vec::is_empty) {
                 self.possible.insert(slot, vec![stamp]);
             }
         }
     }
 
-    /// Of a write that was hit, a prefix is there. Later writes hide it, so this looks as soon as the drive is back.
+    /// A write that was hit has left a prefix. Later writes hide it, so this looks as soon as the drive is back.
     fn check_tearing(&mut self) {
         for (spec, changes) in std::mem::take(&mut self.hit) {
             if spec.operation == Operation::Remap {

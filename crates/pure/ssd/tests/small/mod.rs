@@ -1,4 +1,4 @@
-//! A drive small enough that reclaim runs all the time.
+//! A drive small enough that garbage collection runs all the time.
 
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, VictimPolicy};
@@ -7,7 +7,7 @@ use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operat
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 use std::ops::Range;
 
-/// What a command may change: its range, and the one whose data a remap takes over.
+/// Ranges that a command may change: its own, and the one whose data a remap takes over.
 #[allow(dead_code, reason = "not every test issues at random")]
 pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
     let range = |first| first..first + spec.count;
@@ -18,7 +18,7 @@ pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
     }
 }
 
-/// Hosts order overlapping writes themselves; what overlapping ones leave behind is not defined.
+/// Hosts order overlapping writes themselves; the result of overlapping ones is not defined.
 #[allow(dead_code, reason = "not every test issues at random")]
 pub(crate) fn conflict(one: &CommandSpec, other: &CommandSpec) -> bool {
     let others = changed_ranges(other);
@@ -85,7 +85,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
     }
 }
 
-/// The same on eight dies in stripes of four, whose parity leaves as much flash as before.
+/// This drive on eight dies in stripes of four, whose parity leaves as much flash as before.
 #[allow(dead_code, reason = "not every test stripes")]
 pub(crate) fn striped(mut config: DriveConfig, rotates: bool, blocked_reads: BlockedReads) -> DriveConfig {
     config.nand.geometry.channels = 4;
