@@ -5,7 +5,7 @@ use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
 use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority, Slot};
 
-/// The drive can take no write: no superblock can be opened, and reclaim would free nothing.
+/// The drive can take no write: no superblock can be opened, and garbage collection would free nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the drive is worn out: no superblock can be opened and none pays to reclaim")]
 pub struct WornOut;
@@ -31,27 +31,28 @@ impl Ftl {
     /// Reclaims until a superblock can be opened for the host.
     #[cold]
     fn make_room(&mut self, medium: &mut impl Medium) -> Result<(), WornOut> {
-        // A shared frontier is open after one victim: what it has left goes to the host, so that every superblock gets
+        // A shared frontier is open after one victim: the rest of it goes to the host, so that every superblock gets
         // the same mixture. Filling several from victims alone would separate the data after all.
         let mixes = self.config.frontiers == Frontiers::Shared;
-        // But what retirement took from the erased ones is made up for first, or they would run out.
+        // But erased ones lost to retirement are made up for first, or they would run out.
         let kept = |ftl: &Self| ftl.blocks.erased.len() >= ftl.config.reclaim_below;
         let enough = |ftl: &Self| mixes && !ftl.needs_superblock(Stream::Host) && kept(ftl);
-        // Without time nobody is promised anything: the threshold is that of the parameters.
+        // Without time no room is promised: the threshold is that of the parameters.
         let needed = |ftl: &Self| ftl.blocks.erased.len() <= ftl.config.reclaim_below;
         let above_reserve = |ftl: &Self| ftl.reserve == 0 || ftl.blocks.erased.len() > ftl.reserve;
         while needed(self) && !enough(self) && above_reserve(self) && self.reclaim_one(medium) {
-            // What an erase brought wear leveling to do is done before the next one.
+            // Work that an erase brought to wear leveling is done before the next one.
             while self.reclaiming() && self.reclaim_one(medium) {}
         }
-        // Reclaim keeps one, or nothing could ever move again. A shared frontier may just have been opened by it.
+        // Garbage collection keeps one, or nothing could ever move again. A shared frontier may just have been opened
+        // by it.
         let open = self.blocks.erased.len() > self.reserve.max(1) || !self.needs_superblock(Stream::Host);
         if open { Ok(()) } else { Err(WornOut) }
     }
 
     /// Writes several logical slots, one after the other, with stamp zero.
     ///
-    /// What [`Ftl::age_write`] does for each, and faster after [`Ftl::touch`].
+    /// Does the work of [`Ftl::age_write`] for each, and faster after [`Ftl::touch`].
     ///
     /// Errors: when no superblock can be opened any more; the slots before are written.
     pub fn age_writes(&mut self, logicals: &[u32], medium: &mut impl Medium) -> Result<(), WornOut> {
@@ -81,7 +82,8 @@ impl Ftl {
         self.reclaim_rows(medium)
     }
 
-    /// Empties what is left of the victim row by row, as a drive in time does, and erases it; returns whether there was one.
+    /// Empties the rest of the victim row by row, as a drive in time does, and erases it; returns whether there was
+    /// one.
     fn reclaim_rows(&mut self, medium: &mut impl Medium) -> bool {
         while let Some(read) = self.reclaim_next_read(Want::Space) {
             let command = self.read_command(read.first, read.span, Priority::Background, 0);
@@ -103,7 +105,7 @@ impl Ftl {
         true
     }
 
-    /// Whether reclaim would not stop for room while it empties the victim.
+    /// Whether garbage collection would not stop for room while it empties the victim.
     fn fits_at_once(&self, victim: u32) -> bool {
         let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
         self.reclaim.leveled || u64::from(needed) <= self.moved_room()
@@ -153,7 +155,7 @@ impl Ftl {
         }
     }
 
-    /// Moves slots that are valid in the victim, all of which is invalidated afterwards.
+    /// Moves slots that are valid in the victim, which is invalidated as a whole afterwards.
     fn move_piece(&mut self, logicals: &[u32], medium: &mut impl Medium) {
         self.touch_map(logicals);
         let stream = self.reclaim_stream();

@@ -1,7 +1,7 @@
-//! The state of a drive between two runs: what decides all that the layer does next, while nothing is under way.
+//! The state of a drive between two runs: it decides all that the layer does next, while nothing is under way.
 //!
-//! Beside what a restart finds on flash ([`SuperblockContents`]) it holds the orders in which superblocks are opened
-//! and reclaimed, birthdays, reads, what is retired and what was counted, so that a layer built from it does to the
+//! Beside the state that a restart finds on flash ([`SuperblockContents`]) it holds the orders in which superblocks are
+//! opened and reclaimed, birthdays, reads, retired superblocks and counters, so that a layer built from it does to the
 //! slot what the old one would have done. Not in it: payload stamps, and the memory of a wear leveling, which begins
 //! with the erases that there are.
 
@@ -14,7 +14,7 @@ use flashyard_flash::{Geometry, Slot};
 /// The state of a translation layer and of the flash below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgedState {
-    /// What is in each superblock; [`crate::UsedSuperblock::opened`] of a closed one is its birthday.
+    /// Contents of each superblock; [`crate::UsedSuperblock::opened`] of a closed one is its birthday.
     pub contents: Vec<SuperblockContents>,
     /// Erased superblocks, in the order in which they became so as far as it matters. The other empty ones are retired.
     pub erased: Vec<u32>,
@@ -26,14 +26,15 @@ pub struct AgedState {
     pub reads: Vec<u32>,
     /// Slots of the protected log of remaps, with their logical slots.
     pub remapped: Vec<(u32, u32)>,
-    /// What was counted so far.
+    /// Counts so far.
     pub counters: FtlCounters,
     /// Whether the drive is degraded.
     pub degraded: bool,
 }
 
 impl Ftl {
-    /// The state of the layer. A superblock that is being emptied counts as one that is not: its reclaim begins again.
+    /// The state of the layer. A superblock that is being emptied counts as closed: its garbage collection begins
+    /// again.
     pub fn aged_state(&self) -> AgedState {
         let numbers =
             |wanted: &dyn Fn(u32) -> bool| (0..self.layout.superblocks).filter(|&number| wanted(number)).collect();

@@ -13,7 +13,7 @@ pub(crate) struct Erased {
 }
 
 impl Erased {
-    /// None yet; room for `superblocks`.
+    /// An empty list with room for `superblocks`.
     pub(crate) fn new(order: Allocation, superblocks: u32) -> Self {
         let capacity = if order == Allocation::Fifo { superblocks as usize } else { 0 };
         Self { order, queue: VecDeque::with_capacity(capacity), by_erases: BTreeSet::new() }

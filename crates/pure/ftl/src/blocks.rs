@@ -1,4 +1,4 @@
-//! Superblocks: their state, what in them is current, and the reverse map.
+//! Superblocks: their state, their current slots, and the reverse map.
 
 use crate::allocation::Erased;
 use crate::bits::{SparseBits, for_words};
@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Where a superblock is in its life.
+/// Where a superblock is in its cycle from erase to erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Ready for writing.
@@ -89,7 +89,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Superblocks of which the first `filled` slots hold the logical slots of the same number.
+    /// Superblocks whose first `filled` slots hold the logical slots of the same number.
     pub(crate) fn new(layout: Layout, config: &FtlConfig) -> Self {
         let filled = config.filled_slots;
         let slots = layout.slots_per_superblock;
@@ -195,7 +195,8 @@ impl Blocks {
         self.lose(number, 1);
     }
 
-    /// The same without the count of its superblock, which is returned: for slots in a row.
+    /// Like [`invalidate`](Self::invalidate), but leaves the count of the superblock returned to the caller: for slots
+    /// in a row.
     #[inline]
     pub(crate) fn invalidate_uncounted(&mut self, slot: Slot) -> u32 {
         debug_assert!(self.is_valid(slot), "{slot:?} was invalid already");
@@ -280,7 +281,7 @@ impl Blocks {
     /// The closed superblock of fewest erases, if its data can move; of several the one closed last, which is the
     /// head of the public code's list.
     ///
-    /// Source: \[C\] sheet wear-leveling §9, last in, first out among equals. What was closed last has lost the least of
+    /// Source: \[C\] sheet wear-leveling §9, last in, first out among equals. The one closed last has lost the least of
     /// its data, so that it fills the superblock to which it moves better, and that one becomes a victim later.
     pub(crate) fn least_erased_in_use(&self) -> Option<u32> {
         let &(_, _, number) = self.in_use.as_ref()?.first()?;
@@ -365,7 +366,7 @@ mod tests {
             self.owners[slots].iter().flatten().count() as u32
         }
 
-        /// Writes up to `run` slots in a row, in one piece or one by one, and closes what is full.
+        /// Writes up to `run` slots in a row, in one piece or one by one, and closes the full ones.
         fn write(&mut self, blocks: &mut Blocks, run: u32, in_one: bool) {
             let Some(number) = self.of(State::Open).first().copied().or_else(|| self.open(blocks)) else { return };
             let count = run.min(SLOTS - self.written);
@@ -417,7 +418,7 @@ mod tests {
             for slot in 0..SUPERBLOCKS * SLOTS {
                 let is_erased = self.states[(slot / SLOTS) as usize].0 == State::Erased;
                 let is_ahead = self.states[(slot / SLOTS) as usize].0 == State::Open && slot % SLOTS >= self.written;
-                // What is not written yet is nobody's, whatever its bit says.
+                // A slot that is not written yet has no owner, whatever its bit says.
                 if !is_erased && !is_ahead {
                     assert_eq!(blocks.is_valid(Slot::new(slot)), self.owners[slot as usize].is_some(), "slot {slot}");
                 }

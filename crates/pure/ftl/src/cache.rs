@@ -23,7 +23,7 @@ pub enum Residence {
     Lost,
 }
 
-/// What falls out of the cache for good.
+/// A page that falls out of the cache for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// Translation page number.
@@ -39,7 +39,7 @@ pub struct Evicted {
 pub struct Access {
     /// Where the page was found; `Flash` is a miss.
     pub found: Residence,
-    /// What had to leave.
+    /// The page that had to leave.
     pub evicted: Option<Evicted>,
 }
 
@@ -63,7 +63,7 @@ impl CacheCounters {
         if total == 0 { 0.0 } else { self.misses as f64 / total as f64 }
     }
 
-    /// What was counted since `before`.
+    /// Counts since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             local_hits: self.local_hits - before.local_hits,
@@ -292,7 +292,7 @@ impl MappingCache {
         }
     }
 
-    /// Finds a place for an absent page; returns what had to leave for it.
+    /// Finds a place for an absent page; returns the page that had to leave for it.
     #[inline]
     fn bring_in(&mut self, page: u32) -> Option<Evicted> {
         if self.local_len < self.local_capacity {

@@ -2,7 +2,7 @@
 
 use crate::ftl::Ftl;
 
-/// Why a drive cannot export so many slots.
+/// Why a drive cannot export the slots asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
     /// Data lies above the new end: it must be deallocated or remapped first.
@@ -13,7 +13,7 @@ pub enum CapacityError {
         /// Slots asked for.
         slots: u32,
     },
-    /// None, or more than the drive was built for.
+    /// No slots, or more than the drive was built for.
     #[error("{slots} logical slots, give 1 to {most}")]
     Range {
         /// Slots asked for.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Frontiers that a host can have. Source: \[P\] sheet cvss §5, the streams of AutoStream.
 pub const HOST_STREAMS_MAX: u32 = 8;
 
-/// How reclaim chooses its victim.
+/// How garbage collection chooses its victim.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum VictimPolicy {
     /// Fewest valid slots.
@@ -40,15 +40,15 @@ impl Named for VictimPolicy {
 /// Weights of the capacity-variant score. Each factor is a share from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreWeights {
-    /// Of the invalid share.
+    /// Weight of the invalid share.
     pub invalid: f64,
-    /// Of erases over nominal erases.
+    /// Weight of erases over nominal erases.
     pub age: f64,
-    /// Of host reads over those of the superblock that is read most.
+    /// Weight of host reads over those of the superblock that is read most.
     pub reads: f64,
-    /// Of the invalid share in degraded mode.
+    /// Weight of the invalid share in degraded mode.
     pub degraded_invalid: f64,
-    /// Of erases over nominal erases in degraded mode, where age counts against a victim.
+    /// Weight of erases over nominal erases in degraded mode, where age counts against a victim.
     pub degraded_age: f64,
 }
 
@@ -66,17 +66,17 @@ impl Default for ScoreWeights {
 /// Which of several superblocks with equally few valid slots the greedy victim is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VictimTies {
-    /// The one that came to this count last.
+    /// The superblock that came to this count last.
     #[default]
     NewestFirst,
-    /// The one that has had this count longest. Source: [C] wear-leveling §9.
+    /// The superblock that has had this count longest. Source: [C] wear-leveling §9.
     OldestFirst,
 }
 
 /// Which erased superblock is opened next. Ties go to the lowest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocation {
-    /// The one that has been erased longest.
+    /// The superblock that has been erased longest.
     #[default]
     Fifo,
     /// Fewest erases.
@@ -123,7 +123,7 @@ impl Named for Frontiers {
     }
 }
 
-/// How wear is spread over superblocks beside what reclaim does.
+/// How wear is spread over superblocks beside garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WearLeveling {
     /// Not at all.
@@ -154,8 +154,7 @@ pub enum WearLeveling {
     },
     /// While erases are spread too unevenly over the drive, the data of the least erased superblock moves.
     UnevenFactor {
-        /// The square of all erases by what it would be if they were even, in percent, from which on wear is uneven: 0 to
-        /// 100.
+        /// Jain's fairness index of erase counts, in percent, at or below which wear is uneven: 0 to 100.
         percent: u32,
     },
 }
@@ -218,7 +217,7 @@ pub struct FtlConfig {
     pub victim: VictimPolicy,
     /// Which of several equal victims is taken, for the greedy one.
     pub ties: VictimTies,
-    /// Reclaim runs while at most this many superblocks are erased. At least 2.
+    /// Garbage collection runs while at most this many superblocks are erased. At least 2.
     pub reclaim_below: u32,
     /// Whether commands share flash pages. When false every command starts a flash page and pads its
     /// last one, as result 8 of the source needs ([D] xbof §8.3).
@@ -247,7 +246,8 @@ pub struct FtlConfig {
 }
 
 impl Default for FtlConfig {
-    /// No slots at all, which the owner must change; greedy reclaim below 2 erased superblocks, no wear leveling.
+    /// No slots at all, which the owner must change; greedy garbage collection below 2 erased superblocks, no wear
+    /// leveling.
     fn default() -> Self {
         Self {
             logical_slots: 0,
@@ -301,37 +301,37 @@ pub enum FtlConfigError {
     /// A number outside its range.
     #[error("{name} is {value}, give {range}")]
     Range {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: u32,
-        /// What is possible.
+        /// The accepted range.
         range: &'static str,
     },
     /// Something that host data and moved data in one frontier cannot have.
     #[error("a shared frontier cannot have {what}, give separate ones")]
     NotShared {
-        /// What it is.
+        /// The setting.
         what: &'static str,
     },
     /// A policy that measures wear against an endurance that is not given.
     #[error("{policy} needs the endurance of a superblock, give `endurance` at least 1 erase")]
     NoEndurance {
-        /// Which policy.
+        /// The policy.
         policy: &'static str,
     },
 }
 
 impl FtlConfig {
-    /// Superblocks that can never hold exported data: the open frontiers, the reclaim threshold.
+    /// Superblocks that can never hold exported data: the open frontiers, the garbage collection threshold.
     pub const fn reserved(&self) -> u32 {
         let kept = self.kept_erased();
         let below = if self.reclaim_below > kept { self.reclaim_below } else { kept };
         1 + self.host_streams + below + self.slc_superblocks
     }
 
-    /// Erased superblocks that the host is not promised. One is for moved data, or reclaim could not start. Others
-    /// are for what takes longer to give back the room it took: two victims on their way that fill a shared frontier,
+    /// Erased superblocks that the host is not promised. One is for moved data, or garbage collection could not start.
+    /// Others are for work that gives back its room later: two victims on their way that fill a shared frontier,
     /// superblocks that are retired instead, those that wear leveling fills before it empties another.
     pub(crate) const fn kept_erased(&self) -> u32 {
         let shared = matches!(self.frontiers, Frontiers::Shared) as u32;

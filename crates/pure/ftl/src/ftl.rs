@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 /// Frontiers at most: one for each stream, and for each further one of the host.
 const LANES: usize = 2 + HOST_STREAMS_MAX as usize;
 
-/// Who appends.
+/// The origin of appended data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Data from the host.
     Host,
-    /// Valid data moved by reclaim.
+    /// Valid data moved by garbage collection.
     Moved,
     /// Valid data moved by wear leveling, into the superblock that it chose.
     Leveled,
@@ -45,12 +45,12 @@ pub struct Appended {
     pub row: Option<DieRow>,
 }
 
-/// What the layer did, in slots of 4 KiB unless named otherwise.
+/// Counts of the layer's work, in slots of 4 KiB unless named otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
     /// Appended for the host.
     pub host_slots: u64,
-    /// Appended by reclaim.
+    /// Appended by garbage collection.
     pub moved_slots: u64,
     /// Appended by wear leveling.
     pub leveled_slots: u64,
@@ -80,12 +80,12 @@ impl FtlCounters {
         self.host_slots + self.moved_slots + self.leveled_slots + self.padded_slots
     }
 
-    /// The same without padding: what reclaim alone adds.
+    /// Write amplification without padding: the part that garbage collection alone adds.
     pub fn reclaim_amplification(&self) -> f64 {
         if self.host_slots == 0 { 1.0 } else { (self.host_slots + self.moved_slots) as f64 / self.host_slots as f64 }
     }
 
-    /// What was done since `before`.
+    /// Counts since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             host_slots: self.host_slots - before.host_slots,
@@ -172,7 +172,7 @@ impl Ftl {
         Ok(ftl)
     }
 
-    /// The same layer with both maps in one piece, 8 bytes of memory a slot: faster for a drive that is written all over.
+    /// This layer with both maps in one piece, 8 bytes of memory a slot: faster for a drive that is written all over.
     #[must_use]
     pub fn with_whole_maps(mut self) -> Self {
         self.map.make_whole();
@@ -190,12 +190,12 @@ impl Ftl {
         &self.layout
     }
 
-    /// What was done so far.
+    /// Counts of the work so far.
     pub fn counters(&self) -> &FtlCounters {
         &self.counters
     }
 
-    /// Where logical slot `logical` lives; `Slot::NONE` when it was never written or was deallocated.
+    /// Where the data of logical slot `logical` is; `Slot::NONE` when it was never written or was deallocated.
     /// Panics beyond the exported slots.
     #[inline]
     pub fn lookup(&self, logical: u32) -> Slot {
@@ -221,12 +221,12 @@ impl Ftl {
         }
     }
 
-    /// Host slots that can be appended before the host must wait for reclaim.
+    /// Host slots that can be appended before the host must wait for garbage collection.
     #[inline]
     pub fn host_room(&self) -> u64 {
         let open = self.frontiers[self.lane(Stream::Host)].map_or(0, |frontier| frontier.limit - frontier.next);
         let (erased, kept) = (self.blocks.erased.len(), self.kept_erased);
-        // What reclaim takes of a shared frontier, the host loses, too.
+        // Room that garbage collection takes of a shared frontier is lost to the host, too.
         let lacking = if self.config.frontiers == Frontiers::Shared { kept.saturating_sub(erased) } else { 0 };
         let open = open.saturating_sub(lacking * self.superblock_limit());
         let whole = u64::from(erased.saturating_sub(kept));
@@ -234,7 +234,7 @@ impl Ftl {
         u64::from(open) + whole * u64::from(size)
     }
 
-    /// Slots that reclaim can append with the superblocks erased now.
+    /// Slots that garbage collection can append with the superblocks erased now.
     #[inline]
     pub fn moved_room(&self) -> u64 {
         let open = self.frontiers[self.lane(Stream::Moved)].map_or(0, |frontier| frontier.limit - frontier.next);
@@ -271,8 +271,8 @@ impl Ftl {
         appended
     }
 
-    /// Points the map of `logical` at `slot`, where its data may no longer be or never was, and gives up the data
-    /// that it has: what a map that lost its last changes does. A read finds whatever is at `slot`.
+    /// Points the map of `logical` at `slot`, where its data may no longer be or never was, and gives up the data that
+    /// it has, as a map that lost its last changes does. A read finds whatever is at `slot`.
     pub fn mislead(&mut self, logical: u32, slot: Slot) {
         self.repoint(logical, slot);
         if slot.is_some() {
@@ -280,7 +280,7 @@ impl Ftl {
         }
     }
 
-    /// Points the map of `logical` at `slot`; what it pointed at before is no longer current.
+    /// Points the map of `logical` at `slot`; its old slot is no longer current.
     #[inline]
     pub(crate) fn repoint(&mut self, logical: u32, slot: Slot) -> Slot {
         let old = self.map.replace(logical, slot);
@@ -480,7 +480,7 @@ impl Ftl {
         row
     }
 
-    /// Slots appended so far: the age of what is closed now counts from here.
+    /// Slots appended so far: the age of superblocks closed now counts from here.
     pub(crate) fn birthday(&self) -> u64 {
         self.counters.host_slots + self.counters.moved_slots + self.counters.leveled_slots
     }

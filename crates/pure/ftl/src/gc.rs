@@ -1,7 +1,7 @@
-//! Reclaim: choose a victim, read its valid die rows, append them to the moved frontier, erase it.
+//! Garbage collection: choose a victim, read its valid die rows, append them to the moved frontier, erase it.
 //!
-//! The caller paces it: it asks for reads as its flash allows, hands each back when it has completed, and
-//! erases when told. Nothing here waits.
+//! The caller paces it: it asks for reads as its flash allows, hands each back when it has completed, and erases when
+//! asked to. Nothing here waits.
 
 use crate::blocks::{State, Superblock};
 use crate::config::{Frontiers, VictimPolicy};
@@ -19,7 +19,7 @@ pub struct RowRead {
     pub span: u32,
 }
 
-/// Why reclaim should start on a new victim.
+/// Why garbage collection should start on a new victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// It should not: only the present victim is finished.
@@ -52,7 +52,7 @@ pub(crate) struct Reclaim {
 }
 
 impl Ftl {
-    /// Whether erased superblocks have become scarce. The host must be left some beside those that it is not promised.
+    /// Whether erased superblocks have become scarce. Beside those not promised to the host, some must be left to it.
     #[inline]
     pub fn reclaim_needed(&self) -> bool {
         self.blocks.erased.len() + self.reclaim.erasing <= self.config.reclaim_below.max(self.kept_erased)
@@ -64,7 +64,7 @@ impl Ftl {
         self.reclaim.victim.is_some() || self.leveling_planned()
     }
 
-    /// Whether what reclaim moves fills die rows together with host data.
+    /// Whether data moved by garbage collection fills die rows together with host data.
     #[inline]
     pub fn reclaim_shares_rows(&self) -> bool {
         self.config.frontiers == Frontiers::Shared && !self.reclaim.leveled
@@ -76,7 +76,8 @@ impl Ftl {
         if self.reclaim.leveled { Stream::Leveled } else { Stream::Moved }
     }
 
-    /// The next die row to read for reclaim, when there is work; `want` says whether to start on a new victim.
+    /// The next die row to read for garbage collection, when there is work; `want` says whether to start on a new
+    /// victim.
     ///
     /// `None` while reads of the victim are outstanding and none is left to issue, while its frontier has no
     /// room for another die row, or when every closed superblock is fully valid.
@@ -87,7 +88,7 @@ impl Ftl {
             let index = self.reclaim.next_row;
             let base = victim * self.layout.slots_per_superblock + index * per_row;
             let mask = self.blocks.valid_mask(base, per_row);
-            // A leveled superblock fits the one that was opened for it.
+            // A leveled superblock fits the superblock opened for it.
             if mask != 0
                 && !self.reclaim.leveled
                 && self.moved_room() < u64::from(self.reclaim.outstanding + 1) * u64::from(per_row)
@@ -131,7 +132,8 @@ impl Ftl {
         slots.map(move |place| self.blocks.reverse.get(base + place).get())
     }
 
-    /// Moves what is still valid of a die row that was read; `moved` hears of every logical slot and where it went.
+    /// Moves the slots still valid of a die row that was read; `moved` is called with every logical slot and its new
+    /// place.
     pub fn reclaim_row_read(&mut self, number: u32, mut moved: impl FnMut(&mut Self, u32, Appended)) {
         let per_row = self.layout.slots_per_die_row;
         let base = number * per_row;
@@ -186,13 +188,13 @@ impl Ftl {
         self.reclaim.rows = self.written_slots(victim) / self.layout.slots_per_die_row;
     }
 
-    /// Whether reclaim has nothing under way and nothing that it could begin with.
+    /// Whether garbage collection has nothing under way and nothing that it could begin with.
     pub(crate) fn reclaim_is_stuck(&mut self) -> bool {
         let idle = !self.reclaiming() && self.reclaim.erasing == 0;
         idle && self.choose_victim().is_none_or(|victim| !self.can_finish(victim))
     }
 
-    /// The policy's choice among closed superblocks whose programs have all completed.
+    /// The policy's choice among closed superblocks without outstanding programs.
     fn choose_victim(&mut self) -> Option<u32> {
         let victim = match self.config.victim {
             VictimPolicy::Greedy => self.blocks.victims.least(),
@@ -205,9 +207,9 @@ impl Ftl {
         (programmed && self.pays(valid)).then_some(victim)
     }
 
-    /// Whether reclaim may begin with a victim. Where superblocks retire, they may have left too little for its data;
-    /// and where host data shares the frontier, no third victim may be on its way at once. Otherwise room that
-    /// is lacking comes back with the victim before.
+    /// Whether garbage collection may begin with a victim. Where superblocks retire, they may have left too little for
+    /// its data; and where host data shares the frontier, no third victim may be on its way at once. Otherwise room
+    /// that is lacking comes back with the victim before.
     fn can_finish(&self, victim: u32) -> bool {
         let shared = self.config.frontiers == Frontiers::Shared;
         if !shared && !self.may_retire() {
@@ -228,8 +230,8 @@ impl Ftl {
         valid + self.layout.slots_per_die_row <= self.layout.slots_per_superblock
     }
 
-    /// The greatest (1 - u) age / 2u over closed superblocks, the age counted from the closing. Among those that hold
-    /// nothing, and other equals, the oldest: the lowest number would wear some out before others.
+    /// The greatest (1 - u) age / 2u over closed superblocks, the age counted from the closing. Among empty ones, and
+    /// other equals, the oldest: the lowest number would wear some out before others.
     /// Source: [X] Rosenblum and Ousterhout, log-structured file systems.
     fn cost_benefit_victim(&self) -> Option<u32> {
         let now = self.birthday();
@@ -264,7 +266,7 @@ mod tests {
         closed.filter(|(_, block)| room(block)).map(|(number, _)| number).collect()
     }
 
-    /// Whether the policy's victim is one that a search over all candidates would name.
+    /// Whether a search over all candidates would name the policy's victim.
     fn check_victim(ftl: &mut Ftl) {
         let candidates = candidates(ftl);
         let chosen = ftl.choose_victim();
@@ -296,7 +298,7 @@ mod tests {
                 candidates.into_iter().filter(|&other| better(other)).collect()
             }
             VictimPolicy::CapacityVariant(weights) => {
-                // Nothing was read and the drive is not degraded: what is free, and how worn it is of 50 erases.
+                // Nothing was read and the drive is not degraded: the free share, and the wear by 50 erases.
                 let free =
                     |number: u32| 1.0 - f64::from(block(number).valid) / f64::from(ftl.layout.slots_per_superblock);
                 let worn = |number: u32| f64::from(block(number).erases) / 50.0;

@@ -1,5 +1,5 @@
-//! The flash translation layer: where each logical slot lives, where the next write goes, what is
-//! reclaimed next, and which part of the map is in memory.
+//! The flash translation layer: the place of each logical slot, the place of the next write, the next superblock to
+//! reclaim, and the part of the map that is in memory.
 //!
 //! What it models: a page map of 4 KiB slots, superblock write frontiers across channels, dies and
 //! planes, separate frontiers for host data and for moved data or one for both, an optional single-level-cell cache
@@ -12,8 +12,9 @@
 //! invalidates the old slot; when a die row is full the caller programs it. Until
 //! `Ftl::row_programmed` the row's data is in the write buffer and is read from there.
 //!
-//! Wear and retirement count whole superblocks. Wear leveling goes the way of reclaim: a policy in `wear` names a
-//! superblock to empty and the erased one that takes its data, and whoever paces reclaim carries it out.
+//! Wear and retirement count whole superblocks. Wear leveling goes the way of garbage collection: a policy in `wear`
+//! names a superblock to empty and the erased one that takes its data, and the caller that paces garbage collection
+//! carries it out.
 //!
 //! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks inside a superblock,
 //! absorption of overwrites inside the write buffer.

@@ -1,10 +1,10 @@
 //! Sparse tables of slot numbers: the forward map and the reverse map.
 //!
 //! A table costs memory only where it differs from its base, the identity below `filled` and nowhere above: a
-//! sequentially filled drive is all base. What differs is kept in chunks of one translation page, 1024 entries.
-//! The chunks of a large table hold scattered entries in a hash table first, 8 to 16 bytes an entry, and become
-//! dense, 4 bytes an entry, once that is cheaper: random writes over terabytes would otherwise cost 4 KiB each.
-//! Who will write all of a table anyway makes it whole: a lookup is one load then.
+//! sequentially filled drive is all base. Differing entries are kept in chunks of one translation page, 1024 entries.
+//! The chunks of a large table hold scattered entries in a hash table first, 8 to 16 bytes an entry, and become dense,
+//! 4 bytes an entry, once that is cheaper: random writes over terabytes would otherwise cost 4 KiB each. A table whose
+//! entries will all be written can be made whole: a lookup is one load then.
 
 use crate::scattered::Scattered;
 use flashyard_flash::Slot;
@@ -20,7 +20,7 @@ const SMALL: u32 = 1 << 27;
 
 /// A table of slot numbers, sparse until it is written all over.
 pub struct SparseTable {
-    /// Dense chunks. Boxes of their own: a lookup is two loads, and a third one would halve the speed of ageing.
+    /// Dense chunks. Allocations of their own: a lookup is two loads, and a third one would halve the speed of ageing.
     chunks: Vec<Option<Box<[u32; CHUNK]>>>,
     scattered: Scattered,
     /// Scattered entries of each chunk; empty in small tables.
@@ -116,7 +116,7 @@ impl SparseTable {
             let (now, later) = left.split_at(left.len().min(CHUNK - index % CHUNK));
             match &mut self.chunks[index / CHUNK] {
                 Some(chunk) => chunk[index % CHUNK..][..now.len()].copy_from_slice(now),
-                // Its own first entry tells whether it becomes dense.
+                // Its own first entry decides whether it becomes dense.
                 None => {
                     (index as u32..).zip(now).for_each(|(index, &slot)| _ = self.replace(index, Slot::new(slot)));
                 }

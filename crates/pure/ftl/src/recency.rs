@@ -16,8 +16,8 @@ pub(crate) enum Place {
     Lost = 3,
 }
 
-/// Neighbours of a page, with its state in the two bits above each: a page costs one cache line fetch, and the
-/// fetches of random pages are what an access costs.
+/// Neighbours of a page, with its state in the two bits above each: a page costs one cache line fetch, and the fetches
+/// of random pages are the cost of an access.
 #[derive(Clone, Copy)]
 struct Node {
     /// Page after this one; above it the place.
@@ -165,7 +165,7 @@ impl Recency {
         } else {
             self.nodes[next as usize].set_previous(previous);
         }
-        // The caller links the page anew or forgets it: its own links change there.
+        // The caller links the page again or forgets it: its own links change there.
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     const PAGES: u32 = 12;
 
-    /// What a list of pages does, spelled out: the page used last comes first, and pages out of reach are in no order.
+    /// A list of pages, spelled out: the page used last comes first, and pages out of reach are in no order.
     #[derive(Default)]
     struct Plain {
         listed: Vec<u32>,

@@ -1,7 +1,7 @@
-//! A layer built from what is on flash: for an owner that keeps payload and its reverse map across restarts.
+//! A layer built from the contents of flash: for an owner that keeps payload and its reverse map across restarts.
 //!
-//! The owner says of each superblock what is current in it. The frontiers go on where they stopped: the drive's
-//! memory is protected, so that a half-filled die row is in the write buffer again. Reclaim under way begins again:
+//! The owner names the current slots of each superblock. The frontiers go on where they stopped: the drive's memory is
+//! protected, so that a half-filled die row is in the write buffer again. Garbage collection under way begins again:
 //! its victim is an ordinary superblock with less to move.
 
 use crate::blocks::{Blocks, RowSet, State};
@@ -9,25 +9,25 @@ use crate::config::{Frontiers, FtlConfig, FtlConfigError};
 use crate::ftl::{Frontier, Ftl, Stream};
 use flashyard_flash::{Geometry, Layout};
 
-/// What is known of one superblock.
+/// Contents of one superblock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuperblockContents {
     /// Erases so far.
     pub erases: u32,
-    /// What is in it; `None` for an erased one.
+    /// Its slots; `None` for an erased one.
     pub used: Option<UsedSuperblock>,
 }
 
 /// A superblock that is not erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsedSuperblock {
-    /// Who fills it, or has filled it.
+    /// The stream that fills it, or has filled it.
     pub stream: Stream,
     /// Whether in single-level mode.
     pub single_level: bool,
     /// Grows from each superblock opened to the next.
     pub opened: u64,
-    /// Slots up to the last one that was ever written.
+    /// Slots up to the last one ever written.
     pub written: u32,
     /// Slots whose data is current: index in the superblock and logical slot, in order of the index.
     pub valid: Vec<(u32, u32)>,
@@ -44,7 +44,7 @@ pub enum RecoveryError {
     /// Not one entry for each superblock.
     #[error("contents of {given} superblocks for a drive of {expected}")]
     Count {
-        /// Given.
+        /// Superblocks given.
         given: usize,
         /// Superblocks of the drive.
         expected: u32,
@@ -52,23 +52,23 @@ pub enum RecoveryError {
     /// A slot or a logical slot that there is not, or slots out of order.
     #[error("superblock {superblock}: slot {index} with logical slot {logical} cannot be")]
     Slot {
-        /// Where.
+        /// The superblock.
         superblock: u32,
         /// Index in it.
         index: u32,
         /// Logical slot.
         logical: u32,
     },
-    /// A superblock that there is not, or that is not what a list says of it.
+    /// A superblock that there is not, or that is in another state than a list says.
     #[error("superblock {superblock} is listed as one that it is not")]
     Order {
-        /// Which.
+        /// The superblock.
         superblock: u32,
     },
     /// Two slots are current for one logical slot.
     #[error("logical slot {logical} is current twice, the second time in superblock {superblock}")]
     Twice {
-        /// Which.
+        /// The logical slot.
         logical: u32,
         /// Where the second one is.
         superblock: u32,
@@ -116,7 +116,8 @@ impl Ftl {
         Ok(ftl)
     }
 
-    /// Streams whose frontiers go on. What wear leveling was filling is left as it is: its source is there still.
+    /// Streams whose frontiers go on. The superblock that wear leveling was filling is left as it is: its source is
+    /// there still.
     fn resumable(&self) -> impl Iterator<Item = Stream> + use<> {
         let shared = self.config.frontiers == Frontiers::Shared;
         [Stream::Host, Stream::Moved].into_iter().take(if shared { 1 } else { 2 })
@@ -168,7 +169,7 @@ impl Ftl {
         self.frontiers[self.lane(stream)].map_or(0, |frontier| frontier.next % self.layout.slots_per_die_row)
     }
 
-    /// What is in each superblock, as [`Ftl::recovered`] takes it.
+    /// Contents of each superblock, as [`Ftl::recovered`] takes them.
     pub fn contents(&self) -> Vec<SuperblockContents> {
         (0..self.layout.superblocks).map(|number| self.contents_of(number)).collect()
     }

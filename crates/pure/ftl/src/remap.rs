@@ -1,8 +1,8 @@
 //! Remapping: a logical slot takes over the data of another without a copy.
 //!
 //! The copy on flash still names the old owner. Until it is erased the new one stands in a protected log: 8 bytes an
-//! entry, physical slot and logical slot. What moved by reclaim names its owner again. A full log refuses: the
-//! caller moves the data instead, reclaims, or writes entries to flash. Source: [P] cvss §3.2.
+//! entry, physical slot and logical slot. Data moved by garbage collection names its owner again. A full log refuses:
+//! the caller moves the data instead, reclaims, or writes entries to flash. Source: [P] cvss §3.2.
 
 use crate::config::FtlConfig;
 use crate::ftl::Ftl;
@@ -17,7 +17,7 @@ pub enum RemapError {
     /// A logical slot that the drive does not export.
     #[error("logical slot {logical} of {slots}")]
     Range {
-        /// Which one.
+        /// The logical slot.
         logical: u32,
         /// Slots exported.
         slots: u32,
@@ -25,7 +25,7 @@ pub enum RemapError {
     /// The source holds no data.
     #[error("logical slot {source_slot} holds nothing to remap")]
     Unmapped {
-        /// Which one.
+        /// The logical slot.
         source_slot: u32,
     },
     /// The protected log has no free entry.

@@ -26,8 +26,8 @@ impl Ftl {
         }
     }
 
-    /// Takes a superblock out of use again that was retired before the layer was recovered: no retired one is written by
-    /// those who know it, but contents do not tell it from an erased one. Nothing if it is not erased.
+    /// Takes a superblock out of use again that was retired before the layer was recovered: owners that know it do not
+    /// write a retired one, but contents do not tell it from an erased one. Nothing if it is not erased.
     /// Panics beyond the drive.
     pub fn retire_again(&mut self, superblock: u32) {
         // Room is kept as a rule of retirement keeps it, whether or not there is one now.
@@ -39,8 +39,8 @@ impl Ftl {
         }
     }
 
-    /// Retires superblocks at this erase from now on, when they are next emptied; those that are erased now stay in use
-    /// until then. At least 1.
+    /// Retires superblocks at this erase from now on, when they are next emptied; superblocks that are erased now stay
+    /// in use until then. At least 1.
     pub fn set_retire_at(&mut self, erases: Option<u32>) {
         self.config.retire_at = erases.map(|erases| erases.max(1));
         self.kept_erased = self.kept_erased.max(self.config.kept_erased());
@@ -98,9 +98,9 @@ impl Ftl {
         self.host_room() < slots && self.reclaim_is_stuck()
     }
 
-    /// Erased superblocks at which a write without time is refused, although reclaim could go on: what is left lets
-    /// whoever then trims reclaim the space. Without them a drive whose last victims all retire is stuck, whatever is
-    /// trimmed. 0, as when new: none.
+    /// Erased superblocks at which a write without time is refused, although garbage collection could go on: the rest
+    /// lets a host that then trims reclaim the space. Without them a drive whose last victims all retire is stuck,
+    /// whatever is trimmed. 0, as when new, for none.
     pub fn set_reserve(&mut self, erased: u32) {
         self.reserve = erased;
     }
@@ -122,7 +122,7 @@ impl Ftl {
         self.count_reads(slot, 1);
     }
 
-    /// Counts host reads of so many pages of the superblock of `slot`.
+    /// Counts host reads of `pages` pages of the superblock of `slot`.
     #[inline]
     pub fn count_reads(&mut self, slot: Slot, pages: u32) {
         if self.reads.is_empty() {
@@ -168,7 +168,7 @@ mod tests {
         ]
     }
 
-    /// What the layer must know: stamps of what is written, and superblocks that were to be retired.
+    /// Knowledge that the layer must have: stamps of written data, and superblocks that were to be retired.
     #[derive(Default)]
     struct Plain {
         stamps: BTreeMap<u32, u64>,
@@ -243,7 +243,7 @@ mod tests {
                 }
             }
             plain.compare(&ftl);
-            // Those that know what was retired tell it again after a start.
+            // Owners that know the retired superblocks name them again after a start.
             let config = *ftl.config();
             let mut again = Ftl::recovered(&geometry(), FtlConfig { stamps: false, retire_at: None, ..config }, &ftl.contents())
                 .expect("these are contents of a layer");

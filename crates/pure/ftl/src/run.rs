@@ -1,15 +1,14 @@
 //! Runs: slots that a stream appends to one superblock one after the other, on a medium that completes at once.
 //!
-//! What a run leaves behind is what [`Ftl::append`] and a program of every row would, slot by slot. But what does not
-//! depend on the single slot is done once for all of them, and loops over tables are short enough for their misses
-//! to overlap.
+//! A run has the result of [`Ftl::append`] and a program of every row, slot by slot. But work that does not depend on
+//! the single slot is done once for all of them, and loops over tables are short enough for their misses to overlap.
 
 use crate::ftl::{DieRow, Frontier, Ftl, Stream};
 use flashyard_flash::{Medium, Priority, Slot};
 
 impl Ftl {
-    /// Slots that the stream can append as a run: all that its open superblock has left but the one that fills it, which
-    /// closes it, too.
+    /// Slots that the stream can append as a run: all that its open superblock has left but the last one, which closes
+    /// it, too.
     #[inline]
     pub(crate) fn run_room(&self, stream: Stream) -> u32 {
         self.frontiers[self.lane(stream)].map_or(0, |frontier| frontier.limit - frontier.next - 1)
@@ -34,9 +33,9 @@ impl Ftl {
         first
     }
 
-    /// Points the map of `logicals` at the slots from `first`; what it pointed at before is no longer current.
+    /// Points the map of `logicals` at the slots from `first`; their old slots are no longer current.
     pub(crate) fn repoint_run(&mut self, first: Slot, logicals: &[u32]) {
-        // What was written together is overwritten together: a superblock loses several slots at once.
+        // Slots written together are overwritten together: a superblock loses several slots at once.
         let (mut number, mut lost) = (0, 0);
         for (slot, &logical) in (first.get()..).zip(logicals) {
             let old = self.map.replace(logical, Slot::new(slot));

@@ -2,7 +2,7 @@
 //!
 //! Deletion shifts followers back, so that no tombstones are left and a table that was emptied is as fast as new.
 
-/// No entry: no table has so many.
+/// No entry: no table is that long.
 const EMPTY: u32 = u32::MAX;
 
 /// Places at first.

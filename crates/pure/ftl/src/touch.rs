@@ -1,4 +1,4 @@
-//! Loading ahead what is about to be changed.
+//! Loading ahead of table entries that are about to be changed.
 //!
 //! The tables of a large drive exceed the caches, and every write changes something at random places of several of
 //! them. Here they are loaded in loops of few instructions each, so that a processor has many misses under way at once.
@@ -12,7 +12,7 @@ use std::hint::black_box;
 const LINE: usize = 16;
 
 impl Ftl {
-    /// Loads what writing the slots will change, and changes nothing.
+    /// Loads the entries that writing the slots will change, and changes nothing.
     ///
     /// On a drive whose tables exceed the caches the misses of some hundred slots overlap instead of following each
     /// other; those of many thousand would push each other out again. Panics beyond the exported slots.
@@ -29,7 +29,7 @@ impl Ftl {
         }
         let slots = &slots[..count];
         black_box(slots.iter().fold(0, |all, &slot| all ^ self.blocks.validity(Slot::new(slot))));
-        // What was written together is in the same superblock, often.
+        // Slots written together are often in one superblock.
         let (mut numbers, mut count, mut last) = ([0; PIECE], 0, u32::MAX);
         for &slot in slots {
             let (number, _) = self.layout.split(Slot::new(slot));

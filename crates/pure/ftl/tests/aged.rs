@@ -1,4 +1,4 @@
-//! A layer built from an aged state goes on as the one that it was taken from.
+//! A layer built from an aged state goes on as the original would.
 
 mod counting;
 
@@ -96,7 +96,7 @@ proptest! {
         let mut second = Ftl::from_aged(&GEOMETRY, config, &state).expect("it is the state of a layer");
         second.check();
         prop_assert_eq!(&second.aged_state(), &state);
-        // What a wear leveling remembers is not in the state.
+        // The memory of a wear leveling is not in the state.
         if config.wear_leveling == WearLeveling::None {
             let mut same = rng.clone();
             work(&mut first, &mut rng, after);

@@ -11,8 +11,8 @@ use flashyard_kernel::Rng;
 const LOGICAL_BLOCKS: u32 = 1024;
 const SLOTS: u32 = LOGICAL_BLOCKS * 256;
 
-/// Erased blocks that reclaim keeps; the spare tenth is counted without them ([A], it is what gives the sheet's
-/// amplification of reclaim on so small a drive).
+/// Erased blocks that garbage collection keeps; the spare tenth is counted without them ([A], it gives the sheet's
+/// amplification of garbage collection on so small a drive).
 const ERASED: u32 = 3;
 
 /// The drive of the sheet after one sequential and three random drive writes.
@@ -23,7 +23,7 @@ struct Model {
 }
 
 struct Outcome {
-    /// Moved by reclaim for each slot the host wrote.
+    /// Moved by garbage collection for each slot the host wrote.
     reclaim: f64,
     /// Moved by wear leveling for each slot the host wrote.
     leveling: f64,

@@ -1,8 +1,8 @@
 //! Wear leveling beside a plain model of the printed rules, on a small drive: nothing of the layer is in it.
 //!
-//! It tells what the rules leave open: of several least erased blocks, which gives its data away? The sheet's own table
-//! needs the one closed last ([C] sheet wear-leveling §9). The one closed first is the lowest in valid data among
-//! them, so what it gives is reclaimed soon, and its new place is leveled again: twice the moves.
+//! It settles a case that the rules leave open: of several least erased blocks, which gives its data away? The sheet's
+//! own table needs the one closed last ([C] sheet wear-leveling §9). The one closed first is the lowest in valid data
+//! among them, so the data that it gives is reclaimed soon, and its new place is leveled again: twice the moves.
 
 mod counting;
 
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 const PAGES: usize = 256;
 const LOGICAL: usize = 256 * PAGES;
-/// The spare tenth, and beside it what reclaim keeps erased.
+/// The spare tenth, and beside it the blocks that garbage collection keeps erased.
 const KEPT: usize = 3;
 const BLOCKS: usize = LOGICAL / PAGES * 10 / 9 + KEPT;
 const NOWHERE: usize = usize::MAX;
@@ -36,7 +36,7 @@ struct Plain {
     leveled_at: Vec<u64>,
     erased_total: u64,
     free: VecDeque<usize>,
-    /// Full blocks by valid pages, in the order in which they came to have so many.
+    /// Full blocks by valid pages, in the order in which they came to have that number.
     bins: Vec<VecDeque<usize>>,
     /// Full blocks in the order in which they were closed.
     closed: Vec<usize>,
@@ -147,7 +147,7 @@ impl Plain {
     }
 }
 
-/// 0.9/0.1 after one sequential and three random drive writes; `write` is told whether to level.
+/// 0.9/0.1 after one sequential and three random drive writes; `write` learns whether to level.
 fn drive(mut write: impl FnMut(usize, bool)) {
     let mut rng = Rng::named(1, "writes");
     let mut below = |pages: usize| rng.below(pages as u64) as usize;
@@ -160,7 +160,7 @@ fn drive(mut write: impl FnMut(usize, bool)) {
     }
 }
 
-/// Slots moved by reclaim and by leveling for each of the host, and the most erases of a block by the mean.
+/// Slots moved by garbage collection and by leveling for each of the host, and the most erases of a block by the mean.
 fn plain(ties: Ties) -> [f64; 3] {
     let mut model = Plain::new(ties);
     let mut before = (0, 0);
@@ -174,7 +174,7 @@ fn plain(ties: Ties) -> [f64; 3] {
     outcome(model.moved - before.0, model.leveled - before.1, &model.erases)
 }
 
-/// The layer after the same writes, with what it moved under the policy.
+/// The layer after the same writes, with the slots that it moved under the policy.
 fn layer(threshold: u32, protection: u64) -> (Ftl, [f64; 3]) {
     let geometry = Geometry {
         channels: 1,

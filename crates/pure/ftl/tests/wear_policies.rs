@@ -1,4 +1,4 @@
-//! Every combination of policies against a plain map of what was written.
+//! Every combination of policies against a plain map of the writes.
 
 mod counting;
 
@@ -78,7 +78,7 @@ prop_compose! {
     }
 }
 
-/// A layer, what it should hold, and what the copies on flash that were remapped name.
+/// A layer, its expected contents, and the owners that remapped copies on flash name.
 struct World {
     ftl: Ftl,
     medium: Counting,
@@ -313,7 +313,7 @@ fn what_was_retired_before_a_restart_is_retired_again_and_kept_so_whoever_levels
         let mut after = Ftl::recovered(&geometry(), config, &before.contents()).expect("these are contents");
         assert_eq!(after.retired_superblocks(), 0, "contents do not tell");
         retired.iter().for_each(|&superblock| after.retire_again(superblock));
-        // What holds something stays.
+        // A superblock that holds data stays.
         let held = after.layout().split(after.lookup(0)).0;
         after.retire_again(held);
         assert_eq!((after.retired_superblocks(), after.is_retired(held)), (3, false));

@@ -1,4 +1,4 @@
-//! Greedy reclaim of uniform random writes against what theory and another simulator say.
+//! Greedy garbage collection of uniform random writes against theory and another simulator.
 
 mod counting;
 
@@ -43,8 +43,9 @@ fn amplification(spare: f64, victim: VictimPolicy) -> f64 {
     after.write_amplification()
 }
 
-/// Amplification of greedy reclaim for uniform writes with large blocks: alpha / (alpha + W(-alpha e^-alpha)) with
-/// alpha = 1 / (1 - spare). Source: [X] Xiang and Kurkoski, and Desnoyers, on greedy reclaim.
+/// Amplification of greedy garbage collection for uniform writes with large blocks: alpha / (alpha + W(-alpha
+/// e^-alpha)) with alpha = 1 / (1 - spare). Source: [X] Xiang and Kurkoski, and Desnoyers, on greedy garbage
+/// collection.
 fn analytic(spare: f64) -> f64 {
     let alpha = 1.0 / (1.0 - spare);
     let argument = -alpha * libm::exp(-alpha);

@@ -4,11 +4,11 @@
 //! since a swap changed its pool. After each host write:
 //! 1. Dirty swap: if the most erased hot one is more than `threshold` ahead of the least erased cold one, the data of
 //!    the hot one goes to an erased superblock and that of the cold one to the hot one; they change pools.
-//! 2. If the cold one of most effective erases is more than `threshold` ahead of the hot one of fewest, it turns hot.
+//! 2. If the cold one with most effective erases is more than `threshold` ahead of the hot one of fewest, it turns hot.
 //! 3. If the hot pool spans more than twice the threshold, its least erased one turns cold.
 //!
-//! Erases alone change what these rules see. So they are applied after an erase, as often as there were host writes
-//! since the one before, and less often if they change nothing.
+//! Erases alone change the inputs of these rules. So they are applied after an erase, as often as there were host
+//! writes since the one before, and less often if they change nothing.
 //!
 //! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: a swap
 //! waits until both superblocks are in use; without that the leveling is half as much as in the sheet's table.
@@ -101,13 +101,13 @@ impl DualPool {
         Some(Exchange { source: hot, destination: None, then: Some(cold) })
     }
 
-    /// Rule 2; returns who turned hot.
+    /// Rule 2; returns the superblock that turned hot.
     fn resize_cold(&mut self, blocks: &Blocks) -> Option<u32> {
         let (&(most, number), &(least, _)) = (self.cold.by_effective.last()?, self.hot.by_effective.first()?);
         (most.saturating_sub(least) > self.threshold).then(|| self.change_pool(number, blocks))
     }
 
-    /// Rule 3; returns who turned cold.
+    /// Rule 3; returns the superblock that turned cold.
     fn resize_hot(&mut self, blocks: &Blocks) -> Option<u32> {
         let (&(most, _), &(least, number)) = (self.hot.by_erases.last()?, self.hot.by_erases.first()?);
         (most - least > self.threshold.saturating_mul(2)).then(|| self.change_pool(number, blocks))

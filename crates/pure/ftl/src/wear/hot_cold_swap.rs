@@ -1,6 +1,6 @@
 //! Hot-cold swap, the ancestor of the others.
 //!
-//! After reclaim has erased a superblock: if the most and the least erased superblocks in use are more than
+//! After garbage collection has erased a superblock: if the most and the least erased superblocks in use are more than
 //! `threshold` erases apart, they exchange their data, by way of an erased one.
 //!
 //! Source: [P] wear-leveling §3.2, which names the flaw: the same superblock may be picked again.

@@ -1,10 +1,10 @@
 //! Wear leveling: which superblock's data goes where, and the sequence of the moves.
 //!
 //! A policy looks at the drive after an erase and may ask for a move: the data of a closed superblock goes to an
-//! erased one, and then, for a swap, the data of a second superblock to the first. Moves are carried out by reclaim
-//! like any victim, only that their data goes to the superblock named. It is opened when the move is planned, so
-//! that nobody else takes it; and it leaves the list of erased ones in the moment in which another has entered
-//! it, so that no room is taken that was promised to the host.
+//! erased one, and then, for a swap, the data of a second superblock to the first. Moves are carried out by garbage
+//! collection like any victim, only that their data goes to the superblock named. It is opened when the move is
+//! planned, so that nothing else takes it; and it leaves the list of erased ones in the moment in which another has
+//! entered it, so that no room promised to the host is taken.
 
 mod dual_pool;
 mod exchange;
@@ -25,7 +25,7 @@ use uneven_factor::UnevenFactor;
 
 pub use old_block_protection::Reentries;
 
-/// A policy and what it remembers.
+/// A policy and its memory.
 pub(crate) enum Wear {
     HotColdSwap(HotColdSwap),
     OldBlockProtection(OldBlockProtection),
@@ -37,9 +37,9 @@ pub(crate) enum Wear {
 /// A move that is planned or under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leveling {
-    /// Whose data goes to the frontier of [`Stream::Leveled`].
+    /// Superblock whose data goes to the frontier of [`Stream::Leveled`].
     source: u32,
-    /// Whose data then goes to `source`.
+    /// Superblock whose data then goes to `source`.
     then: Option<u32>,
     step: Step,
 }
@@ -87,7 +87,7 @@ impl Ftl {
         Some(policy.reentries(oldest))
     }
 
-    /// Whether a move waits for reclaim to begin with it.
+    /// Whether a move waits for garbage collection to begin with it.
     #[inline]
     pub(crate) fn leveling_planned(&self) -> bool {
         self.leveling.is_some_and(|leveling| leveling.step == Step::Planned)
@@ -182,7 +182,8 @@ impl Ftl {
         }
     }
 
-    /// What the policy asks for after the erase of `superblock` by reclaim, or by a move; `ready` unless it is retired.
+    /// Move that the policy asks for after the erase of `superblock` by garbage collection, or by a move; `ready`
+    /// unless it is retired.
     fn choose_exchange(&mut self, superblock: u32, by_reclaim: bool, ready: bool) -> Option<Exchange> {
         let blocks = &self.blocks;
         match self.wear.as_deref_mut()? {

@@ -1,7 +1,7 @@
 //! Old block protection.
 //!
-//! After reclaim has erased superblock b:
-//! 1. c is the least erased superblock in use, of several the one closed last.
+//! After garbage collection has erased superblock b:
+//! 1. c is the least erased superblock in use, among several the one closed last.
 //! 2. If b is more than `threshold` erases ahead of c, and was not leveled during the last `protection` erases of
 //!    the drive, the data of c goes to b and c is erased: b rests under data that seldom changes.
 //!

@@ -2,8 +2,8 @@
 //!
 //! 1. A new drive's threshold is `percent` of the endurance E; it grows with the mean erases a, and meets them at E:
 //!    threshold = a (E - initial) / E + initial.
-//! 2. After reclaim has erased superblock b: if b has more erases than the threshold, the data of the least erased
-//!    superblock in use goes to b, of several that of the one closed last.
+//! 2. After garbage collection has erased superblock b: if b has more erases than the threshold, the data of the least
+//!    erased superblock in use goes to b, among several that of the one closed last.
 //!
 //! Source: [P] and [C] wear-leveling §3.5.
 

@@ -1,7 +1,7 @@
 //! Uneven factor: one superblock is leveled after each erase for as long as the wear of the whole drive is too uneven.
 //!
-//! After reclaim has erased a superblock: if the square of all erases is at most a share of what it would be with even
-//! wear, n times the sum of their squares (Jain's index of fairness), the data of the least erased superblock in
+//! After garbage collection has erased a superblock: if the square of all erases is at most a share of its value with
+//! even wear, n times the sum of their squares (Jain's index of fairness), the data of the least erased superblock in
 //! use moves to where moved data goes. Unlike a threshold in erases, a share means the same at every age.
 //!
 //! Source: \[P\] sheet ff-ssd §4 names the "uneven factor"; \[C\] static wear leveling of the later version of the public
