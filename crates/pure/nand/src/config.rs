@@ -67,7 +67,7 @@ pub struct NandConfig {
     /// Retries after which a read is given up, 0 to [`NandConfig::READ_RETRIES_MOST`]: a page that needs more stays
     /// uncorrected. `None` for flash whose reads are retried until they succeed, as the sheets have it.
     pub read_retries_max: Option<u32>,
-    /// What erases, reads and retention do to a block; `None` where only the rate above counts.
+    /// Effect of erases, reads and retention on a block; `None` where only the rate above counts.
     pub wear: Option<WearModel>,
     /// Currents for energy.
     pub currents: Currents,
@@ -85,9 +85,9 @@ pub enum NandConfigError {
     /// An error rate is not a rate.
     #[error("{name} is {value}, give a rate from 0 to 0.5")]
     Rate {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// More retries than any read needs.

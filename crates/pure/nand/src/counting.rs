@@ -1,4 +1,4 @@
-//! The medium that takes no time: it only counts what moves and wears.
+//! The medium that takes no time: it only counts moves and wear.
 
 use flashyard_flash::{FlashCommand, Medium, MediumCounters};
 

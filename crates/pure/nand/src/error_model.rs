@@ -26,7 +26,7 @@ pub struct ErrorModel {
 impl ErrorModel {
     /// The model of a medium, drawing from its own stream.
     pub fn new(config: &NandConfig, rng: Rng) -> Self {
-        // One more than the limit tells that the limit is not enough.
+        // One more than the limit shows that the limit is not enough.
         let most = config.read_retries_max.map_or(RETRIES_MAX, |most| most + 1) as usize;
         let mut model = Self { thresholds: [0; STEPS], most, rng };
         model.set_raw_bit_error_rate(config.raw_bit_error_rate, config.correctable_bit_error_rate);

@@ -2,8 +2,8 @@
 //!
 //! What it models: sensing, program and erase times by page kind (program time from ISPP pulses), die
 //! occupancy, bus transfers in both directions, multi-plane commands, read-over-program priority with a
-//! starvation bound, read retry drawn from an error model or following from a block's wear, reads given up after so many, energy from busy time and
-//! currents.
+//! starvation bound, read retry drawn from an error model or following from a block's wear, reads given up after a
+//! limit of retries, energy from busy time and currents.
 //!
 //! The path of a read: `submit` queues it at its die; an idle die senses (`ArrayDone`), asks for the bus
 //! (`BusDone`) and reports. A program takes the bus first, then the array. The die is held from the
@@ -11,7 +11,7 @@
 //!
 //! What it does not model: command and address cycles on the bus, suspend and resume, die-level power
 //! limits; pages of one block that differ in their errors where wear decides, so that a block is lost as a whole when
-//! reads are given up. Payload is not here: a slot's data lives with the translation layer.
+//! reads are given up. Payload is not here: a slot's data is kept by the translation layer.
 //!
 //! Invariants: a die runs one command at a time, a bus one transfer; every command submitted is
 //! reported exactly once.

@@ -6,11 +6,11 @@ use flashyard_flash::{CommandKind, FlashCommand, Priority};
 use flashyard_units::{SimSpan, SimTime};
 
 impl TimedNand {
-    /// Drops all commands and makes queues, dies and buses idle. Returns what was dropped: by die, in the order in
+    /// Drops all commands and makes queues, dies and buses idle. Returns the dropped commands: by die, in the order in
     /// which the die would have served each kind.
     ///
-    /// Meters keep what they counted; the busy time of commands in progress counts up to `now`. Events that the
-    /// medium has asked for are void: the owner must not deliver them.
+    /// Meters keep their counts; the busy time of commands in progress counts up to `now`. Events that the medium has
+    /// asked for are void: the owner must not deliver them.
     pub fn reset(&mut self, now: SimTime) -> Vec<FlashCommand> {
         let mut waits = vec![false; self.dies.len()];
         let mut transfers = vec![false; self.dies.len()];

@@ -16,9 +16,9 @@ const NEVER: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct RetryTable {
     model: WearModel,
-    /// Reads of a superblock are spread over so many blocks.
+    /// Number of blocks over which reads of a superblock are spread.
     blocks: u32,
-    /// By erases: reads of the superblock from which on one, two, three retries are needed.
+    /// By erases: reads of the superblock at which one, two, three retries become necessary.
     rows: Vec<[u32; RETRIES_MAX]>,
 }
 
@@ -28,7 +28,7 @@ impl RetryTable {
         Self { model, blocks, rows: Vec::new() }
     }
 
-    /// Retries of a read in a superblock that has had so many erases, and so many reads since the last one.
+    /// Retries of a read in a superblock that has had `erases` erases, and `reads` reads since the last one.
     #[inline]
     pub(crate) fn retries(&mut self, erases: u16, reads: u32) -> u32 {
         if usize::from(erases) >= self.rows.len() {

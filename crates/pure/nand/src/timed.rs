@@ -7,29 +7,29 @@ use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 
-/// What the medium tells itself.
+/// Events that the medium schedules for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NandEvent {
     /// The array of `die` has finished sensing, programming or erasing.
     ArrayDone {
-        /// Which die.
+        /// The die.
         die: u16,
     },
     /// The bus of `channel` has finished a transfer.
     BusDone {
-        /// Which channel.
+        /// The channel.
         channel: u16,
     },
 }
 
-/// What the medium tells its owner: one command has completed.
+/// Report to the medium's owner: one command has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NandDone {
-    /// What it was.
+    /// Kind of the command.
     pub kind: CommandKind,
-    /// Which die.
+    /// The die.
     pub die: u16,
-    /// Whom it was for.
+    /// Its priority.
     pub priority: Priority,
     /// The issuer's number.
     pub tag: u64,
@@ -165,13 +165,13 @@ impl TimedNand {
         self.pending
     }
 
-    /// Sets the raw bit error rate of reads from now on, 0 to 0.5: what wear and retention make of the flash.
+    /// Sets the raw bit error rate of reads from now on, 0 to 0.5: the effect of wear and retention.
     pub fn set_raw_bit_error_rate(&mut self, rate: f64) {
         self.config.raw_bit_error_rate = rate;
         self.errors.set_raw_bit_error_rate(rate, self.config.correctable_bit_error_rate);
     }
 
-    /// What the medium was asked to do.
+    /// Counts of the commands that the medium was given.
     pub fn counters(&self) -> &MediumCounters {
         &self.counters
     }

@@ -1,17 +1,17 @@
-//! Wear and errors of flash: the error rate of a block by its erases, reads and retention, and what reads cost.
+//! Wear and errors of flash: the error rate of a block by its erases, reads and retention, and the cost of reads.
 //!
 //! The raw bit error rate is a sum of power laws [P, sheet cvss §3.9]: a floor, wear, retention, read disturb.
 //! A read whose page has more wrong bits than the code corrects is sensed again; every retry shifts the read
-//! voltages and halves the rate [P, sheets ff-ssd and cvss]. Here a block's pages are all alike, so what a read
-//! costs follows from the block alone; the draw by page is [`crate::ErrorModel`].
+//! voltages and halves the rate [P, sheets ff-ssd and cvss]. Here a block's pages are all alike, so the cost of a read
+//! follows from the block alone; the draw by page is [`crate::ErrorModel`].
 
 /// Bits of the data that one code word of the sheets protects: 4 KiB.
 const BITS_OF_4_KIB: u32 = 32_768;
 
-/// Erases the artifact's error rates are made for: its whole life.
+/// Erases that the artifact's error rates are made for: its whole lifetime.
 const ENDURANCE_OF_ARTIFACT: f64 = 300.0;
 
-/// The chip's own life in erases, which the artifact compressed to [`ENDURANCE_OF_ARTIFACT`].
+/// The chip's own lifetime in erases, which the artifact compressed to [`ENDURANCE_OF_ARTIFACT`].
 const ENDURANCE_OF_CHIP: f64 = 10_000.0;
 
 /// Coefficients of the additive power law
@@ -41,7 +41,7 @@ pub struct ErrorRates {
 }
 
 impl ErrorRates {
-    /// A triple-level chip of 2018 whose life is compressed to 300 erases, without retention.
+    /// A triple-level chip of 2018 whose lifetime is compressed to 300 erases, without retention.
     /// Source: [C] of the sheet cvss §3.9.
     pub const TLC_2018_AT_300: Self = Self {
         epsilon: 0.001_48,
@@ -55,17 +55,17 @@ impl ErrorRates {
         q: 1.71,
     };
 
-    /// That chip with a life of `endurance` erases, at least 1: cycles count `300 / endurance`-fold, so that the
-    /// rate at the end of life is the same. Source: [D] sheet cvss §3.9, where alpha is the chip's own
-    /// 3.90e-10 taken to 300 erases by this very rule.
+    /// That chip with a lifetime of `endurance` erases, at least 1: cycles count `300 / endurance`-fold, so that the
+    /// rate at the end of the lifetime is the same. Source: [D] sheet cvss §3.9, where alpha is the chip's own 3.90e-10
+    /// taken to 300 erases by this very rule.
     pub fn tlc_2018(endurance: u32) -> Self {
         let base = Self::TLC_2018_AT_300;
         let scale = ENDURANCE_OF_ARTIFACT / f64::from(endurance.max(1));
         Self { alpha: base.alpha * libm::pow(scale, base.k), gamma: base.gamma * libm::pow(scale, base.p), ..base }
     }
 
-    /// These rates with the chip's retention term for a life of `endurance` erases, at least 1: 6.3e-5,
-    /// exponents 0.14 of cycles and 0.54 of days. Source: [X] sheet cvss §3.9, remembered and not verified.
+    /// These rates with the chip's retention term for a lifetime of `endurance` erases, at least 1: 6.3e-5, exponents
+    /// 0.14 of cycles and 0.54 of days. Source: [X] sheet cvss §3.9, remembered and not verified.
     pub fn with_retention(self, endurance: u32) -> Self {
         let scale = ENDURANCE_OF_CHIP / f64::from(endurance.max(1));
         let (m, n) = (0.14, 0.54);
@@ -104,7 +104,7 @@ fn term(coefficient: f64, cycles: f64, a: f64, other: f64, b: f64) -> f64 {
     coefficient * libm::pow(cycles, a) * libm::pow(other, b)
 }
 
-/// What the error-correcting code takes.
+/// Strength of the error-correcting code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EccStrength {
     /// Wrong bits that are corrected in 4 KiB, at least 1.
@@ -142,7 +142,7 @@ impl EccStrength {
 }
 
 /// Retries by erases alone: one for every 50, one more above 290. Source: [C] sheet cvss §3.9, the artifact's
-/// shortcut for a life of 300 erases.
+/// shortcut for a lifetime of 300 erases.
 pub const fn retries_by_erases(cycles: u32) -> u32 {
     cycles / 50 + (cycles > 290) as u32
 }
@@ -150,21 +150,21 @@ pub const fn retries_by_erases(cycles: u32) -> u32 {
 /// How the retries of a read follow from the state of its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryRule {
-    /// The error rate is halved until the code corrects what is left.
+    /// The error rate is halved until the code corrects the rest.
     #[default]
     Halving,
     /// By erases alone, [`retries_by_erases`].
     ByErases,
 }
 
-/// What wear, reads and retention make of the reads of a block.
+/// Effect of wear, reads and retention on the reads of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WearModel {
     /// Its error rate.
     pub rates: ErrorRates,
     /// The code.
     pub ecc: EccStrength,
-    /// From rate to retries.
+    /// Rule from rate to retries.
     pub rule: RetryRule,
     /// Age of the data in days, the same for all of it ([A]: a run is short against a day).
     pub retention_days: f64,
@@ -176,9 +176,9 @@ pub enum WearModelError {
     /// A coefficient, exponent or age below zero or without end.
     #[error("{name} is {value}, give a number from 0")]
     Number {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// A code that corrects nothing, or everything.
@@ -211,7 +211,7 @@ impl WearModel {
         }
     }
 
-    /// Raw bit error rate of a block after so many erases and reads of it.
+    /// Raw bit error rate of a block after `erases` erases and `reads_of_block` reads of it.
     pub fn rate(&self, erases: u32, reads_of_block: u32) -> f64 {
         self.rates.rate(erases, reads_of_block, self.retention_days)
     }

@@ -1,4 +1,4 @@
-//! What reads wait for at a die that also works for reclaim, against queueing theory.
+//! Waits of reads at a die that also works for garbage collection, against queueing theory.
 
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, PageKind, Priority};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
