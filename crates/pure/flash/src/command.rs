@@ -23,7 +23,7 @@ impl PageKind {
     }
 }
 
-/// What a die is asked to do.
+/// Type of a command to a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     /// Sense pages and bring them over the bus.
@@ -34,10 +34,10 @@ pub enum CommandKind {
     Erase,
 }
 
-/// Whom a die serves first.
+/// Rank of a command at its die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Somebody waits for it.
+    /// A request waits for it.
     Foreground,
     /// Housekeeping.
     Background,
@@ -46,7 +46,7 @@ pub enum Priority {
 /// One (multi-plane) command to one die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashCommand {
-    /// What to do.
+    /// Kind of the command.
     pub kind: CommandKind,
     /// Die number, channels first: `die % channels` is the channel.
     pub die: u16,
@@ -54,7 +54,7 @@ pub struct FlashCommand {
     pub planes: u8,
     /// Timing class of the pages; ignored by `Erase`.
     pub page: PageKind,
-    /// Whom the die serves first.
+    /// Rank of the command at the die.
     pub priority: Priority,
     /// Erases of the superblock so far, 65,535 for more; zero where wear does not matter.
     pub erases: u16,

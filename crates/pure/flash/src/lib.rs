@@ -1,4 +1,4 @@
-//! Waist: flash geometry, physical addresses, commands and what comes of them.
+//! Waist: flash geometry, physical addresses, commands and their results.
 //!
 //! Shared by translation layers and media, which do not know each other. Holds data, checks and
 //! the contract between the two.

@@ -1,26 +1,26 @@
-//! The contract between those who issue flash commands and those who carry them out.
+//! The contract between issuers of flash commands and media that carry them out.
 
 use crate::{CommandKind, FlashCommand};
 
-/// Where flash commands go when nobody waits for them: ageing runs against a medium without time, where a
-/// command has completed on return. The timed medium has queues and completions of its own.
+/// Destination of flash commands that no request waits for: ageing runs against a medium without time, where a command
+/// has completed on return. The timed medium has queues and completions of its own.
 pub trait Medium {
     /// Carries out a command.
     fn accept(&mut self, command: FlashCommand);
 
-    /// Carries out `count` commands that differ in die and page only, of which `command` is one.
+    /// Carries out `count` commands that differ in die and page only, `command` among them.
     ///
     /// Without time neither matters: what they do to the counters is the same.
     fn accept_alike(&mut self, command: FlashCommand, count: u64) {
         (0..count).for_each(|_| self.accept(command));
     }
 
-    /// What was done so far.
+    /// Counts of the work so far.
     fn counters(&self) -> &MediumCounters;
 }
 
-/// What every medium counts. One page operation is a page read, a page program or a block erase;
-/// a multi-plane command counts one for each plane.
+/// Counts that every medium keeps. One page operation is a page read, a page program or a block erase; a multi-plane
+/// command counts one for each plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediumCounters {
     /// Pages sensed, without retries.
