@@ -6,7 +6,7 @@ use flashyard_units::{SimSpan, SimTime};
 /// How many of `servers` equal servers are busy, over time.
 ///
 /// Busy time enters in one way only, by [`begin`](Self::begin) and [`end`](Self::end) at the instants at
-/// which service begins and ends, so a reading at any instant holds exactly what was served until then.
+/// which service begins and ends, so a reading at any instant holds exactly the service until then.
 /// Invariant: never more busy servers than there are; utilization is between 0 and 1.
 #[derive(Clone, Debug)]
 pub struct BusyMeter {

@@ -3,7 +3,7 @@
 use flashyard_units::SimSpan;
 use hdrhistogram::Histogram;
 
-/// Longest latency told apart, in nanoseconds: 1000 s. Longer ones count as this, and are counted.
+/// Longest latency resolved, in nanoseconds: 1000 s. Longer ones count as this, and are counted.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// Latencies with three significant digits, from 1 ns to 1000 s; the mean is exact.
@@ -36,7 +36,7 @@ impl LatencyHistogram {
         self.histogram.saturating_record(ns.clamp(1, LONGEST_NS));
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("all latency histograms have the same bounds");
         self.sum_ps += other.sum_ps;
@@ -48,7 +48,7 @@ impl LatencyHistogram {
         self.histogram.len()
     }
 
-    /// Latencies beyond the longest told apart.
+    /// Latencies beyond the longest resolved.
     pub fn clipped(&self) -> u64 {
         self.clipped
     }

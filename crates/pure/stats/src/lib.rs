@@ -1,9 +1,9 @@
 //! Figures: latencies, levels and busy time over time, series, means with their uncertainty, and reuse of keys.
 //!
-//! What it models: nothing; it counts what models tell it. The path of one figure: a model records into a
-//! meter ([`LatencyHistogram`], [`SplitHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and
-//! whoever reports asks the meter once, after the run or at the end of a window. What caches would do with a stream of
-//! keys is counted by [`ReuseDistances`], exactly, or by [`Shards`], from a sample.
+//! What it models: nothing; it counts records of models. The path of one figure: a model records into a meter
+//! ([`LatencyHistogram`], [`SplitHistogram`], [`BusyMeter`], [`LevelMeter`], [`Series`], [`MeanEstimate`]), and the
+//! report asks the meter once, after the run or at the end of a window. The hits of caches on a stream of keys are
+//! counted by [`ReuseDistances`], exactly, or by [`Shards`], from a sample.
 //!
 //! Invariants: recording allocates nothing, but for keys that are new; time is an argument and never goes
 //! backwards; level and busy integrals are exact integers; a latency histogram does not depend on the order of its records. Series

@@ -46,7 +46,7 @@ impl MeanEstimate {
         self.squares += distance * (value - self.mean);
     }
 
-    /// Takes in what `other` took in.
+    /// Takes in the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;

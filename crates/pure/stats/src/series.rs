@@ -2,12 +2,12 @@
 
 use flashyard_units::{SimSpan, SimTime};
 
-/// What a bucket of a series holds.
+/// Meaning of a bucket of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesKind {
-    /// The sum of what was recorded, such as bytes completed. A bucket without records is zero.
+    /// The sum of the records, such as bytes completed. A bucket without records is zero.
     Accumulate,
-    /// The mean of what was recorded, such as a queue's length at each look. A bucket without records is empty.
+    /// The mean of the records, such as a queue's length at each look. A bucket without records is empty.
     Gauge,
 }
 
@@ -88,7 +88,7 @@ impl Series {
         self.unit
     }
 
-    /// What a bucket holds.
+    /// Meaning of a bucket.
     pub fn kind(&self) -> SeriesKind {
         self.kind
     }

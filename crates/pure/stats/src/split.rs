@@ -21,7 +21,7 @@ pub enum Cause {
     Die,
     /// Sensing a page again after an error.
     Retry,
-    /// Waiting behind reclaim, or for the space it frees.
+    /// Waiting behind garbage collection, or for the space that it frees.
     ReclaimWait,
     /// Messages and memory accesses between drives.
     InterDrive,
@@ -109,7 +109,7 @@ impl SplitHistogram {
         bucket.parts_ps.iter_mut().zip(&split.0).for_each(|(sum, part)| *sum += u128::from(part.as_ps()));
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.buckets.len() > self.buckets.len() {
             self.buckets.resize(other.buckets.len(), Bucket::default());

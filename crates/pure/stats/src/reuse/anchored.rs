@@ -1,4 +1,4 @@
-//! A miss-ratio curve through a point that was measured: what first touches are taken for.
+//! A miss-ratio curve through a measured point, with first touches as censored samples.
 //!
 //! SHARDS counts a first touch as a miss of every size, so a curve that is younger than the time between two uses of
 //! most keys says that no memory helps. But a first touch says only that its key was not used for as many other keys as
@@ -35,7 +35,7 @@ impl AnchoredCurve {
         let there = between(&estimate, at);
         let scaled = |&(size, ratio): &(f64, f64)| {
             let ratio = match size < at {
-                // What does not reach the point cannot be scaled to it, but it cannot be less either.
+                // A curve that does not reach the point cannot be scaled to it, but it cannot be less either.
                 true if reach < at => ratio.max(misses),
                 true if there < 1.0 => 1.0 - (1.0 - misses) * (1.0 - ratio) / (1.0 - there),
                 true => misses,
@@ -56,7 +56,7 @@ impl AnchoredCurve {
         if size >= self.keys { 0.0 } else { between(&self.points, size as f64) }
     }
 
-    /// How many `step`s of so many keys bring the predicted miss ratio below `target`, which is above zero.
+    /// How many steps of `step` keys bring the predicted miss ratio below `target`, which is above zero.
     pub fn steps_below(&self, target: f64, step: u64) -> u64 {
         let most = self.keys.saturating_sub(self.size).div_ceil(step.max(1));
         // The curve falls with size, so the boundary can be bisected.

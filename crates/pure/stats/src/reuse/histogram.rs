@@ -6,7 +6,7 @@ const LINEAR_BUCKETS: usize = 256;
 /// one before.
 const STEP_BITS: u32 = 4;
 const STEPS: u64 = 1 << STEP_BITS;
-/// Longest distance told apart on the geometric scale.
+/// Longest distance resolved on the geometric scale.
 const LONGEST: u64 = 1 << 52;
 
 /// Stack distances in buckets, with weights.
@@ -20,7 +20,7 @@ pub struct DistanceHistogram {
 enum Scale {
     /// Equal buckets of this width: bucket `b` holds `[b, b + 1)` times the width, the last one all above.
     Linear(f64),
-    /// A bucket for each of 1 to 16, then 16 buckets an octave; a bucket holds what lies above the edge before it, up
+    /// A bucket for each of 1 to 16, then 16 buckets an octave; a bucket holds distances above the edge before it, up
     /// to its own.
     Geometric,
 }
@@ -112,7 +112,7 @@ fn geometric_bucket(distance: u64) -> usize {
     if distance <= STEPS {
         return (distance - 1) as usize;
     }
-    // Octaves hold what lies above a power of two, up to the next one.
+    // Octaves hold distances above a power of two, up to the next one.
     let octave = (distance - 1).ilog2();
     let step = (distance - (1 << octave)).div_ceil(1 << (octave - STEP_BITS));
     (u64::from(octave - STEP_BITS + 1) * STEPS + step - 1) as usize

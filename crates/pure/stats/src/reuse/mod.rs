@@ -1,4 +1,4 @@
-//! How far back a key was used last, and what that says about caches.
+//! Reuse distances of keys, and the miss ratios of caches that follow from them.
 //!
 //! The stack distance of an access is the number of different keys since the access to the same key before, that
 //! one included: 1 for the same key twice in a row. A cache of `c` keys that evicts the least recently used one

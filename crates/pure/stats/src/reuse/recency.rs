@@ -1,9 +1,9 @@
 //! Which of many accesses are the latest to their keys, and how many of these came after a given one.
 //!
-//! Accesses take slots in order of time; a bit tells whether the slot is still the latest of its key. A Fenwick
-//! tree over blocks of 512 slots and the population counts within one block answer in O(log n). When slots run
-//! out, those in use are renumbered from zero in the same order; with twice as many slots as keys this happens at
-//! most once for each key's worth of accesses.
+//! Accesses take slots in order of time; a bit says whether the slot is still the latest of its key. A Fenwick tree
+//! over blocks of 512 slots and the population counts within one block answer in O(log n). When slots run out, those in
+//! use are renumbered from zero in the same order; with twice as many slots as keys this happens at most once for each
+//! key's worth of accesses.
 
 const WORD: usize = 64;
 /// Words in a block: one cache line.

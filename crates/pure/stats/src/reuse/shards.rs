@@ -23,7 +23,7 @@ pub struct Shards {
     /// (hash, key), to find the largest hash.
     hashes: BTreeSet<(u32, u64)>,
     histogram: DistanceHistogram,
-    /// What first touches say: that they come from further than all keys seen so far.
+    /// Lower bounds from first touches: they come from further than all keys seen so far.
     bounds: DistanceHistogram,
     cold: f64,
     accesses: f64,
@@ -99,7 +99,7 @@ impl Shards {
 
     /// Predicted miss ratio of a cache of `size` keys; 1 before any sample.
     pub fn miss_ratio(&self, size: u64) -> f64 {
-        // The correction of SHARDS-adj: what sampling missed or added belongs to the first bucket.
+        // The correction of SHARDS-adj: accesses that sampling missed or added belong to the first bucket.
         let sampled: f64 = self.histogram.weight() + self.cold;
         let expected = self.accesses * self.rate();
         if expected <= 0.0 || sampled <= 0.0 {
@@ -258,8 +258,8 @@ pub(super) mod tests {
             stream.iter().for_each(|&key| shards.access_wide(key));
             prop_assert!(shards.rate() < 0.3 && shards.keys() <= 4_096);
             let sizes = [1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16];
-            // A scan is a cliff of the curve, and samples place it some percent off: what the exact curve says a little
-            // to either side is right as well.
+            // A scan is a cliff of the curve, and samples place it some percent off: the value of the exact curve a
+            // little to either side is right as well.
             let smaller = exact(&stream, &sizes.map(|size| size * 19 / 20));
             let larger = exact(&stream, &sizes.map(|size| size * 21 / 20));
             let errors: Vec<f64> = (0..sizes.len())
