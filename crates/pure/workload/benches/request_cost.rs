@@ -1,8 +1,8 @@
-//! What one generated request costs: `cargo bench -p flashyard-workload`.
+//! Cost of one generated request: `cargo bench -p flashyard-workload`.
 //!
 //! Prints the fastest of several rounds for each kind of workload, and a hash of the requests, so that two
-//! versions are compared on equal work. The aim is below 20 ns for a uniform 4 KiB read, a small part of what a
-//! simulated request costs.
+//! versions are compared on equal work. The aim is below 20 ns for a uniform 4 KiB read, a small part of the cost of a
+//! simulated request.
 
 #![expect(clippy::disallowed_types, reason = "a bench measures the real clock; nothing simulated sees it")]
 #![expect(clippy::disallowed_methods, reason = "a bench measures the real clock; nothing simulated sees it")]

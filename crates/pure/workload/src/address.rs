@@ -280,7 +280,7 @@ mod tests {
         let start = SPAN - 8192;
         let found = offsets(&AddressPattern::Sequential { start }, 4096, 4);
         assert_eq!(found, [SPAN - 8192, SPAN - 4096, 0, 4096]);
-        // What does not fit before the end goes to the beginning as a whole.
+        // A request that does not fit before the end goes to the beginning as a whole.
         assert_eq!(offsets(&AddressPattern::Sequential { start }, 12_288, 2), [0, 12_288]);
     }
 

@@ -88,8 +88,8 @@ impl Clock {
             Process::Fixed { gap_ps } => self.advance(gap_ps),
             Process::Poisson { mean_gap_ns } => self.advance(exponential_ps(mean_gap_ns, rng)),
             Process::Bursts { mean_gap_ns, on_ps, off_ps } => {
-                // Drawn on a clock that stands still in pauses: what is left of a gap at the end of a burst goes
-                // on in the next one, so every burst has its full rate.
+                // Drawn on a clock that stands still in pauses: the rest of a gap at the end of a burst goes on in the
+                // next one, so every burst has its full rate.
                 let elapsed = self.advance(exponential_ps(mean_gap_ns, rng))?.as_ps();
                 let pauses = (elapsed / on_ps).checked_mul(off_ps).and_then(|pauses| pauses.checked_add(elapsed));
                 pauses.map(SimTime::from_ps).ok_or_else(SourceError::beyond_time)

@@ -1,4 +1,4 @@
-//! Where requests come from: synthetic generators and the replay of trace records.
+//! Sources of requests: synthetic generators and the replay of trace records.
 //!
 //! What it models: mixes of reads and writes, sizes, addresses and arrivals; job files of fio ([`fio`]); the fourteen workloads of a
 //! published table by their means ([`table2`], labelled synthetic), the eleven traces of a lifetime study by their
@@ -6,9 +6,8 @@
 //! and a choice of volumes.
 //! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
 //! size, place and arrival, in this order; [`Replay`] takes the next record of its trace and fits it to the
-//! drive, counting what it changed in a [`ScalingNote`].
-//! What it does not model: dependence between requests beyond what a trace holds; file systems and caches
-//! above the drive.
+//! drive, counting its changes in a [`ScalingNote`].
+//! What it does not model: dependence between requests beyond that in a trace; file systems and caches above the drive.
 //!
 //! Invariants: a request lies inside its span; arrivals never go backwards; a generator's requests depend on
 //! its description and its random stream only.

@@ -1,5 +1,5 @@
 //! Distributions of ranks that fio knows besides Zipf's. Each draws a rank below a count.
-//! Source: \[C\] fio 3.33, `lib/zipf.c`, `lib/gauss.c` and the manual page: what is drawn, not how it is written.
+//! Source: \[C\] fio 3.33, `lib/zipf.c`, `lib/gauss.c` and the manual page: the draws, not the code.
 
 use flashyard_kernel::Rng;
 

@@ -1,4 +1,4 @@
-//! Replay of trace records, scaled to a drive. What was applied is part of the result.
+//! Replay of trace records, scaled to a drive. The scaling applied is part of the result.
 
 use crate::scaling::ScalingNote;
 use crate::source::{RequestSource, SourceError};
@@ -13,8 +13,8 @@ pub type Records = Box<dyn RecordStream>;
 
 /// Records of a trace.
 pub trait RecordStream: Iterator<Item = Result<TraceRecord, SourceError>> + Send {
-    /// How the trace was read so far, for the report: its format, what that assumes, rows that are irregular. Empty
-    /// when there is nothing to say.
+    /// How the trace was read so far, for the report: its format, the format's assumptions, irregular rows. Empty when
+    /// there is nothing to say.
     fn note(&self) -> String {
         String::new()
     }
@@ -31,7 +31,7 @@ pub fn records<E: Error>(reader: impl Iterator<Item = Result<TraceRecord, E>> + 
     Box::new(Plain(reader.map(|record| record.map_err(|error| SourceError::from_error(&error)))))
 }
 
-/// Records of which there is nothing to say.
+/// Records without a note.
 struct Plain<I>(I);
 
 impl<I: Iterator> Iterator for Plain<I> {
@@ -65,7 +65,7 @@ pub struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    /// What is applied, in words, for the report.
+    /// The scaling applied, in words, for the report.
     pub fn note(&self) -> String {
         let repeated =
             self.repetitions.map_or("repeated as needed".to_owned(), |count| format!("replayed {count} times"));
@@ -95,8 +95,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Replays what `open` opens. Panics on a span of zero, on a speed or a factor that is not above zero, and on
-    /// volumes modulo zero: whoever reads options from people checks them first.
+    /// Replays the records that `open` opens. Panics on a span of zero, on a speed or a factor that is not above zero,
+    /// and on volumes modulo zero: a reader of options from users checks them first.
     pub fn new(open: Open, options: ReplayOptions) -> Self {
         assert!(options.speed > 0.0 && options.span_bytes > 0, "speed and span are above zero");
         assert!(options.size_factor > 0.0, "a factor on sizes is above zero");
@@ -122,12 +122,12 @@ impl Replay {
         Self::new(open, ReplayOptions { repetitions: Some(1), ..options })
     }
 
-    /// The same, ending after `requests` requests.
+    /// This replay, ending after `requests` requests.
     pub fn limit(self, requests: u64) -> Self {
         Self { left: requests, ..self }
     }
 
-    /// The same with the records of `volumes` only. Panics on none.
+    /// This replay with the records of `volumes` only. Panics on none.
     pub fn only_volumes(self, mut volumes: Vec<u32>) -> Self {
         assert!(!volumes.is_empty(), "a replay of no volume has no requests");
         volumes.sort_unstable();
@@ -135,7 +135,7 @@ impl Replay {
         Self { only: volumes, ..self }
     }
 
-    /// What was asked for and what it did so far.
+    /// The scaling asked for and its effects so far.
     pub fn scaling_note(&self) -> ScalingNote {
         let mut applied = self.options.note();
         if self.options.shift_bytes > 0 {

@@ -1,13 +1,13 @@
-//! What a replay changed in the records of its trace.
+//! Changes that a replay made to the records of its trace.
 
 use std::fmt;
 
-/// What was done to fit a trace to a drive, in words and counts, for the report.
+/// Changes that fit a trace to a drive, in words and counts, for the report.
 ///
 /// A figure from a replay means little without it: folding raises locality, and a cut request is another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScalingNote {
-    /// What was asked for, in words.
+    /// The scaling asked for, in words.
     pub applied: String,
     /// How the trace was read, in words; empty when its reader says nothing.
     pub read: String,

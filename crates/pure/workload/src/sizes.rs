@@ -18,7 +18,7 @@ pub enum SizeMix {
 /// The granule of sizes that a mean is made of. \[A\] the mapping unit of common drives.
 const GRANULE: u32 = 4096;
 
-/// A size with what is derived from it once: a division for each request would double its cost.
+/// A size with its derived values, computed once: a division for each request would double its cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) len_bytes: u32,

@@ -1,4 +1,4 @@
-//! The contract between whoever makes requests and whoever issues them.
+//! The contract between sources and issuers of requests.
 
 use crate::ScalingNote;
 use flashyard_blk::TraceRecord;
@@ -11,7 +11,7 @@ pub trait RequestSource: Send {
     /// Errors: when the underlying trace cannot be read on, or its times pass the end of simulated time.
     fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError>;
 
-    /// What was done so far to fit recorded requests to the drive; `None` for requests that needed no fitting.
+    /// Changes so far that fit recorded requests to the drive; `None` for requests that needed no fitting.
     fn scaling(&self) -> Option<ScalingNote> {
         None
     }

@@ -1,14 +1,14 @@
-//! What is wrong with the description of a workload.
+//! Errors in the description of a workload.
 
 /// Why a description cannot be.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}, give {range}")]
 pub struct SpecError {
-    /// Which part.
+    /// The part.
     pub what: &'static str,
-    /// What was given.
+    /// The value given.
     pub value: String,
-    /// What is possible.
+    /// The accepted range.
     pub range: &'static str,
 }
 

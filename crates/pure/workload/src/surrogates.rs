@@ -57,7 +57,7 @@ const fn row(
     Characteristics { name, footprint_gib, write_kib, hot_traffic_percent, hot_space_percent, sequential }
 }
 
-/// What the table says of `name`; `None` for an unknown name.
+/// Row of the table for `name`; `None` for an unknown name.
 pub fn characteristics(name: &str) -> Option<&'static Characteristics> {
     TRACES.iter().find(|row| row.name == name)
 }

@@ -69,7 +69,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }
 
-/// What the table says of `name`; `None` for an unknown name.
+/// Row of the table for `name`; `None` for an unknown name.
 pub fn published(name: &str) -> Option<&'static Published> {
     PUBLISHED.iter().find(|row| row.name == name)
 }

@@ -1,4 +1,4 @@
-//! Words that are nearly another one: what a slip of the keyboard meant.
+//! Words that are nearly another one, as after a typing error.
 
 /// The one of `known` that is nearest to `word`, if a third of its letters at most differ.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

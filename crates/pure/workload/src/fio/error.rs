@@ -1,4 +1,4 @@
-//! What is wrong with a job file.
+//! Errors in a job file.
 
 /// Why a job file cannot be run, with the line and the option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,9 +6,9 @@
 pub struct FioError {
     /// Line, from 1.
     pub line: usize,
-    /// Name of the option, or what stands in its place.
+    /// Name of the option, or the text in its place.
     pub option: String,
-    /// What is wrong and what is accepted.
+    /// The fault and the accepted form.
     pub message: String,
 }
 

@@ -25,7 +25,7 @@ pub type Rates = [Option<Pace>; 3];
 /// Arrays are for reads, writes and trims, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FioJob {
-    /// Name of the section, or what `name` says.
+    /// Name of the section, or the value of `name`.
     pub name: String,
     /// Line of the section, from 1.
     pub line: usize,
@@ -95,7 +95,7 @@ pub struct FioJob {
 }
 
 impl Default for FioJob {
-    /// What fio does without an option. \[C\] fio 3.33
+    /// Defaults of fio. \[C\] fio 3.33
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -156,7 +156,7 @@ impl FioJob {
 
     /// Gives a supported option its value.
     ///
-    /// Errors: what is wrong with the value, and what is accepted.
+    /// Errors: the fault of the value, and the accepted form.
     pub(super) fn apply(&mut self, setting: &Setting) -> Result<(), String> {
         let given = setting.value.as_deref();
         match setting.name.as_str() {
@@ -300,7 +300,7 @@ fn size_range(text: &str, base: KbBase) -> Result<SizeMix, String> {
     Ok(SizeMix::Weighted((1..=high / low).map(|multiple| (multiple * low, 1.0)).collect()))
 }
 
-/// Sizes with percentages; those without one share what is left.
+/// Sizes with percentages; sizes without one share the rest.
 fn size_split(text: &str, base: KbBase) -> Result<SizeMix, String> {
     let entries = text.split(':').map(|entry| {
         let (bytes, percent) = entry.split_once('/').unwrap_or((entry, ""));
@@ -327,7 +327,7 @@ fn shares(percents: impl Iterator<Item = Option<u64>> + Clone) -> Result<Vec<f64
 
 fn distribution(text: &str) -> Result<Option<AddressPattern>, String> {
     let (name, parameter) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    // What fio takes without a parameter. [C] fio 3.33, fio.h
+    // Default of the parameter in fio. [C] fio 3.33, fio.h
     let read = |default: f64, accepted: &str, fits: fn(f64) -> bool| match parameter {
         None => Ok(default),
         Some(text) => value::fraction(text, accepted, fits),

@@ -4,7 +4,7 @@
 //! which have no effect here and which are refused → `job` gives each section its values on top of those of
 //! `[global]` → [`FioJob::source`] makes the requests of one clone on one drive (`source`), with the sizes,
 //! address patterns and random numbers of the other generators.
-//! What it does not model: what fio does to the machine it runs on: files, buffers, processors, verification.
+//! What it does not model: fio's effects on the machine it runs on: files, buffers, processors, verification.
 //!
 //! Source: \[C\] fio 3.33, manual page and behaviour. `docs/fio.md` lists the options and the differences.
 

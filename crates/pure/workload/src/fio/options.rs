@@ -3,12 +3,12 @@
 use super::error::FioError;
 use crate::words::nearest;
 
-/// What becomes of an option.
+/// Treatment of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// It means here what it means to fio.
     Supported,
-    /// It is accepted and named in the result: it concerns what is not simulated.
+    /// It is accepted and named in the result: it concerns parts that are not simulated.
     Ignored,
     /// It is an error: without it the job would be another one.
     Refused,
@@ -58,7 +58,7 @@ const SUPPORTED: &[&str] = &[
     "wait_for_previous",
 ];
 
-/// Every option that is accepted without effect, by what it concerns.
+/// Every option that is accepted without effect, by its subject.
 const IGNORED: &[(&str, &[&str])] = &[
     (
         "a drive is addressed, not a file",
@@ -148,7 +148,7 @@ const IGNORED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Well-known options that are refused, with what to do instead.
+/// Well-known options that are refused, with an alternative.
 const REFUSED: &[(&str, &str)] = &[
     ("buffered", "there is no page cache here: leave it out or write direct=1"),
     ("end_fsync", "flushes are not issued: leave it out"),
@@ -184,9 +184,9 @@ pub fn options() -> impl Iterator<Item = (&'static str, Treatment, &'static str)
     supported.chain(ignored).chain(refused)
 }
 
-/// What becomes of the option called `name`.
+/// Treatment of the option called `name`.
 ///
-/// Errors: an option that is refused or unknown, with what to write instead.
+/// Errors: an option that is refused or unknown, with an alternative.
 pub(super) fn treatment(line: usize, name: &str) -> Result<Treatment, FioError> {
     match options().find(|option| option.0 == name) {
         Some((_, Treatment::Refused, instead)) => {

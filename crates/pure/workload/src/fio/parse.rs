@@ -73,7 +73,7 @@ impl FioJobs {
         self.jobs.iter().map(|job| job.clones as usize).sum()
     }
 
-    /// What is worth knowing about how the file is run: options without effect, engines that wait.
+    /// Notes on how the file is run: options without effect, engines that wait.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.ignored.is_empty() {

@@ -25,7 +25,7 @@ impl Extent {
 /// against the international usage, in 1000. `kb_base=1000` turns it round.
 const LETTERS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
 
-/// What suffixes mean.
+/// Meaning of suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KbBase(pub(super) u64);
 
