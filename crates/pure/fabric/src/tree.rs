@@ -9,7 +9,7 @@ use flashyard_units::{ByteRate, SimSpan, SimTime};
 pub struct FabricConfig {
     /// Rate of each endpoint's link on the wire, each direction. [P] xbof §4.1
     pub link_rate: ByteRate,
-    /// Downstream ports of a switch. [A] one switch joins the published box
+    /// Downstream ports of a switch. [A] one switch joins the published enclosure
     pub radix: u32,
     /// Latency of each switch beyond the first on a path, one way. [X] CXL switches of today
     pub hop: SimSpan,
@@ -101,7 +101,7 @@ impl Fabric {
 
     /// Dependent loads of `lines` lines from each peer's memory by `from`, or by a host beside it, one after the other;
     /// returns how long they take together. A scan is spread over far more time than its lines occupy any link, so it
-    /// counts as traffic and waits for nobody.
+    /// counts as traffic and does not wait.
     pub fn scan(&mut self, from: u16, peers: impl IntoIterator<Item = u16>, lines: u64) -> SimSpan {
         let mut whole = SimSpan::ZERO;
         for peer in peers {
