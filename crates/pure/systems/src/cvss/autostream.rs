@@ -1,4 +1,4 @@
-//! Automatic streams: which of the drive's streams a write goes to, by the frequency and recency of its chunk.
+//! Automatic streams: each write goes to one of the drive's streams, by the frequency and recency of its chunk.
 //!
 //! By queues: a chunk moves up a queue with each doubling of its writes, and down one for each time to live without any.
 //! By weight: a sequential continuation stays in its stream; otherwise the stream is the logarithm of the chunk's writes,
@@ -17,7 +17,7 @@ pub enum StreamRule {
     Weight,
 }
 
-/// What is known of each chunk, which is a page of the model: 1 MiB.
+/// State of each chunk, which is a page of the model: 1 MiB.
 pub(super) struct AutoStream {
     rule: StreamRule,
     counts: Vec<f32>,

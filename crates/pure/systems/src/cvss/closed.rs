@@ -1,4 +1,4 @@
-//! What follows from the published rules without a simulation.
+//! Results that follow from the published rules without a simulation.
 
 /// Time of one sense in microseconds. Source: [P] sheet §4.
 pub const SENSE_US: f64 = 50.0;
@@ -23,7 +23,7 @@ pub fn ideal_focusing_bytes(raw_bytes: f64, data_bytes: f64, over_provisioning: 
     f64::from(erases) * (raw_bytes - (1.0 + over_provisioning) * data_bytes).max(0.0)
 }
 
-/// What a file system's shrinking costs. Source: [A] where not said otherwise.
+/// Costs of a file system's shrinking. Source: [A] where not said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShrinkCosts {
     /// Pages of 4 KiB that are in the way. Source: [P] sheet §3.1, 0.5 GiB.
@@ -32,7 +32,7 @@ pub struct ShrinkCosts {
     pub run_pages: u64,
     /// A command of the file system, submitted and waited for, in microseconds.
     pub command_us: f64,
-    /// Pointers of one page, written anew in the file system's nodes, in microseconds.
+    /// Pointers of one page, rewritten in the file system's nodes, in microseconds.
     pub pointer_us: f64,
     /// Reading a page by itself, in microseconds. Source: [P] sheet §4.
     pub read_us: f64,

@@ -1,4 +1,4 @@
-//! Parameters of a life.
+//! Parameters of a lifetime.
 
 use super::design::DeviceConfig;
 use super::file_system::FileSystemConfig;
@@ -6,7 +6,7 @@ use super::load::{Load, Separation};
 use flashyard_ftl::{FtlConfigError, RemapError};
 use flashyard_nand::WearModelError;
 
-/// Parameters of one life.
+/// Parameters of one lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CvssConfig {
     /// The drive.
@@ -21,14 +21,14 @@ pub struct CvssConfig {
     pub sample_pages: u64,
     /// Physical pages below which the user wants the drive degraded. Source: [P] sheet cvss §3.7; none by default there.
     pub watermark_pages: Option<u32>,
-    /// The user gives unused capacity back at once: a variable drive's file system shrinks to this many times what it
-    /// uses as soon as the load is stored. [A] above 1
+    /// The user gives unused capacity back at once: a variable drive's file system shrinks to this many times its use
+    /// as soon as the load is stored. [A] above 1
     pub give_back_to: Option<f64>,
     /// Seed of the load.
     pub seed: u64,
 }
 
-/// Why a life cannot be lived.
+/// Why a lifetime cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum CvssError {
     /// The translation layer does not fit the flash.
@@ -50,14 +50,14 @@ pub enum CvssError {
     /// A number outside its range.
     #[error("{name} is {value}, give {range}")]
     Range {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
-        /// What is possible.
+        /// The accepted range.
         range: &'static str,
     },
-    /// The drive refused to remap what the file system asked for.
+    /// The drive refused a remap that the file system asked for.
     #[error("remapping failed: {0}")]
     Remap(#[from] RemapError),
 }

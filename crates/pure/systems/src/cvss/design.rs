@@ -27,10 +27,10 @@ pub(super) const ENDURANCE: u32 = 300;
 /// Erases after which the artifact retires a superblock: above 290. Source: [C] sheet §4.
 const ARTIFACT_RETIRES_AT: u32 = 291;
 
-/// Reclaim runs while so few superblocks are erased. Source: [C] sheet §3.6.
+/// Garbage collection runs while at most this many superblocks are erased. Source: [C] sheet §3.6.
 const RECLAIM_BELOW: u32 = 20;
 
-/// Pages of a stripe of rotating reclaim, its parity included. Source: [A] sheet §5, one for each channel.
+/// Pages of a stripe of rotating garbage collection, its parity included. Source: [A] sheet §5, one for each channel.
 const STRIPE: u32 = 8;
 
 /// Entries of the protected log in pages of the model: 1 MiB of 8-byte entries for 1 TiB, an eighth of that here, each
@@ -53,7 +53,8 @@ pub enum Design {
     Tuned,
     /// The traditional drive with eight streams by access pattern. Source: [X] sheet §5.
     AutoStream,
-    /// The traditional drive with a parity page for every seven and reclaim that rotates. Source: [A] sheet §5.
+    /// The traditional drive with a parity page for every seven and garbage collection that rotates. Source: [A] sheet
+    /// §5.
     TtFlash,
 }
 
@@ -83,7 +84,7 @@ impl Design {
 /// A drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// Which rival.
+    /// The rival.
     pub design: Design,
     /// Raw bit error rate beyond which a variable drive retires a superblock. `None` for the artifact's erases.
     pub reliability: Option<f64>,
@@ -113,7 +114,7 @@ impl DeviceConfig {
         }
     }
 
-    /// Flash: superblocks of one block each. What parity takes is not there.
+    /// Flash: superblocks of one block each, without the pages of parity.
     pub(super) fn geometry(&self) -> Geometry {
         let pages = if self.design == Design::TtFlash { PAGES / STRIPE * (STRIPE - 1) } else { PAGES };
         Geometry {

@@ -1,10 +1,10 @@
-//! What is known of a life.
+//! Figures of a lifetime.
 
 use super::closed::SENSE_US;
 use super::closed::other_time_us;
 use super::design::PAGE_BYTES;
 
-/// Retries that are told apart; more count as these.
+/// Most retries counted by themselves; more count as these.
 pub const RETRIES_MAX: usize = 14;
 
 /// Time in microseconds that a moved 16 KiB takes from mixed operations: four pages of 500 µs to program and 50 µs to read
@@ -30,7 +30,7 @@ pub struct CvssSample {
     pub logical_pages: u32,
     /// Whether the drive is degraded.
     pub degraded: bool,
-    /// Share of the superblocks in the state of wear that most are in: those whose reads are retried as often.
+    /// Share of the superblocks in the most frequent state of wear: those with equally many retries.
     pub in_one_state: f64,
     /// Share of the file system's space that the drive keeps although it is dead.
     pub misjudged: f64,
@@ -43,35 +43,36 @@ impl CvssSample {
         first / (first + SENSE_US * self.retries_mean)
     }
 
-    /// The same where what reclaim moves takes its time from the host, too. [A] the source does not say how it does.
+    /// Like [`performance`](Self::performance), where moves of garbage collection take their time from the host, too.
+    /// [A] the source does not say how it does.
     pub fn performance_with_reclaim(&self) -> f64 {
         let first = other_time_us() + SENSE_US;
         first / (first + SENSE_US * self.retries_mean + MOVED_US * (self.amplification - 1.0))
     }
 
-    /// Performance of writes alone: they wait for reclaim, and for no retries.
+    /// Performance of writes alone: they wait for garbage collection, and for no retries.
     pub fn performance_of_writes(&self) -> f64 {
         let first = other_time_us() + SENSE_US;
         first / (first + MOVED_US * (self.amplification - 1.0))
     }
 }
 
-/// A life.
+/// A lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CvssFigures {
     /// Why it ended; `None` when it was stopped.
     pub death: Option<&'static str>,
-    /// From time to time.
+    /// Samples of the drive from time to time.
     pub samples: Vec<CvssSample>,
     /// Pages that the load wrote.
     pub load_pages: u64,
-    /// Pages that the drive was asked to write: what the file system cleans among them.
+    /// Pages that the drive was asked to write, those that the file system cleans among them.
     pub host_pages: u64,
     /// Pages programmed.
     pub programmed_pages: u64,
     /// Reads by retries.
     pub reads: [u64; RETRIES_MAX + 1],
-    /// Reductions of capacity that were made, and those that were refused.
+    /// Reductions of capacity made, and reductions refused.
     pub reductions: (u32, u32),
     /// Pages remapped, and pages written again because the protected log was full.
     pub remapped_pages: (u64, u64),
@@ -101,7 +102,7 @@ impl CvssFigures {
         self.host_pages as f64 / self.load_pages.max(1) as f64
     }
 
-    /// Retries of a mean read of the whole life.
+    /// Retries of a mean read of the whole lifetime.
     pub fn retries_mean(&self) -> f64 {
         let reads: u64 = self.reads.iter().sum();
         let retries: u64 = (0..).zip(&self.reads).map(|(retries, &reads)| retries * reads).sum();

@@ -1,18 +1,18 @@
-//! The file system above the drive: where it keeps the load's pages, which of the drive's data it no longer needs, and
+//! The file system above the drive: where it keeps the load's pages, which data of the drive it no longer needs, and
 //! how it shrinks.
 //!
 //! In place, a page stays where it was first written. As a log:
 //! 1. Data is appended to a section at a time, the next free one by address.
 //! 2. When sections are short, cleaning copies the live pages of the section with the fewest among the next
 //!    [`SEARCH`] ones; or, threaded, the log fills the holes of that section.
-//! 3. What was overwritten or deleted lives on in the drive until the discard arrives, or its place is written again.
+//! 3. Overwritten or deleted data stays in the drive until the discard arrives, or its place is written again.
 //!
 //! Source: [P] sheet cvss §2 and §3.3; [X] F2FS for sections and threaded logging.
 
 use flashyard_kernel::Rng;
 use std::collections::VecDeque;
 
-/// Nobody, and nowhere.
+/// No owner, and no place.
 const NONE: u32 = u32::MAX;
 
 /// Sections looked at for one to clean. Source: [X] the limit of F2FS.
@@ -30,19 +30,19 @@ pub enum Placement {
     Log,
 }
 
-/// When the drive hears of what is no longer needed. Source: [P] sheet cvss §3.3.
+/// When the drive learns which data is no longer needed. Source: [P] sheet cvss §3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discards {
     /// At once.
     Immediate,
-    /// So many discards for each page written, the oldest first: 160 a second (8 every 50 ms, [X]) beside thousands of
-    /// small writes.
+    /// This number of discards for each page written, the oldest first: 160 a second (8 every 50 ms, [X]) beside
+    /// thousands of small writes.
     Limited(f64),
     /// While the drive is idle, which under load it never is.
     Idle,
 }
 
-/// What a log does when free sections are short.
+/// Action of a log when free sections are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cleaning {
     /// It copies live data together.
@@ -76,12 +76,12 @@ pub struct FileSystemConfig {
     pub section_pages: u32,
 }
 
-/// What the drive is asked for.
+/// A command to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Write a page of the load there.
     Write { to: u32, page: u32 },
-    /// Write there what cleaning moves.
+    /// Write a page there that cleaning moves.
     Clean { to: u32 },
     /// The data there is no longer needed.
     Discard(u32),
@@ -162,7 +162,7 @@ impl FileSystem {
         self.end
     }
 
-    /// What the drive is asked for since the last time, in order.
+    /// Commands to the drive since the last time, in order.
     pub(super) fn take_commands(&mut self, into: &mut Vec<Command>) {
         into.clear();
         std::mem::swap(&mut self.commands, into);
@@ -197,7 +197,7 @@ impl FileSystem {
         }
     }
 
-    /// Gives up the places from `end` on: what is live there is remapped to lower ones.
+    /// Gives up the places from `end` on: live pages there are remapped to lower ones.
     ///
     /// Errors: when it does not fit below; nothing has changed then.
     pub(super) fn shrink(&mut self, end: u32) -> Result<(), Full> {
@@ -282,7 +282,7 @@ impl FileSystem {
         }
     }
 
-    /// Sends what the limit allows; what was written again meanwhile needs no discard.
+    /// Sends as many discards as the limit allows; places written again meanwhile need none.
     fn discard_some(&mut self) {
         let Discards::Limited(rate) = self.config.discards else { return };
         self.credit = (self.credit + rate).min(8.0);
@@ -411,7 +411,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// What the drive holds: the page of the load at each place that is not discarded.
+    /// Contents of the drive: the page of the load at each place that is not discarded.
     fn obey(fs: &mut FileSystem, drive: &mut BTreeMap<u32, u32>) {
         let mut commands = Vec::new();
         fs.take_commands(&mut commands);

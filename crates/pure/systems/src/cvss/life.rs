@@ -23,11 +23,11 @@ const PAGES_PER_READ: u64 = 4;
 /// model. Source: [D] sheet cvss §4.
 const READS_OF_BLOCK: u32 = PAGES_PER_READ as u32 * 256 / 64;
 
-/// Drive and file system that together program more than this for each page of the load count as dead. [A] what is
-/// left of the capacity is of no use then
+/// Drive and file system that together program more than this for each page of the load count as dead. [A] the rest of
+/// the capacity is of no use then
 const AMPLIFICATION_MAX: u64 = 20;
 
-/// A life under way.
+/// A lifetime under way.
 pub struct CvssLife {
     config: CvssConfig,
     ftl: Ftl,
@@ -131,7 +131,7 @@ impl CvssLife {
         })
     }
 
-    /// Lives on to death, or until `observer`, which hears of the pages written by the load, says no.
+    /// Continues to death, or until `observer`, which is called with the pages written by the load, returns false.
     ///
     /// Errors: a drive that refuses what it must not.
     pub fn live(&mut self, observer: &mut dyn FnMut(u64) -> bool) -> Result<CvssFigures, CvssError> {
@@ -192,7 +192,7 @@ impl CvssLife {
         Ok(())
     }
 
-    /// What happens beside every page written.
+    /// Work beside every page written.
     #[inline]
     fn after_write(&mut self) -> Result<(), CvssError> {
         if self.load_pages >= self.next_look {
@@ -219,7 +219,7 @@ impl CvssLife {
         Ok(())
     }
 
-    /// Carries out what the file system asked for.
+    /// Carries out the commands of the file system.
     fn obey(&mut self) -> Result<(), CvssError> {
         let mut commands = std::mem::take(&mut self.commands);
         self.file_system.take_commands(&mut commands);

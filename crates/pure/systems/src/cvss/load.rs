@@ -1,4 +1,4 @@
-//! Work for the drives: what is written, deleted and read, in pages of the load.
+//! Work for the drives: writes, deletions and reads, in pages of the load.
 
 use super::autostream::StreamRule;
 use super::operation::Operation;
@@ -6,7 +6,7 @@ use super::tree::{Tree, TreeLoad};
 use flashyard_kernel::Rng;
 use flashyard_workload::{Permutation, Zipf};
 
-/// What is kept apart on the drive.
+/// Data kept apart on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separation {
     /// Nothing.
@@ -27,9 +27,9 @@ pub struct PageLoad {
     pub unit_pages: u32,
     /// Exponent of the writes' Zipf distribution over units; zero for uniform ones.
     pub write_skew: f64,
-    /// The same of the reads, over the same order of units.
+    /// Skew of the reads, over the same order of units.
     pub read_skew: f64,
-    /// Whether a unit is a file that is deleted and made anew.
+    /// Whether a unit is a file that is deleted and made again.
     pub recreates: bool,
 }
 

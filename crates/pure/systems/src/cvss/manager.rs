@@ -72,7 +72,7 @@ impl Manager {
         }
     }
 
-    /// The same with sizes rounded to so many pages, at least 1.
+    /// This manager with sizes rounded to `pages` pages, at least 1.
     pub fn with_step(self, pages: u32) -> Self {
         Self { step_pages: pages.max(1), ..self }
     }
@@ -92,7 +92,7 @@ impl Manager {
         Some(recommended)
     }
 
-    /// A size in pages that the user wants, in place of a report; returns what to ask the file system for.
+    /// A size in pages that the user wants, in place of a report; returns the size to ask the file system for.
     /// Panics while an answer is outstanding.
     pub fn request(&mut self, pages: u32) -> u32 {
         assert_eq!(self.step, Step::Watching, "the file system has not answered yet");
@@ -124,7 +124,7 @@ impl Manager {
         self.step
     }
 
-    /// Reductions that were made, and those that were refused.
+    /// Reductions made, and reductions refused.
     pub fn reductions(&self) -> (u32, u32) {
         (self.reductions, self.refusals)
     }

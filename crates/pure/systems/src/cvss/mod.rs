@@ -2,19 +2,20 @@
 //! dead.
 //!
 //! What it models: traditional drives, the capacity-variant drive by the letter and as published, a variant that keeps a
-//! performance requirement, automatic streams, rotating reclaim with parity; the retries that worn superblocks cost
-//! reads; a log-structured file system whose discards may be late, and which shrinks online by remapping; the
-//! manager between them.
+//! performance requirement, automatic streams, rotating garbage collection with parity; the retries that worn
+//! superblocks cost reads; a log-structured file system whose discards may be late, and which shrinks online by
+//! remapping; the manager between them.
 //! The path of one write: the load says which of its pages, the file system where they lie, a separator into which
 //! stream of the drive they go, and the drive's own translation layer writes them on a medium that only counts. When
-//! superblocks have been retired, the manager asks the file system for their capacity and tells the drive how it went.
-//! What it does not model: queues; what a host caches; a crash.
+//! superblocks have been retired, the manager asks the file system for their capacity and reports the outcome to the
+//! drive.
+//! What it does not model: queues; a host's caches; a crash.
 //!
 //! A page of the model is 1 MiB of the published drive, a superblock 256 of them: every ratio of capacities is the
 //! published one, and 256 times 64 reads of the drive's pages are one read of the model's.
 //!
 //! Invariants: a live page of the load is mapped and read where it lies; nothing live is above the file system's end;
-//! the same configuration gives the same life.
+//! the same configuration gives the same lifetime.
 //!
 //! Source: [P] and [C] sheet cvss §3 to §6.
 

@@ -1,6 +1,6 @@
-//! What a load asks of the file system.
+//! Operations that a load asks of the file system.
 
-/// What a load asks of the file system.
+/// Operation that a load asks of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Write { first: u32, pages: u32 },

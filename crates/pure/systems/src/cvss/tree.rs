@@ -3,7 +3,7 @@
 //! 1. Every flush writes a file of the first level.
 //! 2. When the first level has too many, all of it and the second level are merged.
 //! 3. When a later level exceeds its size, its oldest file and its share of the next level's are merged; the last level
-//!    keeps its size, as what it takes in overwrites what it has.
+//!    keeps its size, as data that it takes in overwrites data that it has.
 //! 4. New files are written before the old ones are deleted.
 //!
 //! Source: [X] leveled compaction; sizes and fan-out are [A] of sheet cvss §6 and §9.
@@ -26,12 +26,12 @@ pub struct TreeLoad {
     pub fan_out: u32,
     /// Share of the reads that find their key in data that was flushed lately; the others are spread over all files.
     pub read_recent: f64,
-    /// Share of what flushes bring that a merge into the second level drops, because it was updated again: 0 to 1.
+    /// Share of flushed data that a merge into the second level drops, because it was updated again: 0 to 1.
     pub updated: f64,
 }
 
 impl TreeLoad {
-    /// Pages that may be stored at once: the last level, what is above it, and the files of one merge.
+    /// Pages that may be stored at once: the last level, the levels above it, and the files of one merge.
     pub fn pages(&self) -> u32 {
         self.slots() * self.file_pages
     }

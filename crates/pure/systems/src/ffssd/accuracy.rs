@@ -12,8 +12,8 @@ pub fn accuracy(predicted: &[u32], real: &[u32]) -> Option<f64> {
     Some(1.0 - predicted.iter().zip(real).map(error).sum::<f64>() / real.len() as f64)
 }
 
-/// The same for the distribution of wear, whichever block has it: the least erased block of one against the least erased
-/// of the other, and so on.
+/// Accuracy for the distribution of wear, whichever block has it: the least erased block of one against the least
+/// erased of the other, and so on.
 pub fn distribution_accuracy(predicted: &[u32], real: &[u32]) -> Option<f64> {
     let sorted = |counts: &[u32]| {
         let mut counts = counts.to_vec();

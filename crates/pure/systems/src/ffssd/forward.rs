@@ -14,12 +14,12 @@ pub struct ForwardConfig {
     pub endurance: Option<u32>,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Simulate a period and observe.
     Simulate,
-    /// Project: so many periods pass at once.
+    /// Project: this number of periods passes at once.
     Jump(u32),
 }
 
@@ -52,7 +52,7 @@ impl FastForward {
         self.simulated
     }
 
-    /// What to do next, when `left` periods remain.
+    /// The next step, when `left` periods remain.
     pub fn next(&self, left: u32) -> Step {
         match self.steadiness.jump().min(left) {
             0 => Step::Simulate,

@@ -8,7 +8,7 @@
 /// Groups of a drive. \[A\] sheet ff-ssd §3
 const GROUPS: usize = 100;
 
-/// The counts `ahead` periods after `last`, of which `before` lies `apart` periods back.
+/// The counts `ahead` periods after `last`; `before` lies `apart` periods before `last`.
 pub(super) fn predict(before: &[u32], last: &[u32], apart: u32, ahead: u32) -> Vec<f64> {
     let reach = f64::from(ahead) / f64::from(apart);
     let spread = deviation(last);

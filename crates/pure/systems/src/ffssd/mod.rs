@@ -10,7 +10,7 @@
 //!
 //! Invariants: erase counts never fall; no prediction exceeds the endurance.
 //!
-//! Source: [P] sheet ff-ssd §3 and §5; what is assumed says so.
+//! Source: [P] sheet ff-ssd §3 and §5; assumptions are marked.
 
 mod accuracy;
 mod forward;

@@ -6,12 +6,12 @@ use flashyard_units::Named;
 /// A model by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prediction {
-    /// FF-SSD: for each block the line through its last two points; what was before is dropped. \[P\]
+    /// FF-SSD: for each block the line through its last two points; earlier ones are dropped. \[P\]
     TwoPoint,
     /// FF-SSD with one line for a group of blocks. \[P\] as an option
     Grouped,
     /// Discrete-event models that are chosen once: of a two-point line, a least-squares line and a parabola over the
-    /// first periods, the one that predicts the next period best; never refitted. \[A\] sheet ff-ssd §5
+    /// first periods, the best for the next period; never refitted. \[A\] sheet ff-ssd §5
     Devs,
     /// Continuous learning: for each block the least-squares line over all it ever saw. \[A\] sheet ff-ssd §5
     Cml,
@@ -161,8 +161,8 @@ const CANDIDATES: [Candidate; 3] = [
     |a, b, c| ((3.0 * c - 4.0 * b + a) / 2.0, (c - 2.0 * b + a) / 2.0),
 ];
 
-/// DEVS: fits every candidate to the first three points, and keeps the one that is nearest to the fourth over all
-/// blocks; ties go to the simpler one. The points are one period apart.
+/// DEVS: fits every candidate to the first three points, and keeps the nearest to the fourth over all blocks; ties go
+/// to the simpler one. The points are one period apart.
 fn chosen(points: &[Point]) -> Vec<Parabola> {
     let [first, second, third, fourth] = points else { unreachable!("DEVS chooses by four points") };
     let fit = |candidate: Candidate| -> Vec<Parabola> {

@@ -35,7 +35,7 @@ pub struct Fit {
 }
 
 impl SkewNormal {
-    /// The distribution with these moments; the skewness is cut to what the distribution can have.
+    /// The distribution with these moments; the skewness is cut to the range of the distribution.
     pub fn from_moments(mean: f64, deviation: f64, skewness: f64) -> Self {
         let skewness = if skewness.abs() >= SKEWNESS_MAX { SKEWNESS_FIT.copysign(skewness) } else { skewness };
         let power = libm::pow(skewness.abs(), 2.0 / 3.0);

@@ -22,7 +22,7 @@ const NOISE: f64 = 0.05;
 /// When to jump and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceleration {
-    /// So many periods are simulated, then so many predicted, again and again. The factor is their sum by the
+    /// A number of periods is simulated, then a number predicted, again and again. The factor is their sum by the
     /// simulated ones; no prediction at all is full simulation.
     Fixed {
         /// Periods simulated in a row, at least 1.
@@ -74,7 +74,7 @@ impl Steadiness {
         self.recent.push(amplification);
         if outlier {
             (self.steady, self.ahead, self.in_a_row) = (0, 1, 0);
-            // A new level is no outlier for long: what was before it is forgotten.
+            // A new level is no outlier for long: earlier ones are forgotten.
             self.recent.drain(..WINDOW - 1);
         } else {
             self.steady += 1;

@@ -7,12 +7,12 @@ use flashyard_workload::RequestSource;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Slots taken ahead: what writing them will change is loaded while the misses of all overlap, and is still in the
-/// caches when it is changed.
+/// Slots taken ahead: the entries that writing them will change are loaded while the misses of all overlap, and are
+/// still in the caches when they are changed.
 const SLOTS: u32 = 512;
 
-/// Requests without a write among them after which a workload counts as one that does not write. [A] above the reads
-/// between two writes of any recorded trace
+/// Requests without a write after which a workload counts as read-only. [A] above the reads between two writes of any
+/// recorded trace
 const IDLE_MAX: u32 = 1 << 26;
 
 /// Writes that are still to come, as ranges of the workload's slots.
@@ -20,7 +20,7 @@ pub(super) struct Ahead {
     source: Box<dyn RequestSource>,
     footprint_slots: u32,
     writes: VecDeque<Range<u32>>,
-    /// Why no more could be taken: told when those before are gone.
+    /// Why no more could be taken: reported when the requests before are gone.
     error: Option<LifeError>,
 }
 

@@ -1,10 +1,10 @@
-//! Parameters of a life.
+//! Parameters of a lifetime.
 
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, FtlConfigError};
 use flashyard_workload::SourceError;
 
-/// What happens when superblocks wear out.
+/// Course of the capacity when superblocks wear out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
     /// The exported capacity is fixed: the drive is dead once as many superblocks are retired as it had spare, or
@@ -13,7 +13,7 @@ pub enum Capacity {
     /// At that moment the file system gives everything back that the workload never wrote; the drive is dead when
     /// no write finds room. \[C\] sheet §3.6, Var_
     Variable,
-    /// At that moment the capacity shrinks from the top, as far as the file system may relocate what it finds there, or
+    /// At that moment the capacity shrinks from the top, as far as the file system may relocate data found there, or
     /// down to its data; the drive is dead when no write finds room. \[P\] sheet §3.6, FS-overhead bound
     Bounded {
         /// Slots that may be relocated in all.
@@ -21,7 +21,7 @@ pub enum Capacity {
     },
 }
 
-/// Parameters of one life.
+/// Parameters of one lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeConfig {
     /// Flash.
@@ -43,7 +43,7 @@ pub struct LifeConfig {
     pub seed: u64,
 }
 
-/// Why a life cannot be lived.
+/// Why a lifetime cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum LifeError {
     /// The translation layer does not fit the flash.

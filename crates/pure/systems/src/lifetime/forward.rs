@@ -1,4 +1,4 @@
-//! A life in fast-forward.
+//! A lifetime in fast-forward.
 
 use super::config::LifeError;
 use super::life::Life;
@@ -15,7 +15,7 @@ pub struct ForwardPlan {
     pub periods: u32,
 }
 
-/// What came of it.
+/// Outcome of fast-forward ageing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
     /// Periods that passed, simulated or predicted.
@@ -24,13 +24,13 @@ pub struct Forwarded {
     pub simulated: u32,
     /// Erase counts at the end.
     pub erase_counts: Vec<u32>,
-    /// Erase counts after the periods asked for, in their order; those that were not reached are missing.
+    /// Erase counts after the periods asked for, in their order; periods not reached are missing.
     pub checkpoints: Vec<Vec<u32>>,
 }
 
-/// Ages `life` for the periods of the plan, or to its death. `checkpoints` are periods in rising order of which the
-/// erase counts are wanted: as they are at the first moment that is not before. `observer` hears of every period and may
-/// stop the ageing.
+/// Ages `life` for the periods of the plan, or to its death. `checkpoints` are periods in rising order whose erase
+/// counts are wanted: as they are at the first moment that is not before. `observer` is called with every period and
+/// may stop the ageing.
 ///
 /// Errors: as [`Life::live_until`].
 pub fn fast_forward(

@@ -11,7 +11,8 @@ use flashyard_nand::CountingMedium;
 use flashyard_workload::RequestSource;
 
 /// Erased superblocks that are left when a variable capacity is reduced: one is filled by the victim that the trimmed data
-/// makes cheap, one is reclaim's own. Source: [C] sheet wear-leveling §3.6, "free list nearly empty"; how many: [A].
+/// makes cheap, one is garbage collection's own. Source: [C] sheet wear-leveling §3.6, "free list nearly empty"; how
+/// many: [A].
 const NEARLY_EMPTY: u32 = 2;
 
 /// Slots that the file system relocates with one request. \[A\]
@@ -98,7 +99,7 @@ impl Life {
         self.ftl.counters().host_slots - self.born.host_slots + self.skipped_slots
     }
 
-    /// Slots of one drive write: what was exported when new.
+    /// Slots of one drive write: the slots exported when new.
     pub fn drive_slots(&self) -> u32 {
         self.config.ftl.logical_slots
     }
@@ -108,7 +109,7 @@ impl Life {
         self.death
     }
 
-    /// What the layer did since preconditioning.
+    /// Counts of the layer's work since preconditioning.
     pub fn counters(&self) -> FtlCounters {
         self.ftl.counters().since(&self.born)
     }
@@ -128,7 +129,7 @@ impl Life {
         &self.ftl
     }
 
-    /// Lives on until the host has written `host_slots`, or until death.
+    /// Continues until the host has written `host_slots`, or until death.
     ///
     /// Errors: a workload that ends, or that leaves its footprint.
     pub fn live_until(&mut self, host_slots: u64) -> Result<(), LifeError> {
@@ -154,7 +155,7 @@ impl Life {
         self.take_sample();
     }
 
-    /// What is known of the life so far.
+    /// Figures of the lifetime so far.
     pub fn figures(&self) -> LifeFigures {
         LifeFigures {
             logical_slots: self.config.ftl.logical_slots,
@@ -239,7 +240,7 @@ impl Life {
         self.logical_slots = kept;
     }
 
-    /// The capacity ends as far below as the file system may relocate what lies above.
+    /// The capacity ends as far below as the file system may relocate the data above.
     fn relocate(&mut self, bound: u64) {
         let (limit, moves) = self.placement.vacate(bound);
         for logical in limit..self.logical_slots {
@@ -247,7 +248,7 @@ impl Life {
         }
         self.logical_slots = limit;
         self.relocated_slots = moves.len() as u64;
-        // The new places hold data that nobody needs; what is relocated overwrites it.
+        // The new places hold data that is no longer needed; relocated data overwrites it.
         for moves in moves.chunks(RELOCATED_AT_ONCE) {
             self.ftl.touch(moves);
             if self.ftl.age_writes(moves, &mut self.medium).is_err() {

@@ -1,4 +1,4 @@
-//! Where the file system keeps the workload's data, and what it must relocate when the capacity shrinks.
+//! Places where the file system keeps the workload's data, and moves when the capacity shrinks.
 
 use flashyard_kernel::Rng;
 
@@ -27,7 +27,7 @@ impl Placement {
             starts.swap(index, rng.below(index as u64 + 1) as usize);
         }
         let mut place: Vec<u32> = starts.iter().flat_map(|&start| start * extent..(start + 1) * extent).collect();
-        // What is left of the drive behind its last whole extent.
+        // The rest of the drive behind its last whole extent.
         place.extend(logical / extent * extent..logical);
         place.truncate(footprint as usize);
         Self { place, owner: Vec::new() }
@@ -62,7 +62,7 @@ impl Placement {
             above.extend(slot);
             self.owner.pop();
         }
-        // As many places are free as slots look for one: the data is not more than what is left.
+        // As many places are free as slots look for one: the data is not more than the rest.
         let free = (0..self.owner.len()).filter(|&place| self.owner[place] == FREE);
         let moves: Vec<u32> = free.take(above.len()).map(|place| place as u32).collect();
         for (&slot, &place) in above.iter().rev().zip(&moves) {

@@ -1,8 +1,8 @@
-//! What is known of a life.
+//! Figures of a lifetime.
 
 use flashyard_ftl::{FtlCounters, Reentries};
 
-/// How a life ended.
+/// How a lifetime ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndOfLife {
     /// As many superblocks are retired as the drive had spare.
@@ -21,14 +21,14 @@ impl EndOfLife {
     }
 }
 
-/// The drive at one moment of its life. Slots are of 4 KiB, counted since preconditioning.
+/// The drive at one moment of its lifetime. Slots are of 4 KiB, counted since preconditioning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Slots the host wrote, those of jumps included.
     pub host_slots: u64,
     /// Those of jumps: nothing else is counted of them.
     pub skipped_slots: u64,
-    /// Slots that reclaim moved.
+    /// Slots that garbage collection moved.
     pub moved_slots: u64,
     /// Slots that wear leveling moved.
     pub leveled_slots: u64,
@@ -70,7 +70,7 @@ impl Sample {
     }
 }
 
-/// A life, or as much of it as was lived.
+/// A lifetime, or the part of it that was simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeFigures {
     /// Slots exported when new: one drive write.
