@@ -269,3 +269,26 @@ pub trait FrontEnd {
     /// The engine ends: says goodbye where the protocol has a word for it.
     fn stop(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_is_for_writes_and_as_long_as_their_blocks() {
+        let takes = |payload: Payload, operation, count| {
+            let request = VolumeRequest { volume: VolumeId::new(0), operation, first: 0, count, source: 0 };
+            payload.check(&request, 4096)
+        };
+        let bytes = |count: usize| Payload::Bytes(vec![0; count]);
+        assert_eq!(takes(bytes(8192), Operation::Write, 2), Ok(()));
+        assert_eq!(takes(Payload::Zeros, Operation::Write, u32::MAX), Ok(()));
+        for operation in [Operation::Read, Operation::Trim, Operation::Flush, Operation::Remap] {
+            assert_eq!(takes(Payload::None, operation, 2), Ok(()));
+            assert!(takes(Payload::Zeros, operation, 2).is_err() && takes(bytes(8192), operation, 2).is_err());
+        }
+        let refused = takes(bytes(4096), Operation::Write, 2).expect_err("a block is missing");
+        assert_eq!(refused.to_string(), "a payload of 4096 bytes, give 8192");
+        assert!(takes(Payload::None, Operation::Write, 2).is_err());
+    }
+}

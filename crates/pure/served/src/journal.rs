@@ -508,3 +508,85 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals are files that outlive the program: their records are these bytes for ever.
+    #[test]
+    fn records_are_the_bytes_that_they_always_were() {
+        let submit = |operation, source| Entry::Submit {
+            token: 5,
+            request: VolumeRequest { volume: VolumeId::new(1), operation, first: 300, count: 2, source },
+        };
+        let drive = DriveId::new(3);
+        let rate = 0.5_f64.to_bits();
+        let mut half = Vec::new();
+        number(&mut half, rate);
+        let with_rate = |head: &[u8], tail: &[u8]| [head, &half, tail].concat();
+        let cases = [
+            (submit(Operation::Read, 0), vec![0, 5, 1, 0xAC, 2, 2]),
+            (submit(Operation::Write, 0), vec![1, 5, 1, 0xAC, 2, 2]),
+            (submit(Operation::Trim, 0), vec![2, 5, 1, 0xAC, 2, 2]),
+            (submit(Operation::Flush, 0), vec![3, 5, 1, 0xAC, 2, 2]),
+            (Entry::Digest(130), vec![4, 0x82, 1]),
+            (Entry::End(130), vec![5, 0x82, 1]),
+            (submit(Operation::Remap, 9), vec![6, 5, 1, 0xAC, 2, 2, 9]),
+            (Entry::Control(Control::Pull { drive }), vec![8, 3]),
+            (Entry::Control(Control::Insert { drive }), vec![9, 3]),
+            (Entry::Control(Control::PowerOff), vec![10]),
+            (Entry::Control(Control::PowerOn), vec![11]),
+            (Entry::Control(Control::Link { drive, up: true }), vec![12, 3, 1]),
+            (Entry::Control(Control::Hang { drive, span: SimSpan::from_ps(200) }), vec![13, 3, 0xC8, 1]),
+            (Entry::Control(Control::Harvest { on: false }), vec![14, 0]),
+            (Entry::Control(Control::Age { drive, raw_bit_error_rate: 0.5 }), with_rate(&[15, 3], &[])),
+            (Entry::Control(Control::Drop { token: 7 }), vec![16, 7]),
+            (Entry::Control(Control::Wear { drive, level: 0.5 }), with_rate(&[17, 3], &[])),
+            (Entry::Control(Control::Degrade { drive, on: true }), vec![18, 3, 1]),
+            (
+                Entry::Control(Control::Retire { drive, rate: Some(0.5), retries: Some(2) }),
+                with_rate(&[19, 3, 1], &[3]),
+            ),
+            (Entry::Control(Control::Reinstate { drive, rate: None, retries: None }), vec![20, 3, 0, 0, 0]),
+            (Entry::Control(Control::Retired { drive, superblock: 9 }), vec![21, 3, 9]),
+        ];
+        for (entry, expected) in cases {
+            let mut bytes = Vec::new();
+            encode_entry(&mut bytes, &entry);
+            assert_eq!(bytes, expected, "{entry:?}");
+            assert_eq!(decode_entry(&mut &bytes[..]), Some(entry));
+            assert_eq!(decode_entry(&mut &bytes[..bytes.len() - 1]), None, "cut short");
+        }
+        assert_eq!((decode_entry(&mut &[7][..]), decode_entry(&mut &[22, 0, 0][..])), (None, None), "no such kinds");
+    }
+
+    /// A digest tells every effect from every other: by kind, by what it names, by order.
+    #[test]
+    fn digests_of_different_effects_differ() {
+        let volume = VolumeId::new(2);
+        let at = SimTime::from_ps(9);
+        let answered = |answer| Effect::Answered { token: 1, at, answer };
+        let effects = [
+            answered(Answer::Done),
+            answered(Answer::Failed),
+            answered(Answer::Dropped),
+            answered(Answer::Unread { block: 0 }),
+            answered(Answer::Unread { block: 1 << 32 }),
+            Effect::Gone { volume },
+            Effect::Back { volume },
+            Effect::Payload { drive: DriveId::new(2), movement: Movement::Erased { superblock: 0 } },
+            Effect::Payload { drive: DriveId::new(3), movement: Movement::Erased { superblock: 0 } },
+        ];
+        let digest = |effects: &[Effect]| {
+            let mut digest = EffectDigest::default();
+            effects.iter().for_each(|effect| digest.add(effect));
+            digest.get()
+        };
+        let mut found: Vec<u64> = effects.iter().map(|effect| digest(&[*effect])).collect();
+        found.extend([digest(&effects[..2]), digest(&[effects[1], effects[0]]), digest(&[])]);
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), effects.len() + 3);
+    }
+}
