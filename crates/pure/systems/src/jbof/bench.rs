@@ -1,6 +1,8 @@
 //! What surrounds the enclosure: the streams that ask, and what is measured of it.
 
 use super::config::{RunPlan, StopRule};
+use super::enclosure::Enclosure;
+use super::policy::Policy;
 use super::request::Request;
 use super::result::Marks;
 use super::sanity::Ledger;
@@ -80,6 +82,28 @@ impl Bench {
     #[inline]
     pub(super) fn is_measuring(&self) -> bool {
         self.begun.is_some() && self.ended.is_none()
+    }
+
+    /// Figures count from here, if they do not yet.
+    pub(super) fn begin_window(&mut self, now: SimTime, enclosure: &Enclosure, policy: &mut Policy) {
+        if self.begun.is_none() {
+            self.begun = Some(self.read_marks(now, enclosure, policy));
+            if let Policy::Virtual(spread) = policy {
+                spread.forget();
+            }
+        }
+    }
+
+    /// Figures count up to here, if they still do.
+    pub(super) fn close_window(&mut self, now: SimTime, enclosure: &Enclosure, policy: &mut Policy) {
+        if self.ended.is_none() {
+            self.begin_window(now, enclosure, policy);
+            self.ended = Some(self.read_marks(now, enclosure, policy));
+            // A world that nobody watches over time has no timeline to end.
+            if !self.timeline.readings.is_empty() {
+                self.finish_timeline(now, enclosure, policy);
+            }
+        }
     }
 
     /// Whether every stream has ended, or must not issue, and nothing of it is under way.

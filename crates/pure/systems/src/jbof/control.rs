@@ -1,6 +1,6 @@
 //! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
 
-use super::live::{Answer, LiveEffect, LiveJbof};
+use super::live::{Answer, Book, LiveEffect, LiveJbof};
 use super::request::{Phase, Purpose};
 use super::world::Jbof;
 use flashyard_host::Attempt;
@@ -196,12 +196,12 @@ impl LiveJbof {
         match control {
             Control::Pull { drive } => {
                 self.check_power(drive)?;
-                self.world.pull(now, drive);
+                self.world.enclosure.pull(&mut self.world.policy, now, drive);
                 self.pulled[drive as usize] = true;
             }
             Control::Insert { drive } => {
                 self.check_drive(drive)?;
-                self.world.insert(now, drive);
+                self.world.enclosure.insert(&mut self.world.policy, now, drive);
                 self.pulled[drive as usize] = false;
             }
             Control::PowerOff => self.power_off(now)?,
@@ -209,7 +209,8 @@ impl LiveJbof {
             Control::Link { drive, up } => {
                 // A drive whose link returns is reset by the driver.
                 self.check_power(drive)?;
-                if up { self.world.link_up(drive) } else { self.world.link_down(drive) }
+                let Jbof { enclosure, policy, .. } = &mut self.world;
+                if up { enclosure.link_up(policy, drive) } else { enclosure.link_down(policy, drive) }
             }
             Control::Hang { drive, span } => self.hang(now, drive, span)?,
             Control::Harvest { on } => {
@@ -258,13 +259,13 @@ impl LiveJbof {
     fn power_off(&mut self, now: SimTime) -> Result<(), Refused> {
         (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
         for drive in 0..self.drives() {
-            self.world.pull(now, drive);
+            self.world.enclosure.pull(&mut self.world.policy, now, drive);
         }
         Ok(())
     }
 
     fn power_on(&mut self, now: SimTime) {
-        (0..self.drives()).for_each(|drive| self.world.insert(now, drive));
+        (0..self.drives()).for_each(|drive| self.world.enclosure.insert(&mut self.world.policy, now, drive));
         self.pulled.fill(false);
     }
 
@@ -273,7 +274,7 @@ impl LiveJbof {
         if span > HANG_MAX {
             return Err(Refused::Span { span });
         }
-        self.world.hang(now, drive, span);
+        self.world.enclosure.hang(now, drive, span);
         Ok(())
     }
 
@@ -333,7 +334,7 @@ impl Jbof {
     /// Reports drives that have just become unreachable.
     fn tell_gone(&mut self) {
         for drive in 0..self.enclosure.drives.len() as u16 {
-            let reachable = self.is_reachable(drive);
+            let reachable = self.enclosure.is_reachable(drive);
             if let Some(book) = &mut self.book
                 && !reachable
                 && !std::mem::replace(&mut book.gone[drive as usize], true)
@@ -343,40 +344,43 @@ impl Jbof {
         }
     }
 
-    /// Reports a drive that takes commands again.
-    pub(super) fn tell_back(&mut self, drive: u16) {
-        if let Some(book) = &mut self.book
-            && std::mem::take(&mut book.gone[drive as usize])
-        {
-            book.effects.push(LiveEffect::Back { drive });
-        }
-    }
-
     /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
     fn drop_request(&mut self, now: SimTime, token: u32) {
         let of_token = |id: &usize| self.enclosure.requests[*id].purpose == Purpose::Asked { token };
-        let under_way = |id: &usize| !matches!(self.attempt(*id as u32), Attempt::Dead | Attempt::Withdrawn);
+        let under_way = |id: &usize| !matches!(self.enclosure.attempt(*id as u32), Attempt::Dead | Attempt::Withdrawn);
         let Some(id) = (0..self.enclosure.requests.len()).filter(of_token).find(under_way) else { return };
-        if self.enclosure.requests[id].phase == Phase::Held {
-            let drive = self.enclosure.requests[id].drive;
-            if let Some(state) = &mut self.resilience {
-                state.driver.drop_held(drive, id as u32);
-            }
+        let request = &mut self.enclosure.requests[id];
+        let (drive, phase) = (request.drive, request.phase);
+        let at_home = self.policy.compute(id as u32, request) == drive;
+        let Some(state) = &mut self.enclosure.resilience else { return };
+        if phase == Phase::Held {
+            state.driver.drop_held(drive, id as u32);
             self.enclosure.free.push(id as u32);
-            self.dropped(now, token, drive);
-        } else if self.withdraw(id as u32) {
-            self.dropped(now, token, self.enclosure.requests[id].drive);
+        } else if phase == Phase::Firmware && at_home && state.driver.is_live(id as u32) {
+            // It has not come to the data, and no lender is about to hand it over.
+            state.driver.withdraw(id as u32);
         } else {
-            self.enclosure.requests[id].purpose = Purpose::AskedOnce { token };
+            request.purpose = Purpose::AskedOnce { token };
+            return;
+        }
+        if let Some(book) = &mut self.book {
+            book.dropped(now, token, drive);
+        }
+    }
+}
+
+impl Book {
+    /// Reports a drive that takes commands again.
+    pub(super) fn tell_back(&mut self, drive: u16) {
+        if std::mem::take(&mut self.gone[drive as usize]) {
+            self.effects.push(LiveEffect::Back { drive });
         }
     }
 
     /// Nothing comes of a request any more.
     pub(super) fn dropped(&mut self, now: SimTime, token: u32, drive: u16) {
-        if let Some(book) = &mut self.book {
-            book.in_flight -= 1;
-            book.asked[drive as usize].fall(now);
-            book.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Dropped });
-        }
+        self.in_flight -= 1;
+        self.asked[drive as usize].fall(now);
+        self.effects.push(LiveEffect::Answered { token, at: now, answer: Answer::Dropped });
     }
 }

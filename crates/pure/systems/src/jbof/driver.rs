@@ -11,7 +11,7 @@
 //!
 //! Source: [P] sheet xbof §3.9; detection by periods, the reset and the names kept are [A].
 
-use super::enclosure::Event;
+use super::enclosure::{Enclosure, Event};
 use super::policy::Policy;
 use super::request::{Journey, Phase, Purpose, Request};
 use super::world::Jbof;
@@ -23,20 +23,21 @@ impl Jbof {
     /// The driver's look at all drives and at its commands.
     pub(super) fn detect(&mut self, now: SimTime) {
         for drive in 0..self.enclosure.drives.len() as u16 {
-            let Some(state) = &mut self.resilience else { return };
+            let Some(state) = &mut self.enclosure.resilience else { return };
             let answers = state.manages(now, drive);
             if state.driver.look(drive, answers, state.health[drive as usize].breaks) {
                 self.give_up(now, drive);
             }
-            self.reset_when_it_answers(now, drive);
+            self.enclosure.reset_when_it_answers(&mut self.policy, now, drive);
         }
         self.check_timeouts(now);
-        self.take_back_numbers();
+        let commands = self.policy.lending().into_iter().flat_map(|lending| lending.commands());
+        self.enclosure.take_back_numbers(commands);
     }
 
     /// The driver trusts the drive no longer, neither with its own commands nor with those of peers.
     fn give_up(&mut self, now: SimTime, drive: u16) {
-        if !self.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive)) {
+        if !self.enclosure.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive)) {
             return;
         }
         if let Policy::Lending(lending) = &mut self.policy {
@@ -45,13 +46,13 @@ impl Jbof {
         for id in 0..self.enclosure.requests.len() as u32 {
             let request = &self.enclosure.requests[id as usize];
             let (owner, phase, compute) = (request.drive, request.phase, self.policy.compute(id, request));
-            let attempt = self.attempt(id);
+            let attempt = self.enclosure.attempt(id);
             if attempt == Attempt::Dead || phase == Phase::Held {
                 continue;
             }
             if attempt == Attempt::Withdrawn {
                 if owner == drive {
-                    self.retire(id);
+                    self.enclosure.retire(id);
                 }
                 continue;
             }
@@ -72,7 +73,7 @@ impl Jbof {
         match self.enclosure.requests[id as usize].phase {
             Phase::Firmware | Phase::Lost => self.abandon(now, id),
             Phase::Agent | Phase::Data => {
-                if let Some(state) = &mut self.resilience {
+                if let Some(state) = &mut self.enclosure.resilience {
                     state.driver.drain(id);
                 }
             }
@@ -86,29 +87,8 @@ impl Jbof {
             lending.leave_shadow(id);
             lending.drop_translation(&mut self.enclosure, now, id);
         }
-        self.retire(id);
+        self.enclosure.retire(id);
         self.send_again_as_new(now, id);
-    }
-
-    fn reset_when_it_answers(&mut self, now: SimTime, drive: u16) {
-        let Some(state) = &mut self.resilience else { return };
-        if !state.manages(now, drive) || !state.driver.begin_reset(drive) {
-            return;
-        }
-        state.health[drive as usize].ready = false;
-        self.enclosure.drives[drive as usize].power_cut(now);
-        self.enclosure.lose_memory(drive);
-        if let Policy::Lending(lending) = &mut self.policy {
-            // It may have taken and lent something since it was given up, unaware of that.
-            lending.account_loans(now);
-            lending.harvest.drive_lost(drive);
-            lending.harvest.initialize(drive);
-        }
-        self.note_reach(drive);
-        if let Policy::Lending(lending) = &mut self.policy {
-            lending.carry_out(&mut self.enclosure, now);
-        }
-        self.enclosure.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
     }
 
     /// A command that takes too long: its lender is given up, or its drive when it was at home.
@@ -116,11 +96,11 @@ impl Jbof {
         for id in 0..self.enclosure.requests.len() as u32 {
             let request = &self.enclosure.requests[id as usize];
             let (compute, phase) = (self.policy.compute(id, request), request.phase);
-            let Some(state) = &mut self.resilience else { return };
+            let Some(state) = &mut self.enclosure.resilience else { return };
             if state.driver.is_live(id) && phase != Phase::Held && state.driver.is_overdue(now, id) {
                 state.driver.time_out(id);
                 self.give_up(now, compute);
-                self.reset_when_it_answers(now, compute);
+                self.enclosure.reset_when_it_answers(&mut self.policy, now, compute);
             }
         }
     }
@@ -129,13 +109,13 @@ impl Jbof {
     fn send_again_as_new(&mut self, now: SimTime, first: u32) {
         let request = self.enclosure.requests[first as usize];
         if let Purpose::AskedOnce { token } = request.purpose {
-            return self.dropped(now, token, request.drive);
+            return self.book.iter_mut().for_each(|book| book.dropped(now, token, request.drive));
         }
-        let id = self.enclosure.new_request(Request { phase: Phase::Firmware, ..request });
+        let id = self.enclosure.new_request(now, Request { phase: Phase::Firmware, ..request });
         if let Policy::Virtual(spread) = &mut self.policy {
             spread.begin(id, spread.home(first), spread.parts(first));
         }
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut self.enclosure.resilience {
             state.driver.begin_again(now, id, first);
         }
         // All of the time so far went to the first attempt: to the client it is time at the host.
@@ -148,7 +128,7 @@ impl Jbof {
     /// Keeps a request whose drive is given up; returns whether it is.
     pub(super) fn holds(&mut self, now: SimTime, id: u32) -> bool {
         let request = &mut self.enclosure.requests[id as usize];
-        let Some(state) = &mut self.resilience else { return false };
+        let Some(state) = &mut self.enclosure.resilience else { return false };
         let is_lost = state.driver.is_lost(request.drive);
         if is_lost {
             request.phase = Phase::Held;
@@ -160,29 +140,36 @@ impl Jbof {
         is_lost
     }
 
-    /// The drive is ready: if that ends its reset, the driver gives it what it held.
-    pub(super) fn enable(&mut self, now: SimTime, drive: u16) {
-        let Some(state) = &mut self.resilience else { return };
+    /// The drive has recovered from its start: if that ends its reset, the driver gives it what it held.
+    pub(super) fn ready(&mut self, now: SimTime, drive: u16) {
+        let Some(state) = &mut self.enclosure.resilience else { return };
+        state.health[drive as usize].ready = true;
+        self.enclosure.note_reach(&mut self.policy, drive);
+        let Some(state) = &mut self.enclosure.resilience else { return };
         let Some(held) = state.driver.end_reset(drive, state.health[drive as usize].breaks) else { return };
         for id in held {
-            let waited = self.resilience.as_ref().map(|state| state.driver.waited(now, id)).unwrap_or_default();
+            let waited =
+                self.enclosure.resilience.as_ref().map(|state| state.driver.waited(now, id)).unwrap_or_default();
             self.enclosure.journeys[id as usize].time.add(Cause::Host, waited);
             self.enclosure.requests[id as usize].phase = Phase::Firmware;
             self.submit(now, id);
         }
-        self.tell_back(drive);
+        if let Some(book) = &mut self.book {
+            book.tell_back(drive);
+        }
     }
 
     /// Whether a command gets to the drive it was sent to, and that drive to the owner of the data.
     pub(super) fn arrives(&mut self, now: SimTime, id: u32) -> bool {
         let (drive, compute) = self.drives_of(id);
-        if self.is_withdrawn(id)
-            || self.attempt(id) == Attempt::Dead
-            || self.waits_for_firmware(now, compute, Event::Arrive { request: id })
+        if self.enclosure.ends_withdrawn(id)
+            || self.enclosure.attempt(id) == Attempt::Dead
+            || self.enclosure.waits_for_firmware(now, compute, Event::Arrive { request: id })
         {
             return false;
         }
-        let arrives = self.has_queues(compute) && self.is_reachable(drive);
+        let arrives = self.enclosure.resilience.as_ref().is_none_or(|state| state.has_queues(compute))
+            && self.enclosure.is_reachable(drive);
         if !arrives {
             self.lost_on_the_way(now, id);
         }
@@ -194,7 +181,7 @@ impl Jbof {
     pub(super) fn notes_completion(&mut self, now: SimTime, id: u32) -> bool {
         let request = &self.enclosure.requests[id as usize];
         let applied = request.changes_data() && self.enclosure.failure(id).is_none();
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut self.enclosure.resilience {
             let read = self.enclosure.drives[request.drive as usize].data.take_stamps_read();
             state.collect_stamps(&self.enclosure.requests, read);
             state.driver.note_applied(id, applied);
@@ -205,8 +192,8 @@ impl Jbof {
     /// Whether what a lender has done for a command gets into the owner's ring.
     pub(super) fn stores(&mut self, now: SimTime, id: u32) -> bool {
         let (drive, compute) = self.drives_of(id);
-        let stores = self.is_reachable(compute) && self.is_reachable(drive);
-        if !stores && self.attempt(id) == Attempt::Live {
+        let stores = self.enclosure.is_reachable(compute) && self.enclosure.is_reachable(drive);
+        if !stores && self.enclosure.attempt(id) == Attempt::Live {
             self.lost_on_the_way(now, id);
         }
         stores
@@ -215,14 +202,17 @@ impl Jbof {
     /// Whether the completion of a command gets to the driver, which still waits for it.
     pub(super) fn is_heard(&mut self, now: SimTime, id: u32) -> bool {
         let (drive, compute) = self.drives_of(id);
-        match self.attempt(id) {
+        match self.enclosure.attempt(id) {
             Attempt::Dead | Attempt::Withdrawn => false,
             Attempt::Draining => {
-                self.drained(now, id);
+                if let Some(state) = &mut self.enclosure.resilience {
+                    state.driver.drained(id);
+                }
+                self.send_again_as_new(now, id);
                 false
             }
             Attempt::Live => {
-                let heard = self.is_reachable(drive) && self.is_reachable(compute);
+                let heard = self.enclosure.is_reachable(drive) && self.enclosure.is_reachable(compute);
                 if !heard {
                     self.lost_on_the_way(now, id);
                 }
@@ -231,21 +221,13 @@ impl Jbof {
         }
     }
 
-    /// The owner is done with the first attempt of a command that its lender had handed over.
-    fn drained(&mut self, now: SimTime, id: u32) {
-        if let Some(state) = &mut self.resilience {
-            state.driver.drained(id);
-        }
-        self.send_again_as_new(now, id);
-    }
-
     /// A command or its completion does not arrive. The driver learns that when it gives the drive up, unless it has.
     fn lost_on_the_way(&mut self, now: SimTime, id: u32) {
         self.enclosure.requests[id as usize].phase = Phase::Lost;
         let (_, compute) = self.drives_of(id);
-        let known = self.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute));
-        if known && self.attempt(id) == Attempt::Live {
-            self.retire(id);
+        let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute));
+        if known && self.enclosure.attempt(id) == Attempt::Live {
+            self.enclosure.retire(id);
             if let Policy::Lending(lending) = &mut self.policy {
                 lending.leave_shadow(id);
             }
@@ -253,63 +235,55 @@ impl Jbof {
         }
     }
 
-    /// Takes a request back that has not come to the data; returns whether it could be. Its lender, if it has one, may
-    /// be about to hand it over.
-    pub(super) fn withdraw(&mut self, id: u32) -> bool {
-        let (drive, compute) = self.drives_of(id);
-        let phase = self.enclosure.requests[id as usize].phase;
-        let Some(state) = &mut self.resilience else { return false };
-        let withdrawn = phase == Phase::Firmware && compute == drive && state.driver.is_live(id);
-        if withdrawn {
-            state.driver.withdraw(id);
-        }
-        withdrawn
-    }
-
-    /// Whether a request that goes on now was taken back. It ends here: nothing else has it.
-    #[inline]
-    pub(super) fn is_withdrawn(&mut self, id: u32) -> bool {
-        let Some(state) = &mut self.resilience else { return false };
-        let withdrawn = state.driver.attempt(id) == Attempt::Withdrawn;
-        if withdrawn {
-            state.driver.end(id);
-            self.enclosure.free.push(id);
-        }
-        withdrawn
-    }
-
     /// The drive that has the data of a request, and the one whose cores run its firmware.
     fn drives_of(&self, id: u32) -> (u16, u16) {
         let request = &self.enclosure.requests[id as usize];
         (request.drive, self.policy.compute(id, request))
     }
+}
 
-    /// Whether the driver waits for this attempt without reservation.
-    pub(super) fn is_live(&self, id: u32) -> bool {
-        self.attempt(id) == Attempt::Live
-    }
-
+impl Enclosure {
     /// Whether the driver waits for this attempt; it waits for all where nothing can break.
     pub(super) fn attempt(&self, id: u32) -> Attempt {
         self.resilience.as_ref().map_or(Attempt::Live, |state| state.driver.attempt(id))
     }
 
+    /// The driver does not wait for this attempt any more.
     fn retire(&mut self, id: u32) {
         if let Some(state) = &mut self.resilience {
             state.driver.retire(id);
         }
     }
 
-    /// Takes retired numbers back. Between two events: no effect is under way.
-    fn take_back_numbers(&mut self) {
-        if !self.resilience.as_ref().is_some_and(|state| state.driver.scan_is_due()) {
+    /// Whether a request that goes on now was taken back. It ends here: nothing else has it.
+    #[inline]
+    pub(super) fn ends_withdrawn(&mut self, id: u32) -> bool {
+        let withdrawn = self.attempt(id) == Attempt::Withdrawn;
+        if withdrawn {
+            self.release(id);
+        }
+        withdrawn
+    }
+
+    /// Resets a drive that was given up, once it answers.
+    fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
+        let Some(state) = &mut self.resilience else { return };
+        if !state.manages(now, drive) || !state.driver.begin_reset(drive) {
             return;
         }
-        let commands = self.policy.lending().into_iter().flat_map(|lending| lending.commands());
-        let named = self.enclosure.named(commands);
-        let Some(state) = &mut self.resilience else { return };
-        let freed = state.driver.take_back(&named);
-        freed.iter().for_each(|&id| state.forget_found(id));
-        self.enclosure.free.extend(freed);
+        state.health[drive as usize].ready = false;
+        self.drives[drive as usize].power_cut(now);
+        self.lose_memory(drive);
+        if let Policy::Lending(lending) = policy {
+            // It may have taken and lent something since it was given up, unaware of that.
+            lending.account_loans(now);
+            lending.harvest.drive_lost(drive);
+            lending.harvest.initialize(drive);
+        }
+        self.note_reach(policy, drive);
+        if let Policy::Lending(lending) = policy {
+            lending.carry_out(self, now);
+        }
+        self.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
     }
 }

@@ -1,8 +1,9 @@
 //! What every design has: drives, hosts and links, the requests under way, and the queue of what comes.
 
 use super::config::{Design, JbofConfig, JbofError};
+use super::faults::Resilience;
 use super::models::DriveModel;
-use super::request::{Failure, Journey, Request};
+use super::request::{Failure, Journey, Purpose, Request};
 use super::world::Source;
 use flashyard_fabric::Fabric;
 use flashyard_flash::SLOT_BYTES;
@@ -117,6 +118,8 @@ pub(super) struct Enclosure {
     pub(super) submit_latency: SimSpan,
     /// Core time that was asked for.
     pub(super) demand: SimSpan,
+    /// What breaks, and what the driver does about it; `None` where nothing can break.
+    pub(super) resilience: Option<Box<Resilience>>,
 }
 
 impl Enclosure {
@@ -140,6 +143,7 @@ impl Enclosure {
             command_time: (config.design != Design::Oc).then(|| config.host_time(&config.drive.firmware, 0)),
             submit_latency: config.submit_latency(),
             demand: SimSpan::ZERO,
+            resilience: None,
             models,
             config,
         })
@@ -176,8 +180,8 @@ impl Enclosure {
 
     /// Gives the request a number.
     #[inline]
-    pub(super) fn new_request(&mut self, request: Request) -> u32 {
-        match self.free.pop() {
+    pub(super) fn new_request(&mut self, now: SimTime, request: Request) -> u32 {
+        let id = match self.free.pop() {
             Some(id) => {
                 self.requests[id as usize] = request;
                 self.journeys[id as usize] = Journey::default();
@@ -191,7 +195,20 @@ impl Enclosure {
                 self.journeys.push(Journey::default());
                 (self.requests.len() - 1) as u32
             }
+        };
+        if let Some(state) = &mut self.resilience {
+            state.driver.begin(now, id);
         }
+        id
+    }
+
+    /// The request's number is free.
+    #[inline]
+    pub(super) fn release(&mut self, id: u32) {
+        if let Some(state) = &mut self.resilience {
+            state.driver.end(id);
+        }
+        self.free.push(id);
     }
 
     /// The drive has not carried the request out.
@@ -225,7 +242,7 @@ impl Enclosure {
     /// which the source copies back cannot pay for slices of 4 KiB ([D] xbof §8.4).
     #[inline]
     pub(super) fn slices(&self, request: &Request) -> u32 {
-        if request.is_copy() {
+        if matches!(request.purpose, Purpose::CopyRead | Purpose::CopyWrite) {
             let layout = self.drives[request.drive as usize].data.ftl.layout();
             request.count.div_ceil(layout.slots_per_page)
         } else {
@@ -301,8 +318,20 @@ impl Enclosure {
         }
     }
 
+    /// Takes retired numbers back once enough are. Between two events: no effect is under way.
+    pub(super) fn take_back_numbers(&mut self, commands: impl Iterator<Item = u32>) {
+        if !self.resilience.as_ref().is_some_and(|state| state.driver.scan_is_due()) {
+            return;
+        }
+        let named = self.named(commands);
+        let Some(state) = &mut self.resilience else { return };
+        let freed = state.driver.take_back(&named);
+        freed.iter().for_each(|&id| state.forget_found(id));
+        self.free.extend(freed);
+    }
+
     /// By number: whether an event, a core's queue, a data-end or one of `commands` names that request.
-    pub(super) fn named(&self, commands: impl Iterator<Item = u32>) -> Vec<bool> {
+    fn named(&self, commands: impl Iterator<Item = u32>) -> Vec<bool> {
         let mut named = vec![false; self.requests.len()];
         let mut name = |id: u32| {
             // Drives also run jobs that are no requests.

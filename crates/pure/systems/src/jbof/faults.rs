@@ -3,7 +3,7 @@
 //!
 //! Source: [P] sheet xbof §3.9.
 
-use super::enclosure::Event;
+use super::enclosure::{Enclosure, Event};
 use super::policy::Policy;
 use super::request::Request;
 use super::world::Jbof;
@@ -259,7 +259,7 @@ impl Jbof {
         let health = Health { powered: true, linked: true, ready: true, hung_until: SimTime::ZERO, breaks: 0 };
         let mut plan = plan.into_iter();
         self.enclosure.has_news = true;
-        self.resilience = Some(Box::new(Resilience {
+        self.enclosure.resilience = Some(Box::new(Resilience {
             next: plan.next(),
             plan,
             taken: Vec::new(),
@@ -273,9 +273,12 @@ impl Jbof {
         }));
         self
     }
+}
 
+/// What physics does to drives. Peers are not told, but cannot reach a drive that is away (`policy`).
+impl Enclosure {
     /// Breaks what is due after event number `step`.
-    pub(super) fn break_what_is_due(&mut self, now: SimTime, step: u64) {
+    pub(super) fn break_what_is_due(&mut self, policy: &mut Policy, now: SimTime, step: u64) {
         loop {
             let Some(state) = &mut self.resilience else { return };
             let Some((time, fault)) = state.next else { return };
@@ -289,39 +292,39 @@ impl Jbof {
             }
             state.taken.push(step);
             state.next = state.plan.next();
-            self.break_now(now, fault);
+            self.break_now(policy, now, fault);
         }
     }
 
-    fn break_now(&mut self, now: SimTime, fault: Fault) {
+    fn break_now(&mut self, policy: &mut Policy, now: SimTime, fault: Fault) {
         match fault {
             Fault::BoxPower { off } => {
-                for drive in 0..self.enclosure.drives.len() as u16 {
-                    self.cut_power(now, drive, off);
+                for drive in 0..self.drives.len() as u16 {
+                    self.cut_power(policy, now, drive, off);
                 }
             }
-            Fault::DrivePower { drive, off } => self.cut_power(now, drive, off),
+            Fault::DrivePower { drive, off } => self.cut_power(policy, now, drive, off),
             Fault::Link { drive, down } => {
-                self.link_down(drive);
-                self.enclosure.runner.queue.push(now + down, Event::LinkUp { drive });
+                self.link_down(policy, drive);
+                self.runner.queue.push(now + down, Event::LinkUp { drive });
             }
             Fault::Hang { drive, span } => self.hang(now, drive, span),
             Fault::Withdraw { drive } => {
-                if let Policy::Lending(lending) = &mut self.policy {
+                if let Policy::Lending(lending) = policy {
                     lending.harvest.withdraw(drive);
                 }
             }
         }
     }
 
-    pub(super) fn cut_power(&mut self, now: SimTime, drive: u16, off: SimSpan) {
-        if self.pull(now, drive) {
-            self.enclosure.runner.queue.push(now + off, Event::PowerOn { drive });
+    pub(super) fn cut_power(&mut self, policy: &mut Policy, now: SimTime, drive: u16, off: SimSpan) {
+        if self.pull(policy, now, drive) {
+            self.runner.queue.push(now + off, Event::PowerOn { drive });
         }
     }
 
     /// Takes the power of a drive away; returns whether it had any.
-    pub(super) fn pull(&mut self, now: SimTime, drive: u16) -> bool {
+    pub(super) fn pull(&mut self, policy: &mut Policy, now: SimTime, drive: u16) -> bool {
         let Some(state) = &mut self.resilience else { return false };
         let health = &mut state.health[drive as usize];
         if !health.powered {
@@ -331,27 +334,27 @@ impl Jbof {
         health.ready = false;
         health.breaks += 1;
         health.hung_until = now;
-        self.enclosure.drives[drive as usize].power_cut(now);
-        self.enclosure.lose_memory(drive);
-        self.note_reach(drive);
+        self.drives[drive as usize].power_cut(now);
+        self.lose_memory(drive);
+        self.note_reach(policy, drive);
         true
     }
 
     /// Gives a drive its power back, if it has none.
-    pub(super) fn insert(&mut self, now: SimTime, drive: u16) {
+    pub(super) fn insert(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
         if self.resilience.as_ref().is_some_and(|state| !state.health[drive as usize].powered) {
-            self.power_on(now, drive);
+            self.power_on(policy, now, drive);
         }
     }
 
-    pub(super) fn link_down(&mut self, drive: u16) {
+    pub(super) fn link_down(&mut self, policy: &mut Policy, drive: u16) {
         let Some(state) = &mut self.resilience else { return };
         let health = &mut state.health[drive as usize];
         health.breaks += 1;
         health.linked = false;
-        self.enclosure.lose_memory(drive);
-        self.enclosure.lose_borrowed_memory(drive);
-        self.note_reach(drive);
+        self.lose_memory(drive);
+        self.lose_borrowed_memory(drive);
+        self.note_reach(policy, drive);
     }
 
     pub(super) fn hang(&mut self, now: SimTime, drive: u16, span: SimSpan) {
@@ -360,39 +363,31 @@ impl Jbof {
         health.hung_until = health.hung_until.max(now.saturating_add(span));
     }
 
-    pub(super) fn power_on(&mut self, now: SimTime, drive: u16) {
+    pub(super) fn power_on(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
         let Some(state) = &mut self.resilience else { return };
         let health = &mut state.health[drive as usize];
         health.powered = true;
         health.breaks += 1;
         state.count_away();
         // Nothing in its memory can be trusted by peers: it begins with an empty table.
-        if let Policy::Lending(lending) = &mut self.policy {
+        if let Policy::Lending(lending) = policy {
             lending.harvest.initialize(drive);
         }
-        self.enclosure.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
+        self.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
     }
 
-    pub(super) fn link_up(&mut self, drive: u16) {
+    pub(super) fn link_up(&mut self, policy: &mut Policy, drive: u16) {
         let Some(state) = &mut self.resilience else { return };
         state.health[drive as usize].linked = true;
-        self.note_reach(drive);
+        self.note_reach(policy, drive);
     }
 
-    /// The drive has recovered from its start.
-    pub(super) fn ready(&mut self, now: SimTime, drive: u16) {
-        let Some(state) = &mut self.resilience else { return };
-        state.health[drive as usize].ready = true;
-        self.note_reach(drive);
-        self.enable(now, drive);
-    }
-
-    pub(super) fn note_reach(&mut self, drive: u16) {
+    pub(super) fn note_reach(&mut self, policy: &mut Policy, drive: u16) {
         let answers = self.is_reachable(drive);
         if let Some(state) = &mut self.resilience {
             state.count_away();
         }
-        if let Policy::Lending(lending) = &mut self.policy {
+        if let Policy::Lending(lending) = policy {
             lending.harvest.set_reachable(drive, answers);
         }
     }
@@ -403,10 +398,9 @@ impl Jbof {
         self.resilience.as_ref().is_none_or(|state| state.is_reachable(drive))
     }
 
-    /// Whether a drive has queue pairs: the driver has enabled it since it last broke.
-    #[inline]
-    pub(super) fn has_queues(&self, drive: u16) -> bool {
-        self.resilience.as_ref().is_none_or(|state| state.has_queues(drive))
+    /// Whether the drive's resource manager runs in this period.
+    pub(super) fn manages(&self, now: SimTime, drive: u16) -> bool {
+        self.resilience.as_ref().is_none_or(|state| state.manages(now, drive))
     }
 
     /// Puts off what a drive would do now until its firmware goes on.
@@ -415,7 +409,7 @@ impl Jbof {
         let Some(until) = self.resilience.as_ref().and_then(|state| state.hangs_until(now, drive)) else {
             return false;
         };
-        self.enclosure.runner.queue.push(until, event);
+        self.runner.queue.push(until, event);
         true
     }
 }

@@ -198,12 +198,12 @@ impl Requests {
 impl LiveJbof {
     /// All counters at `now`, which is not before the last event: for series finer than [`LiveJbof::gauges`].
     pub fn reading(&mut self, now: SimTime) -> Reading {
-        self.world.reading(now)
+        self.world.bench.reading(now, &self.world.enclosure, &mut self.world.policy)
     }
 
     /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event.
     pub fn gauges(&mut self, now: SimTime) -> Gauges {
-        let reading = self.world.reading(now);
+        let reading = self.world.bench.reading(now, &self.world.enclosure, &mut self.world.policy);
         let Some(book) = &mut self.world.book else { unreachable!("a box that serves has a book") };
         let before = book.reading.replace(reading.clone());
         let fresh = || LatencyHistogram::new();
@@ -274,7 +274,7 @@ impl LiveJbof {
 
     /// Whether `drive` serves. Panics beyond the drives.
     pub fn presence(&self, drive: u16) -> Presence {
-        let Some(state) = &self.world.resilience else { return Presence::Ready };
+        let Some(state) = &self.world.enclosure.resilience else { return Presence::Ready };
         let health = &state.health[drive as usize];
         match (health.powered, health.linked) {
             (false, _) => Presence::NoPower,
@@ -304,7 +304,7 @@ impl LiveJbof {
             read_bytes: totals.read_bytes,
             write_bytes: totals.write_bytes,
             busy: asked.busy_until(now),
-            breaks: world.resilience.as_ref().map_or(0, |state| state.health[drive as usize].breaks),
+            breaks: world.enclosure.resilience.as_ref().map_or(0, |state| state.health[drive as usize].breaks),
             erases_mean: sum as f64 / count.max(1) as f64,
             erases_max: most,
             host_slots: ftl.host_slots,

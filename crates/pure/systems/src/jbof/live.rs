@@ -1,6 +1,6 @@
 //! A box that serves: requests come from outside, one by one, and everything that happens to payload is told.
 //!
-//! It is the world of every other run, without streams: a request takes the path of `issue.rs` through the host's
+//! It is the world of every other run, without streams: a request takes the path of `path.rs` through the host's
 //! driver, perhaps to a lender, to its drive and back. Its owner uses it through [`flashyard_served::Served`]
 //! (`served.rs`), says when, and gets effects back, in order: payload goes to its place before the answer that makes it
 //! durable.
@@ -193,7 +193,7 @@ impl LiveJbof {
     /// Whether a drive may still carry out what was asked under `token`, though it was answered as dropped: payload may
     /// be told to move under that token for so long.
     pub fn keeps(&self, token: u32) -> bool {
-        let attempts = self.world.resilience.as_ref().map_or(&[][..], |state| state.driver.retired());
+        let attempts = self.world.enclosure.resilience.as_ref().map_or(&[][..], |state| state.driver.retired());
         attempts.iter().any(|&id| {
             let purpose = self.world.enclosure.requests[id as usize].purpose;
             matches!(purpose, Purpose::Asked { token: of } | Purpose::AskedOnce { token: of } if of == token)
@@ -208,7 +208,7 @@ impl LiveJbof {
     /// Requests under way that time alone brings to an end. The others are kept for drives whose power or link is away,
     /// until somebody gives it back.
     pub fn in_progress(&self) -> u32 {
-        let kept = self.world.resilience.as_ref().map_or(0, |state| state.held_for_good());
+        let kept = self.world.enclosure.resilience.as_ref().map_or(0, |state| state.held_for_good());
         self.in_flight().saturating_sub(kept)
     }
 
@@ -271,7 +271,7 @@ impl Jbof {
             book.asked[drive as usize].rise(now, operation);
         }
         self.bench.ledger.issued(now, &request);
-        let id = self.new_request(now, request);
+        let id = self.enclosure.new_request(now, request);
         self.send_or_hold(now, id);
     }
 

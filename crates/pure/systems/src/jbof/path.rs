@@ -8,12 +8,13 @@ use super::config::JbofError;
 use super::enclosure::Event;
 use super::lending::scan_of;
 use super::policy::Policy;
-use super::request::{Failure, Phase, Purpose, Request};
+use super::request::{Phase, Purpose, Request};
 use super::stream::Stream;
 use super::world::Jbof;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
+use flashyard_host::Attempt;
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -53,7 +54,7 @@ impl Jbof {
                 // A record that is out of order arrives at once: time does not run backwards.
                 let arrival = (stream.start + record.arrival.since(SimTime::ZERO)).max(now);
                 if stream.is_over(arrival) {
-                    self.end_stream(now, number);
+                    self.stream_ends(now, number);
                     break;
                 }
                 stream.pending = Some(record);
@@ -72,7 +73,7 @@ impl Jbof {
         }
         match self.bench.next_record(now, number) {
             Ok(Some(record)) => return Some(record),
-            Ok(None) => self.end_stream(now, number),
+            Ok(None) => self.stream_ends(now, number),
             Err(error) => {
                 self.fault = Some(error.into());
                 self.bench.streams[number as usize].ended = true;
@@ -81,7 +82,7 @@ impl Jbof {
         None
     }
 
-    fn end_stream(&mut self, now: SimTime, number: u16) {
+    fn stream_ends(&mut self, now: SimTime, number: u16) {
         self.bench.end_stream(now, number);
         self.stream_done(now, number);
     }
@@ -142,13 +143,13 @@ impl Jbof {
             stamp: self.enclosure.next_stamp(),
         };
         self.bench.ledger.issued(now, &request);
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut self.enclosure.resilience {
             state.witness_issue(now, &request);
         }
         if let Policy::Virtual(_) = self.policy {
             return self.issue_virtual(now, request);
         }
-        let id = self.new_request(now, request);
+        let id = self.enclosure.new_request(now, request);
         self.send_or_hold(now, id);
     }
 
@@ -166,7 +167,7 @@ impl Jbof {
             request.drive = piece.lender.unwrap_or(home);
             return self.submit_spread(now, request, home);
         }
-        let parent = self.new_request(now, request);
+        let parent = self.enclosure.new_request(now, request);
         if let Policy::Virtual(spread) = &mut self.policy {
             spread.begin(parent, home, pieces.len() as u32);
         }
@@ -179,27 +180,17 @@ impl Jbof {
 
     /// Sends a request of busy drive `home` to where it goes.
     pub(super) fn submit_spread(&mut self, now: SimTime, request: Request, home: u16) {
-        let id = self.new_request(now, request);
+        let id = self.enclosure.new_request(now, request);
         if let Policy::Virtual(spread) = &mut self.policy {
             spread.begin(id, home, 0);
         }
         self.submit(now, id);
     }
 
-    /// Gives the request a number.
-    #[inline]
-    pub(super) fn new_request(&mut self, now: SimTime, request: Request) -> u32 {
-        let id = self.enclosure.new_request(request);
-        if let Some(state) = &mut self.resilience {
-            state.driver.begin(now, id);
-        }
-        id
-    }
-
     /// Sends a request to its drive, or keeps it until the drive is back.
     #[inline]
     pub(super) fn send_or_hold(&mut self, now: SimTime, id: u32) {
-        if self.resilience.is_some() && self.holds(now, id) {
+        if self.enclosure.resilience.is_some() && self.holds(now, id) {
             return;
         }
         self.submit(now, id);
@@ -220,7 +211,7 @@ impl Jbof {
             }
             Policy::Lending(lending) => lending.choose(now, id, request, &self.bench.streams),
         }
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut enclosure.resilience {
             state.driver.send(now, id);
         }
         let issued = if host.as_ps() == 0 { now } else { enclosure.host_of(home).run(now, host) };
@@ -237,7 +228,7 @@ impl Jbof {
     /// host has done the firmware's work.
     #[inline]
     pub(super) fn arrive(&mut self, now: SimTime, id: u32) {
-        if self.resilience.is_some() && !self.arrives(now, id) {
+        if self.enclosure.resilience.is_some() && !self.arrives(now, id) {
             return;
         }
         let enclosure = &mut self.enclosure;
@@ -270,7 +261,7 @@ impl Jbof {
             }
             return;
         }
-        if self.resilience.is_some() && self.is_withdrawn(id) {
+        if self.enclosure.resilience.is_some() && self.enclosure.ends_withdrawn(id) {
             return;
         }
         let journey = &mut self.enclosure.journeys[id as usize];
@@ -289,10 +280,10 @@ impl Jbof {
 
     /// A lender's core has finished, or there was no room for what it had to store.
     pub(super) fn store_messages(&mut self, now: SimTime, id: u32) {
-        if self.resilience.is_some() && !self.stores(now, id) {
+        if self.enclosure.resilience.is_some() && !self.stores(now, id) {
             return;
         }
-        let is_live = self.is_live(id);
+        let is_live = self.enclosure.attempt(id) == Attempt::Live;
         if let Policy::Lending(lending) = &mut self.policy {
             lending.store_messages(&mut self.enclosure, now, id, is_live);
         }
@@ -300,7 +291,7 @@ impl Jbof {
 
     /// New entries are visible in a ring: the owner's agent takes those of one command.
     pub(super) fn take_messages(&mut self, now: SimTime, owner: u16, lender: u16) {
-        if self.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
+        if self.enclosure.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
             return;
         }
         if let Policy::Lending(lending) = &mut self.policy {
@@ -312,7 +303,7 @@ impl Jbof {
     #[inline]
     fn execute(&mut self, now: SimTime, id: u32) {
         self.enclosure.requests[id as usize].phase = Phase::Data;
-        if self.resilience.as_ref().is_some_and(|state| state.driver.is_applied(id)) {
+        if self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_applied(id)) {
             if let Policy::Lending(lending) = &mut self.policy {
                 lending.drop_translation(&mut self.enclosure, now, id);
             }
@@ -332,7 +323,7 @@ impl Jbof {
     /// The drive completes the request's command at `at`; the application hears of it later.
     #[inline]
     pub(super) fn completed(&mut self, now: SimTime, id: u32, mut at: SimTime, time: &TimeSplit) {
-        if self.resilience.is_some() && !self.notes_completion(now, id) {
+        if self.enclosure.resilience.is_some() && !self.notes_completion(now, id) {
             return;
         }
         let enclosure = &mut self.enclosure;
@@ -361,15 +352,15 @@ impl Jbof {
     /// The completion has reached whoever asked.
     #[inline]
     pub(super) fn finish(&mut self, now: SimTime, id: u32) {
-        if self.resilience.is_some() && !self.is_heard(now, id) {
+        if self.enclosure.resilience.is_some() && !self.is_heard(now, id) {
             return;
         }
-        self.release(id);
+        self.enclosure.release(id);
         let failure = self.enclosure.take_failure(id);
         if self.book.is_none()
             && let Some(failure) = failure
         {
-            self.fail(id, failure);
+            self.fault = Some(failure.error(self.enclosure.requests[id as usize].drive));
         }
         let request = &self.enclosure.requests[id as usize];
         match request.purpose {
@@ -381,35 +372,16 @@ impl Jbof {
         }
     }
 
-    /// A run that nobody serves ends with the first request that its drive cannot carry out.
-    #[cold]
-    fn fail(&mut self, id: u32, failure: Failure) {
-        let drive = self.enclosure.requests[id as usize].drive;
-        self.fault = Some(match failure {
-            Failure::WornOut => JbofError::WornOut { drive },
-            Failure::Unread { slot } => JbofError::Unread { drive, slot },
-        });
-    }
-
-    /// The request's number is free.
-    #[inline]
-    pub(super) fn release(&mut self, id: u32) {
-        if let Some(state) = &mut self.resilience {
-            state.driver.end(id);
-        }
-        self.enclosure.free.push(id);
-    }
-
     /// Part `id` of a read has completed. All parts were sent at once: the last one to return is where the time went.
     fn finish_part(&mut self, now: SimTime, id: u32, parent: u32) {
         let Policy::Virtual(spread) = &mut self.policy else { unreachable!("only virtual drives split reads") };
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut self.enclosure.resilience {
             let requests = &self.enclosure.requests;
             let is_last = spread.parts(parent) == 1;
             state.join_stamps((id, &requests[id as usize]), (parent, &requests[parent as usize]), is_last);
         }
         if spread.part_done(parent) {
-            self.release(parent);
+            self.enclosure.release(parent);
             self.finish_foreground(now, parent, id);
         }
     }
@@ -418,7 +390,7 @@ impl Jbof {
     #[inline]
     fn finish_foreground(&mut self, now: SimTime, id: u32, last: u32) {
         let request = self.enclosure.requests[id as usize];
-        if let Some(state) = &mut self.resilience {
+        if let Some(state) = &mut self.enclosure.resilience {
             state.witness_completion(now, &request, last);
         }
         let mut home = request.drive;
@@ -479,8 +451,10 @@ impl Jbof {
         let read = self.enclosure.requests[id as usize];
         let home = self.policy.home(id, &read);
         let mut stamp = read.stamp;
-        if let Some(state) = &mut self.resilience {
+        if self.enclosure.resilience.is_some() {
             stamp = self.enclosure.next_stamp();
+        }
+        if let Some(state) = &mut self.enclosure.resilience {
             state.note_copy(stamp, &read, id);
         }
         let (purpose, operation, phase) = (Purpose::CopyWrite, Operation::Write, Phase::Firmware);
@@ -499,7 +473,7 @@ impl Jbof {
 
     fn close_when_copied(&mut self, now: SimTime) {
         if self.policy.spread().is_some_and(|spread| !spread.is_copying()) {
-            self.close_window(now);
+            self.bench.close_window(now, &self.enclosure, &mut self.policy);
         }
     }
 }

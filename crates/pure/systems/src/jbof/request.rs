@@ -1,6 +1,7 @@
 //! A request under way: what every design needs to know of it. What a mode adds (a lender, a home, an attempt) lies with
 //! the state of that mode, by the request's number.
 
+use super::config::JbofError;
 use flashyard_ssd::{CommandSpec, Operation};
 use flashyard_stats::TimeSplit;
 use flashyard_units::SimTime;
@@ -100,6 +101,17 @@ pub(super) enum Failure {
     WornOut,
     /// It could not correct what it read, from this slot on.
     Unread { slot: u32 },
+}
+
+impl Failure {
+    /// What a run that does not serve ends with, where this happened on `drive`.
+    #[cold]
+    pub(super) fn error(self, drive: u16) -> JbofError {
+        match self {
+            Self::WornOut => JbofError::WornOut { drive },
+            Self::Unread { slot } => JbofError::Unread { drive, slot },
+        }
+    }
 }
 
 /// Where the time of a request went so far.

@@ -4,7 +4,9 @@
 //! every other one is dropped and the interval doubles. Counters only ever grow, so what is left tells the same
 //! story in less detail, and a run costs the same memory whether it lasts a millisecond or a day.
 
-use super::world::Jbof;
+use super::bench::Bench;
+use super::enclosure::Enclosure;
+use super::policy::Policy;
 use flashyard_ssd::{Drive, Operation};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -111,40 +113,40 @@ impl Timeline {
     }
 }
 
-impl Jbof {
+impl Bench {
     /// Reads the counters at every instant that is due before `now`.
     #[cold]
-    pub(super) fn read_timeline(&mut self, now: SimTime) {
-        while self.bench.timeline.due < now {
-            let reading = self.reading(self.bench.timeline.due);
-            self.bench.timeline.add(reading);
+    pub(super) fn read_timeline(&mut self, now: SimTime, enclosure: &Enclosure, policy: &mut Policy) {
+        while self.timeline.due < now {
+            let reading = self.reading(self.timeline.due, enclosure, policy);
+            self.timeline.add(reading);
         }
     }
 
     /// The reading that ends the timeline: with the measured window, so that no interval tells of the time in which
     /// requests only run out.
-    pub(super) fn finish_timeline(&mut self, now: SimTime) {
-        self.read_timeline(now);
-        if self.bench.timeline.readings.last().is_none_or(|last| last.at < now) {
-            let reading = self.reading(now);
-            self.bench.timeline.add(reading);
+    pub(super) fn finish_timeline(&mut self, now: SimTime, enclosure: &Enclosure, policy: &mut Policy) {
+        self.read_timeline(now, enclosure, policy);
+        if self.timeline.readings.last().is_none_or(|last| last.at < now) {
+            let reading = self.reading(now, enclosure, policy);
+            self.timeline.add(reading);
         }
-        self.bench.timeline.due = SimTime::MAX;
+        self.timeline.due = SimTime::MAX;
     }
 
     /// All counters at `at`.
-    pub(super) fn reading(&mut self, at: SimTime) -> Reading {
+    pub(super) fn reading(&self, at: SimTime, enclosure: &Enclosure, policy: &mut Policy) -> Reading {
         let (mut processor_lent, mut memory_lent) = (Vec::new(), Vec::new());
-        if let Some(lending) = self.policy.lending_mut() {
+        if let Some(lending) = policy.lending_mut() {
             lending.account_loans(at);
             lending.account_shares(at);
             (processor_lent, memory_lent) = (lending.ledger.processor_lent(), lending.ledger.memory_lent());
         }
-        let drives = self.enclosure.drives.iter().enumerate();
+        let drives = enclosure.drives.iter().enumerate();
         let drives = drives.map(|(number, drive)| DriveCounters {
-            totals: self.bench.totals[number],
-            lent: self.policy.lent(number),
-            redirected: self.policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
+            totals: self.totals[number],
+            lent: policy.lent(number),
+            redirected: policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
             ..DriveCounters::of(drive)
         });
         Reading { at, drives: drives.collect(), processor_lent, memory_lent }

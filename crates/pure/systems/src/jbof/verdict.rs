@@ -50,7 +50,7 @@ impl Jbof {
         run.faults.extend(self.policy.lending().map(|lending| lending.leaks(&self.enclosure)).unwrap_or_default());
         let mut run = self.told(run);
         for drive in 0..self.enclosure.drives.len() as u16 {
-            self.cut_power(self.enclosure.runner.now(), drive, LAST_CUT);
+            self.enclosure.cut_power(&mut self.policy, self.enclosure.runner.now(), drive, LAST_CUT);
         }
         self.run_until(events_max, &mut run, Self::is_whole)?;
         if !self.is_whole() {
@@ -60,7 +60,7 @@ impl Jbof {
     }
 
     fn told(&self, mut run: FaultedRun) -> FaultedRun {
-        if let Some(state) = &self.resilience {
+        if let Some(state) = &self.enclosure.resilience {
             run.counters = state.counters();
             run.taken = state.taken().to_vec();
         }
@@ -77,7 +77,7 @@ impl Jbof {
         while self.steps < events_max && !over(self) {
             // The plan is for the run: what comes after it only looks whether anything was left behind.
             if !self.is_over() {
-                self.break_what_is_due(self.enclosure.runner.now(), self.steps);
+                self.enclosure.break_what_is_due(&mut self.policy, self.enclosure.runner.now(), self.steps);
             }
             let Some((now, event)) = self.enclosure.runner.next_event(&mut FreeRun) else { break };
             self.handle(now, event);
@@ -100,7 +100,7 @@ impl Jbof {
         let ftl = &self.enclosure.drives[holder as usize].data.ftl;
         let place = ftl.lookup(slot);
         let stamp = if place.is_some() { ftl.stamp(place) } else { 0 };
-        self.resilience.as_ref().map_or(stamp, |state| state.original(stamp, slot))
+        self.enclosure.resilience.as_ref().map_or(stamp, |state| state.original(stamp, slot))
     }
 
     /// The time of the last event.
@@ -124,7 +124,7 @@ impl Jbof {
 
     /// Whether every drive is ready, known to be, and not busy with recovery.
     fn is_whole(&self) -> bool {
-        self.resilience.as_ref().is_none_or(|state| state.is_whole())
+        self.enclosure.resilience.as_ref().is_none_or(|state| state.is_whole())
             && self.enclosure.drives.iter().all(|drive| drive.is_ready())
     }
 }

@@ -4,7 +4,6 @@ use super::aged::{AgedDrive, AgedDriveError};
 use super::bench::Bench;
 use super::config::{JbofConfig, JbofError, RunPlan, StopRule};
 use super::enclosure::{Enclosure, Event};
-use super::faults::Resilience;
 use super::live::Book;
 use super::models::DriveModel;
 use super::policy::Policy;
@@ -31,8 +30,6 @@ pub struct Jbof {
     pub(super) enclosure: Enclosure,
     pub(super) policy: Policy,
     pub(super) bench: Bench,
-    /// What breaks, and what the driver does about it; `None` where nothing can break.
-    pub(super) resilience: Option<Box<Resilience>>,
     /// What a world that serves owes its owner.
     pub(super) book: Option<Box<Book>>,
     /// Events handled.
@@ -130,7 +127,6 @@ impl Jbof {
             policy: Policy::new(&enclosure, plan.seed),
             bench: Bench::new(plan, streams, config.drives as usize),
             enclosure,
-            resilience: None,
             book: None,
             steps: 0,
             fault: None,
@@ -162,7 +158,7 @@ impl Jbof {
                 if now > horizon {
                     return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
                 }
-                self.read_timeline(now);
+                self.bench.read_timeline(now, &self.enclosure, &mut self.policy);
             }
             self.handle(now, event);
             self.steps += 1;
@@ -189,7 +185,7 @@ impl Jbof {
         if let StopRule::After(span) = self.bench.plan.stop {
             self.enclosure.runner.queue.push(warmup + span, Event::Stop);
         }
-        if self.has_periods() {
+        if self.policy.lending().is_some() || self.enclosure.resilience.is_some() {
             let period = self.enclosure.config.harvest.period;
             self.enclosure.runner.queue.push(SimTime::ZERO + period, Event::Tick);
             // The host's periods are not those of the drives.
@@ -197,7 +193,7 @@ impl Jbof {
             self.enclosure.runner.queue.push(SimTime::ZERO + period + phase, Event::HostTick);
         }
         if self.bench.plan.warmup == SimSpan::ZERO {
-            self.begin_window(SimTime::ZERO);
+            self.bench.begin_window(SimTime::ZERO, &self.enclosure, &mut self.policy);
         }
         for drive in 0..self.enclosure.config.busy_drives as u16 {
             self.start_stage(SimTime::ZERO, drive);
@@ -212,7 +208,7 @@ impl Jbof {
         match event {
             Event::Drive { drive, generation, event: inner } => {
                 if generation == self.enclosure.drives[drive as usize].generation() as u16
-                    && !self.waits_for_firmware(now, drive, event)
+                    && !self.enclosure.waits_for_firmware(now, drive, event)
                 {
                     self.enclosure.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
                 }
@@ -226,9 +222,9 @@ impl Jbof {
             Event::Tick => self.tick(now),
             Event::HostTick => self.tick_host(now),
             Event::Swap { drive } => self.swap(now, drive),
-            Event::PowerOn { drive } => self.power_on(now, drive),
-            Event::LinkUp { drive } => self.link_up(drive),
-            Event::WarmupEnd => self.begin_window(now),
+            Event::PowerOn { drive } => self.enclosure.power_on(&mut self.policy, now, drive),
+            Event::LinkUp { drive } => self.enclosure.link_up(&mut self.policy, drive),
+            Event::WarmupEnd => self.bench.begin_window(now, &self.enclosure, &mut self.policy),
             Event::Stop => self.stop(now),
         }
         self.settle(now);
@@ -271,15 +267,6 @@ impl Jbof {
         }
     }
 
-    fn begin_window(&mut self, now: SimTime) {
-        if self.bench.begun.is_none() {
-            self.bench.begun = Some(self.bench.read_marks(now, &self.enclosure, &self.policy));
-            if let Policy::Virtual(spread) = &mut self.policy {
-                spread.forget();
-            }
-        }
-    }
-
     /// Streams issue nothing more; the window ends here, unless copy-back belongs to it.
     pub(super) fn stop(&mut self, now: SimTime) {
         if self.bench.stopping {
@@ -294,18 +281,7 @@ impl Jbof {
         if self.policy.spread().is_some_and(VirtualDrives::copies_back) {
             self.copy_back_when_idle(now);
         } else {
-            self.close_window(now);
-        }
-    }
-
-    pub(super) fn close_window(&mut self, now: SimTime) {
-        if self.bench.ended.is_none() {
-            self.begin_window(now);
-            self.bench.ended = Some(self.bench.read_marks(now, &self.enclosure, &self.policy));
-            // A world that nobody watches over time has no timeline to end.
-            if !self.bench.timeline.readings.is_empty() {
-                self.finish_timeline(now);
-            }
+            self.bench.close_window(now, &self.enclosure, &mut self.policy);
         }
     }
 
@@ -315,16 +291,10 @@ impl Jbof {
         self.bench.is_idle() && !copying && self.bench.ended.is_some()
     }
 
-    /// Whether managers or the driver look at the drives in periods.
-    fn has_periods(&self) -> bool {
-        self.policy.lending().is_some() || self.resilience.is_some()
-    }
-
     /// One period of the drives.
     fn tick(&mut self, now: SimTime) {
         if let Policy::Lending(lending) = &mut self.policy {
-            let manages = |drive| self.resilience.as_ref().is_none_or(|state| state.manages(now, drive));
-            lending.tick(&mut self.enclosure, now, manages);
+            lending.tick(&mut self.enclosure, now);
         }
         self.next_period(now, Event::Tick);
     }
@@ -334,24 +304,24 @@ impl Jbof {
         if let Policy::Lending(lending) = &mut self.policy {
             lending.tick_host(&mut self.enclosure, now);
         }
-        if self.resilience.is_some() {
+        if self.enclosure.resilience.is_some() {
             self.detect(now);
         }
         self.next_period(now, Event::HostTick);
     }
 
     fn next_period(&mut self, now: SimTime, event: Event) {
-        if self.bench.ended.is_none() || self.resilience.is_some() {
+        if self.bench.ended.is_none() || self.enclosure.resilience.is_some() {
             self.enclosure.runner.queue.push(now + self.enclosure.config.harvest.period, event);
         }
     }
 
     /// A compare-and-swap of `drive` reaches its descriptor.
     fn swap(&mut self, now: SimTime, drive: u16) {
-        if self.waits_for_firmware(now, drive, Event::Swap { drive }) {
+        if self.enclosure.waits_for_firmware(now, drive, Event::Swap { drive }) {
             return;
         }
-        let reaches = self.is_reachable(drive);
+        let reaches = self.enclosure.is_reachable(drive);
         let Policy::Lending(lending) = &mut self.policy else { return };
         if reaches {
             lending.swap(&mut self.enclosure, now, drive);

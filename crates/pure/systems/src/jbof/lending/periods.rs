@@ -23,14 +23,14 @@ pub(super) struct TickMark {
 }
 
 impl Lending {
-    /// One period of the drives; `manages` says whether a drive's manager runs in it.
-    pub(in super::super) fn tick(&mut self, enclosure: &mut Enclosure, now: SimTime, manages: impl Fn(u16) -> bool) {
+    /// One period of the drives.
+    pub(in super::super) fn tick(&mut self, enclosure: &mut Enclosure, now: SimTime) {
         let period = self.harvest.config().period;
         let drives = 0..enclosure.drives.len();
         let readings: Vec<DriveReading> = drives.map(|drive| self.read_monitors(enclosure, drive, period)).collect();
         self.account_loans(now);
         for (drive, reading) in readings.iter().enumerate() {
-            if manages(drive as u16) {
+            if enclosure.manages(now, drive as u16) {
                 self.harvest.tick_drive(drive as u16, reading, &self.curves[drive]);
             }
         }
