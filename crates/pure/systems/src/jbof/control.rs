@@ -1,5 +1,6 @@
 //! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
 
+use super::enclosure::Enclosure;
 use super::live::{Answer, Book, LiveEffect, LiveJbof};
 use super::request::{Phase, Purpose};
 use super::world::Jbof;
@@ -252,7 +253,9 @@ impl LiveJbof {
         }
         self.world.settle(now);
         self.world.gather();
-        self.world.tell_gone();
+        if let Some(book) = &mut self.world.book {
+            book.tell_gone(&self.world.enclosure);
+        }
         Ok(())
     }
 
@@ -331,19 +334,6 @@ impl LiveJbof {
 }
 
 impl Jbof {
-    /// Reports drives that have just become unreachable.
-    fn tell_gone(&mut self) {
-        for drive in 0..self.enclosure.drives.len() as u16 {
-            let reachable = self.enclosure.is_reachable(drive);
-            if let Some(book) = &mut self.book
-                && !reachable
-                && !std::mem::replace(&mut book.gone[drive as usize], true)
-            {
-                book.effects.push(LiveEffect::Gone { drive });
-            }
-        }
-    }
-
     /// Gives up a request from outside. Its own answer comes all the same if a drive has it.
     fn drop_request(&mut self, now: SimTime, token: u32) {
         let of_token = |id: &usize| self.enclosure.requests[*id].purpose == Purpose::Asked { token };
@@ -370,6 +360,15 @@ impl Jbof {
 }
 
 impl Book {
+    /// Reports drives that have just become unreachable.
+    fn tell_gone(&mut self, enclosure: &Enclosure) {
+        for (drive, gone) in (0..).zip(&mut self.gone) {
+            if !enclosure.is_reachable(drive) && !std::mem::replace(gone, true) {
+                self.effects.push(LiveEffect::Gone { drive });
+            }
+        }
+    }
+
     /// Reports a drive that takes commands again.
     pub(super) fn tell_back(&mut self, drive: u16) {
         if std::mem::take(&mut self.gone[drive as usize]) {

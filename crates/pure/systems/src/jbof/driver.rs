@@ -60,24 +60,16 @@ impl Jbof {
                 // It waits until its owner is back.
                 self.abandon(now, id);
             } else if compute == drive && attempt == Attempt::Live {
-                self.abandon_at_lender(now, id);
+                // What it had not handed over is sent again now; what the owner has is awaited.
+                match phase {
+                    Phase::Firmware | Phase::Lost => self.abandon(now, id),
+                    Phase::Agent | Phase::Data => self.enclosure.drain(id),
+                    Phase::Completed | Phase::Held => {}
+                }
             }
         }
         if let Policy::Lending(lending) = &mut self.policy {
             lending.drive_lost(&mut self.enclosure, now, drive);
-        }
-    }
-
-    /// The lender is lost. What it had not handed over is sent again now; what the owner has is awaited.
-    fn abandon_at_lender(&mut self, now: SimTime, id: u32) {
-        match self.enclosure.requests[id as usize].phase {
-            Phase::Firmware | Phase::Lost => self.abandon(now, id),
-            Phase::Agent | Phase::Data => {
-                if let Some(state) = &mut self.enclosure.resilience {
-                    state.driver.drain(id);
-                }
-            }
-            Phase::Completed | Phase::Held => {}
         }
     }
 
@@ -125,21 +117,6 @@ impl Jbof {
         self.send_or_hold(now, id);
     }
 
-    /// Keeps a request whose drive is given up; returns whether it is.
-    pub(super) fn holds(&mut self, now: SimTime, id: u32) -> bool {
-        let request = &mut self.enclosure.requests[id as usize];
-        let Some(state) = &mut self.enclosure.resilience else { return false };
-        let is_lost = state.driver.is_lost(request.drive);
-        if is_lost {
-            request.phase = Phase::Held;
-            state.driver.hold(now, request.drive, id);
-            if let Policy::Lending(lending) = &mut self.policy {
-                lending.begin(id, request.drive);
-            }
-        }
-        is_lost
-    }
-
     /// The drive has recovered from its start: if that ends its reset, the driver gives it what it held.
     pub(super) fn ready(&mut self, now: SimTime, drive: u16) {
         let Some(state) = &mut self.enclosure.resilience else { return };
@@ -161,7 +138,7 @@ impl Jbof {
 
     /// Whether a command gets to the drive it was sent to, and that drive to the owner of the data.
     pub(super) fn arrives(&mut self, now: SimTime, id: u32) -> bool {
-        let (drive, compute) = self.drives_of(id);
+        let (drive, compute) = self.policy.drives_of(id, &self.enclosure);
         if self.enclosure.ends_withdrawn(id)
             || self.enclosure.attempt(id) == Attempt::Dead
             || self.enclosure.waits_for_firmware(now, compute, Event::Arrive { request: id })
@@ -191,7 +168,7 @@ impl Jbof {
 
     /// Whether what a lender has done for a command gets into the owner's ring.
     pub(super) fn stores(&mut self, now: SimTime, id: u32) -> bool {
-        let (drive, compute) = self.drives_of(id);
+        let (drive, compute) = self.policy.drives_of(id, &self.enclosure);
         let stores = self.enclosure.is_reachable(compute) && self.enclosure.is_reachable(drive);
         if !stores && self.enclosure.attempt(id) == Attempt::Live {
             self.lost_on_the_way(now, id);
@@ -201,7 +178,7 @@ impl Jbof {
 
     /// Whether the completion of a command gets to the driver, which still waits for it.
     pub(super) fn is_heard(&mut self, now: SimTime, id: u32) -> bool {
-        let (drive, compute) = self.drives_of(id);
+        let (drive, compute) = self.policy.drives_of(id, &self.enclosure);
         match self.enclosure.attempt(id) {
             Attempt::Dead | Attempt::Withdrawn => false,
             Attempt::Draining => {
@@ -224,7 +201,7 @@ impl Jbof {
     /// A command or its completion does not arrive. The driver learns that when it gives the drive up, unless it has.
     fn lost_on_the_way(&mut self, now: SimTime, id: u32) {
         self.enclosure.requests[id as usize].phase = Phase::Lost;
-        let (_, compute) = self.drives_of(id);
+        let (_, compute) = self.policy.drives_of(id, &self.enclosure);
         let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute));
         if known && self.enclosure.attempt(id) == Attempt::Live {
             self.enclosure.retire(id);
@@ -234,18 +211,34 @@ impl Jbof {
             self.send_again_as_new(now, id);
         }
     }
-
-    /// The drive that has the data of a request, and the one whose cores run its firmware.
-    fn drives_of(&self, id: u32) -> (u16, u16) {
-        let request = &self.enclosure.requests[id as usize];
-        (request.drive, self.policy.compute(id, request))
-    }
 }
 
 impl Enclosure {
+    /// Keeps a request whose drive is given up; returns whether it is.
+    pub(super) fn holds(&mut self, policy: &mut Policy, now: SimTime, id: u32) -> bool {
+        let request = &mut self.requests[id as usize];
+        let Some(state) = &mut self.resilience else { return false };
+        let is_lost = state.driver.is_lost(request.drive);
+        if is_lost {
+            request.phase = Phase::Held;
+            state.driver.hold(now, request.drive, id);
+            if let Policy::Lending(lending) = policy {
+                lending.begin(id, request.drive);
+            }
+        }
+        is_lost
+    }
+
     /// Whether the driver waits for this attempt; it waits for all where nothing can break.
     pub(super) fn attempt(&self, id: u32) -> Attempt {
         self.resilience.as_ref().map_or(Attempt::Live, |state| state.driver.attempt(id))
+    }
+
+    /// The command is sent again once its owner is done with this attempt.
+    fn drain(&mut self, id: u32) {
+        if let Some(state) = &mut self.resilience {
+            state.driver.drain(id);
+        }
     }
 
     /// The driver does not wait for this attempt any more.

@@ -1,6 +1,6 @@
 //! What every design has: drives, hosts and links, the requests under way, and the queue of what comes.
 
-use super::config::{Design, JbofConfig, JbofError};
+use super::config::{Design, JbofConfig, JbofError, RunPlan};
 use super::faults::Resilience;
 use super::models::DriveModel;
 use super::request::{Failure, Journey, Purpose, Request};
@@ -9,7 +9,7 @@ use flashyard_fabric::Fabric;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_host::ProcessorPool;
-use flashyard_kernel::{EventQueue, Nested, Runner, Wrap};
+use flashyard_kernel::{EventQueue, Nested, Rng, Runner, Wrap};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Job};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
@@ -123,6 +123,25 @@ pub(super) struct Enclosure {
 }
 
 impl Enclosure {
+    /// Drives as they are before the run.
+    pub(super) fn preconditioned(
+        config: &JbofConfig,
+        models: &[DriveModel],
+        plan: &RunPlan,
+    ) -> Result<Vec<Drive>, JbofError> {
+        let queues = config.queue_weights();
+        let mut drives = (0..)
+            .zip(models)
+            .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
+            drive
+                .data
+                .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
+        }
+        Ok(drives)
+    }
+
     /// Puts hosts and links around drives.
     ///
     /// Errors: a fabric that cannot be.

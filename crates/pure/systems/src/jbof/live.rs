@@ -8,6 +8,7 @@
 use super::aged::AgedDrive;
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
 use super::control::Refused;
+use super::enclosure::Enclosure;
 use super::faults::{Asked, Witness};
 use super::gauges::Requests;
 use super::models::DriveModel;
@@ -91,7 +92,7 @@ impl LiveJbof {
             RunPlan { warmup: SimSpan::ZERO, stop: StopRule::StreamEnd, ends_together: false, depth: None, seed };
         let models = config.models(models)?;
         let mut drives = match contents {
-            None => Jbof::preconditioned(&config, &models, &plan)?,
+            None => Enclosure::preconditioned(&config, &models, &plan)?,
             Some(contents) => Self::recovered(&config, &models, contents, seed)?,
         };
         drives.iter_mut().for_each(|drive| drive.data.record_movements());
@@ -301,23 +302,25 @@ impl Jbof {
     /// Takes over what the drives tell of payload, under the tokens of requests.
     #[inline]
     pub(super) fn gather(&mut self) {
+        let Some(book) = &mut self.book else { return };
         for drive in 0..self.enclosure.drives.len() {
             if self.enclosure.drives[drive].data.has_movements() {
-                self.gather_of(drive as u16);
+                book.gather(&mut self.enclosure, drive as u16);
             }
         }
     }
+}
 
-    fn gather_of(&mut self, drive: u16) {
-        let Some(book) = &mut self.book else { return };
-        self.enclosure.drives[drive as usize].data.take_movements(&mut book.movements);
-        for mut movement in book.movements.drain(..) {
+impl Book {
+    fn gather(&mut self, enclosure: &mut Enclosure, drive: u16) {
+        enclosure.drives[drive as usize].data.take_movements(&mut self.movements);
+        for mut movement in self.movements.drain(..) {
             if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
-                let purpose = self.enclosure.requests[*tag as usize].purpose;
+                let purpose = enclosure.requests[*tag as usize].purpose;
                 let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
                 *tag = token;
             }
-            book.effects.push(LiveEffect::Payload { drive, movement });
+            self.effects.push(LiveEffect::Payload { drive, movement });
         }
     }
 }

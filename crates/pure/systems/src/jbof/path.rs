@@ -190,7 +190,7 @@ impl Jbof {
     /// Sends a request to its drive, or keeps it until the drive is back.
     #[inline]
     pub(super) fn send_or_hold(&mut self, now: SimTime, id: u32) {
-        if self.enclosure.resilience.is_some() && self.holds(now, id) {
+        if self.enclosure.resilience.is_some() && self.enclosure.holds(&mut self.policy, now, id) {
             return;
         }
         self.submit(now, id);
@@ -424,12 +424,17 @@ impl Jbof {
                 self.copy_read(now, owner);
             }
         }
-        self.close_when_copied(now);
     }
 
+    /// Begins the next copy of busy drive `owner`; the measured window ends with the last copy of all.
     fn copy_read(&mut self, now: SimTime, owner: u16) {
         let Policy::Virtual(spread) = &mut self.policy else { return };
-        let Some(piece) = spread.next_copy(owner) else { return };
+        let Some(piece) = spread.next_copy(owner) else {
+            if !spread.is_copying() {
+                self.bench.close_window(now, &self.enclosure, &mut self.policy);
+            }
+            return;
+        };
         let request = Request {
             stream: owner,
             drive: piece.lender,
@@ -468,12 +473,5 @@ impl Jbof {
             spread.copy_done();
         }
         self.copy_read(now, owner);
-        self.close_when_copied(now);
-    }
-
-    fn close_when_copied(&mut self, now: SimTime) {
-        if self.policy.spread().is_some_and(|spread| !spread.is_copying()) {
-            self.bench.close_window(now, &self.enclosure, &mut self.policy);
-        }
     }
 }

@@ -67,6 +67,12 @@ impl Policy {
         }
     }
 
+    /// The drive that has the data of request `id`, and the one whose cores run its firmware.
+    pub(super) fn drives_of(&self, id: u32, enclosure: &Enclosure) -> (u16, u16) {
+        let request = &enclosure.requests[id as usize];
+        (request.drive, self.compute(id, request))
+    }
+
     /// The busy drive that request `id` was asked of.
     #[inline]
     pub(super) fn home(&self, id: u32, request: &Request) -> u16 {

@@ -2,6 +2,7 @@
 //! what can be asked of the world afterwards.
 
 use super::config::JbofError;
+use super::enclosure::Enclosure;
 use super::faults::FaultCounters;
 use super::world::Jbof;
 use flashyard_kernel::FreeRun;
@@ -42,29 +43,24 @@ impl Jbof {
         if !self.is_over() {
             run.faults
                 .push(format!("{} requests have not completed after {events_max} events", self.bench.in_flight()));
-            return Ok(self.told(run));
+            self.enclosure.tell(&mut run);
+            return Ok(run);
         }
         let settled = self.enclosure.runner.now() + self.enclosure.config.harvest.period * SETTLING_PERIODS;
         let events_max = self.steps + events_max.max(SETTLING_EVENTS);
-        self.run_until(events_max, &mut run, |world| world.enclosure.runner.now() >= settled && world.is_whole())?;
+        self.run_until(events_max, &mut run, |world| {
+            world.enclosure.runner.now() >= settled && world.enclosure.is_whole()
+        })?;
         run.faults.extend(self.policy.lending().map(|lending| lending.leaks(&self.enclosure)).unwrap_or_default());
-        let mut run = self.told(run);
+        self.enclosure.tell(&mut run);
         for drive in 0..self.enclosure.drives.len() as u16 {
             self.enclosure.cut_power(&mut self.policy, self.enclosure.runner.now(), drive, LAST_CUT);
         }
-        self.run_until(events_max, &mut run, Self::is_whole)?;
-        if !self.is_whole() {
+        self.run_until(events_max, &mut run, |world| world.enclosure.is_whole())?;
+        if !self.enclosure.is_whole() {
             run.faults.push("the last power cut was not recovered from".to_owned());
         }
         Ok(run)
-    }
-
-    fn told(&self, mut run: FaultedRun) -> FaultedRun {
-        if let Some(state) = &self.enclosure.resilience {
-            run.counters = state.counters();
-            run.taken = state.taken().to_vec();
-        }
-        run
     }
 
     #[inline(never)]
@@ -85,7 +81,7 @@ impl Jbof {
             if let Some(fault) = self.fault.take() {
                 return Err(fault);
             }
-            match (run.recoveries.last_mut(), self.is_whole()) {
+            match (run.recoveries.last_mut(), self.enclosure.is_whole()) {
                 (Some(range), false) if range.end + 1 >= self.steps => range.end = self.steps,
                 (_, false) => run.recoveries.push(self.steps - 1..self.steps),
                 (_, true) => {}
@@ -121,10 +117,20 @@ impl Jbof {
         let counters = self.policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default();
         [self.policy.redirected(), counters.processors_taken, counters.memories_taken]
     }
+}
 
+impl Enclosure {
     /// Whether every drive is ready, known to be, and not busy with recovery.
     fn is_whole(&self) -> bool {
-        self.enclosure.resilience.as_ref().is_none_or(|state| state.is_whole())
-            && self.enclosure.drives.iter().all(|drive| drive.is_ready())
+        self.resilience.as_ref().is_none_or(|state| state.is_whole())
+            && self.drives.iter().all(|drive| drive.is_ready())
+    }
+
+    /// Adds what broke so far, and what the driver did about it.
+    fn tell(&self, run: &mut FaultedRun) {
+        if let Some(state) = &self.resilience {
+            run.counters = state.counters();
+            run.taken = state.taken().to_vec();
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::request::Failure;
 use super::result::JbofFigures;
 use super::spread::VirtualDrives;
 use super::stream::StreamSpec;
-use flashyard_kernel::{FreeRun, Machine, Rng};
+use flashyard_kernel::{FreeRun, Machine};
 use flashyard_ssd::{Drive, DriveEffect};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::RequestSource;
@@ -80,7 +80,7 @@ impl Jbof {
             }
         }
         let models = config.models(models)?;
-        let drives = Self::preconditioned(&config, &models, &plan)?;
+        let drives = Enclosure::preconditioned(&config, &models, &plan)?;
         Self::build(config, models, plan, streams, drives)
     }
 
@@ -93,25 +93,6 @@ impl Jbof {
         aged.check(data.config())?;
         data.restore(&aged.state).map_err(AgedDriveError::State)?;
         Ok(())
-    }
-
-    /// Drives as they are before the run.
-    pub(super) fn preconditioned(
-        config: &JbofConfig,
-        models: &[DriveModel],
-        plan: &RunPlan,
-    ) -> Result<Vec<Drive>, JbofError> {
-        let queues = config.queue_weights();
-        let mut drives = (0..)
-            .zip(models)
-            .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
-            .collect::<Result<Vec<_>, _>>()?;
-        for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
-            drive
-                .data
-                .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
-        }
-        Ok(drives)
     }
 
     /// Puts hosts, links, a policy and streams around drives.
