@@ -14,7 +14,7 @@ static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let small = ["drive.blocks_per_plane=32", "drive.over_provisioning=0.5", "drive.filled=0.0"];
     let scenario = resolve(text, "faults", &small.map(str::to_owned), &NoFiles).expect("it is whole").scenario;
     let header = JournalHeader { seed: 1, scenario: "fuzzed".to_owned(), contents: None };
-    Session::new(Box::new(scenario.live(None).expect("its box can serve")), Some(&header)).take_journal()
+    Session::new(Box::new(scenario.live(None).expect("its enclosure can serve")), Some(&header)).take_journal()
 });
 
 fuzz_target!(|input: &[u8]| {

@@ -45,7 +45,7 @@ const row = (page: Page, drive: string) => page.locator(`.drive[data-drive="${dr
 
 const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
   ["every drive has its row with pictures", (chromium) => on(chromium, async (page) => {
-    assert.equal(await page.title(), "Made-up box – Flashyard live");
+    assert.equal(await page.title(), "Made-up enclosure – Flashyard live");
     assert.equal(await page.locator(".drive").count(), 12);
     await page.waitForFunction(() => document.querySelectorAll(".flows canvas").length >= 2);
     await page.waitForTimeout(700);
@@ -140,9 +140,9 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     await page.getByText("Not done: commands need the token").waitFor();
   }, { token: "old", expected: /401/ })],
   ["a command that is refused is told", (chromium) => on(chromium, async (page, served) => {
-    served.jbof.command = () => "the box is sealed";
+    served.jbof.command = () => "the enclosure is sealed";
     await row(page, "busy-0").getByRole("button").click();
-    await page.getByText("Not done: the box is sealed").waitFor();
+    await page.getByText("Not done: the enclosure is sealed").waitFor();
   }, { expected: /409/ })],
   ["a lost connection is told, and the page goes on by itself", (chromium) => on(chromium, async (page, served) => {
     await served.cut();
@@ -160,10 +160,10 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     await page.getByText("Connected, but no news").waitFor({ state: "hidden" });
   })],
   ["another run begins with an empty past", (chromium) => on(chromium, async (page, served) => {
-    const second = new Jbof(4, 2, "Second box");
+    const second = new Jbof(4, 2, "Second enclosure");
     served.jbof.next = () => second.next();
     await page.waitForFunction(() => document.querySelectorAll(".drive").length === 4);
-    assert.equal(await page.locator("h1").innerText(), "Second box");
+    assert.equal(await page.locator("h1").innerText(), "Second enclosure");
     assert.equal(await page.locator(".log li").filter({ hasText: "hosts connected" }).count(), 1);
   })],
   ["hold lets the page stand still", (chromium) => on(chromium, async (page) => {

@@ -45,9 +45,9 @@ pub(crate) enum Command {
     Faults(FaultsOptions),
     /// Serve the drives of a scenario under the wall clock, with real bytes
     Serve(ServeOptions),
-    /// Repeat the journal of a box that served in virtual time, and compare
+    /// Repeat the journal of an enclosure that served in virtual time, and compare
     Replay(ReplayOptions),
-    /// Pull drives, cut power and links, and ask for figures while a box serves
+    /// Pull drives, cut power and links, and ask for figures while an enclosure serves
     Ctl(CtlOptions),
     /// Load a drive over NVMe/TCP, and measure it as a host that never sleeps
     Load(LoadOptions),

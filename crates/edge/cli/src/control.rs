@@ -1,4 +1,4 @@
-//! The control socket of a box that serves, and `flashyard ctl`: a line of JSON asks, a line of JSON answers.
+//! The control socket of an enclosure that serves, and `flashyard ctl`: a line of JSON asks, a line of JSON answers.
 //!
 //! ```text
 //! {"command":"pull","drive":3}                      {"ok":true}
@@ -6,7 +6,7 @@
 //! {"command":"status"}                              {"ok":true,"status":{...}}
 //! ```
 //!
-//! Who may write to the socket may control the box: it is made for its owner only.
+//! Who may write to the socket may control the enclosure: it is made for its owner only.
 
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output, status};
@@ -210,7 +210,8 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         Switch::Status { .. } => json!({ "command": "status" }),
     };
     let path = options.control.display();
-    let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no box listens there"))?;
+    let stream =
+        UnixStream::connect(&options.control).with_context(|| format!("{path}: no enclosure listens there"))?;
     let mut out = &stream;
     writeln!(out, "{command}").with_context(|| path.to_string())?;
     let mut line = String::new();

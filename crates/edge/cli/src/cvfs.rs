@@ -198,7 +198,7 @@ fn manage(options: &CvfsManageOptions) -> Result<Outcome> {
         std::thread::sleep(Duration::from_secs_f64(options.period));
         match management.look() {
             Ok(looked) => tell(&looked),
-            // A drive that is pulled or a mount that begins anew comes back.
+            // A drive that is pulled or a mount that begins again comes back.
             Err(error) => eprintln!("warning: {:#}", anyhow!(error)),
         }
     }

@@ -1,4 +1,4 @@
-//! The dashboard of a box that serves: figures from the engine to the page, commands from the page to the engine.
+//! The dashboard of an enclosure that serves: figures from the engine to the page, commands from the page to the engine.
 
 use anyhow::{Context, Result};
 use flashyard_dash::Dash;
@@ -24,7 +24,7 @@ const STEPS: usize = 10;
 /// Lent shares of a core below this are what is left of ones that have ended.
 const CORES_LEAST: f64 = 0.005;
 
-/// What the page is told of the box itself.
+/// What the page is told of the enclosure itself.
 pub(crate) struct Subject {
     /// Name of the scenario.
     pub(crate) scenario: String,

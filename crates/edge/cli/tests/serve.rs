@@ -119,7 +119,7 @@ fn a_box_is_controlled_while_it_serves_and_ends_with_a_report_and_its_journal_re
         assert!(digest(&report).is_some(), "{report}");
         assert!(!Path::new(&control).exists(), "the socket goes with the program");
         if life == 0 {
-            // The load begins with zeros everywhere: the next life gets the same bytes, and writes them anew.
+            // The load begins with zeros everywhere: the next life gets the same bytes, and writes them again.
             std::fs::remove_dir_all(&data).expect("it can be removed");
             let again = run(&["serve", BOX, "--data", &data, "--seconds", "0"]);
             assert!(again.status.success(), "{}", text(&again.stderr));
@@ -142,7 +142,7 @@ fn what_cannot_be_served_is_refused_in_words() {
     refused(&["serve", BOX, "--set", "designs=[\"vh\"]"], "vh cannot serve");
     refused(&["serve", BOX, "--in-flight", "1 MiB"], "give 16 MiB to 1 TiB");
     refused(&["serve", BOX, "--connections", "0"], "1..=60000");
-    refused(&["ctl", "nowhere", "status"], "no box listens there");
+    refused(&["ctl", "nowhere", "status"], "no enclosure listens there");
     refused(&["replay", "Cargo.toml"], "this is no journal of this version");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().to_str().expect("the path is text").to_owned();

@@ -118,7 +118,7 @@ fn serve<R: Send>(client: impl FnOnce(SocketAddr) -> R + Send) -> R {
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let set_up: Result<SetUp, flashyard_live::SetUpError<ScenarioError>> =
         set_up(None, &shapes, |contents| scenario.live(contents));
-    let SetUp { world, media, .. } = set_up.expect("its box can serve");
+    let SetUp { world, media, .. } = set_up.expect("its enclosure can serve");
     let namespace = Namespace::new(1, u64::from(world.slots(0)), 12);
     let config = TargetConfig {
         subsystems: vec![Subsystem::new("nqn.2026-11.io.flashyard:drive-0", "FY0000", vec![namespace])],

@@ -116,7 +116,7 @@ fn a_power_cut_while_a_volume_shrinks_by_remap_loses_nothing() {
             });
             let shrunk = fs.shrink(before - before / 6, Method::Remap);
             println!("life {life}: {shrunk:?}");
-            cut.join().expect("the box is protected");
+            cut.join().expect("the enclosure is protected");
             drop(fs);
             let mut fs = FileSystem::mount(device(address), Config::default()).expect("the volume is there");
             check(&mut fs);

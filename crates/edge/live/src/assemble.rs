@@ -1,4 +1,4 @@
-//! A box and the bytes of its drives: new in memory, new in a directory, or as an earlier run left them.
+//! An enclosure and the bytes of its drives: new in memory, new in a directory, or as an earlier run left them.
 
 use crate::media::{DataDirectory, Media, MediaError, Opened, RecoveryReport, Shape};
 use flashyard_ftl::SuperblockContents;
@@ -7,7 +7,7 @@ use flashyard_units::DriveId;
 use std::io;
 use std::path::Path;
 
-/// Why there is no box.
+/// Why there is no enclosure.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError<E: std::error::Error + 'static> {
     /// The directory of the bytes.
@@ -16,14 +16,14 @@ pub enum SetUpError<E: std::error::Error + 'static> {
     /// Memory for the bytes.
     #[error("there is no memory for the drives' bytes")]
     Memory(#[source] io::Error),
-    /// The box itself.
+    /// The enclosure itself.
     #[error(transparent)]
     World(E),
 }
 
-/// A box that is ready to serve, and its bytes.
+/// An enclosure that is ready to serve, and its bytes.
 pub struct SetUp {
-    /// The box.
+    /// The enclosure.
     pub world: Box<dyn Served>,
     /// Its bytes.
     pub media: Media,
@@ -31,10 +31,10 @@ pub struct SetUp {
     pub recovered: Option<RecoveryReport>,
 }
 
-/// Builds a box of drives of these shapes: `build` makes it, from what its superblocks hold if there is an earlier run
+/// Builds an enclosure of drives of these shapes: `build` makes it, from what its superblocks hold if there is an earlier run
 /// in the directory `data`. Without a directory bytes are in memory.
 ///
-/// Errors: the directory is in use, or keeps another box; those of `build` and of the operating system.
+/// Errors: the directory is in use, or keeps another enclosure; those of `build` and of the operating system.
 pub fn set_up<W: Served + 'static, E: std::error::Error + 'static>(
     data: Option<&Path>,
     shapes: &[Shape],

@@ -50,9 +50,9 @@ impl Pool {
 /// Two pools: an answer that waits for its client to read must not keep the data of a write out that was asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    /// Requests at the box, and answers that are not sent.
+    /// Requests at the enclosure, and answers that are not sent.
     pub(crate) requests: Pool,
-    /// Data of writes that are not handed to the box.
+    /// Data of writes that are not handed to the enclosure.
     pub(crate) arriving: Pool,
     /// How often something was given back.
     releases: u64,

@@ -18,7 +18,7 @@ const TAKEN_MAX: usize = 256;
 pub struct Reply {
     /// The request's tag.
     pub tag: u64,
-    /// How it ended; refused when the box does not have what it is about.
+    /// How it ended; refused when the enclosure does not have what it is about.
     pub answer: Result<Answer, Refused>,
     /// Whether a write has failed because the disk that keeps the drives' bytes is full.
     pub no_room: bool,
@@ -40,7 +40,7 @@ pub enum ClientError {
     /// Nothing came in time.
     #[error("no answer in {0:?}")]
     Late(Duration),
-    /// The box does not have what was asked for.
+    /// The enclosure does not have what was asked for.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The request was given up.

@@ -1,4 +1,4 @@
-//! The loop: one thread that runs the box, its media and its front ends.
+//! The loop: one thread that runs the enclosure, its media and its front ends.
 
 mod pending;
 
@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Events of the box between two looks at the sockets, at most: some hundred microseconds of work.
+/// Events of the enclosure between two looks at the sockets, at most: some hundred microseconds of work.
 const EVENTS_PER_TURN: u64 = 512;
 
 /// The same where no clock rules.
@@ -70,12 +70,12 @@ pub enum EngineError {
     /// Bytes cannot be kept.
     #[error("the drives' bytes cannot be kept")]
     Media(#[source] io::Error),
-    /// The journal could not be written to its end. The box was served, and ended in order.
+    /// The journal could not be written to its end. The enclosure was served, and ended in order.
     #[error("the journal is not whole")]
     Journal(#[source] io::Error),
 }
 
-/// Runs a box, its media and its front ends.
+/// Runs an enclosure, its media and its front ends.
 pub struct Engine {
     session: Session,
     media: Media,
@@ -85,12 +85,12 @@ pub struct Engine {
     /// Those that clients see.
     volumes: Vec<VolumeInfo>,
     journal: Option<Box<dyn Write>>,
-    /// Why the journal ends before the box does.
+    /// Why the journal ends before the enclosure does.
     journal_failed: Option<io::Error>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
     turns: u64,
-    /// The moment at which something was last done to the box, or could have been.
+    /// The moment at which something was last done to the enclosure, or could have been.
     moment: SimTime,
     /// When this turn began, and when something last came from outside.
     turned: Duration,
@@ -165,7 +165,7 @@ impl Engine {
         })
     }
 
-    /// Adds a way for clients to reach the box.
+    /// Adds a way for clients to reach the enclosure.
     pub fn add_front(&mut self, front: Box<dyn FrontEnd>) {
         self.fronts.push(front);
     }
@@ -212,7 +212,7 @@ impl Engine {
         let latest = self.session.world().latest();
         while !stop(self.turned) {
             if self.moment >= latest {
-                tracing::error!("the server ends: its box has run for 200 days, and time has a range");
+                tracing::error!("the server ends: its enclosure has run for 200 days, and time has a range");
                 break;
             }
             let busy = self.turn(&mut events)?;
@@ -226,7 +226,7 @@ impl Engine {
         self.turned = self.pace.elapsed();
         self.turns += 1;
         let releases = self.budget.releases();
-        // What is due by now happens before anything is done to the box.
+        // What is due by now happens before anything is done to the enclosure.
         let mut more = self.run_box()?;
         let heard = events.iter().next().is_some();
         for event in events.iter().filter(|event| event.token() != WAKE) {
@@ -247,7 +247,7 @@ impl Engine {
         if heard || asked {
             self.heard = self.turned;
         }
-        // One moment for all that is done to the box in this turn: a second look at the clock, with events between that
+        // One moment for all that is done to the enclosure in this turn: a second look at the clock, with events between that
         // what was taken in has made, could fall behind the first one.
         let now = self.moment();
         self.moment = now;
@@ -271,7 +271,7 @@ impl Engine {
         Ok(more || !self.inbox.is_empty() || self.budget.releases() != releases)
     }
 
-    /// Lets the box do what is due, at most for a while, and hands answers out; returns whether there may be more.
+    /// Lets the enclosure do what is due, at most for a while, and hands answers out; returns whether there may be more.
     fn run_box(&mut self) -> Result<bool, EngineError> {
         let more = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.run(&mut self.pace, EVENTS_PER_TURN) == EVENTS_PER_TURN,
@@ -281,7 +281,7 @@ impl Engine {
         Ok(more)
     }
 
-    /// Without a clock: what the box does while nobody waits, such as looking at its monitors, would be in the way of
+    /// Without a clock: what the enclosure does while nobody waits, such as looking at its monitors, would be in the way of
     /// the next request.
     fn run_while_somebody_waits(&mut self) -> bool {
         let mut events = 0;
@@ -341,18 +341,18 @@ impl Engine {
         act(self.fronts[number].as_mut(), &mut context)
     }
 
-    /// The time at which something is done to the box now: what is due by then has happened.
+    /// The time at which something is done to the enclosure now: what is due by then has happened.
     fn moment(&self) -> SimTime {
         let world = self.session.world();
         let clock = self.pace.now().unwrap_or(world.now()).max(world.now());
         match world.next_due() {
-            // Behind the clock: the box has not come that far.
+            // Behind the clock: the enclosure has not come that far.
             Some(due) if due <= clock => world.now(),
             _ => clock,
         }
     }
 
-    /// Hands what was asked over to the box.
+    /// Hands what was asked over to the enclosure.
     fn take_in(&mut self, now: SimTime) {
         let mut inbox = std::mem::take(&mut self.inbox);
         let mut given_up = Vec::new();
@@ -395,7 +395,7 @@ impl Engine {
                 self.switch_port(address, up);
             }
             if changed {
-                tracing::debug!(at_us = now.as_ps() / 1_000_000, "something was done to the box");
+                tracing::debug!(at_us = now.as_ps() / 1_000_000, "something was done to the enclosure");
             }
         }
         self.hooks = hooks;
@@ -412,7 +412,7 @@ impl Engine {
         tracing::info!(%address, up, found, "port");
     }
 
-    /// Does what the box tells: moves bytes, hands out answers.
+    /// Does what the enclosure tells: moves bytes, hands out answers.
     fn follow(&mut self) -> Result<(), EngineError> {
         let mut effects = std::mem::take(&mut self.effects);
         self.session.take_effects(&mut effects);

@@ -2,7 +2,7 @@
 //!
 //! # One turn
 //!
-//! The engine has one thread. In every turn it lets the box do what is due, hands answers out
+//! The engine has one thread. In every turn it lets the enclosure do what is due, hands answers out
 //! ([`FrontEnd::answered`]), looks at the sockets ([`FrontEnd::ready`] for each that has something,
 //! [`FrontEnd::turn`] once for everything else), takes in what was asked through the [`Context`] meanwhile, and lets
 //! everything be sent ([`FrontEnd::send`]). Nothing may block, and nothing needs a lock.
@@ -21,7 +21,7 @@
 //!
 //! # Drives that go away
 //!
-//! A box holds requests for a drive that is away until it is back. A client whose connection was closed must not find
+//! An enclosure holds requests for a drive that is away until it is back. A client whose connection was closed must not find
 //! them carried out later, after newer writes of its own: whoever closes a connection calls [`Context::give_up`] for each
 //! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
 
@@ -130,7 +130,7 @@ impl Context<'_> {
         self.inbox.push(Inbound::GiveUp { front: self.front, tag });
     }
 
-    /// Does something to the box, as a client has asked for; what comes of it comes as [`FrontEnd::controlled`].
+    /// Does something to the enclosure, as a client has asked for; what comes of it comes as [`FrontEnd::controlled`].
     pub fn control(&mut self, tag: u64, control: Control) {
         self.inbox.push(Inbound::Control { front: self.front, tag, control });
     }
@@ -197,7 +197,7 @@ impl Context<'_> {
     }
 }
 
-/// A way for clients to reach the box. See the page of this module for the order of calls.
+/// A way for clients to reach the enclosure. See the page of this module for the order of calls.
 pub trait FrontEnd {
     /// What it is, for logs and reports.
     fn name(&self) -> String;
@@ -219,7 +219,7 @@ pub trait FrontEnd {
     /// A request has ended.
     fn answered(&mut self, answered: Answered<'_>);
 
-    /// Something was done to the box, or refused, as [`Context::control`] asked for under `tag`.
+    /// Something was done to the enclosure, or refused, as [`Context::control`] asked for under `tag`.
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
         let _ = (tag, done);
     }

@@ -47,7 +47,7 @@ pub struct EngineAccess<'a> {
     pub(crate) turns: u64,
 }
 
-/// Does something to the box, and keeps what outlives the process before anybody is told.
+/// Does something to the enclosure, and keeps what outlives the process before anybody is told.
 ///
 /// Errors: as [`Session::control`].
 pub(crate) fn carry_out(
@@ -62,7 +62,7 @@ pub(crate) fn carry_out(
 }
 
 impl EngineAccess<'_> {
-    /// Does something to the box, now.
+    /// Does something to the enclosure, now.
     ///
     /// Errors: as [`Session::control`].
     pub fn control(&mut self, control: Control) -> Result<(), Refused> {
@@ -97,7 +97,7 @@ impl EngineAccess<'_> {
         self.turns
     }
 
-    /// The box, to take figures of.
+    /// The enclosure, to take figures of.
     pub fn session(&mut self) -> &mut Session {
         self.session
     }

@@ -1,6 +1,6 @@
-//! A box of drives under the wall clock, with real bytes: the same firmware that runs in virtual time serves clients.
+//! An enclosure of drives under the wall clock, with real bytes: the same firmware that runs in virtual time serves clients.
 //!
-//! What it does: paces the box by the clock ([`Tempo`]), keeps the drives' bytes by physical slot in memory or in a
+//! What it does: paces the enclosure by the clock ([`Tempo`]), keeps the drives' bytes by physical slot in memory or in a
 //! directory ([`Media`]), lets clients in through front ends ([`FrontEnd`]), and runs all of that on one thread
 //! ([`Engine`]).
 //!
@@ -11,7 +11,7 @@
 //! What it does not do: protocols of the network, which are front ends of their own.
 //!
 //! Invariants: bytes of a write are in the media before its answer; what a read was promised is not overwritten before
-//! its answer; the box is asked only at times at which everything due has happened, so that a journal repeats it.
+//! its answer; the enclosure is asked only at times at which everything due has happened, so that a journal repeats it.
 
 mod acceptor;
 mod assemble;

@@ -34,7 +34,7 @@ pub struct Load {
 pub struct LoadReport {
     /// Requests answered.
     pub answered: u64,
-    /// Requests given up by the box.
+    /// Requests given up by the enclosure.
     pub dropped: u64,
     /// Blocks compared with what was written.
     pub compared: u64,
@@ -85,7 +85,7 @@ impl Known {
     }
 }
 
-/// Puts `load` on the box and compares all that it reads with what it wrote; no other client may change those blocks.
+/// Puts `load` on the enclosure and compares all that it reads with what it wrote; no other client may change those blocks.
 /// The blocks must hold zeros before. Ends after all its requests, when `stop` says so, or with the engine.
 ///
 /// Errors: answers come too late.

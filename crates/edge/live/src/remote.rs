@@ -13,7 +13,7 @@ pub struct Remote {
     errands: Receiver<Errand>,
 }
 
-/// Errands of one turn at most: clients of the box wait meanwhile.
+/// Errands of one turn at most: clients of the enclosure wait meanwhile.
 const ERRANDS_MAX: usize = 8;
 
 /// A way to the engine, from any thread.

@@ -25,7 +25,7 @@ pub struct Report {
     pub lateness: Lateness,
     /// Digest of everything that happened.
     pub digest: u64,
-    /// Events of the box.
+    /// Events of the enclosure.
     pub events: u64,
 }
 

@@ -11,7 +11,7 @@ use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_scenario::{Scenario, ScenarioError};
 use hosted::NQN;
-use small::{box_of, scenario_with};
+use small::{enclosure_of, scenario_with};
 use std::fs::{self, File, OpenOptions};
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -117,7 +117,7 @@ fn a_damaged_block_is_an_unrecovered_read_error_until_it_is_written_however_the_
 }
 
 fn refused(directory: &Path) -> (SetUpError<ScenarioError>, String) {
-    let refused = box_of(&scenario(), Some(directory)).err().expect("this directory is not as it was left");
+    let refused = enclosure_of(&scenario(), Some(directory)).err().expect("this directory is not as it was left");
     let text = refused.to_string();
     println!("{text}");
     (refused, text)

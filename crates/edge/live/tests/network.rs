@@ -1,4 +1,4 @@
-//! The small box of `scenarios/faults`, served to hosts over sockets of the loopback.
+//! The small enclosure of `scenarios/faults`, served to hosts over sockets of the loopback.
 
 mod small;
 
@@ -9,7 +9,7 @@ use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_served::Session;
 use flashyard_units::VolumeId;
-use small::{box_of, exported, scenario, while_serving};
+use small::{enclosure_of, exported, scenario, while_serving};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ fn nqn(drive: VolumeId) -> String {
     format!("nqn.2026-11.io.flashyard:drive-{drive}")
 }
 
-/// Serves the box over NVMe/TCP and NBD while `clients` works.
+/// Serves the enclosure over NVMe/TCP and NBD while `clients` works.
 fn serve<R: Send>(tempo: Tempo, clients: impl FnOnce(SocketAddr, SocketAddr) -> R + Send) -> (Report, R) {
     let scenario = scenario("0.5");
-    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario, None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     let volumes = engine.volumes().to_vec();
     let subsystem = |drive: VolumeId| {

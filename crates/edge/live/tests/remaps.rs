@@ -1,4 +1,4 @@
-//! Remaps of a box that keeps its bytes in a directory: a slot has its old owner or its new one, however the process
+//! Remaps of an enclosure that keeps its bytes in a directory: a slot has its old owner or its new one, however the process
 //! ends.
 
 mod small;
@@ -8,7 +8,7 @@ use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, Payload, SetUp, Tempo, stamped};
 use flashyard_served::{Answer, Session};
 use flashyard_units::VolumeId;
-use small::{box_of, exported, scenario, while_serving};
+use small::{enclosure_of, exported, scenario, while_serving};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ const OTHERS: u64 = 8000;
 
 /// Serves from `directory`, and ends in order when `work` does.
 fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
-    let SetUp { world, media, .. } = box_of(&scenario(FILLED), Some(directory)).expect("the directory is free");
+    let SetUp { world, media, .. } = enclosure_of(&scenario(FILLED), Some(directory)).expect("the directory is free");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
     let client = front.connect();

@@ -8,7 +8,7 @@ use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, MediaError, Payload, SetUp, SetUpError, Tempo, stamped};
 use flashyard_served::{Answer, Session};
 use flashyard_units::{SimTime, VolumeId};
-use small::{box_of, exported, scenario};
+use small::{enclosure_of, exported, scenario};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -26,7 +26,8 @@ const WATCHED: u64 = 300;
 
 /// Serves from `directory`, and ends in order when `work` does.
 fn serve(directory: &Path, work: impl FnOnce(Client) + Send) {
-    let SetUp { world, media, recovered } = box_of(&scenario(FILLED), Some(directory)).expect("the directory is free");
+    let SetUp { world, media, recovered } =
+        enclosure_of(&scenario(FILLED), Some(directory)).expect("the directory is free");
     println!("@found {recovered:?}");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
@@ -81,7 +82,7 @@ fn version_of(drive: VolumeId, slot: u64, bytes: &[u8]) -> u64 {
 
 /// What the watched slots of a drive hold, as the parent hears it.
 fn watched(client: &mut Client, drive: VolumeId) -> String {
-    // The box resets a drive that takes longer than some milliseconds: requests are small.
+    // The enclosure resets a drive that takes longer than some milliseconds: requests are small.
     let found = (0..WATCHED).step_by(25).flat_map(|first| {
         let bytes = client.read(drive, first, 25).expect("the drive is there");
         (first..)
@@ -159,7 +160,7 @@ fn a_process_to_be_killed() {
     serve(Path::new(&directory), |client| work(client, next));
 }
 
-/// What clients saw over all lives of the box.
+/// What clients saw over all lives of the enclosure.
 struct Seen {
     oracle: Oracle,
     now: u64,
@@ -266,16 +267,16 @@ fn whatever_was_acknowledged_is_there_after_the_process_was_killed() {
 fn a_directory_is_for_one_process_and_one_box() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = Some(directory.path());
-    let first = box_of(&scenario("0.5"), path).expect("a new directory");
-    let second = box_of(&scenario("0.5"), path).err().expect("it is in use");
+    let first = enclosure_of(&scenario("0.5"), path).expect("a new directory");
+    let second = enclosure_of(&scenario("0.5"), path).err().expect("it is in use");
     assert!(matches!(second, SetUpError::Media(MediaError::Locked { .. })), "{second}");
     assert!(second.to_string().contains("another process serves from this directory"), "{second}");
     drop(first);
     let mut other = scenario("0.5");
     other.drive.blocks_per_plane = 300;
-    let refused = box_of(&other, path).err().expect("other drives");
+    let refused = enclosure_of(&other, path).err().expect("other drives");
     assert!(refused.to_string().contains("this directory keeps drive 0: ") && refused.to_string().contains("300"));
-    let again = box_of(&scenario("0.5"), path).expect("it is free again");
+    let again = enclosure_of(&scenario("0.5"), path).expect("it is free again");
     let report = again.recovered.expect("it was made before");
     assert!(!report.clean && report.slots > 100_000 && report.torn + report.damaged == 0, "{report:?}");
 }

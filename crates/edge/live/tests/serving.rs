@@ -1,4 +1,4 @@
-//! The small box of `scenarios/faults` under the wall clock, with clients inside the program.
+//! The small enclosure of `scenarios/faults` under the wall clock, with clients inside the program.
 
 mod small;
 
@@ -6,7 +6,7 @@ use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_live::{ChannelFront, Engine, EngineAccess, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
 use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
 use flashyard_units::{DriveId, VolumeId};
-use small::{box_of, exported, scenario, while_serving};
+use small::{enclosure_of, exported, scenario, while_serving};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ fn serve(tempo: Tempo, requests: u64, filled: &str) {
 /// Serves a load while `beside` works at the engine, and repeats what the journal says.
 fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl FnMut(&Handle) + Send)) {
     let scenario = scenario(filled);
-    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario, None).expect("its enclosure can serve");
     let header = JournalHeader { seed: scenario.seed, scenario: String::new(), contents: None };
     let session = Session::new(world, Some(&header));
     let journal = Shared::default();
@@ -78,7 +78,7 @@ fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl Fn
     });
     let bytes = journal.0.lock().expect("no thread panicked").clone();
     let (_, records) = read_journal(&bytes).expect("it was just written");
-    let replayed = replay(&mut scenario.live(None).expect("its box can serve"), records, |_| {});
+    let replayed = replay(&mut scenario.live(None).expect("its enclosure can serve"), records, |_| {});
     let replayed = replayed.expect("the journal is whole");
     assert_eq!((replayed.digest, replayed.differs_at, replayed.complete), (report.digest, None, true));
     assert_eq!(replayed.events, report.events);
@@ -115,7 +115,7 @@ fn a_client_reads_what_it_wrote_under_the_clock_and_the_journal_repeats_it() {
 
 #[test]
 fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
-    let SetUp { world, media, .. } = box_of(&scenario("0.5"), None).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario("0.5"), None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
     let client = front.connect();
@@ -169,7 +169,7 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
 
 #[test]
 fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
-    let SetUp { world, media, .. } = box_of(&scenario("0.5"), None).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario("0.5"), None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
     let mut client = front.connect();

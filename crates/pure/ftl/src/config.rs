@@ -394,7 +394,7 @@ impl FtlConfig {
         }
         if self.endurance.unwrap_or(0) == 0 {
             if matches!(self.wear_leveling, WearLeveling::Progressive { .. }) {
-                return Err(FtlConfigError::NoEndurance { policy: "progressive wear levelling" });
+                return Err(FtlConfigError::NoEndurance { policy: "progressive wear leveling" });
             }
             if matches!(self.victim, VictimPolicy::CapacityVariant(_)) {
                 return Err(FtlConfigError::NoEndurance { policy: "the capacity-variant victim" });

@@ -95,7 +95,7 @@ fn skewed_writes_amplify_reclaim_as_much_as_in_the_other_simulator() {
 }
 
 #[test]
-fn progressive_wear_levelling_explodes_as_the_mean_reaches_the_endurance() {
+fn progressive_wear_leveling_explodes_as_the_mean_reaches_the_endurance() {
     let leveling = |mean: u32| {
         let mut model = Model::new();
         model.write(0.9, 1.0, 2);
@@ -108,7 +108,7 @@ fn progressive_wear_levelling_explodes_as_the_mean_reaches_the_endurance() {
     };
     // Source: [D] sheet §8.2, windows of ten drive writes: nothing until 80, 5.5 from 90 on, a mean of 506.
     assert_eq!(leveling(300), 0.0);
-    assert_near("levelling", leveling(520), 5.5, 0.05);
+    assert_near("leveling", leveling(520), 5.5, 0.05);
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn a_hundred_drive_writes_come_to_the_table_of_the_sheet() {
         let found = model.write(hot, footprint, 100);
         model.ftl.check();
         println!(
-            "{policy:?} {hot} of {footprint}: reclaim {:.2}, levelling {:.3} ({leveling}), erases {:.0} ({mean}) sd {:.1}",
+            "{policy:?} {hot} of {footprint}: reclaim {:.2}, leveling {:.3} ({leveling}), erases {:.0} ({mean}) sd {:.1}",
             found.reclaim, found.leveling, found.mean, found.deviation
         );
         assert_near("mean erases", found.mean, mean, 0.05);
-        assert!((found.leveling - leveling).abs() <= tolerance * leveling, "levelling {}", found.leveling);
+        assert!((found.leveling - leveling).abs() <= tolerance * leveling, "leveling {}", found.leveling);
     }
 }

@@ -331,7 +331,7 @@ fn what_cannot_be_configured_is_refused_in_words() {
     let refused = |config| Ftl::new(&geometry(), config).err().expect("it cannot be").to_string();
     assert_eq!(
         refused(FtlConfig { wear_leveling: WearLeveling::Progressive { percent: 5 }, ..base }),
-        "progressive wear levelling needs the endurance of a superblock, give `endurance` at least 1 erase"
+        "progressive wear leveling needs the endurance of a superblock, give `endurance` at least 1 erase"
     );
     assert_eq!(
         refused(FtlConfig { wear_leveling: WearLeveling::Progressive { percent: 101 }, endurance: Some(9), ..base }),

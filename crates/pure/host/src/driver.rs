@@ -1,6 +1,6 @@
 //! The driver in front of drives: which attempts of commands it waits for, and which drives it trusts.
 //!
-//! It learns of a fault by itself: a drive that has not answered for some periods, or has started anew, is *given up*,
+//! It learns of a fault by itself: a drive that has not answered for some periods, or has restarted, is *given up*,
 //! and so is one that holds a command for longer than its time-out. Commands for a drive that is given up are held until
 //! the drive has been reset. A command that is sent again is a new *attempt* under a number of its own, because what still
 //! comes of the old attempt must not be taken for the new one.

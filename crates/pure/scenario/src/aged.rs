@@ -90,7 +90,7 @@ mod tests {
 
     /// The drive of a scenario, overwritten as a run would.
     fn overwritten(scenario: &Scenario) -> Vec<u8> {
-        let config = assemble::jbof(scenario, Design::Conv).expect("it is a box");
+        let config = assemble::jbof(scenario, Design::Conv).expect("it is an enclosure");
         let model = groups::drives(scenario, Design::Conv).expect("it has drives").remove(0).model;
         let mut drive = Drive::new(config.placed(&model), &[1], 1).expect("it is a drive");
         drive.data.overwrite(model.overwritten, &mut Rng::named(scenario.seed, "precondition.0"));

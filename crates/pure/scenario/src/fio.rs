@@ -67,7 +67,7 @@ impl JobFiles {
         &self.0[drive % self.0.len()]
     }
 
-    /// How long to run: until every job has ended, or for `run.measure` if that is shorter. The window of the box opens
+    /// How long to run: until every job has ended, or for `run.measure` if that is shorter. The window of the enclosure opens
     /// when the first job begins to count.
     pub(crate) fn plan(&self, scenario: &Scenario) -> RunPlan {
         let stop = scenario.run.measure.map_or(StopRule::StreamEnd, |time| StopRule::After(time.0));

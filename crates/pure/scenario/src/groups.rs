@@ -12,7 +12,7 @@ use flashyard_systems::jbof::{Design, DriveModel};
 use flashyard_units::Watts;
 use toml::{Table, Value};
 
-/// One drive of the box.
+/// One drive of the enclosure.
 #[derive(Clone, Debug)]
 pub(crate) struct OneDrive {
     /// Name in results.
@@ -31,9 +31,9 @@ impl OneDrive {
     }
 }
 
-/// All drives of the box in order, as `design` prices them.
+/// All drives of the enclosure in order, as `design` prices them.
 ///
-/// Errors: values outside their ranges, groups that do not add up to the box.
+/// Errors: values outside their ranges, groups that do not add up to the enclosure.
 pub(crate) fn drives(scenario: &Scenario, design: Design) -> Result<Vec<OneDrive>, ScenarioError> {
     let kept = scenario.jbof.kept();
     if scenario.group.is_empty() {
@@ -101,7 +101,7 @@ fn price(scenario: &Scenario, model: &DriveModel, design: Design, kept: Shares, 
     drive_price(&list, raw / (1_u64 << 40) as f64, design, kept)
 }
 
-/// Fills `[group.drive]` of every group from `[drive]`, and the numbers of the box from the groups.
+/// Fills `[group.drive]` of every group from `[drive]`, and the numbers of the enclosure from the groups.
 pub(crate) fn complete(table: &mut Table) {
     let common = table.get("drive").and_then(Value::as_table).cloned().unwrap_or_default();
     let Some(Value::Array(groups)) = table.get_mut("group") else { return };

@@ -1,4 +1,4 @@
-//! The box of a scenario as one that serves.
+//! The enclosure of a scenario as one that serves.
 
 use crate::aged;
 use crate::assemble::{self, value};
@@ -13,7 +13,7 @@ use flashyard_systems::jbof::LiveJbof;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How a box serves. The command line says otherwise where it says something.
+/// How an enclosure serves. The command line says otherwise where it says something.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServeSection {
@@ -95,15 +95,15 @@ impl Default for ServeSection {
 }
 
 impl Scenario {
-    /// The box of the first design that the scenario names, ready to serve: with its drives preconditioned, or with
+    /// The enclosure of the first design that the scenario names, ready to serve: with its drives preconditioned, or with
     /// `contents` from an earlier life.
     ///
-    /// Errors: values outside their ranges; a design that cannot serve; contents of another box.
+    /// Errors: values outside their ranges; a design that cannot serve; contents of another enclosure.
     pub fn live(&self, contents: Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, ScenarioError> {
         self.live_with(&NoFiles, contents)
     }
 
-    /// The same with drives that may begin as aged ones, from `files`; `contents` go before them.
+    /// The same with drives that may begin as aged ones, from `files`; `contents` take precedence over them.
     ///
     /// Errors: the same; a file of an aged drive that cannot be read, or is one of another shape.
     pub fn live_with(

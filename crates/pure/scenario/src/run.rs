@@ -79,7 +79,7 @@ pub fn run_design(
     observer: Observer<'_>,
 ) -> Result<DesignRun, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
-    // Wrong groups are named before the box that follows from them.
+    // Wrong groups are named before the enclosure that follows from them.
     let drives = groups::drives(scenario, design)?;
     config.validate()?;
     let jobs = JobFiles::load(scenario, files)?;

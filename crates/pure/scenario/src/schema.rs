@@ -29,7 +29,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Designs to run: conv, oc, shrunk, vh, vh-ideal, proch, xbof.
     pub designs: Vec<String>,
-    /// The box.
+    /// The enclosure.
     pub jbof: JbofSection,
     /// The drive; `profile` names a file of profiles/drives, other keys override it.
     pub drive: DriveSection,
@@ -49,7 +49,7 @@ pub struct Scenario {
     /// Virtual drives.
     #[serde(default)]
     pub vh: VhSection,
-    /// What is asked of the busy drives; nothing of a box that only serves.
+    /// What is asked of the busy drives; nothing of an enclosure that only serves.
     #[serde(default)]
     pub workload: WorkloadSection,
     /// How long to run.
@@ -58,7 +58,7 @@ pub struct Scenario {
     /// How a drive ages.
     #[serde(default)]
     pub life: LifeSection,
-    /// How the box serves.
+    /// How the enclosure serves.
     #[serde(default)]
     pub serve: ServeSection,
     /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
@@ -69,7 +69,7 @@ pub struct Scenario {
     pub explore: ExploreSection,
 }
 
-/// The box.
+/// The enclosure.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JbofSection {
@@ -267,7 +267,7 @@ pub struct StripeSection {
     pub blocked_reads: Option<Choice<BlockedReads>>,
 }
 
-/// Drives that are alike. The box has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
+/// Drives that are alike. The enclosure has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSection {
@@ -280,7 +280,7 @@ pub struct GroupSection {
     #[serde(default)]
     #[schemars(range(min = 0, max = 255))]
     pub busy: u32,
-    /// Share of the cores that shrunk designs keep, where it differs from that of the box.
+    /// Share of the cores that shrunk designs keep, where it differs from that of the enclosure.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub shrunk_cores: Option<f64>,
     /// Share of the mapping memory that they keep, where it differs.
@@ -487,7 +487,7 @@ pub struct WorkloadSection {
     pub speed: Option<f64>,
     /// Name of a workload of the published Table 2, generated.
     pub table2: Option<String>,
-    /// Name of a trace of the wear-levelling study, generated from its characteristics.
+    /// Name of a trace of the wear-leveling study, generated from its characteristics.
     pub surrogate: Option<String>,
     /// Pattern: sequential, uniform, zipf or hot-cold.
     pub pattern: Option<PatternName>,

@@ -1,4 +1,4 @@
-//! The small box of `scenarios/faults`, broken at many of its events.
+//! The small enclosure of `scenarios/faults`, broken at many of its events.
 
 use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
 use flashyard_scenario::{JbofWorld, NoFiles, resolve};
@@ -13,7 +13,7 @@ fn world() -> JbofWorld {
 fn world_with(settings: &[&str]) -> JbofWorld {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let resolved = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole");
-    JbofWorld::new(&resolved.scenario).expect("its box can be built")
+    JbofWorld::new(&resolved.scenario).expect("its enclosure can be built")
 }
 
 fn whole(seed: u64) -> Case {
@@ -40,7 +40,7 @@ fn no_acknowledged_write_is_lost_wherever_the_box_breaks() {
     assert_eq!(report.violations(), 0, "{report}");
 }
 
-/// A lender that was lost once found its borrower's map changed by more than was recorded: by levelling.
+/// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
 #[test]
 fn drives_that_level_their_wear_lose_nothing_either() {
     for name in ["uneven(100)", "obp(0,2)", "pwl(0)", "dp(0)", "hot-cold-swap(0)"] {
@@ -57,7 +57,7 @@ fn virtual_and_open_channel_drives_give_back_what_was_written() {
     let settings = ["run.requests_per_drive=3000", "host.io_timeout=60 s"].map(str::to_owned);
     let scenario = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
     for design in [Design::Oc, Design::Vh, Design::VhIdeal] {
-        let world = JbofWorld::unbroken(&scenario, design).expect("its box can be built");
+        let world = JbofWorld::unbroken(&scenario, design).expect("its enclosure can be built");
         assert!(world.faults().is_empty());
         for seed in 1..6 {
             let outcome = world.run(&whole(seed));
@@ -72,7 +72,7 @@ fn virtual_and_open_channel_drives_give_back_what_was_written() {
 }
 
 /// What a million points once found, and what must happen in each for it to be that case still. As the enclosure changes an
-/// event number may lead elsewhere: then the case is to be searched for anew, with `flashyard faults`, or given up.
+/// event number may lead elsewhere: then the case is to be searched for again, with `flashyard faults`, or given up.
 const ONCE_FAILED: [(&str, &[(&str, u64)]); 6] = [
     // An accounting below zero: a link fails while a write waits for room in a log.
     (

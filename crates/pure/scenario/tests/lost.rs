@@ -1,4 +1,4 @@
-//! A served box whose drives age and lose data: its journal repeats it exactly, in the life after as well.
+//! A served enclosure whose drives age and lose data: its journal repeats it exactly, in the life after as well.
 
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::{FreeRun, Rng};
@@ -77,7 +77,7 @@ fn repeats(session: &mut Session<LiveJbof>, mut world: LiveJbof) {
 #[test]
 fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life_and_the_next() {
     let mut header = JournalHeader { seed: 1, scenario: "a box that loses data".to_owned(), contents: None };
-    let world = || scenario().live(None).expect("its box can serve");
+    let world = || scenario().live(None).expect("its enclosure can serve");
     let (mut session, unread) = live(world(), &header, &[], 1);
     let health = session.world().health(0, session.world().now());
     println!("{unread} reads were given up, {} media errors", health.media_errors);
@@ -90,7 +90,7 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
     let text = Session::new(Box::new(world()), Some(&header)).take_journal();
     let found = read_journal(&text).expect("it was just written").0;
     assert_eq!(found.contents, header.contents);
-    let next = || scenario().live(found.contents.as_deref()).expect("its box can serve");
+    let next = || scenario().live(found.contents.as_deref()).expect("its enclosure can serve");
     let erased = found.contents.iter().flatten().flatten().position(|superblock| superblock.used.is_none());
     let lasts = [
         Control::Retired { drive: DRIVE, superblock: erased.expect("one is kept erased") as u32 },
@@ -103,7 +103,7 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
 
 #[test]
 fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
-    let mut session = Session::new(Box::new(scenario().live(None).expect("its box can serve")), None);
+    let mut session = Session::new(Box::new(scenario().live(None).expect("its enclosure can serve")), None);
     let now = session.world().now();
     let retire = Control::Retire { drive: DRIVE, rate: None, retries: Some(2) };
     session.control(now, Control::Wear { drive: DRIVE, level: 0.5 }).expect("it can be so old");
@@ -118,7 +118,7 @@ fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
 
 #[test]
 fn what_was_done_to_a_drive_in_an_earlier_life_is_done_again_whatever_it_leaves() {
-    let mut session = Session::new(Box::new(scenario().live(None).expect("its box can serve")), None);
+    let mut session = Session::new(Box::new(scenario().live(None).expect("its enclosure can serve")), None);
     let now = session.world().now();
     session.control(now, Control::Wear { drive: DRIVE, level: 0.5 }).expect("it can be so old");
     session.control(now, Control::Reinstate { drive: DRIVE, rate: None, retries: Some(2) }).expect("it was in force");

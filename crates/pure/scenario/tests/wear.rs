@@ -121,11 +121,11 @@ fn policies_that_cannot_be_are_refused_in_words() {
     assert!(message.contains("endurance"), "{message}");
 }
 
-/// The box of the scenario, ready to serve.
+/// The enclosure of the scenario, ready to serve.
 fn live(settings: &[&str]) -> LiveJbof {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let scenario = resolve(AGEING, "ageing", &settings, &NoFiles).expect("it is good").scenario;
-    scenario.live(None).expect("its box can serve")
+    scenario.live(None).expect("its enclosure can serve")
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
 #[test]
 fn a_drive_that_does_not_wear_is_not_worn() {
     let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
-    let mut world = scenario.live(None).expect("its box can serve");
+    let mut world = scenario.live(None).expect("its enclosure can serve");
     let refused = world.control(SimTime::ZERO, Control::Wear { drive: 0, level: 0.5 }).expect_err("it does not wear");
     assert!(refused.to_string().contains("[drive.wear]"), "{refused}");
 }

@@ -210,7 +210,7 @@ fn padding_a_small_mapping_cache_and_a_single_level_cache_change_nothing_of_it()
 }
 
 #[test]
-fn wear_levelling_moves_data_in_time_and_loses_none() {
+fn wear_leveling_moves_data_in_time_and_loses_none() {
     let policies = [
         WearLeveling::OldBlockProtection { threshold: 1, protection: 4 },
         WearLeveling::Progressive { percent: 0 },

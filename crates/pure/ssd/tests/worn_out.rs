@@ -110,7 +110,7 @@ fn a_write_larger_than_the_spare_space_fails_and_the_writes_around_it_do_not() {
 }
 
 #[test]
-fn the_random_choices_of_wear_levelling_follow_the_seed_of_the_drive() {
+fn the_random_choices_of_wear_leveling_follow_the_seed_of_the_drive() {
     let seed = |seed| Drive::new(config(true, 0, 3, true), &[1], seed).expect("it is a drive").data.ftl.config().seed;
     assert_eq!([seed(7), seed(8)], [7, 8]);
 }

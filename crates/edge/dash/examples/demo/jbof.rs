@@ -153,7 +153,7 @@ impl Jbof {
         let serving = |drive: &&DriveSnapshot| drive.state == DriveState::Ready;
         Snapshot {
             number: self.number,
-            scenario: "Made-up box".to_owned(),
+            scenario: "Made-up enclosure".to_owned(),
             time_seconds: self.now(),
             wall_seconds,
             interval_seconds: f64::from(STEPS) * STEP_SECONDS,

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The engine takes commands when it has time for them; here that is once in 100 ms.
     let control = Box::new(move |command| sender.send(command).map_err(|error| error.to_string()));
     let mut dash = Dash::start(address, control)?;
-    println!("{} shows a made-up box; Ctrl-C ends it", dash.url());
+    println!("{} shows a made-up enclosure; Ctrl-C ends it", dash.url());
     let mut jbof = Jbof::new(12, 6);
     let interval = Duration::from_secs_f64(STEP_SECONDS * f64::from(STEPS));
     let begin = Instant::now();

@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// Gives requests back to the box. Seldom, so that no table is kept for it, and in one go, as a connection that is
+    /// Gives requests back to the enclosure. Seldom, so that no table is kept for it, and in one go, as a connection that is
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
         given_up.sort_unstable();
@@ -177,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// What comes of a request that the box has done, by its bytes: a read of damaged ones has failed, and a write of
+    /// What comes of a request that the enclosure has done, by its bytes: a read of damaged ones has failed, and a write of
     /// which some have no room.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
         let Pending { request, drive, places: Places { found, kept }, no_room, .. } = &self.pending[token as usize];

@@ -3,14 +3,14 @@
 //! ```text
 //! lock                 held by the process that uses it
 //! unfinished           there while its drives are made
-//! box.txt              what drives it is for; written last when the directory is made
+//! enclosure.txt              what drives it is for; written last when the directory is made
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
 //! clean                there while nobody uses it, if the last one ended in order, with checksums of the records
 //! ```
 //!
 //! Everything in it is for its owner only. What is missing, short or not as the last owner left it is refused, never
-//! made anew.
+//! made from the start.
 //!
 //! Files are mapped shared. What was stored survives the end of the process at any moment; the end of the whole
 //! machine it survives as far as the operating system has written it back.

@@ -84,7 +84,7 @@ impl Life {
         Self { power_cycles: 1, ..Self::default() }
     }
 
-    /// This life with what has come to it since the box began: `health`, time with power, entries of the error log.
+    /// This life with what has come to it since the enclosure began: `health`, time with power, entries of the error log.
     pub(crate) fn until(&self, health: &Health, powered: Duration, error_entries: u64) -> Self {
         let add = |before: u64, since: u64| before.saturating_add(since);
         let breaks = u64::from(health.breaks);

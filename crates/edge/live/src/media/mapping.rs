@@ -73,7 +73,7 @@ impl Mapping {
     }
 
     /// Makes a range zero. The place on disk that whole pages of a file take is given back; memory is kept, as taking
-    /// pages anew costs a virtual machine more than writing them.
+    /// pages again costs a virtual machine more than writing them.
     ///
     /// Errors: those of the operating system. The range may be zero or not then.
     pub(crate) fn discard(&mut self, range: Range<usize>) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Where the bytes are: by physical slot, in memory or in files.
 //!
-//! The box tells what happens to payload, slot by slot and in order; here it is done. Real bytes so take the way that
+//! The enclosure tells what happens to payload, slot by slot and in order; here it is done. Real bytes so take the way that
 //! the firmware takes them, through reclaim and all: a wrong map is seen as wrong data.
 
 mod band;
@@ -31,7 +31,7 @@ use flashyard_units::DriveId;
 use life::Rule;
 use std::io;
 
-/// The bytes of all drives of a box.
+/// The bytes of all drives of an enclosure.
 #[derive(Debug)]
 pub struct Media {
     drives: Vec<DriveMedia>,
@@ -102,7 +102,7 @@ impl Media {
         }
     }
 
-    /// What has to be done to a box that begins with these drives for what was done to it before the restart to last.
+    /// What has to be done to an enclosure that begins with these drives for what was done to it before the restart to last.
     pub(crate) fn resumption(&self) -> Vec<Control> {
         let mut controls = Vec::new();
         for (drive, media) in (0..).map(DriveId::new).zip(&self.drives) {

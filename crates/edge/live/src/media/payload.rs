@@ -37,7 +37,7 @@ struct Disk {
 }
 
 /// Superblocks whose bytes garbage collection may need before it gives any back. It fills one by moves, with what was left
-/// there of writes that had no room, and one by wear levelling. Source: \[A\] one more; tests have seen 1.3
+/// there of writes that had no room, and one by wear leveling. Source: \[A\] one more; tests have seen 1.3
 const COLLECTED_AT_ONCE: u64 = 3;
 
 impl Payload {

@@ -1,4 +1,4 @@
-//! A box whose bytes lie on a disk that fills up.
+//! An enclosure whose bytes lie on a disk that fills up.
 
 use crate::{ChannelFront, Client, ClientError, Engine, Payload, SetUp, Shape, Tempo, set_up, stamped};
 use flashyard_blk::Operation;

@@ -125,7 +125,7 @@ impl Nbd {
         self.dirty.mark(place);
     }
 
-    /// Hands requests on to the box, as far as there is room.
+    /// Hands requests on to the enclosure, as far as there is room.
     fn begin_requests(&mut self, place: usize, context: &mut Context<'_>) {
         while let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(context.budget)) {
             let writes = request.kind == Kind::Write;

@@ -7,7 +7,7 @@ use flashyard_nbd::{Export, Kind, Output, Request, Session};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// What a request takes beside its data, here and at the box, in bytes. [A] An order of magnitude.
+/// What a request takes beside its data, here and at the enclosure, in bytes. [A] An order of magnitude.
 const REQUEST_BYTES: usize = 4096;
 
 /// Read at once of a client that there is hardly room for.
@@ -26,7 +26,7 @@ pub(super) struct Peer {
     waiting: VecDeque<Request>,
     /// Whether there is room for the payload that is on its way in.
     is_granted: bool,
-    /// Bytes of its answers, and of its writes that are not at the box, as the budget has them.
+    /// Bytes of its answers, and of its writes that are not at the enclosure, as the budget has them.
     answers: usize,
     arriving: usize,
     pub(super) is_closing: bool,
@@ -97,7 +97,7 @@ impl Peer {
         budget.set_arriving(&mut self.arriving, arriving + waiting);
     }
 
-    /// Gives back what it holds, but for its requests at the box.
+    /// Gives back what it holds, but for its requests at the enclosure.
     pub(super) fn let_go(&mut self, budget: &mut Budget) {
         budget.set_answers(&mut self.answers, 0);
         budget.set_arriving(&mut self.arriving, 0);

@@ -57,7 +57,7 @@ pub struct NvmeTcp {
     works: Works,
     /// Connections without a controller that may hear of one more command, and when they are closed at the latest.
     orphans: Vec<(SessionId, Duration)>,
-    /// Commands that hosts want back, and those that the box has been asked to give back in this turn.
+    /// Commands that hosts want back, and those that the enclosure has been asked to give back in this turn.
     to_abort: Vec<(SessionId, Tag)>,
     tried: Vec<(SessionId, Tag)>,
     /// Connections that may have something to read, those that must wait with that until somebody gives something
@@ -75,12 +75,12 @@ pub struct NvmeTcp {
     buffer: Vec<u8>,
     now: SimTime,
     endurance_erases: u32,
-    /// What hosts want of capacity-variant drives and the box has not done yet, by tag.
+    /// What hosts want of capacity-variant drives and the enclosure has not done yet, by tag.
     demands: BTreeMap<u64, Demand>,
     demands_made: u64,
     /// When the health of the drives is told next.
     tell_health: Duration,
-    /// When a page of capacity that was read may be reckoned anew.
+    /// When a page of capacity that was read may be computed again.
     refresh_at: Duration,
 }
 
@@ -225,7 +225,7 @@ impl NvmeTcp {
         self.dirty.mark(place);
     }
 
-    /// Hands commands on to the box, as far as there is room.
+    /// Hands commands on to the enclosure, as far as there is room.
     fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(context.budget) {
@@ -324,7 +324,7 @@ impl NvmeTcp {
         }
     }
 
-    /// Asks the box to give back what hosts want aborted.
+    /// Asks the enclosure to give back what hosts want aborted.
     fn abort(&mut self, context: &mut Context<'_>) {
         for (session, tag) in std::mem::take(&mut self.to_abort) {
             if let Some(&place) = self.by_session.get(&session) {
@@ -334,7 +334,7 @@ impl NvmeTcp {
         }
     }
 
-    /// The box has given back what it could.
+    /// The enclosure has given back what it could.
     fn tell_what_was_aborted(&mut self) {
         for (session, tag) in std::mem::take(&mut self.tried) {
             if let Some(&place) = self.by_session.get(&session)

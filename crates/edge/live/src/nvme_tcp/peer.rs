@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 
-/// What a command takes beside its data, here and at the box, in bytes. [A] An order of magnitude.
+/// What a command takes beside its data, here and at the enclosure, in bytes. [A] An order of magnitude.
 const COMMAND_BYTES: usize = 4096;
 /// Of a block that is read without being sent, its place.
 const PLACE_BYTES: usize = 4;
@@ -23,9 +23,9 @@ pub(super) struct Peer {
     pub(super) port: usize,
     /// Commands that there is no room for.
     waiting: VecDeque<Command>,
-    /// Bytes of its commands at the box.
+    /// Bytes of its commands at the enclosure.
     pub(super) under_way: usize,
-    /// Bytes of its answers, and of its writes that are not at the box, as the budget has them.
+    /// Bytes of its answers, and of its writes that are not at the enclosure, as the budget has them.
     answers: usize,
     arriving: usize,
     /// Whether its session was live when it was last read, and whether its end has begun.
@@ -97,7 +97,7 @@ impl Peer {
         budget.set_arriving(&mut self.arriving, self.session.granted_bytes() + waiting);
     }
 
-    /// Gives back what it holds, but for its commands at the box.
+    /// Gives back what it holds, but for its commands at the enclosure.
     pub(super) fn let_go(&mut self, budget: &mut Budget) {
         budget.set_answers(&mut self.answers, 0);
         budget.set_arriving(&mut self.arriving, 0);

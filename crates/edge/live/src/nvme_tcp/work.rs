@@ -1,4 +1,4 @@
-//! Commands under way: from NVMe to the box's requests and back.
+//! Commands under way: from NVMe to the enclosure's requests and back.
 
 use crate::front::{Answered, Context, Payload};
 use crate::media::Data;
@@ -184,7 +184,7 @@ impl Works {
         self.under_way.get_mut(number).map(|command| &mut command.work)
     }
 
-    /// Takes an answer of the box; returns the command once it is over, unless its connection is.
+    /// Takes an answer of the enclosure; returns the command once it is over, unless its connection is.
     pub(super) fn answered(&mut self, answered: &Answered<'_>) -> Option<Done> {
         let number = (answered.tag / PARTS) as usize;
         let under_way::Command { place, work, .. } = self.under_way.get_mut(number)?;
@@ -239,7 +239,7 @@ impl Works {
         }
     }
 
-    /// The host wants the command back: gives up what the box has of it.
+    /// The host wants the command back: gives up what the enclosure has of it.
     pub(super) fn give_up(&self, place: usize, tag: Tag, context: &mut Context<'_>) {
         let mut commands = self.under_way.iter();
         if let Some((number, command)) =

@@ -1,8 +1,8 @@
-//! The small box of `scenarios/faults` behind both front ends, and clients that speak on bare sockets.
+//! The small enclosure of `scenarios/faults` behind both front ends, and clients that speak on bare sockets.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use crate::small::{box_of, exported, scenario, while_serving};
+use crate::small::{enclosure_of, exported, scenario, while_serving};
 use flashyard_live::{Engine, Handle, Limits, Nbd, NbdAddress, NvmeTcp, Remote, SetUp, Tempo};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_served::Session;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Nothing takes longer but what never ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the box is served.
+/// Where the enclosure is served.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) nvme: SocketAddr,
@@ -22,10 +22,10 @@ pub(crate) struct Served {
     pub(crate) handle: Handle,
 }
 
-/// Serves the box over NVMe/TCP and NBD while `clients` works.
+/// Serves the enclosure over NVMe/TCP and NBD while `clients` works.
 pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(Served) -> R + Send) -> R {
     let scenario = scenario("0.5");
-    let SetUp { world, media, .. } = box_of(&scenario, None).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario, None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     engine.set_limits(limits);
     let volumes = engine.volumes().to_vec();

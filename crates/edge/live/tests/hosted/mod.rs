@@ -1,6 +1,6 @@
-//! Drive 0 of a small box, served to a host over NVMe/TCP of the loopback.
+//! Drive 0 of a small enclosure, served to a host over NVMe/TCP of the loopback.
 
-use crate::small::{box_of, while_serving};
+use crate::small::{enclosure_of, while_serving};
 use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::Scenario;
@@ -24,7 +24,7 @@ pub(crate) fn serve<R: Send>(
     client: impl FnOnce(SocketAddr, Handle) -> R + Send,
 ) -> (Report, R) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let SetUp { world, media, .. } = box_of(scenario, directory).expect("its box can serve");
+    let SetUp { world, media, .. } = enclosure_of(scenario, directory).expect("its enclosure can serve");
     let mut engine =
         Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
     let limits = engine.volumes()[0].limits;

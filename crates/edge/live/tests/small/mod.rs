@@ -1,4 +1,4 @@
-//! A small box for tests.
+//! A small enclosure for tests.
 
 use flashyard_live::{Engine, Report, SetUp, SetUpError, Shape, set_up};
 use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The four small drives of `scenarios/faults`, filled to that share.
-#[allow(dead_code, reason = "not every test is of the box as it is")]
+#[allow(dead_code, reason = "not every test is of the enclosure as it is")]
 pub(crate) fn scenario(filled: &str) -> Scenario {
     scenario_with(&[&format!("drive.filled={filled}")])
 }
@@ -25,8 +25,8 @@ pub(crate) fn exported() -> Vec<VolumeId> {
     VolumeId::first(4).collect()
 }
 
-/// The box of a scenario with its bytes in memory, or in a directory.
-pub(crate) fn box_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
+/// The enclosure of a scenario with its bytes in memory, or in a directory.
+pub(crate) fn enclosure_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
     let shapes = scenario.shapes().map_err(SetUpError::World)?;
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     set_up(data, &shapes, |contents| scenario.live(contents))

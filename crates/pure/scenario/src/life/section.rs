@@ -7,7 +7,7 @@ use flashyard_systems::ffssd::Prediction;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How the drive ages. Absent keys keep the defaults of the wear-levelling study.
+/// How the drive ages. Absent keys keep the defaults of the wear-leveling study.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LifeSection {

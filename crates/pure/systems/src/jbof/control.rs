@@ -1,4 +1,4 @@
-//! What can be done to a box that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
+//! What can be done to an enclosure that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
 
 use super::enclosure::Enclosure;
 use super::live::{Answer, Book, LiveEffect, LiveJbof};
@@ -10,7 +10,7 @@ use flashyard_units::{SimSpan, SimTime};
 /// Longest that a firmware can be made to stand still.
 pub const HANG_MAX: SimSpan = SimSpan::from_secs(3600);
 
-/// One thing done to a box.
+/// One thing done to an enclosure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
     /// Takes the power of a drive away until [`Control::Insert`].
@@ -100,7 +100,7 @@ pub enum Control {
     },
 }
 
-/// Why a box does not do what was asked.
+/// Why an enclosure does not do what was asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
     /// There is no such drive.
@@ -187,7 +187,7 @@ pub enum Refused {
 }
 
 impl LiveJbof {
-    /// Does something to the box at `now`, which is no later than the next event and no earlier than the last one.
+    /// Does something to the enclosure at `now`, which is no later than the next event and no earlier than the last one.
     /// What is so already stays so.
     ///
     /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate or level

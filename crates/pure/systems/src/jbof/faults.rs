@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// What breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Power of the whole box, for so long.
+    /// Power of the whole enclosure, for so long.
     BoxPower {
         /// How long it is away.
         off: SimSpan,

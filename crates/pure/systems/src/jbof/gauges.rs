@@ -1,6 +1,6 @@
-//! What a box that serves looks like from outside: figures of an interval, and the health log of each drive.
+//! What an enclosure that serves looks like from outside: figures of an interval, and the health log of each drive.
 //!
-//! Reading them changes nothing of what the box does.
+//! Reading them changes nothing of what the enclosure does.
 
 use super::live::LiveJbof;
 use super::result::Servers;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub enum Presence {
     /// It does.
     Ready,
-    /// It has no power: pulled, or the box has none.
+    /// It has no power: pulled, or the enclosure has none.
     NoPower,
     /// Its link is down.
     NoLink,
@@ -25,7 +25,7 @@ pub enum Presence {
     Starting,
 }
 
-/// What a drive keeps of its life, as its health log tells it. Since the box began unless named otherwise.
+/// What a drive keeps of its life, as its health log tells it. Since the enclosure began unless named otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Read commands.
@@ -141,7 +141,7 @@ pub struct DriveGauges {
     pub health: Health,
 }
 
-/// The box over an interval.
+/// The enclosure over an interval.
 #[derive(Clone, Debug)]
 pub struct Gauges {
     /// The end of the interval.
@@ -204,7 +204,7 @@ impl LiveJbof {
     /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event.
     pub fn gauges(&mut self, now: SimTime) -> Gauges {
         let reading = self.world.bench.reading(now, &self.world.enclosure, &mut self.world.policy);
-        let Some(book) = &mut self.world.book else { unreachable!("a box that serves has a book") };
+        let Some(book) = &mut self.world.book else { unreachable!("an enclosure that serves has a book") };
         let before = book.reading.replace(reading.clone());
         let fresh = || LatencyHistogram::new();
         let latency: Vec<_> = book.latency.iter_mut().map(|latency| std::mem::replace(latency, fresh())).collect();

@@ -1,4 +1,4 @@
-//! A box that serves: requests come from outside, one by one, and everything that happens to payload is told.
+//! An enclosure that serves: requests come from outside, one by one, and everything that happens to payload is told.
 //!
 //! It is the world of every other run, without streams: a request takes the path of `path.rs` through the host's
 //! driver, perhaps to a lender, to its drive and back. Its owner uses it through [`flashyard_served::Served`]
@@ -23,7 +23,7 @@ use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 
-/// What a box that serves tells, with the numbers that drives have here; the seam names them ([`super::served`]).
+/// What an enclosure that serves tells, with the numbers that drives have here; the seam names them ([`super::served`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LiveEffect {
     /// As [`flashyard_served::Effect::Payload`].
@@ -53,7 +53,7 @@ pub(super) struct Book {
     movements: Vec<Movement>,
 }
 
-/// Nobody watches over a box that serves: its clients do.
+/// Nobody watches over an enclosure that serves: its clients do.
 struct Nobody;
 
 impl Witness for Nobody {
@@ -62,7 +62,7 @@ impl Witness for Nobody {
     fn completed(&mut self, _now: SimTime, _number: u64, _operation: Operation, _found: &[u64]) {}
 }
 
-/// A box that serves.
+/// An enclosure that serves.
 pub struct LiveJbof {
     pub(super) world: Jbof,
     /// By drive: it was pulled out, and not put back.
@@ -70,10 +70,10 @@ pub struct LiveJbof {
 }
 
 impl LiveJbof {
-    /// Nothing is asked of a box later than this: time has a range, and what is asked takes some of it. 200 days.
+    /// Nothing is asked of an enclosure later than this: time has a range, and what is asked takes some of it. 200 days.
     pub const LAST: SimTime = SimTime::from_ps(200 * 86_400 * 1_000_000_000_000);
 
-    /// A box at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold `contents`, drive
+    /// An enclosure at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold `contents`, drive
     /// by drive, from an earlier life.
     ///
     /// Errors: parameters outside their ranges; a design whose drives cannot serve on their own; contents that cannot
@@ -134,7 +134,7 @@ impl LiveJbof {
         self.world.enclosure.drives[drive as usize].data.describe()
     }
 
-    /// The same as [`Jbof::restore`], before anything is asked of the box.
+    /// The same as [`Jbof::restore`], before anything is asked of the enclosure.
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
     pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
@@ -151,7 +151,7 @@ impl LiveJbof {
         self.world.enclosure.drives[drive as usize].config()
     }
 
-    /// Drives of the box.
+    /// Drives of the enclosure.
     pub fn drives(&self) -> u16 {
         self.world.enclosure.drives.len() as u16
     }

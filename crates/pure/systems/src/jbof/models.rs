@@ -1,7 +1,7 @@
 //! Drives that differ: what one drive is before a design takes from it, drive by drive.
 //!
 //! A design applies to each drive by itself: a shrunk drive keeps a share of its own cores and of its own map. Links,
-//! host and harvesting are those of the box.
+//! host and harvesting are those of the enclosure.
 
 use super::config::{Design, JbofConfig, JbofError};
 use flashyard_fabric::Link;

@@ -83,7 +83,7 @@ pub struct LifeFigures {
     pub last: Sample,
     /// Erase count of every superblock at the end.
     pub erase_counts: Vec<u32>,
-    /// How often the most erased superblock was levelled again, under old block protection.
+    /// How often the most erased superblock was leveled again, under old block protection.
     pub oldest_reentries: Option<Reentries>,
 }
 

@@ -327,7 +327,7 @@ impl Harvest {
     }
 
     /// Whether the drive takes the descriptor for one that it holds. When it is free all the same, its lender has taken
-    /// it back or started anew; it cannot be taken as another loan before the drive has noticed the end of this one.
+    /// it back or restarted; it cannot be taken as another loan before the drive has noticed the end of this one.
     fn knows_memory(&self, drive: u16, lender: u16, index: u16) -> bool {
         let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
         self.managers[drive as usize].memories.iter().any(held)

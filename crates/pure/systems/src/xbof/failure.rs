@@ -10,7 +10,7 @@ impl Harvest {
         self.reachable[drive as usize] = reachable;
     }
 
-    /// The drive starts anew: it holds and offers nothing, and what peers still know of its table no longer matches.
+    /// The drive starts again: it holds and offers nothing, and what peers still know of its table no longer matches.
     pub fn initialize(&mut self, drive: u16) {
         self.tables.initialize(drive);
         self.managers[drive as usize] = Manager::new(&self.config);

@@ -1,6 +1,6 @@
 //! What a drive knows of its misses with the mapping memory it has: is it enough, and if not, how much is missing?
 //!
-//! A period sees few accesses, so that counts go on while the memory stays the same, and begin anew when it changes.
+//! A period sees few accesses, so that counts go on while the memory stays the same, and begin again when it changes.
 
 use super::config::HarvestConfig;
 use super::harvest::DriveReading;

@@ -1,4 +1,4 @@
-//! A box of a scenario as a world for the explorer of faults.
+//! An enclosure of a scenario as a world for the explorer of faults.
 //!
 //! Its busy drives run a mix that is made to hurt: few hot slots that reads, writes and trims meet at, and requests
 //! all over the drive that keep mapping pages and reclaim moving. Every write has a stamp of its own, and the oracle
@@ -46,7 +46,7 @@ pub struct JbofWorld {
 }
 
 impl JbofWorld {
-    /// The box of a scenario, of the first design that it names.
+    /// The enclosure of a scenario, of the first design that it names.
     ///
     /// Errors: values outside their ranges; a design whose failures are not modelled; drives without power-loss
     /// protection.

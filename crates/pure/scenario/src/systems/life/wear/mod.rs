@@ -1,4 +1,4 @@
-//! The wear-levelling study: lives of drives with and without wear levelling, of fixed and of variable capacity.
+//! The wear-leveling study: lives of drives with and without wear leveling, of fixed and of variable capacity.
 //!
 //! Numbers by subject: `synthetic` (erase-count distributions after 100 drive writes), `lifetimes` (surrogates of the
 //! traces, from new to dead), `bounded` (lives whose file system may relocate a bounded amount).
@@ -32,7 +32,7 @@ pub(super) fn designs() -> Vec<DesignInfo> {
 /// A number made of lives.
 type LifeNumber = Number<LifeRun, LifeRecord>;
 
-/// The wear-levelling study, for all numbers or for those named in `ids`.
+/// The wear-leveling study, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
 pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
