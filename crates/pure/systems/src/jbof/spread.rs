@@ -148,3 +148,71 @@ impl VirtualDrives {
         self.copy_back.holder(drive, slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::{Phase, Purpose};
+    use super::super::small;
+    use super::*;
+    use flashyard_units::SimTime;
+
+    fn drives(design: Design) -> VirtualDrives {
+        VirtualDrives::new(&small::config(design), 1)
+    }
+
+    fn request(drive: u16, operation: Operation) -> Request {
+        Request {
+            stream: 0,
+            drive,
+            phase: Phase::Completed,
+            operation,
+            purpose: Purpose::Foreground,
+            first: 8,
+            count: 4,
+            len_bytes: 0,
+            issued: SimTime::ZERO,
+            stamp: 0,
+        }
+    }
+
+    #[test]
+    fn writes_go_home_or_to_the_lender_of_their_drive_and_nothing_else_moves() {
+        let mut drives = drives(Design::Vh);
+        let places: Vec<u16> = (0..100).map(|_| drives.place(1, Operation::Write)).collect();
+        let moved = places.iter().filter(|&&place| place == 3).count();
+        assert!(places.iter().all(|&place| place == 1 || place == 3) && (30..70).contains(&moved), "{places:?}");
+        assert_eq!(drives.redirected, moved as u64);
+        for operation in [Operation::Trim, Operation::Flush] {
+            assert!((0..20).all(|_| drives.place(1, operation) == 1), "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn reads_follow_a_write_that_has_completed_and_a_copy_covers_it() {
+        let mut drives = drives(Design::Vh);
+        drives.begin(5, 0, 0);
+        drives.note_written(5, &request(2, Operation::Write));
+        let pieces = drives.pieces(0, 6, 8);
+        let homes: Vec<_> = pieces.iter().map(|piece| (piece.first, piece.count, piece.lender)).collect();
+        assert_eq!(homes, [(6, 2, None), (8, 4, Some(2)), (12, 2, None)]);
+        assert_eq!((drives.holder(0, 8), drives.holder(0, 12)), (2, 0));
+        assert!(drives.plan().is_some() && drives.plan().is_none(), "it is planned once");
+        let copy = drives.next_copy(0).expect("the write is copied back");
+        assert_eq!((copy.lender, copy.first, copy.count), (2, 8, 4));
+        assert!(drives.is_copying() && drives.next_copy(0).is_none() && drives.next_copy(1).is_none());
+        drives.copy_done();
+        assert!(!drives.is_copying());
+    }
+
+    #[test]
+    fn only_a_request_of_an_application_that_goes_elsewhere_costs_the_host_more() {
+        let (config, mut drives) = (small::config(Design::VhIdeal), drives(Design::VhIdeal));
+        drives.begin(0, 0, 0);
+        let cost = |drive, purpose| drives.cost(0, &Request { purpose, ..request(drive, Operation::Read) }, &config);
+        assert!(cost(2, Purpose::Foreground) > SimSpan::ZERO);
+        assert_eq!(cost(0, Purpose::Foreground), SimSpan::ZERO);
+        assert_eq!(cost(2, Purpose::Part { parent: 1 }), SimSpan::ZERO);
+        assert_eq!(cost(2, Purpose::CopyRead), SimSpan::ZERO);
+        assert!(drives.plan().is_none(), "data is not copied back");
+    }
+}
