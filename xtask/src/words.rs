@@ -65,7 +65,7 @@ fn replaced(file: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// What a person reads of a line, without code between backticks and without targets of links; `None` where that is nothing.
+/// The prose of a line, without code between backticks and without targets of links; `None` where that is nothing.
 fn prose(file: &str, line: &str) -> Option<String> {
     let text = if file.ends_with(".md") {
         // History is not rewritten, and the glossary names the words.

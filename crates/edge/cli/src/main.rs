@@ -81,7 +81,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         }
         Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
         Command::Cvfs { command } => cvfs::cvfs(&command),
-        Command::Systems(options) => systems::systems(&options),
+        Command::Systems(options) => systems::systems(options.json),
         Command::Schema => {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)

@@ -1,14 +1,13 @@
 //! `flashyard systems`, and the systems in help texts.
 
-use crate::arguments::SystemsOptions;
 use crate::{Outcome, output};
 use anyhow::Result;
 use flashyard_scenario::{DesignInfo, FaultWorld, Study, System};
 use serde_json::{Value, json};
 
 /// Lists all systems.
-pub(crate) fn systems(options: &SystemsOptions) -> Result<Outcome> {
-    if options.json {
+pub(crate) fn systems(as_json_text: bool) -> Result<Outcome> {
+    if as_json_text {
         output::json(&System::all().map(as_json).collect());
     } else {
         output::line(&System::all().map(in_words).collect::<Vec<_>>().join("\n\n"));

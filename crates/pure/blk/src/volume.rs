@@ -1,6 +1,6 @@
 //! Volumes: what clients see of a machine, and requests for whole blocks of one.
 
-use crate::Operation;
+use crate::request::Operation;
 use flashyard_units::VolumeId;
 
 /// A request for a range of blocks of one volume, as every stage between a client and the machine that serves it has it.
