@@ -2,7 +2,7 @@
 
 use crate::{Outcome, output};
 use anyhow::Result;
-use flashyard_scenario::{DesignInfo, FaultWorld, Study, System};
+use flashyard_scenario::{DesignInfo, FaultWorld, Study, System, listed};
 use serde_json::{Value, json};
 
 /// Lists all systems.
@@ -57,14 +57,6 @@ fn in_words(system: System) -> String {
         }
     }
     text
-}
-
-/// `a, b or c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
-        _ => names.concat(),
-    }
 }
 
 /// What `reproduce` can be asked for.
@@ -140,7 +132,5 @@ mod tests {
             assert!(system.designs().iter().all(|design| text.contains(&design.name)), "{text}");
             assert_eq!(text.contains("reproduce "), system.study().is_some(), "{text}");
         }
-        assert_eq!(listed(&["a", "b", "c"]), "a, b or c");
-        assert_eq!(listed(&["a"]), "a");
     }
 }

@@ -275,6 +275,32 @@ fn a_reproduction_is_written_as_a_page() {
 }
 
 #[test]
+fn an_interrupted_study_goes_on_with_the_runs_that_it_kept() {
+    let out = tempfile::tempdir().expect("a temporary directory can be made");
+    let directory = out.path().to_str().expect("the path is text");
+    let number = |id: &str| {
+        let output = flashyard(&["reproduce", "xbof", id, "--json", "--out", directory]);
+        // 1 where our number does not agree with the published one.
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let kept = || {
+        let files = std::fs::read_dir(out.path()).expect("the directory was made");
+        let mut files = files.map(|file| file.expect("the directory can be read").path());
+        let file = files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        std::fs::read_to_string(file.expect("runs are kept")).expect("it is text").lines().count()
+    };
+    let first = number("shrunk-4k-flash");
+    assert_eq!(kept(), 2, "the build and a run");
+    assert_ne!(number("shrunk-4k-processor"), first);
+    assert_eq!((number("shrunk-4k-flash"), kept()), (first, 2), "both numbers are made of one run");
+    let records = std::fs::read_to_string(out.path().join("runs.json")).expect("the records were written");
+    let records: serde_json::Value = serde_json::from_str(&records).expect("it is JSON");
+    assert_eq!(records[0]["design"], "shrunk");
+    assert!(records[0]["throughput_bytes_per_s"].as_f64().is_some_and(|rate| rate > 1e9), "{records}");
+}
+
+#[test]
 fn closed_forms_reproduce_without_a_run() {
     let output = flashyard(&["reproduce", "xbof", "bom-saving", "bom-compute-share-pcie5", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

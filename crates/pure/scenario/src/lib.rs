@@ -35,7 +35,7 @@ pub use explore::ExploreSection;
 pub use fio_result::fio_report;
 pub use life::{AgedLife, LifeSection, LifeStop, age};
 pub use live::{Pacing, ServeSection};
-pub use names::{Choice, Policy, Unknown};
+pub use names::{Choice, Policy, Unknown, listed};
 pub use parse::{Overrides, Resolved, ScenarioError, builtin_profile, builtin_profiles, resolve, resolve_with};
 pub use planned::{PlannedRuns, plan_runs};
 pub use quantity::{Rate, Size, Time};

@@ -70,6 +70,14 @@ impl fmt::Display for Unknown {
     }
 }
 
+/// Names in a sentence: `a, b or c`.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// What to give in place of `given`: the nearest of the `known` names, or any.
 pub(crate) fn advice(given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
@@ -93,6 +101,12 @@ mod tests {
             "there is no \"rebiuld\"; did you mean \"rebuild\"? It is one of wait, rebuild"
         );
         assert_eq!(text("world", "xyz"), "there is no world \"xyz\"; give one of wait, rebuild");
+    }
+
+    #[test]
+    fn names_in_a_sentence_end_with_or() {
+        assert_eq!(listed(&["a", "b", "c"]), "a, b or c");
+        assert_eq!((listed(&["a"]), listed(&[])), ("a".to_owned(), String::new()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! An enclosure of a scenario as a world for the explorer of faults.
+//! The enclosure of a scenario as a world for the explorer of faults.
 //!
 //! Its busy drives run a mix that is made to hurt: few hot slots that reads, writes and trims meet at, and requests
 //! all over the drive that keep mapping pages and reclaim moving. Every write has a stamp of its own, and the oracle
@@ -6,6 +6,7 @@
 //! was ever asked for is compared.
 
 use crate::assemble;
+use crate::names::listed;
 use crate::parse::ScenarioError;
 use crate::{Scenario, run};
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
@@ -55,8 +56,8 @@ impl JbofWorld {
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
         if !Self::models_failures_of(design) {
             let modelled = Design::ALL.into_iter().filter(|&design| Self::models_failures_of(design));
-            let names = modelled.map(Design::name).collect::<Vec<_>>().join(", ");
-            let message = format!("give one of {names} first: failures of the others are not modelled");
+            let names = listed(&modelled.map(Design::name).collect::<Vec<_>>());
+            let message = format!("give {names} first: failures of the others are not modelled");
             return Err(value("designs", &message));
         }
         let world = Self::unbroken(scenario, design)?;
