@@ -32,7 +32,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
 	$(CARGO) xtask golden --long
 
-test-long: ## the tests that take minutes each: the table of wear levelling, a hundred thousand crash points, the oracle's speed (ten minutes)
+test-long: ## the tests that take minutes each: the table of wear leveling, a hundred thousand crash points, the oracle's speed (ten minutes)
 	$(CARGO) test --release -p flashyard-ftl --test wear_leveling -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-cvfs --test crashes -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-faults --lib -- --ignored --nocapture
@@ -47,7 +47,7 @@ test-live: ## real clients against an enclosure that serves: Linux over NVMe/TCP
 	tests/live/run.sh
 	tests/live/volume.sh
 
-faults: ## break a small box at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
+faults: ## break a small enclosure at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
 	$(FLASHYARD) faults --points 1000000
 
 faults-cvfs: ## cut the power of a volume that shrinks at a hundred thousand points (some minutes)
