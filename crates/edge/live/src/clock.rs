@@ -58,6 +58,11 @@ impl Paced {
         self.wanted = wanted;
     }
 
+    /// Without a clock: virtual time has come to `time`.
+    pub fn reach(&mut self, time: SimTime) {
+        self.seen = self.seen.max(time);
+    }
+
     /// The clock that rules.
     pub fn tempo(&self) -> Tempo {
         self.tempo

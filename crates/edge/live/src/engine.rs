@@ -25,9 +25,6 @@ const EVENTS_PER_TURN: u64 = 512;
 /// The same where no clock rules.
 const EVENTS_PER_FREE_TURN: u64 = 64;
 
-/// Events between two looks whether anybody still waits.
-const EVENTS_PER_FREE_LOOK: u64 = 2;
-
 /// The poll of the operating system wakes to the millisecond: nothing that is due sooner is left to it.
 const SPIN_BELOW: Duration = Duration::from_millis(2);
 
@@ -227,7 +224,7 @@ impl Engine {
         self.turns += 1;
         let releases = self.budget.releases();
         // What is due by now happens before anything is done to the enclosure.
-        let mut more = self.run_box()?;
+        let mut more = self.run_world()?;
         let heard = events.iter().next().is_some();
         for event in events.iter().filter(|event| event.token() != WAKE) {
             let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
@@ -261,18 +258,18 @@ impl Engine {
         self.follow()?;
         // Without a clock what was just asked for can be answered in the same turn.
         if asked && self.pace.tempo() == Tempo::Off {
-            more |= self.run_box()?;
+            more |= self.run_world()?;
         }
         for number in 0..self.fronts.len() {
             self.with_front(number, |front, context| front.send(context));
         }
         self.write_journal();
-        // Who waits for room may go on once something was given back.
+        // Front ends that wait for room may go on once something was given back.
         Ok(more || !self.inbox.is_empty() || self.budget.releases() != releases)
     }
 
     /// Lets the enclosure do what is due, at most for a while, and hands answers out; returns whether there may be more.
-    fn run_box(&mut self) -> Result<bool, EngineError> {
+    fn run_world(&mut self) -> Result<bool, EngineError> {
         let more = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.run(&mut self.pace, EVENTS_PER_TURN) == EVENTS_PER_TURN,
             Tempo::Off => self.run_while_somebody_waits(),
@@ -284,16 +281,12 @@ impl Engine {
     /// Without a clock: what the enclosure does while nobody waits, such as looking at its monitors, would be in the way of
     /// the next request.
     fn run_while_somebody_waits(&mut self) -> bool {
-        let mut events = 0;
-        loop {
-            // What is kept for a drive that was pulled is not waited for by letting time pass.
-            let waits = self.session.world().in_progress() > 0;
-            self.pace.want(waits);
-            if !waits || events >= EVENTS_PER_FREE_TURN {
-                return waits;
-            }
-            events += self.session.run(&mut self.pace, EVENTS_PER_FREE_LOOK);
-        }
+        self.session.run_in_progress(EVENTS_PER_FREE_TURN);
+        self.pace.reach(self.session.world().now());
+        // What is kept for a drive that was pulled is not waited for by letting time pass.
+        let waits = self.session.world().in_progress() > 0;
+        self.pace.want(waits);
+        waits
     }
 
     /// Looks at the sockets, and sleeps until something is there or due if there is nothing to do.

@@ -1,8 +1,9 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
 use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
-use flashyard_systems::jbof::{Control, Design, LiveJbof};
-use flashyard_units::SimTime;
+use flashyard_served::Control;
+use flashyard_systems::jbof::{Design, LiveJbof};
+use flashyard_units::{DriveId, SimTime};
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
@@ -136,20 +137,24 @@ fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
     assert_eq!((health.used(3000), health.spare(), health.endurance), (0.0, 1.0, Some(300)));
     let new = world.wear_states(0).expect("wear decides");
     assert_eq!((new.middle_aged, new.retries_max), (0, 0));
-    world.control(now, Control::Wear { drive: 0, level: 0.5 }).expect("it can be worn so far");
+    world.control(now, Control::Wear { drive: DriveId::new(0), level: 0.5 }).expect("it can be worn so far");
     let worn = world.wear_states(0).expect("wear decides");
     assert_eq!((worn.young, worn.middle_aged, worn.retries_max), (0, new.young, 4));
     assert_eq!((world.health(0, now).used(3000), world.health(0, now).spare()), (0.5, 1.0));
-    let refused = world.control(now, Control::Wear { drive: 0, level: 0.9 }).expect_err("superblocks retire at 267");
+    let refused = world
+        .control(now, Control::Wear { drive: DriveId::new(0), level: 0.9 })
+        .expect_err("superblocks retire at 267");
     assert_eq!(refused.to_string(), "0.9 is no level of wear for drive 0, give 0 to 0.887 of its nominal erases");
-    assert!(world.control(now, Control::Wear { drive: 0, level: f64::NAN }).is_err());
-    assert!(world.control(now, Control::Wear { drive: 7, level: 0.1 }).is_err());
+    assert!(world.control(now, Control::Wear { drive: DriveId::new(0), level: f64::NAN }).is_err());
+    assert!(world.control(now, Control::Wear { drive: DriveId::new(7), level: 0.1 }).is_err());
 }
 
 #[test]
 fn a_drive_that_does_not_wear_is_not_worn() {
     let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
     let mut world = scenario.live(None).expect("its enclosure can serve");
-    let refused = world.control(SimTime::ZERO, Control::Wear { drive: 0, level: 0.5 }).expect_err("it does not wear");
+    let refused = world
+        .control(SimTime::ZERO, Control::Wear { drive: DriveId::new(0), level: 0.5 })
+        .expect_err("it does not wear");
     assert!(refused.to_string().contains("[drive.wear]"), "{refused}");
 }

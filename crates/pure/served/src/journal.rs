@@ -190,6 +190,11 @@ impl<W: Served + ?Sized> Session<W> {
         self.world.run(pace, events_max)
     }
 
+    /// Lets time pass while requests are in progress, as [`Served::run_in_progress`].
+    pub fn run_in_progress(&mut self, events_max: u64) -> u64 {
+        self.world.run_in_progress(events_max)
+    }
+
     /// Takes a request in, as [`Served::submit`].
     ///
     /// Errors: as there.

@@ -49,6 +49,10 @@ pub trait Served: World {
     /// Requests under way.
     fn in_flight(&self) -> u32;
 
+    /// Handles events while [`Served::in_progress`] is above zero, at most `events_max` of them, and returns how many those
+    /// were. No clock rules. A few events more than that may be handled after the last request has ended.
+    fn run_in_progress(&mut self, events_max: u64) -> u64;
+
     /// Requests under way that time alone brings to an end. The others wait for drives whose power or link is away.
     fn in_progress(&self) -> u32;
 

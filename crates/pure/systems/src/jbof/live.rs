@@ -7,7 +7,7 @@
 
 use super::aged::AgedDrive;
 use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
-use super::control::Refused;
+use super::control::ControlError;
 use super::enclosure::Enclosure;
 use super::faults::{Asked, Witness};
 use super::gauges::Requests;
@@ -18,27 +18,14 @@ use super::world::Jbof;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
-pub(super) use flashyard_served::Answer;
+use flashyard_served::{Answer, Effect};
 use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
-use flashyard_units::{SimSpan, SimTime};
-
-/// What an enclosure that serves tells, with the numbers that drives have here; the seam names them ([`super::served`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LiveEffect {
-    /// As [`flashyard_served::Effect::Payload`].
-    Payload { drive: u16, movement: Movement },
-    /// As [`flashyard_served::Effect::Answered`].
-    Answered { token: u32, at: SimTime, answer: Answer },
-    /// A drive does not answer any more.
-    Gone { drive: u16 },
-    /// A drive that was gone takes commands again.
-    Back { drive: u16 },
-}
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// What a world that serves owes its owner.
 pub(super) struct Book {
-    pub(super) effects: Vec<LiveEffect>,
+    pub(super) effects: Vec<Effect>,
     /// Drives that have been reported gone.
     pub(super) gone: Vec<bool>,
     /// By drive, since figures were last taken.
@@ -237,9 +224,9 @@ impl LiveJbof {
         assert!(self.now() <= now && now <= next, "asked at {now:?}, between {:?} and {next:?}", self.now());
     }
 
-    pub(super) fn check_drive(&self, drive: u16) -> Result<(), Refused> {
+    pub(super) fn check_drive(&self, drive: u16) -> Result<(), ControlError> {
         let drives = self.drives();
-        if drive < drives { Ok(()) } else { Err(Refused::NoDrive { drive, drives }) }
+        if drive < drives { Ok(()) } else { Err(ControlError::NoDrive { drive, drives }) }
     }
 }
 
@@ -295,7 +282,7 @@ impl Jbof {
                 Some(Failure::WornOut) => Answer::Failed,
                 Some(Failure::Unread { slot }) => Answer::Unread { block: slot.into() },
             };
-            book.effects.push(LiveEffect::Answered { token, at: now, answer });
+            book.effects.push(Effect::Answered { token, at: now, answer });
         }
     }
 
@@ -320,7 +307,7 @@ impl Book {
                 let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
                 *tag = token;
             }
-            self.effects.push(LiveEffect::Payload { drive, movement });
+            self.effects.push(Effect::Payload { drive: DriveId::new(drive), movement });
         }
     }
 }

@@ -42,9 +42,8 @@ mod world;
 
 pub use aged::{AgedDrive, AgedDriveError};
 pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
-pub use control::{Control, HANG_MAX, Refused};
+pub use control::{ControlError, HANG_MAX};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
-pub use gauges::{Capacity, DriveGauges, Gauges, Health, Presence};
 pub use lending::SearchFigures;
 pub use live::LiveJbof;
 pub use models::DriveModel;

@@ -169,6 +169,7 @@ mod tests {
             purpose: Purpose::Foreground,
             first: 8,
             count: 4,
+            source: 0,
             len_bytes: 0,
             issued: SimTime::ZERO,
             stamp: 0,
