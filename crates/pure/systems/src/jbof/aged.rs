@@ -2,7 +2,7 @@
 //!
 //! A file is bytes: the magic word, the shape of the drive, the hash of the scenario that aged it and a note, then the
 //! state of the translation layer ([`AgedState`]), all as variable-length integers of seven bits a byte; at the end a
-//! hash of all bytes before. Who keeps it compresses it: the places of sequential data differ by one.
+//! hash of all bytes before. Its keeper compresses it: the places of sequential data differ by one.
 
 use super::codec::{hash_of_bytes, number, put_contents, take, take_contents};
 use flashyard_flash::{Geometry, SLOT_BYTES};
@@ -33,7 +33,7 @@ pub struct AgedDrive {
     pub scenario: u64,
     /// Where it comes from, for people.
     pub note: String,
-    /// What it has become.
+    /// Its aged state.
     pub state: AgedState,
 }
 
@@ -51,7 +51,7 @@ pub enum AgedDriveError {
     Shape {
         /// The note of the file.
         note: String,
-        /// What differs.
+        /// The parameter that differs.
         name: &'static str,
         /// In the file.
         aged: u32,
@@ -167,7 +167,7 @@ impl AgedDrive {
     }
 }
 
-/// What has to agree, by its name in scenarios.
+/// Parameters that have to agree, by their names in scenarios.
 fn shape(geometry: &Geometry, logical_slots: u32) -> [(&'static str, u32); 7] {
     [
         ("channels", geometry.channels),

@@ -1,4 +1,4 @@
-//! What surrounds the enclosure: the streams that ask, and what is measured of it.
+//! The surroundings of the enclosure: the streams that ask, and the figures measured of it.
 
 use super::config::{RunPlan, StopRule};
 use super::enclosure::Enclosure;
@@ -99,7 +99,7 @@ impl Bench {
         if self.ended.is_none() {
             self.begin_window(now, enclosure, policy);
             self.ended = Some(self.read_marks(now, enclosure, policy));
-            // A world that nobody watches over time has no timeline to end.
+            // A run without a timeline has none to end.
             if !self.timeline.readings.is_empty() {
                 self.finish_timeline(now, enclosure, policy);
             }
@@ -116,8 +116,8 @@ impl Bench {
         self.streams.iter().map(|stream| stream.in_flight).sum()
     }
 
-    /// Counts a request of busy drive `home` that has completed, after spending its `time`; returns when the pause of its
-    /// stream is over, where one begins now.
+    /// Counts a request of busy drive `home` that has completed, after spending its `time`; returns when the pause of
+    /// its stream is over, where one begins now.
     #[inline]
     pub(super) fn finished(&mut self, now: SimTime, home: u16, request: &Request, time: &TimeSplit) -> Option<SimTime> {
         self.ledger.finished(now, request, time.total());

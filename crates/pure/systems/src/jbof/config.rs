@@ -18,7 +18,7 @@ pub enum Design {
     Shrunk,
     /// Shrunk, with writes spread over idle drives and copied back.
     Vh,
-    /// The same without copying back.
+    /// Like `Vh`, without copying back.
     VhIdeal,
     /// Shrunk with processor harvesting.
     ProcH,
@@ -59,7 +59,7 @@ impl Design {
         matches!(self, Self::Oc | Self::Vh | Self::VhIdeal)
     }
 
-    /// What the design is, in a line for readers of a report.
+    /// The design in a line, for readers of a report.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Conv => "ordinary drives: each has all its cores, and DRAM for its whole map",
@@ -89,7 +89,7 @@ impl Named for Design {
 /// The host in front of the drives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostConfig {
-    /// Drives in front of which one host stands, in order; 0 puts one host in front of all.
+    /// Drives behind each host, in order; 0 puts one host in front of all.
     pub drives_per_host: u32,
     /// Cores of each host.
     pub cores: u32,
@@ -156,7 +156,7 @@ pub struct JbofConfig {
     pub fabric: FabricConfig,
     /// The host.
     pub host: HostConfig,
-    /// What its driver does about drives that do not answer.
+    /// Its driver's handling of drives that do not answer.
     pub driver: DriverConfig,
     /// Harvesting.
     pub harvest: HarvestConfig,
@@ -171,8 +171,8 @@ pub struct RunPlan {
     pub warmup: SimSpan,
     /// When streams stop issuing.
     pub stop: StopRule,
-    /// Whether the run is over for all streams when one that issued something ends. What the others do alone is less
-    /// load than was asked for, so it must not count. False where every stream is a story of its own: jobs, replayed
+    /// Whether the run is over for all streams when one that issued something ends. The others alone make less load
+    /// than was asked for, so it must not count. False where every stream is a story of its own: jobs, replayed
     /// arrivals.
     pub ends_together: bool,
     /// Requests in flight for each busy drive; `None` replays arrival times.
@@ -209,7 +209,7 @@ pub enum JbofError {
     Range {
         /// Which one.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: u64,
         /// The least possible.
         least: u64,

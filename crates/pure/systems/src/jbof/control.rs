@@ -1,4 +1,4 @@
-//! What can be done to an enclosure that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
+//! Changes to an enclosure while it serves: pull a drive, cut power or a link, let it age, stop lending.
 
 use super::enclosure::Enclosure;
 use super::live::{Book, LiveJbof};
@@ -51,7 +51,7 @@ pub enum ControlError {
         drive: u16,
         /// Superblocks with fewer erases than the rule allows.
         left: u32,
-        /// Superblocks for what is mapped, and for reclaim.
+        /// Superblocks for what is mapped, and for garbage collection.
         needed: u32,
     },
     /// There is no such superblock.
@@ -76,8 +76,8 @@ pub enum ControlError {
 }
 
 impl LiveJbof {
-    /// Does something to the enclosure at `now`, which is no later than the next event and no earlier than the last one.
-    /// Asking for the present state changes nothing.
+    /// Does something to the enclosure at `now`, which is no later than the next event and no earlier than the last
+    /// one. Asking for the present state changes nothing.
     ///
     /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate or level
     /// of wear; retirement of more than can be spared.

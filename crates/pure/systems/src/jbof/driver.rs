@@ -1,10 +1,10 @@
-//! What becomes of commands when the host's driver gives a drive up.
+//! The fate of commands when the host's driver gives a drive up.
 //!
-//! The driver ([`flashyard_host::Driver`]) learns of faults by itself, at its periods. When it *gives a drive up*, queue
-//! pairs are unbound, peers are told (a borrower recovers from its logs, a lender clears its segments), and the commands
-//! that the drive had are sent again. A command that a lost lender had handed to its owner is sent again only once the
-//! owner is done with it, and the owner takes nothing more from that lender: an old write must not come after a newer one.
-//! For the same reason an owner keeps the names of the writes and trims that it has carried out, in its protected memory,
+//! The driver ([`flashyard_host::Driver`]) learns of faults by itself, at its periods. When it *gives a drive up*, it
+//! unbinds queue pairs, tells peers (a borrower recovers from its logs, a lender clears its segments), and sends the
+//! drive's commands again. A command that a lost lender had handed to its owner is sent again only once the owner is
+//! done with it, and the owner takes nothing more from that lender: an old write must not come after a newer one. For
+//! the same reason an owner keeps the names of the writes and trims that it has carried out, in its protected memory,
 //! until the driver has heard of them: a command that is sent again is then reported done, not done again, because a
 //! client may have read it and a newer one may have replaced it. A drive that answers again is reset before it gets
 //! commands.
@@ -60,7 +60,7 @@ impl Jbof {
                 // It waits until its owner is back.
                 self.abandon(now, id);
             } else if compute == drive && attempt == Attempt::Live {
-                // What it had not handed over is sent again now; what the owner has is awaited.
+                // Commands not handed over yet are sent again now; those that the owner has are awaited.
                 match phase {
                     Phase::Firmware | Phase::Lost => self.abandon(now, id),
                     Phase::Agent | Phase::Data => self.enclosure.drain(id),
@@ -153,8 +153,8 @@ impl Jbof {
         arrives
     }
 
-    /// The drive has completed a request: the stamps of a read are collected, and a change of data counts as carried out.
-    /// Returns whether the driver hears of it.
+    /// The drive has completed a request: the stamps of a read are collected, and a change of data counts as carried
+    /// out. Returns whether the driver hears of it.
     pub(super) fn notes_completion(&mut self, now: SimTime, id: u32) -> bool {
         let request = &self.enclosure.requests[id as usize];
         let applied = request.changes_data() && self.enclosure.failure(id).is_none();

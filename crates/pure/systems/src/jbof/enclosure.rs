@@ -1,4 +1,4 @@
-//! What every design has: drives, hosts and links, the requests under way, and the queue of what comes.
+//! The parts of every design: drives, hosts and links, the requests under way, and the queue of events.
 
 use super::config::{Design, JbofConfig, JbofError, RunPlan};
 use super::faults::Resilience;
@@ -23,7 +23,7 @@ pub(super) enum Event {
     Arrive { request: u32 },
     /// A lender looks again for room in the owner's message queue.
     Store { request: u32 },
-    /// What a lender has stored is visible in the owner's message queue.
+    /// An entry that a lender has stored is visible in the owner's message queue.
     Wrapped { owner: u16, lender: u16 },
     /// A completion reaches the application.
     Finished { request: u32 },
@@ -92,7 +92,7 @@ pub(super) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;
 /// Drives, hosts and links, whatever the design makes of them.
 pub(super) struct Enclosure {
     pub(super) config: JbofConfig,
-    /// What each drive is before the design takes from it.
+    /// Model of each drive before the design takes from it.
     pub(super) models: Vec<DriveModel>,
     pub(super) runner: Runner<Event>,
     pub(super) drives: Vec<Drive>,
@@ -118,7 +118,7 @@ pub(super) struct Enclosure {
     pub(super) submit_latency: SimSpan,
     /// Core time that was asked for.
     pub(super) demand: SimSpan,
-    /// What breaks, and what the driver does about it; `None` where nothing can break.
+    /// Faults, and what the driver does about them; `None` where nothing can break.
     pub(super) resilience: Option<Box<Resilience>>,
 }
 
@@ -323,7 +323,7 @@ impl Enclosure {
         SimTime::from_ps(u64::MAX / u64::from(dies.max(cores).max(host_cores).max(2)))
     }
 
-    /// What peers keep in the memory of `lender` is gone, or out of reach for good: it is not trusted again.
+    /// Data that peers keep in the memory of `lender` is gone, or out of reach for good: it is not trusted again.
     pub(super) fn lose_memory(&mut self, lender: u16) {
         for borrower in (0..self.drives.len() as u16).filter(|&borrower| borrower != lender) {
             self.drives[borrower as usize].data.lose_segments(lender);

@@ -1,5 +1,5 @@
-//! Faults. A fault is physical: power, a link or a firmware goes away and comes back, and nobody is told. What the
-//! driver makes of it is in `driver.rs`.
+//! Faults. A fault is physical: power, a link or a firmware goes away and comes back, without notice. The driver's
+//! response is in `driver.rs`.
 //!
 //! Source: [P] sheet xbof §3.9.
 
@@ -12,7 +12,7 @@ use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
 
-/// What breaks.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Power of the whole enclosure, for so long.
@@ -29,7 +29,7 @@ pub enum Fault {
     },
     /// The link of one drive. The drive goes on alone.
     Link {
-        /// Whose.
+        /// The drive.
         drive: u16,
         /// How long it is down.
         down: SimSpan,
@@ -51,22 +51,22 @@ pub enum Fault {
 /// When a fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultTime {
-    /// After so many events of the world.
+    /// After this many events of the world.
     Event(u64),
     /// At a time.
     At(SimTime),
-    /// So many events after the fault before it.
+    /// This many events after the fault before it.
     AfterLast(u64),
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The number of the request, from 1; a write makes every slot hold it.
     pub number: u64,
-    /// Of which drive.
+    /// The drive asked.
     pub drive: u16,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// First logical slot of 4 KiB.
     pub first: u32,
@@ -94,7 +94,7 @@ pub(super) struct Health {
     pub(super) breaks: u32,
 }
 
-/// What happened in a run with faults.
+/// Counters of a run with faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounters {
     /// Faults that took effect.
@@ -240,7 +240,7 @@ impl Resilience {
         &mut self.found[id as usize]
     }
 
-    /// What a client wrote to a slot of this stamp: a copy has the stamp of what was copied.
+    /// The stamp that a client wrote to a slot of this stamp: a copy has the stamp of what was copied.
     pub(super) fn original(&self, stamp: u64, slot: u32) -> u64 {
         self.copies.get(&stamp).map_or(stamp, |(first, stamps)| stamps[(slot - first) as usize])
     }
@@ -275,7 +275,7 @@ impl Jbof {
     }
 }
 
-/// What physics does to drives. Peers are not told, but cannot reach a drive that is away (`policy`).
+/// Physical effects of faults. Peers get no notice, but cannot reach a drive that is away (`policy`).
 impl Enclosure {
     /// Breaks what is due after event number `step`.
     pub(super) fn break_what_is_due(&mut self, policy: &mut Policy, now: SimTime, step: u64) {

@@ -1,4 +1,4 @@
-//! What an enclosure that serves looks like from outside: figures of an interval, and the health log of each drive.
+//! Gauges of an enclosure that serves: figures of an interval, and the health log of each drive.
 //!
 //! Reading them changes nothing of what the enclosure does.
 
@@ -145,7 +145,7 @@ impl LiveJbof {
         }
     }
 
-    /// The life of `drive` up to `now`. Panics beyond the drives.
+    /// The health log of `drive` up to `now`. Panics beyond the drives.
     pub fn health(&self, drive: u16, now: SimTime) -> Health {
         let world = &self.world;
         let data = &world.enclosure.drives[drive as usize].data;
@@ -182,7 +182,7 @@ impl LiveJbof {
         }
     }
 
-    /// What a manager of capacity wants to know of `drive`; `None` where its flash does not wear. Too slow to be asked for
+    /// State of `drive` for a manager of capacity; `None` where its flash does not wear. Too slow to be asked for
     /// a hundred times a second. Panics beyond the drives.
     pub fn capacity(&self, drive: u16) -> Option<Capacity> {
         let data = &self.world.enclosure.drives[drive as usize].data;
@@ -206,8 +206,8 @@ impl LiveJbof {
         self.world.enclosure.drives[drive as usize].data.ftl.erase_counts()
     }
 
-    /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked for
-    /// a hundred times a second. Panics beyond the drives.
+    /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked
+    /// for a hundred times a second. Panics beyond the drives.
     pub fn wear_states(&self, drive: u16) -> Option<WearStates> {
         self.world.enclosure.drives[drive as usize].data.wear_states()
     }

@@ -1,4 +1,4 @@
-//! An enclosure that serves: requests come from outside, one by one, and everything that happens to payload is told.
+//! An enclosure that serves: requests come from outside, one by one, and all movements of payload are reported.
 //!
 //! It is the world of every other run, without streams: a request takes the path of `path.rs` through the host's
 //! driver, perhaps to a lender, to its drive and back. Its owner uses it through [`flashyard_served::Served`]
@@ -23,7 +23,7 @@ use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimSpan, SimTime};
 
-/// What a world that serves owes its owner.
+/// Effects and counts that a world that serves keeps for its owner.
 pub(super) struct Book {
     pub(super) effects: Vec<Effect>,
     /// Drives that have been reported gone.
@@ -32,7 +32,7 @@ pub(super) struct Book {
     pub(super) latency: Vec<LatencyHistogram>,
     /// Requests under way.
     pub(super) in_flight: u32,
-    /// What was asked of each drive.
+    /// Requests asked of each drive.
     pub(super) asked: Vec<Requests>,
     /// The counters when figures were last taken.
     pub(super) reading: Option<Reading>,
@@ -40,7 +40,7 @@ pub(super) struct Book {
     movements: Vec<Movement>,
 }
 
-/// Nobody watches over an enclosure that serves: its clients do.
+/// No witness watches over an enclosure that serves: its clients do.
 struct Nobody;
 
 impl Witness for Nobody {
@@ -57,11 +57,11 @@ pub struct LiveJbof {
 }
 
 impl LiveJbof {
-    /// Nothing is asked of an enclosure later than this: time has a range, and what is asked takes some of it. 200 days.
+    /// Nothing is asked of an enclosure later than this: time has a range, and requests take some of it. 200 days.
     pub const LAST: SimTime = SimTime::from_ps(200 * 86_400 * 1_000_000_000_000);
 
-    /// An enclosure at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold `contents`, drive
-    /// by drive, from an earlier life.
+    /// An enclosure at time zero; `models` as in [`Jbof::with_models`]. Its drives are preconditioned, or hold
+    /// `contents`, drive by drive, from an earlier life.
     ///
     /// Errors: parameters outside their ranges; a design whose drives cannot serve on their own; contents that cannot
     /// be.
@@ -116,19 +116,19 @@ impl LiveJbof {
         Ok(drives.collect::<Result<_, _>>()?)
     }
 
-    /// The state that decides whether `drive` can go on, for messages about one that is stuck. Panics beyond the drives.
+    /// The state that decides whether `drive` can go on, for messages about a stuck one. Panics beyond the drives.
     pub fn describe(&self, drive: u16) -> String {
         self.world.enclosure.drives[drive as usize].data.describe()
     }
 
-    /// The same as [`Jbof::restore`], before anything is asked of the enclosure.
+    /// Like [`Jbof::restore`], before anything is asked of the enclosure.
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
     pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
         self.world.restore(drive, aged)
     }
 
-    /// What is in the superblocks of `drive` now. Panics beyond the drives.
+    /// Contents of the superblocks of `drive` now. Panics beyond the drives.
     pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
         self.world.enclosure.drives[drive as usize].data.contents()
     }
@@ -173,13 +173,13 @@ impl LiveJbof {
         self.world.enclosure.runner.queue.next_time()
     }
 
-    /// Numbers that requests have or had: as many as were ever under way at once, and some that faults keep for a while.
+    /// Numbers that requests have or had: the most ever under way at once, and some that faults keep for a while.
     pub fn numbers(&self) -> usize {
         self.world.enclosure.requests.len()
     }
 
-    /// Whether a drive may still carry out what was asked under `token`, though it was answered as dropped: payload may
-    /// be told to move under that token for so long.
+    /// Whether a drive may still carry out the request of `token`, though it was answered as dropped: until then,
+    /// movements of payload may name that token.
     pub fn keeps(&self, token: u32) -> bool {
         let attempts = self.world.enclosure.resilience.as_ref().map_or(&[][..], |state| state.driver.retired());
         attempts.iter().any(|&id| {
@@ -194,7 +194,7 @@ impl LiveJbof {
     }
 
     /// Requests under way that time alone brings to an end. The others are kept for drives whose power or link is away,
-    /// until somebody gives it back.
+    /// until it is given back.
     pub fn in_progress(&self) -> u32 {
         let kept = self.world.enclosure.resilience.as_ref().map_or(0, |state| state.held_for_good());
         self.in_flight().saturating_sub(kept)
@@ -271,7 +271,7 @@ impl Jbof {
         self.bench.ledger.finished(now, &request, self.enclosure.journeys[id as usize].time.total());
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
         self.bench.totals[drive].count(request.operation, bytes, latency);
-        // A read at hand completes in the step that finds it: its slots are told first.
+        // A read at hand completes in the step that finds it: its slots are reported first.
         self.gather();
         if let Some(book) = &mut self.book {
             book.in_flight -= 1;

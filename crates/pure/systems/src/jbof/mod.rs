@@ -9,10 +9,10 @@
 //! | ProcH | as Shrunk, and lenders' cores | as Shrunk | processor harvesting |
 //! | XBOF | as Shrunk, and lenders' cores | half the DRAM, and lenders' | processor and memory harvesting |
 //!
-//! A world ([`Jbof`]) is an enclosure of drives, hosts and links (`enclosure.rs`), a policy by which commands find cores and
-//! memory (`policy.rs`), the bench that asks and measures (`bench.rs`), and, where something can break, faults (`faults.rs`)
-//! and what the driver does about them (`driver.rs`). The way of a request stands in `path.rs`, in its order.
-//! Source: [P] sheet xbof §5.
+//! A world ([`Jbof`]) is an enclosure of drives, hosts and links (`enclosure.rs`), a policy by which commands find
+//! cores and memory (`policy.rs`), the bench that asks and measures (`bench.rs`), and, where something can break,
+//! faults (`faults.rs`) and what the driver does about them (`driver.rs`). The way of a request stands in `path.rs`, in
+//! its order. Source: [P] sheet xbof §5.
 
 mod aged;
 mod bench;

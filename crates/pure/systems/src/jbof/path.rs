@@ -1,8 +1,8 @@
-//! The way of a request, in its order: a stream issues it, the driver sends it, it arrives at its drive, a core runs its
-//! firmware, the data-end carries it out, the drive completes it, and the application hears of it.
+//! The way of a request, in its order: a stream issues it, the driver sends it, it arrives at its drive, a core runs
+//! its firmware, the data-end carries it out, the drive completes it, and the application hears of it.
 //!
-//! What the policies do on the way stands with them: a lender's part in `lending/command.rs`, where the data of virtual
-//! drives is in `spread.rs`.
+//! The policies' parts of the way stand with them: a lender's in `lending/command.rs`, where the data of virtual drives
+//! is in `spread.rs`.
 
 use super::config::JbofError;
 use super::enclosure::Event;
@@ -44,7 +44,7 @@ impl Jbof {
         self.fill(now, stream);
     }
 
-    /// Issues a stream's next requests while it has room; one that keeps arrival times waits for the next arrival.
+    /// Issues a stream's next requests while it has room; a stream with arrival times waits for the next arrival.
     #[inline]
     fn fill(&mut self, now: SimTime, number: u16) {
         while self.bench.streams[number as usize].has_room() {
@@ -87,8 +87,8 @@ impl Jbof {
         self.stream_done(now, number);
     }
 
-    /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end together,
-    /// with the first one.
+    /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end
+    /// together, with the first one.
     fn stream_done(&mut self, now: SimTime, number: u16) {
         let stream = &self.bench.streams[number as usize];
         if self.bench.plan.ends_together && stream.ends_run() {
@@ -153,8 +153,8 @@ impl Jbof {
         self.send_or_hold(now, id);
     }
 
-    /// Sends a virtual drive's request: writes to one of its drives, reads to wherever the data is, in parts where it is in
-    /// several places.
+    /// Sends a virtual drive's request: writes to one of its drives, reads to wherever the data is, in parts where it
+    /// is in several places.
     fn issue_virtual(&mut self, now: SimTime, mut request: Request) {
         let home = request.drive;
         let Policy::Virtual(spread) = &mut self.policy else { unreachable!("its drives are virtual") };
@@ -349,7 +349,7 @@ impl Jbof {
         }
     }
 
-    /// The completion has reached whoever asked.
+    /// The completion has reached its issuer.
     #[inline]
     pub(super) fn finish(&mut self, now: SimTime, id: u32) {
         if self.enclosure.resilience.is_some() && !self.is_heard(now, id) {
@@ -411,8 +411,8 @@ impl Jbof {
         }
     }
 
-    /// Starts copying redirected data back to its owners once no request is under way: a copy of what a write is about to
-    /// replace would come after it.
+    /// Starts copying redirected data back to its owners once no request is under way: a copy of what a write is about
+    /// to replace would come after it.
     pub(super) fn copy_back_when_idle(&mut self, now: SimTime) {
         let Policy::Virtual(spread) = &mut self.policy else { return };
         if self.bench.in_flight() > 0 {

@@ -1,5 +1,5 @@
-//! How commands find cores and memory: one value, which owns its state. The designs are these four policies over drives of
-//! different sizes ([`super::JbofConfig::placed`]).
+//! How commands find cores and memory: one value, which owns its state. The designs are these four policies over drives
+//! of different sizes ([`super::JbofConfig::placed`]).
 
 use super::config::Design;
 use super::enclosure::Enclosure;
@@ -96,7 +96,7 @@ impl Policy {
         self.lending().map_or(SimSpan::ZERO, |lending| lending.lent(drive))
     }
 
-    /// What looking for lenders cost and brought, of `drives` drives.
+    /// Cost and yield of looking for lenders, of `drives` drives.
     pub(super) fn search(&self, drives: usize) -> SearchFigures {
         self.lending().map_or_else(|| SearchFigures::new(drives), |lending| lending.search.clone())
     }

@@ -1,5 +1,5 @@
-//! A request under way: what every design needs to know of it. What a mode adds (a lender, a home, an attempt) lies with
-//! the state of that mode, by the request's number.
+//! A request under way: what every design needs to know of it. What a mode adds (a lender, a home, an attempt) lies
+//! with the state of that mode, by the request's number.
 
 use super::config::JbofError;
 use flashyard_ssd::{CommandSpec, Operation};
@@ -23,7 +23,7 @@ pub(super) enum Phase {
     Lost,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// An application's request.
@@ -72,7 +72,7 @@ pub(super) struct Request {
 const _: () = assert!(size_of::<Request>() <= 48);
 
 impl Request {
-    /// What the request asks of the data-end, under the number `id`.
+    /// The request's command to the data-end, under the number `id`.
     pub(super) fn command(&self, id: u32) -> CommandSpec {
         let Self { operation, first, count, source, stamp, .. } = *self;
         CommandSpec { tag: id, operation, first, count, source, stamp }
@@ -104,7 +104,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// What a run that does not serve ends with, where this happened on `drive`.
+    /// The error that ends a run that does not serve, where this happened on `drive`.
     #[cold]
     pub(super) fn error(self, drive: u16) -> JbofError {
         match self {

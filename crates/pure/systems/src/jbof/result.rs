@@ -69,15 +69,15 @@ pub struct DriveFigures {
     pub medium: MediumCounters,
     /// Translation layer counters.
     pub ftl: FtlCounters,
-    /// Reads that did not wait for reclaim.
+    /// Reads that did not wait for garbage collection.
     pub rebuilt: RebuildCounters,
     /// Energy by part.
     pub energy: DriveEnergy,
-    /// What its utilizations are shares of.
+    /// The servers that its utilizations are shares of.
     pub servers: Servers,
     /// How often each superblock was erased since the drive was new.
     pub erase_counts: Vec<u32>,
-    /// What wear has made of its superblocks, at the end; `None` where it makes no difference.
+    /// Wear states of its superblocks, at the end; `None` where wear makes no difference.
     pub wear: Option<WearStates>,
 }
 
@@ -91,7 +91,7 @@ pub struct RebuildCounters {
 }
 
 impl RebuildCounters {
-    /// What was done since `before`.
+    /// The counts since `before`.
     fn since(&self, before: &Self) -> Self {
         Self { reads: self.reads - before.reads, flash_reads: self.flash_reads - before.flash_reads }
     }
@@ -156,9 +156,9 @@ pub struct JbofFigures {
     pub redirected: u64,
     /// Requests issued, over the whole run.
     pub requests: u64,
-    /// What harvesting did, over the whole run.
+    /// Counters of harvesting, over the whole run.
     pub harvest: HarvestCounters,
-    /// What looking for lenders cost and brought, over the whole run.
+    /// Cost and yield of looking for lenders, over the whole run.
     pub search: SearchFigures,
     /// Memory lent at the end.
     pub loans: Vec<MemoryLoan>,
@@ -180,7 +180,7 @@ pub struct JbofFigures {
     pub closed_loop: bool,
     /// Bytes of a segment of lent memory.
     pub segment_bytes: u64,
-    /// What each stream's source did to fit recorded requests to its drive; `None` for generated ones.
+    /// Scaling that fits each stream's recorded requests to its drive; `None` for generated ones.
     pub scaling: Vec<Option<ScalingNote>>,
 }
 
@@ -413,7 +413,7 @@ mod tests {
             for (drive, slots) in found.drives.iter().zip(moved) {
                 // 0.4 W each, whether they work or not.
                 assert_picojoules(drive.energy.cores, 0.4 * cores * seconds * 1e12, "cores");
-                // A slot is written to memory and read from it, and its entry of 4 bytes in the map is looked up: 4 pJ/bit.
+                // A slot is written to memory and read from it, and its map entry of 4 bytes is looked up: 4 pJ/bit.
                 assert_picojoules(drive.energy.dram, slots as f64 * (2.0 * 4096.0 + 4.0) * 8.0 * 4.0, "memory");
                 // It crosses the drive's link once: 5 pJ/bit.
                 assert_picojoules(drive.energy.link, slots as f64 * 4096.0 * 8.0 * 5.0, "link");

@@ -1,6 +1,6 @@
-//! Laws that every run must obey, whatever the design: Little's law, the utilization law and the
-//! conservation of requests and bytes. They hold exactly, in integers: over the whole run once nothing is in flight, and
-//! over the measured window with what is under way at its two ends.
+//! Laws that every run must obey, whatever the design: Little's law, the utilization law and the conservation of
+//! requests and bytes. They hold exactly, in integers: over the whole run once nothing is in flight, and over the
+//! measured window with what is under way at its two ends.
 
 use super::bench::Bench;
 use super::enclosure::Enclosure;
@@ -11,7 +11,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_ssd::Operation;
 use flashyard_units::{SimSpan, SimTime};
 
-/// What the world counted for itself, independent of the components.
+/// The world's own counts, independent of the components.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ledger {
     issued: u64,
@@ -85,9 +85,9 @@ pub(super) struct LedgerMarks {
 pub struct SanityCheck {
     /// The law.
     pub law: &'static str,
-    /// What the law predicts.
+    /// The value that the law predicts.
     pub expected: u128,
-    /// What was counted.
+    /// The value counted.
     pub counted: u128,
 }
 
@@ -124,7 +124,7 @@ impl SanityReport {
 }
 
 impl Bench {
-    /// What the laws of the measured window need to know of one of its ends.
+    /// The counts that the laws of the measured window need at one of its ends.
     pub(super) fn ledger_marks(&self, now: SimTime, enclosure: &Enclosure) -> LedgerMarks {
         let ledger = &self.ledger;
         let mut lives = vec![true; enclosure.requests.len()];

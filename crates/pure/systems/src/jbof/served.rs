@@ -14,8 +14,8 @@ use flashyard_units::{DriveId, SimTime, VolumeId};
 const EVENTS_PER_LOOK: u64 = 2;
 
 impl World for LiveJbof {
-    // Compiled where it is used: a second loop over the events in this crate would keep the compiler from making one piece
-    // of the loop of simulations, which costs a third of their speed.
+    // Compiled where it is used: a second loop over the events in this crate would keep the compiler from making one
+    // piece of the loop of simulations, which costs a third of their speed.
     #[inline]
     fn run(&mut self, pace: &mut dyn Pace, events_max: u64) -> u64 {
         self.run(pace, events_max)

@@ -105,7 +105,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
     }
 }
 
-/// So many requests to each busy drive, at depth 8.
+/// `requests` requests to each busy drive, at depth 8.
 pub(super) fn plan(requests: u64) -> RunPlan {
     RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), ends_together: false, depth: Some(8), seed: 1 }
 }
@@ -123,7 +123,7 @@ impl RequestSource for Mix {
     }
 }
 
-/// A world that has served so many mixed requests to each busy drive, and in which nothing is under way.
+/// A world that has served `requests` mixed requests to each busy drive, and in which nothing is under way.
 pub(super) fn drained(design: Design, requests: u64) -> Jbof {
     let source = |drive: u32| -> Source { Box::new(Mix(Rng::named(1, &format!("mix.{drive}")))) };
     let sources = (0..2).map(source).collect();

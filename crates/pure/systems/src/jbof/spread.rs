@@ -1,5 +1,5 @@
-//! Virtual drives: writes of a busy drive go to one of its drives, reads to wherever the data is, and copies bring it home
-//! when the burst is over. What went where is in [`CopyBack`].
+//! Virtual drives: writes of a busy drive go to one of its drives, reads to wherever the data is, and copies bring it
+//! home when the burst is over. What went where is in [`CopyBack`].
 
 use super::config::{Design, JbofConfig, VhConfig};
 use super::request::Request;
@@ -8,7 +8,7 @@ use flashyard_kernel::Rng;
 use flashyard_ssd::Operation;
 use flashyard_units::SimSpan;
 
-/// What a virtual drive knows of a request beside what every design does.
+/// State of a request that only virtual drives keep.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spread {
     /// The busy drive that was asked.
@@ -99,8 +99,8 @@ impl VirtualDrives {
         if is_moved { config.host.clock.span_of(self.config.redirect_cycles) } else { SimSpan::ZERO }
     }
 
-    /// Reads find what was written on the drive that took it, from the completion on: until then it is not there, and they
-    /// are sent to where the data was.
+    /// Reads find what was written on the drive that took it, from the completion on: until then it is not there, and
+    /// they are sent to where the data was.
     pub(super) fn note_written(&mut self, id: u32, request: &Request) {
         if matches!(request.operation, Operation::Write | Operation::Trim) {
             let home = self.home(id);

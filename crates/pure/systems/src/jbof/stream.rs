@@ -96,7 +96,7 @@ impl StreamSpec {
 /// Bandwidth is sampled over this long unless a stream says otherwise. \[C\] the default of fio's `bwavgtime`
 const SAMPLE: SimSpan = SimSpan::from_ms(500);
 
-/// What was completed of one operation in the measured window.
+/// Completed requests of one operation in the measured window.
 #[derive(Clone, Debug, Default)]
 pub struct OperationFigures {
     /// Requests.
@@ -109,7 +109,7 @@ pub struct OperationFigures {
     pub bandwidth: Samples,
     /// Requests a second in the same samples.
     pub rate: Samples,
-    /// What was counted in the sample under way.
+    /// Counts of the sample under way.
     sample: (u64, u64),
 }
 
@@ -139,7 +139,7 @@ pub struct StreamFigures {
     pub active: SimSpan,
     /// Reads, writes, trims and flushes.
     pub operations: [OperationFigures; 4],
-    /// Requests issued with so many in flight, themselves among them: 1, 2 to 3, 4 to 7, ... 64 and more.
+    /// Requests issued, by the number then in flight, themselves included: 1, 2 to 3, 4 to 7, ... 64 and more.
     pub depths: [u64; 7],
 }
 
@@ -244,8 +244,8 @@ impl Stream {
         self.ended && self.in_flight == 0
     }
 
-    /// Whether a run whose streams end together ends now: the stream has nothing more to issue. What is still in flight then
-    /// belongs to the figures where it is most of the stream, and where leaving it out would leave out the slowest.
+    /// Whether a run whose streams end together ends now: the stream has nothing more to issue. Requests in flight then
+    /// belong to the figures where they are most of the stream, and where leaving them out would leave out the slowest.
     pub(super) fn ends_run(&self) -> bool {
         let few = self.pacing.keeps_arrivals() || self.issued < 2 * u64::from(self.pacing.depth());
         self.ended && self.issued > 0 && (self.in_flight == 0 || !few)

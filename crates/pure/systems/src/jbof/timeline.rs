@@ -16,7 +16,7 @@ const READINGS_MAX: usize = 256;
 /// The first interval.
 const FIRST_INTERVAL: SimSpan = SimSpan::from_us(100);
 
-/// What the requests of one drive's streams added up to since the run began.
+/// Totals of the requests of one drive's streams since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Requests completed.
@@ -154,7 +154,7 @@ impl Bench {
 }
 
 impl DriveCounters {
-    /// What the drive itself counts.
+    /// The drive's own counts.
     fn of(drive: &Drive) -> Self {
         let (cache, ftl) = (drive.data.cache.counters(), drive.data.ftl.counters());
         Self {

@@ -16,7 +16,7 @@ const SETTLING_EVENTS: u64 = 100_000;
 /// How long the last power cut lasts.
 const LAST_CUT: SimSpan = SimSpan::from_ms(1);
 
-/// What came of a run with faults.
+/// Outcome of a run with faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultedRun {
     /// Events until the last request completed.
@@ -25,9 +25,9 @@ pub struct FaultedRun {
     pub taken: Vec<u64>,
     /// Events from the moment that something was lost until everything was back.
     pub recoveries: Vec<Range<u64>>,
-    /// What happened.
+    /// Counters of its faults.
     pub counters: FaultCounters,
-    /// What is wrong apart from data: requests that never complete, loans and descriptors that belong to nobody.
+    /// Errors apart from data: requests that never complete, loans and descriptors without an owner.
     pub faults: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Jbof {
         self.enclosure.runner.now()
     }
 
-    /// What every drive did to keep its borrowed memory safe: records, flushes, replays, waits.
+    /// Work of all drives to keep their borrowed memory safe: records, flushes, replays, waits.
     pub fn offsite_work(&self) -> [u64; 4] {
         self.enclosure.drives.iter().fold([0; 4], |[records, flushes, replays, waits], drive| {
             let work = drive.data.offsite_counters();

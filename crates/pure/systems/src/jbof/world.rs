@@ -19,10 +19,10 @@ use flashyard_workload::RequestSource;
 /// Where a stream's requests come from.
 pub type Source = Box<dyn RequestSource>;
 
-/// Told how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
+/// Hears how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
 pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
 
-/// Streams at most: each has histograms of some 250 KiB for four operations, of which it touches a part.
+/// Most streams of a run: each has histograms of some 250 KiB for four operations, and touches part of them.
 const STREAMS_MAX: u64 = 4096;
 
 /// A JBOF of one design, ready to run once.
@@ -30,7 +30,7 @@ pub struct Jbof {
     pub(super) enclosure: Enclosure,
     pub(super) policy: Policy,
     pub(super) bench: Bench,
-    /// What a world that serves owes its owner.
+    /// Effects and counts that a world that serves keeps for its owner.
     pub(super) book: Option<Box<Book>>,
     /// Events handled.
     pub(super) steps: u64,
@@ -55,9 +55,9 @@ impl Jbof {
         Self::with_models(config, Vec::new(), plan, streams)
     }
 
-    /// The same with a model for each drive, in order; none where all are alike.
+    /// Like [`Jbof::new`], with a model for each drive, in order; none where all are alike.
     ///
-    /// Errors: the same, not one model for each drive, a drive that cannot be, virtual drives over unequal ones.
+    /// Errors: those of `new`, not one model for each drive, a drive that cannot be, virtual drives over unequal ones.
     pub fn with_models(
         config: JbofConfig,
         models: Vec<DriveModel>,
@@ -84,8 +84,8 @@ impl Jbof {
         Self::build(config, models, plan, streams, drives)
     }
 
-    /// Lets drive `drive` begin as an aged one of the same shape, whatever was done to it before. To be called before the
-    /// run, and before its mapping cache is warmed.
+    /// Lets drive `drive` begin as an aged one of the same shape, whatever was done to it before. To be called before
+    /// the run, and before its mapping cache is warmed.
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
     pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
@@ -183,7 +183,8 @@ impl Jbof {
         self.settle(SimTime::ZERO);
     }
 
-    // Three loops run the world (`run`, `run_until` with faults, that of a live enclosure); the fast one wants all of this in one piece.
+    // Three loops run the world (`run`, `run_until` with faults, that of a live enclosure); the fast one wants all of
+    // this in one piece.
     #[inline(always)]
     pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {

@@ -2,8 +2,8 @@
 //! copying back when the burst is over.
 //!
 //! A write is in the map from its completion on, and copying back begins once no request is under way: so every read
-//! finds what was written. Data on a lender lies at the slots that it has on its owner. Room for it, beside the data of the
-//! lender and of other owners, is not modelled.
+//! finds what was written. Data on a lender lies at the slots that it has on its owner. Room for it, beside the data of
+//! the lender and of other owners, is not modelled.
 //!
 //! Source: [P] sheet xbof §5 (VH, VH(ideal)); write split 1 / (1 + lenders) [A].
 
@@ -24,7 +24,7 @@ pub struct CopyPiece {
     pub count: u32,
 }
 
-/// What virtual drives remember of redirected writes, and the progress of copying back.
+/// Redirected writes as virtual drives remember them, and the progress of copying back.
 pub struct CopyBack {
     maps: Vec<RangeMap>,
     queues: Vec<Vec<CopyPiece>>,

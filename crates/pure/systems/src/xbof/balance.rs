@@ -63,24 +63,24 @@ pub fn redirect_share(lender: f64, borrower: f64, weights: &Weights) -> f64 {
     share_of_ratio(lender.clamp(UTILIZATION_MIN, 1.0) / borrower.clamp(UTILIZATION_MIN, 1.0), weights)
 }
 
-/// The same from how much more loaded the lender is than the borrower.
+/// Like [`redirect_share`], from how much more loaded the lender is than the borrower.
 pub(super) fn share_of_ratio(ratio: f64, weights: &Weights) -> f64 {
     let lender_weight = f64::from(weights.lender_total) / f64::from(weights.shadow);
     let borrower_weight = f64::from(weights.borrower_bound) / f64::from(weights.borrower_total);
     1.0 / (1.0 + ratio * lender_weight * borrower_weight)
 }
 
-/// The most that may go to a lender which lends at most `limit` of its cores' time while the borrower is so busy: a
-/// share of the commands of the two.
+/// The most that may go to a lender which lends at most `limit` of its cores' time to a borrower of this utilization:
+/// a share of the commands of the two.
 pub fn limited_share(limit: f64, borrower: f64) -> f64 {
-    // What goes there is to what stays as the limit is to the borrower's utilization.
+    // The share that goes there is to the share that stays as the limit is to the borrower's utilization.
     if limit.is_finite() { limit / (limit + borrower.max(UTILIZATION_MIN)) } else { 1.0 }
 }
 
 /// The least share that counts as kept at home: the demand is not divided by less. [A]
 const HOME_MIN: f64 = 0.05;
 
-/// What was asked of a borrower, in its cores' time: its utilization, had it kept everything. `home` is the share that
+/// Demand on a borrower, in its cores' time: its utilization, had it kept everything. `home` is the share that
 /// it kept while `utilization` was measured. A saturated borrower's demand is underestimated; the next period's is
 /// nearer.
 pub fn demand(utilization: f64, home: f64) -> f64 {
@@ -90,7 +90,7 @@ pub fn demand(utilization: f64, home: f64) -> f64 {
 /// A lender as water-filling sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vessel {
-    /// What it does beside this borrower's commands, in its cores' time.
+    /// Its work beside this borrower's commands, in its cores' time.
     pub own: f64,
     /// The most that it takes, in its cores' time.
     pub limit: f64,
@@ -102,7 +102,7 @@ pub struct Vessel {
 /// `demand` is above zero; shares add up to less than one.
 pub fn water_filling(demand: f64, vessels: &[Vessel], shares: &mut Vec<f64>) {
     let room = |vessel: &Vessel, level: f64| (level - vessel.own).clamp(0.0, vessel.limit);
-    // What is held rises with the level, and the borrower alone holds everything at `demand`.
+    // The load held rises with the level, and the borrower alone holds everything at `demand`.
     let (mut low, mut high) = (0.0, demand);
     for _ in 0..48 {
         let level = (low + high) / 2.0;

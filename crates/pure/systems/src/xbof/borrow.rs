@@ -1,7 +1,8 @@
 //! The borrower's turn: what a drive takes from peers and gives back.
 //!
 //! Looking for an offer takes time: the drive's firmware loads every descriptor of its peers ([`super::scan`]), then
-//! sends a compare-and-swap to the one it likes best. Somebody else may have come first: then it goes on to the next.
+//! sends a compare-and-swap to the one it likes best. Another borrower may have come first: then it goes on to the
+//! next.
 
 use super::choice::{self, Candidate};
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
@@ -36,15 +37,15 @@ pub(super) struct Search {
     processor: bool,
     /// Segments still wanted.
     memory: u32,
-    /// Whose tables it reads.
+    /// The peers whose tables it reads.
     reach: Reach,
     /// Offers found, the best last: lender, index, and the descriptor as it was read.
     found: Vec<(u16, u16, Descriptor)>,
 }
 
 impl Search {
-    /// Somebody else takes memory of `lender`: its other offers come after those of other lenders, so that borrowers of
-    /// one instant do not get a share of every lender and with it of every lender's failures. [A]
+    /// Another borrower takes memory of `lender`: its other offers come after those of other lenders, so that borrowers
+    /// of one instant do not get a share of every lender and with it of every lender's failures. [A]
     fn avoid(&mut self, lender: u16) {
         let (last, mut first): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found)
             .into_iter()
@@ -58,7 +59,7 @@ impl Harvest {
     /// Whether the drive's commands could use a peer's processor now; renews what it holds or gives it back.
     pub(super) fn borrow_processors(&mut self, drive: u16, reading: &DriveReading) -> bool {
         self.drop_lost_processors(drive);
-        // What the cores would do alone: their own work over the share that stayed home.
+        // The cores' work without lenders: their own work over the share that stayed home.
         let demand = reading.processor / (1.0 - reading.redirected).max(0.05);
         let pointless = demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
         let manager = &self.managers[drive as usize];
@@ -140,8 +141,8 @@ impl Harvest {
         }
     }
 
-    /// Reads a held descriptor again. One that is no longer as it was taken is lost; one that was withdrawn is returned
-    /// once its pages are home.
+    /// Reads a held descriptor again. If it is no longer as it was taken, it is lost; if it was withdrawn, it is
+    /// returned once its pages are home.
     fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory) -> bool {
         let loan = held.loan;
         if !self.reachable[loan.lender as usize] {
@@ -240,7 +241,7 @@ impl Harvest {
             processors[first..].iter_mut().for_each(|candidate| candidate.holders = holders);
             memories[first_memory..].iter_mut().for_each(|(on_offer, _)| *on_offer = segments);
         }
-        // Best last, and of equals the nearest last: the sort is stable. Of memory the lender of most. [A] sheet xbof §3.2
+        // Best last, of equals the nearest last: the sort is stable. Of memory the lender of most. [A] sheet xbof §3.2
         memories.sort_by_key(|&(on_offer, _)| on_offer);
         search.found.extend(memories.into_iter().map(|(_, offer)| offer));
         choice::order(self.config.lender_choice, &mut processors, &mut self.choosers[drive as usize]);
@@ -326,7 +327,7 @@ impl Harvest {
         self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages: info.log_pages });
     }
 
-    /// Whether the drive takes the descriptor for one that it holds. When it is free all the same, its lender has taken
+    /// Whether the drive believes that it holds the descriptor. When it is free all the same, its lender has taken
     /// it back or restarted; it cannot be taken as another loan before the drive has noticed the end of this one.
     fn knows_memory(&self, drive: u16, lender: u16, index: u16) -> bool {
         let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
@@ -347,7 +348,7 @@ fn is_held(descriptor: Descriptor, drive: u16, kind: DescriptorKind) -> bool {
     descriptor.is_valid() && descriptor.kind() == kind && descriptor.borrower() == drive as u8
 }
 
-/// The borrower id becomes nobody, unless it is another's by now.
+/// Clears the borrower id, unless it is another's by now.
 pub(super) fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
     if descriptor.borrower() == drive as u8 { descriptor.released() } else { descriptor }
 }

@@ -4,13 +4,13 @@
 //! - `next`: drives in order, from the borrower's own on.
 //! - `random`: any order.
 //! - `two-choices`: two at random, the less loaded of them first; then the rest in random order.
-//! - `most-spare`: the most that is left for one more. A descriptor's utilization is that of the last period, and who
-//!   has taken an offer since, or has just begun, goes on taking: what is free is shared with the holders of the
-//!   lender's other offers.
+//! - `most-spare`: the most that is left for one more. A descriptor's utilization is that of the last period, and a
+//!   borrower that has taken an offer since, or has just begun, goes on taking: what is free is shared with the holders
+//!   of the lender's other offers.
 //!
-//! A borrower goes on to the next one in its order when somebody else came first. What it read may be old by then: all
-//! borrowers of one period read the same utilizations, and those who rank alike run into each other.
-//! Source: [A] sheet xbof §3.2 for `least-loaded`, [X] the power of two choices of Mitzenmacher (2001); the rest is ours.
+//! A borrower goes on to the next one in its order when another came first. Its readings may be old by then: all
+//! borrowers of one period read the same utilizations, and those that rank alike run into each other. Source: [A] sheet
+//! xbof §3.2 for `least-loaded`, [X] the power of two choices of Mitzenmacher (2001); the rest is ours.
 
 use flashyard_kernel::Rng;
 use flashyard_units::Named;
@@ -47,11 +47,11 @@ impl Named for LenderChoice {
 /// A processor on offer, as a borrower has read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate<T> {
-    /// What it stands for.
+    /// The offer that it stands for.
     pub(super) offer: T,
     /// The lender's utilization, 0 to 1.
     pub(super) utilization: f64,
-    /// The lender's other offers that somebody holds.
+    /// The lender's other offers that are held.
     pub(super) holders: u32,
 }
 
@@ -106,7 +106,7 @@ mod tests {
         let mut rng = Rng::named(1, "test");
         assert_eq!(first(LenderChoice::LeastLoaded, &mut rng), 3);
         assert_eq!(first(LenderChoice::Next, &mut rng), 1);
-        // Drive 3 has 0.9 free, but somebody else is at it: 0.45 against 0.8 of drive 2.
+        // Drive 3 has 0.9 free, but another borrower is at it: 0.45 against 0.8 of drive 2.
         assert_eq!(first(LenderChoice::MostSpare, &mut rng), 2);
     }
 

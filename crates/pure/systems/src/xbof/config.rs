@@ -16,7 +16,7 @@ pub struct HarvestConfig {
     pub memory: bool,
     /// Monitor, descriptor and host refresh period. [P]
     pub period: SimSpan,
-    /// What stands for the load of a processor, in descriptors and in the trigger.
+    /// Measure of a processor's load, in descriptors and in the trigger.
     pub indicator: Indicator,
     /// Utilization above which processor or data-end is busy. [P]
     pub watermark: f64,
@@ -40,7 +40,7 @@ pub struct HarvestConfig {
     /// Which of the processors on offer a borrower takes. Of mapping memory it takes offers of the
     /// lender that has most.
     pub lender_choice: LenderChoice,
-    /// Whose tables a borrower reads.
+    /// The peers whose tables a borrower reads.
     pub scan: ScanOrder,
     /// Drives under one leaf switch: drives of neighbouring numbers share one.
     pub leaf_drives: u32,
@@ -50,7 +50,7 @@ pub struct HarvestConfig {
     pub weights: Weights,
     /// Step towards the rule's share each period; the literal rule takes whole steps. [A]
     pub damping: f64,
-    /// What comes between the monitors and the driver.
+    /// Age and noise of utilizations between the monitors and the driver.
     pub sensing: Sensing,
     /// How much lending may raise the p99 of a lender's own commands, as a share of it; `None` lets it cost what it
     /// costs.

@@ -3,10 +3,10 @@
 //! From bit 0: valid 1, type 1, borrower 8, amount 32, info 64, limit 8, version 14. Sum 128.
 //! Source: [P] sheet xbof §3.2; the packing order and the version counter are [A], the limit is ours.
 
-/// The borrower id that means "nobody".
+/// The borrower id of a free descriptor.
 pub const NOBODY: u8 = 0xFF;
 
-/// What is lent.
+/// Kind of the resource lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorKind {
     /// Processor time; amount is the load of borrower (upper half) and lender: 65535 is 100 % of utilization, or the
@@ -108,12 +108,12 @@ impl Descriptor {
         self.field(VALID, 1) == 1
     }
 
-    /// What is lent.
+    /// Kind of the resource lent.
     pub fn kind(self) -> DescriptorKind {
         if self.field(KIND, 1) == 0 { DescriptorKind::Processor } else { DescriptorKind::Memory }
     }
 
-    /// Who has taken it; [`NOBODY`] when it is free.
+    /// The borrower; [`NOBODY`] when it is free.
     pub fn borrower(self) -> u8 {
         self.field(BORROWER, 8) as u8
     }
@@ -141,7 +141,7 @@ impl Descriptor {
             .changed()
     }
 
-    /// A borrower's compare-and-swap from nobody to itself; `None` when the offer is gone or taken.
+    /// A borrower's compare-and-swap from [`NOBODY`] to itself; `None` when the offer is gone or taken.
     #[must_use]
     pub fn taken(self, borrower: u8, info: u64) -> Option<Self> {
         (self.is_valid() && self.borrower() == NOBODY && borrower != NOBODY)

@@ -1,7 +1,7 @@
 //! The host driver's part: shadow queue pairs, their bindings, and the draw that redirects commands.
 //!
-//! Every period the driver reads all processor descriptors. One that is taken binds the borrower's queue pair to the
-//! lender's shadow queue pair, both named by the descriptor; one that no longer is unbinds them, and the shadow queue
+//! Every period the driver reads all processor descriptors. A taken descriptor binds the borrower's queue pair to the
+//! lender's shadow queue pair, both named by it; a descriptor no longer taken unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
 use super::balance::{BalanceRule, Vessel, demand, limited_share, water_filling};
@@ -32,7 +32,7 @@ pub struct Binding {
     edge: f64,
 }
 
-/// What the driver did.
+/// Counters of the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverCounters {
     /// Shadow queue pairs bound.
@@ -56,7 +56,7 @@ pub struct Driver {
     offers: usize,
     shadows: Vec<Shadow>,
     bindings: Vec<Vec<Binding>>,
-    /// What was seen and sent, one for each shadow queue pair: of its binding.
+    /// Utilizations seen and shares sent, one record for each shadow queue pair: of its binding.
     records: Vec<Record>,
     rng: Rng,
     /// Load that borrowers balanced before have been given on each lender in this period, beyond what was measured.
@@ -83,7 +83,7 @@ impl Driver {
         }
     }
 
-    /// What was done so far.
+    /// Counters so far.
     pub fn counters(&self) -> &DriverCounters {
         &self.counters
     }
@@ -125,7 +125,7 @@ impl Driver {
     }
 
     /// One period: reads the processor descriptors of all drives, binds and unbinds, and moves the shares.
-    /// What a lender out of reach offers stays as it was until the drive is given up.
+    /// Offers of a lender out of reach stay as they were until the drive is given up.
     pub fn tick(&mut self, tables: &ResourceTables, reachable: &[bool], config: &HarvestConfig) {
         let drives = self.bindings.len();
         for lender in (0..drives as u16).filter(|&lender| reachable[lender as usize]) {
@@ -227,7 +227,7 @@ impl Driver {
         for binding in bindings.iter() {
             let descriptor = tables.load(binding.lender, binding.offer);
             let (seen, lender) = records[place(binding)].sense(descriptor.utilizations(), sensing, rng);
-            // Every descriptor names the borrower's utilization; one that it has not written yet says nothing.
+            // Every descriptor names the borrower's utilization; a descriptor that it has not written yet says nothing.
             own = own.max(seen);
             vessels.push(Vessel { own: lender, limit: descriptor.limit() });
         }

@@ -31,7 +31,7 @@ impl Harvest {
         self.paused = paused;
     }
 
-    /// Whether nobody lends.
+    /// Whether all lending is paused.
     pub fn is_paused(&self) -> bool {
         self.paused
     }

@@ -3,10 +3,10 @@
 //! Every period the lender adds its own commands' latencies to one of two histograms: of periods in which its cores
 //! lent nothing, and of those in which they lent. Once both hold enough, what lending costs is
 //!   excess = p99 while lending / p99 without - 1
-//! and the limit, the most of its cores' time that it lends, is multiplied by cap / excess (a half to nine eighths at
-//! a time: narrowing is urgent, widening is not). The limit stands in the descriptor and the driver keeps to it; at its lower end the lender withdraws for a
-//! while. Now and then it lends nothing for a few periods, since what it is without lending moves with its load.
-//! A lender without commands of its own has nothing to protect and sets no limit.
+//! and the limit, the most of its cores' time that it lends, is multiplied by cap / excess (a half to nine eighths at a
+//! time: narrowing is urgent, widening is not). The limit stands in the descriptor and the driver keeps to it; at its
+//! lower end the lender withdraws for a while. Now and then it lends nothing for a few periods, since what it is
+//! without lending moves with its load. A lender without commands of its own has nothing to protect and sets no limit.
 //!
 //! The submission queues' weights protect less than this: they decide who is next, and the command before it still has
 //! to finish on its core. Source: ours; all constants here are [A].
@@ -182,7 +182,7 @@ impl LenderGuard {
             None if !clean => {
                 self.lent += 1;
                 if self.lent >= LOOK_AFTER || self.alone.total < ENOUGH {
-                    // What it knows of itself alone has aged: three quarters of what counts shall be new.
+                    // Its knowledge of itself alone has aged: three quarters of what counts shall be new.
                     self.alone.halve();
                     self.alone.halve();
                     self.look = Some(0);
@@ -234,7 +234,7 @@ mod tests {
         fn period(&mut self, guard: &mut LenderGuard, lent: f64) {
             for _ in 0..500 {
                 self.backlog = (self.backlog - 20_000.0 * self.rng.unit()).max(0.0);
-                // Lent commands take 20 us; so many of them arrive for each own one.
+                // Lent commands take 20 us; `lent / 2` of them arrive for each own one.
                 if self.rng.unit() < lent / 2.0 {
                     self.backlog += 20_000.0;
                 }

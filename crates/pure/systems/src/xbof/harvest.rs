@@ -3,7 +3,7 @@
 //! There is no central manager in the system: every period each drive reads its monitors and the descriptors it has a
 //! part in, and offers, takes or gives back ([`super::lend`], [`super::borrow`]); half a period later the host driver
 //! reads the descriptors and binds queue pairs ([`super::driver`]). This file only keeps their state side by side.
-//! What the drives and the fabric have to do about it comes out as actions, in order.
+//! Work for the drives and the fabric comes out as actions, in order.
 
 use super::borrow::{HeldMemory, HeldProcessor, Search};
 use super::config::HarvestConfig;
@@ -19,7 +19,7 @@ use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
 use flashyard_units::SimSpan;
 
-/// What the monitors of one drive read over the last period.
+/// Readings of one drive's monitors over the last period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DriveReading {
     /// Busy share of the cores.
@@ -51,15 +51,15 @@ pub struct DriveReading {
 /// Borrowed mapping memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLoan {
-    /// Who borrowed.
+    /// The borrower.
     pub borrower: u16,
-    /// Whose memory, by which offer.
+    /// The lender, and its offer.
     pub loan: LoanId,
     /// How many segments.
     pub segments: u32,
 }
 
-/// What harvesting did.
+/// Counters of harvesting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HarvestCounters {
     /// Processor offers taken.
@@ -78,26 +78,26 @@ pub struct HarvestCounters {
     pub refused: u64,
 }
 
-/// What a drive has to do about its own decision, or about a peer's.
+/// A drive's action on its own decision, or on a peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HarvestAction {
-    /// The drive's firmware loads so many lines from each of these peers, then goes on with [`Harvest::scanned`].
+    /// The drive's firmware loads `lines` lines from each of these peers, then goes on with [`Harvest::scanned`].
     Scan {
-        /// Who looks for offers.
+        /// The drive that looks for offers.
         drive: u16,
-        /// Whose tables it reads, in order.
+        /// The peers, in the order in which it reads their tables.
         peers: Vec<u16>,
         /// Lines of 64 bytes of each.
         lines: u64,
     },
     /// A compare-and-swap is on its way to a lender's table; it arrives with [`Harvest::swap`].
     Swap {
-        /// Who sent it.
+        /// The sender.
         drive: u16,
         /// Where it goes.
         lender: u16,
     },
-    /// The drive keeps so many translation pages in its own memory from now on.
+    /// The drive keeps this many translation pages in its own memory from now on.
     SetOwnPages {
         /// The lender.
         drive: u16,
@@ -106,9 +106,9 @@ pub enum HarvestAction {
     },
     /// The borrower may use these segments.
     Attach {
-        /// Who.
+        /// The borrower.
         borrower: u16,
-        /// Whose memory, by which offer.
+        /// The lender, and its offer.
         loan: LoanId,
         /// Their numbers in the lender's memory.
         segments: Vec<u32>,
@@ -117,23 +117,23 @@ pub enum HarvestAction {
     },
     /// The borrower copies its pages home, then calls [`Harvest::returned`].
     Return {
-        /// Who.
+        /// The borrower.
         borrower: u16,
-        /// Whose memory, by which offer.
+        /// The lender, and its offer.
         loan: LoanId,
     },
     /// The borrower can no longer trust the lender's memory: it recovers from its logs.
     Lost {
-        /// Who.
+        /// The borrower.
         borrower: u16,
-        /// Whose memory, by which offer.
+        /// The lender, and its offer.
         loan: LoanId,
     },
     /// The lender has taken the memory of a loan back by force and overwrites it.
     Reused {
-        /// Whose pages were there.
+        /// The borrower that had its pages there.
         borrower: u16,
-        /// Who overwrites them, by which offer they were lent.
+        /// The lender that overwrites them, and the offer by which it lent them.
         loan: LoanId,
     },
 }
@@ -151,7 +151,7 @@ pub(super) struct Manager {
     pub(super) lists: Vec<Vec<u32>>,
     /// Periods since each descriptor was withdrawn.
     pub(super) waited: Vec<u32>,
-    /// Whose commands each shadow queue holds: what was last read of a taken descriptor.
+    /// The borrower of each shadow queue's commands, as last read from a taken descriptor.
     serving: Vec<Option<u16>>,
     /// Translation pages of its own memory, by the last reading.
     pub(super) local_pages: u32,
@@ -183,9 +183,9 @@ pub struct Harvest {
     pub(super) loans: Vec<MemoryLoan>,
     pub(super) counters: HarvestCounters,
     pub(super) actions: Vec<HarvestAction>,
-    /// Whose memory can be reached.
+    /// Drives whose memory can be reached.
     pub(super) reachable: Vec<bool>,
-    /// Nobody lends anything: set by [`Harvest::pause`].
+    /// Whether all lending is paused: set by [`Harvest::pause`].
     pub(super) paused: bool,
     /// Random numbers of each drive, for its choice of lenders.
     pub(super) choosers: Vec<Rng>,
@@ -215,7 +215,7 @@ impl Harvest {
         &self.config
     }
 
-    /// What was done so far.
+    /// Counters so far.
     pub fn counters(&self) -> &HarvestCounters {
         &self.counters
     }
@@ -429,14 +429,14 @@ mod tests {
     #[test]
     fn a_borrower_takes_offers_until_its_predicted_misses_are_below_the_target() {
         let mut harvest = Harvest::new(3, seven_offers());
-        // 40 % of the map are in memory and half of the accesses miss: 4916 pages of 8192 are absent, a fifth of which
-        // may stay absent.
+        // 40 % of the map are in memory and half of the accesses miss: 4916 pages of 8192 are absent, and a fifth of
+        // them may stay absent.
         let needy = DriveReading { local_pages: 3276, ..missing(500) };
         periods(&mut harvest, &[needy, reading(0.0), reading(0.0)], 1);
         let segments: u32 = harvest.loans().iter().map(|lent| lent.segments).sum();
         assert_eq!(segments, 8, "3276 and 8 times 512 pages leave 820, which is below 983; 7 times leaves 1332");
         assert!(harvest.loans().iter().take(7).all(|lent| lent.loan.lender == 1), "{:?}", harvest.loans());
-        // What is left of misses stays below the target, or above it by chance only.
+        // The remaining misses stay below the target, or above it by chance only.
         for misses in [95, 110, 101, 90, 60] {
             periods(&mut harvest, &[DriveReading { misses, ..needy }, reading(0.0), reading(0.0)], 1);
             assert_eq!(harvest.loans().len(), 8);
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(seen, [], "below the target, but not by much");
         let mut harvest = Harvest::new(2, seven_offers());
         periods(&mut harvest, &[missing(500), reading(0.0)], 2);
-        // A straight line to no memory: an offer less makes 6.6 % more misses; the drive is told so by its curve.
+        // A straight line to no memory: by the drive's curve, an offer less makes 6.6 % more misses.
         let seen = periods(&mut harvest, &[missing(0), reading(0.0)], 6);
         assert_eq!(seen, [], "without it there would be too many misses");
         let mut curves = curves(2);
@@ -516,7 +516,7 @@ mod tests {
         assert!(harvest.loans().is_empty());
     }
 
-    /// What a run of a few periods makes of a descriptor that is spoilt in the middle.
+    /// Outcome of a run of a few periods with a descriptor that is spoilt in the middle.
     fn outcome(index: u16, bit: Option<u32>) -> String {
         let mut harvest = Harvest::new(3, HarvestConfig { damping: 1.0, ..Default::default() });
         let busy = DriveReading { accesses: 1000, misses: 500, ..reading(0.9) };
@@ -527,7 +527,7 @@ mod tests {
             let tables = harvest.tables_mut();
             tables.update(1, index, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
         }
-        // The lender's next command, the host's next look, and one period of everybody.
+        // The lender's next command, the host's next look, and one period of all drives.
         let serves = harvest.serves(1, 0);
         harvest.tick_host();
         let bound: Vec<Binding> = harvest.bindings(0).to_vec();

@@ -1,8 +1,8 @@
-//! What stands for the load of a processor where drives compare each other: in descriptors, in the trigger's question
-//! whether a drive is busy, in lender choice, and in the balance law.
+//! The measure of a processor's load where drives compare each other: in descriptors, in the trigger's question whether
+//! a drive is busy, in lender choice, and in the balance law.
 //!
-//! - `utilization`: the busy share of the cores. A tenth of a small processor and a tenth of a large one look alike, and
-//!   so do a queue of one and a queue of a hundred at 100 %.
+//! - `utilization`: the busy share of the cores. A tenth of a small processor and a tenth of a large one look alike,
+//!   and so do a queue of one and a queue of a hundred at 100 %.
 //! - `queue-depth`: the commands that a further one would wait behind, and itself.
 //! - `waiting-work`: how long a further command would take: the work that waits, in the time of all cores at their
 //!   clock, and its own time on one of them. What is shortest is best ("shortest expected delay"), and a large
@@ -22,7 +22,7 @@ use super::config::HarvestConfig;
 use super::harvest::DriveReading;
 use flashyard_units::{Named, SimSpan};
 
-/// What stands for the load of a processor.
+/// Measure of a processor's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indicator {
     /// Busy share.
@@ -62,7 +62,7 @@ impl Named for Indicator {
 }
 
 impl Indicator {
-    /// What a drive writes into descriptors: a share of the full scale, 0 to 1.
+    /// The value that a drive writes into descriptors: a share of the full scale, 0 to 1.
     pub fn amount(self, reading: &DriveReading) -> f64 {
         match self {
             Self::Utilization => reading.processor,
@@ -71,7 +71,7 @@ impl Indicator {
         }
     }
 
-    /// Whether a drive is too busy to lend; one that `borrows` counts all that its cores do.
+    /// Whether a drive is too busy to lend; a drive that `borrows` counts all that its cores do.
     pub(super) fn is_busy(self, reading: &DriveReading, borrows: bool, config: &HarvestConfig) -> bool {
         match self {
             Self::Utilization => {

@@ -153,7 +153,7 @@ impl Harvest {
     }
 }
 
-/// What a lender writes into its offer every period.
+/// The offer as its lender writes it every period.
 fn offering(now: Descriptor, amount: f64, limit: f64) -> Descriptor {
     now.with_lender_utilization(amount).with_limit(limit)
 }

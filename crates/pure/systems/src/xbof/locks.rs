@@ -1,6 +1,6 @@
 //! Reader-writer locks of one drive's mapping table, for its own cores and for lenders' cores that walk it.
 //!
-//! A reader waits for the writer before it; a writer for everybody before it. Translation pages are hashed to the
+//! A reader waits for the writer before it; a writer for all before it. Translation pages are hashed to the
 //! locks. What an uncontended lock costs is in the price of firmware work and of remote atomics: here is the waiting.
 //! Source: [P] sheet xbof §3.8; number of locks and hold times [A] §3.8, §9.9.
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A lock that was taken: of which, when, until when, and whether for writing.
+    /// A lock that was taken: its number, from when, until when, and whether for writing.
     struct Taken {
         lock: u32,
         from: SimTime,
@@ -88,9 +88,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against the list of everything that was ever taken. A request that shares with all holders before it starts at
-        /// once; one that excludes some starts when the last of these ends. So writers are alone, readers share, no request
-        /// is overtaken by a later one that excludes it, and a lock that is free is taken at once.
+        /// Against the list of all locks ever taken. A request that shares with all holders before it starts at
+        /// once; a request that excludes some starts when the last of these ends. So writers are alone, readers share,
+        /// no request is overtaken by a later one that excludes it, and a free lock is taken at once.
         #[test]
         fn a_request_waits_for_the_holders_before_it_that_exclude_it_and_for_no_other(
             steps in prop::collection::vec((0_u64..60, 0_usize..5, any::<bool>(), 1_u64..200), 1..200),

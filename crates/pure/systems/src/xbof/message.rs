@@ -1,19 +1,18 @@
 //! The message queue of the data-end agent: a ring of 64-byte entries in the borrower's exposed memory, one for each
 //! lender, filled by the lender's coherent stores.
 //!
-//! The producer's index is the lender's own; the consumer's is published now and then. Whether an entry is new stands in
-//! the entry: its phase flag changes with every turn of the ring, so the consumer never reads the producer's index.
+//! The producer's index is the lender's own; the consumer's is published now and then. Whether an entry is new stands
+//! in the entry: its phase flag changes with every turn of the ring, so the consumer never reads the producer's index.
 //! Memory is kept for the entries between the two indices only: turns through the whole ring would cost the simulator a
-//! cache miss for each.
-//! A ring that was closed goes on with another generation: what a lender that was given up still stores is not taken.
-//! Source: [P] sheet xbof §3.7; layout, generation and capacity [A].
+//! cache miss for each. A ring that was closed goes on with another generation: what a lender that was given up still
+//! stores is not taken. Source: [P] sheet xbof §3.7; layout, generation and capacity [A].
 
 use std::collections::VecDeque;
 
 /// Entries of a ring: 256 KiB.
 const ENTRIES: u32 = 4096;
 
-/// What the data-end is to do.
+/// Kind of work for the data-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// Move data between host and buffer.
@@ -35,9 +34,9 @@ impl MessageKind {
 /// One wrapped operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What to do.
+    /// Kind of work.
     pub kind: MessageKind,
-    /// Who asks.
+    /// The lender that asks.
     pub lender: u8,
     /// The command it belongs to.
     pub command: u32,
@@ -91,12 +90,12 @@ impl Message {
     }
 }
 
-/// What the agent checks: that nothing of the line is missing or from elsewhere.
+/// The check word, by which the agent sees that nothing of the line is missing or from elsewhere.
 fn check(line: &Line) -> u32 {
     line[..7].iter().fold(0x9E37_79B9, |sum, &word| (sum ^ word).wrapping_mul(0x85EB_CA6B).rotate_left(13))
 }
 
-/// What the rings of a drive carried.
+/// Counters of a drive's rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingCounters {
     /// Entries taken.
@@ -118,7 +117,7 @@ pub struct MessageRing {
     produced: u32,
     /// Entries taken so far.
     consumed: u32,
-    /// What the lender last read of it.
+    /// `consumed` as the lender last read it.
     published: u32,
     generation: u16,
     counters: RingCounters,
@@ -130,7 +129,7 @@ impl MessageRing {
         self.generation
     }
 
-    /// What the ring carried.
+    /// Counters of the ring.
     pub fn counters(&self) -> &RingCounters {
         &self.counters
     }

@@ -1,11 +1,11 @@
-//! What a drive knows of its misses with the mapping memory it has: is it enough, and if not, how much is missing?
+//! A drive's account of its misses with the mapping memory it has: is it enough, and if not, how much is missing?
 //!
 //! A period sees few accesses, so that counts go on while the memory stays the same, and begin again when it changes.
 
 use super::config::HarvestConfig;
 use super::harvest::DriveReading;
 
-/// What is left of a count a period later: it forgets in some eight periods. [A]
+/// Share of a count that is left a period later: it forgets in some eight periods. [A]
 const KEPT: f64 = 7.0 / 8.0;
 /// Standard deviations by which misses must exceed the target: a count above it by chance would grow the loan for good,
 /// since nothing is given back until misses are well below. [A]

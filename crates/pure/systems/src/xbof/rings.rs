@@ -26,8 +26,8 @@ impl Rings {
         self.rings.iter().flatten().flat_map(|ring| ring.commands())
     }
 
-    /// Closes all rings of `drive`, as owner and as lender. Nobody knows the generation of a ring that was never used:
-    /// it need not change.
+    /// Closes all rings of `drive`, as owner and as lender. No lender knows the generation of a ring that was never
+    /// used: it need not change.
     pub fn close(&mut self, drive: u16) {
         let (drive, drives) = (drive as usize, self.drives);
         let both = (0..drives).flat_map(|peer| [peer * drives + drive, drive * drives + peer]);
@@ -62,8 +62,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a queue for each pair. A lender stores under the generation that it learnt last; a ring that was closed
-        /// since takes nothing of that, and goes on with whoever learns the new one.
+        /// Against a queue for each pair. A lender stores under the generation that it learnt last; a ring that was
+        /// closed since takes nothing of that, and goes on with a lender that learns the new one.
         #[test]
         fn a_closed_ring_takes_nothing_that_was_stored_before_or_by_somebody_who_does_not_know(
             steps in prop::collection::vec((0_u32..8, 0..DRIVES, 0..DRIVES), 1..300),

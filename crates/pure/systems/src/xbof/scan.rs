@@ -1,4 +1,4 @@
-//! Whose tables a borrower reads, and in which order.
+//! The peers that a borrower reads, and in which order.
 //!
 //! `All` reads every peer. `LeafFirst` reads the peers behind its own leaf switch, takes what it likes there, and reads
 //! the others only when it still lacks something: fewer loads and shorter ways, at the price of a choice among fewer.
@@ -7,13 +7,13 @@
 
 use flashyard_units::Named;
 
-/// Whose tables a borrower reads.
+/// The peers whose tables a borrower reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScanOrder {
-    /// Those of all peers at once.
+    /// All peers at once.
     #[default]
     All,
-    /// Those behind its own leaf switch, then those of all others.
+    /// Those behind its own leaf switch, then all others.
     LeafFirst,
 }
 
@@ -29,7 +29,7 @@ impl Named for ScanOrder {
 }
 
 impl ScanOrder {
-    /// What a search reads first.
+    /// The reach that a search reads first.
     pub(super) const fn first(self) -> Reach {
         match self {
             Self::All => Reach::All,

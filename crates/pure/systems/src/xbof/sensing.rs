@@ -1,4 +1,4 @@
-//! What comes between the monitors and the driver: age and noise of the utilizations that it balances by.
+//! Distortion between the monitors and the driver: age and noise of the utilizations that it balances by.
 //!
 //! A utilization lies in a descriptor until the driver reads it, and a longer way there adds whole periods. Counters
 //! read by firmware between other work, or over short periods, scatter. These are knobs, to see what a rule stands.

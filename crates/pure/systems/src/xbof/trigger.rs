@@ -1,4 +1,4 @@
-//! The trigger table: who lends and who borrows processor time.
+//! The trigger table: which drives lend and which borrow processor time.
 //!
 //! | processor | data-end | action |
 //! |---|---|---|
@@ -6,13 +6,13 @@
 //! | not busy | any | lend |
 //! | busy | not busy | borrow |
 //!
-//! Busy means above the watermark; for the processor in terms of the indicator ([`super::Indicator`]). A condition must hold for some samples in a row, and what runs stops at
-//! its own, wider threshold: harvesting moves both utilizations, and without hysteresis it would toggle
-//! every period. Source: [P] sheet xbof §3.3; hysteresis [A].
+//! Busy means above the watermark; for the processor in terms of the indicator ([`super::Indicator`]). A condition must
+//! hold for some samples in a row, and what runs stops at its own, wider threshold: harvesting moves both utilizations,
+//! and without hysteresis it would toggle every period. Source: [P] sheet xbof §3.3; hysteresis [A].
 
 use super::config::HarvestConfig;
 
-/// What a drive should start doing.
+/// Action that a drive should start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerAction {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What a drive exposes of its memory to peers and host, and where: addresses in units of 64 bytes.
+//! The memory that a drive exposes to peers and host, and where: addresses in units of 64 bytes.
 //!
 //! | region | first address | one entry |
 //! |---|---|---|
@@ -17,14 +17,14 @@ const LISTS: u32 = 0x10_0000;
 const DIRECTORY: u32 = 0x20_0000;
 const LOGS: u32 = 0x40_0000;
 
-/// What lies at an address.
+/// A region of exposed memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// The segments that memory descriptor number so-and-so lends.
+    /// The segments that the memory descriptor of this number lends.
     SegmentList(u32),
     /// The directory of the drive's translation pages.
     Directory,
-    /// The redo log of borrowed segment number so-and-so.
+    /// The redo log of the borrowed segment of this number.
     LogPage(u32),
 }
 
@@ -38,7 +38,7 @@ impl Region {
         }
     }
 
-    /// What begins at `address`; `None` for the middle of something and for nothing.
+    /// The region that begins at `address`; `None` for the middle of something and for nothing.
     pub const fn at(address: u32) -> Option<Self> {
         match address {
             DIRECTORY => Some(Self::Directory),

@@ -49,8 +49,8 @@ impl Lending {
         enclosure.runner.queue.push(now + again, Event::Arrive { request: id });
     }
 
-    /// Costs of sharing the map to the firmware of a command, wherever it runs: waiting for the locks of its translation
-    /// pages while lenders walk them too, and the redo record of a change to borrowed memory.
+    /// Costs of sharing the map to the firmware of a command, wherever it runs: waiting for the locks of its
+    /// translation pages while lenders walk them too, and the redo record of a change to borrowed memory.
     #[inline]
     pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> SimSpan {
         let Request { drive, operation, first, count, source, .. } = enclosure.requests[id as usize];
@@ -79,8 +79,8 @@ impl Lending {
         cost
     }
 
-    /// A lender's core has finished: it stores the wrapped operations into the owner's ring. The map is not looked up for
-    /// an attempt that the driver does not wait for.
+    /// A lender's core has finished: it stores the wrapped operations into the owner's ring. The map is not looked up
+    /// for an attempt that the driver does not wait for.
     pub(in super::super) fn store_messages(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32, is_live: bool) {
         let request = enclosure.requests[id as usize];
         let (owner, lender) = (request.drive, self.routes[id as usize].compute);
@@ -213,8 +213,8 @@ impl Lending {
         }
     }
 
-    /// The owner completes the command at `at`, where its time went to `journey`; returns when the driver can hear of it.
-    /// The agent sets the completion flag in the lender's memory, and the lender posts the completion.
+    /// The owner completes the command at `at`, where its time went to `journey`; returns when the driver can hear of
+    /// it. The agent sets the completion flag in the lender's memory, and the lender posts the completion.
     pub(in super::super) fn complete(
         &mut self,
         enclosure: &mut Enclosure,
@@ -245,7 +245,7 @@ impl Lending {
         }
     }
 
-    /// What a lender found in the owner's map for a command that was given up is not used.
+    /// Drops the translation that a lender found in the owner's map for a command that was given up.
     pub(in super::super) fn drop_translation(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32) {
         let owner = enclosure.requests[id as usize].drive;
         if let Some(translation) = self.translations.get_mut(id as usize).and_then(Option::take) {

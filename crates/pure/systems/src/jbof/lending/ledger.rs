@@ -1,4 +1,4 @@
-//! What drives lent each other since the run began.
+//! Resources that drives lent each other since the run began.
 
 use crate::xbof::{Driver, MemoryLoan};
 use flashyard_units::{SimSpan, SimTime};

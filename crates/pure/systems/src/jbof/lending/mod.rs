@@ -1,8 +1,8 @@
 //! Lending: commands find cores, and maps find memory, at peers as well.
 //!
-//! The driver draws for each command whether it goes home or to a lender ([`Lending::choose`]); a lender's firmware walks
-//! the owner's map and hands wrapped operations to the owner's agent (`command.rs`). Every period the managers of the
-//! drives and the hosts' driver read monitors and descriptors, and what they decide is carried out (`periods.rs`).
+//! The driver draws for each command whether it goes home or to a lender ([`Lending::choose`]); a lender's firmware
+//! walks the owner's map and hands wrapped operations to the owner's agent (`command.rs`). Every period the managers of
+//! the drives and the hosts' driver read monitors and descriptors, and what they decide is carried out (`periods.rs`).
 //! Source: [P] sheet xbof §3.
 
 mod command;
@@ -44,7 +44,7 @@ pub(super) struct Lending {
     routes: Vec<Route>,
     /// The message queues, by owner and lender.
     rings: Rings,
-    /// What lenders found in owners' maps for commands that are in message queues, by request.
+    /// Translations that lenders found in owners' maps for commands in message queues, by request.
     translations: Vec<Option<Translation>>,
     /// Room for the messages of one command.
     messages: Vec<Message>,
@@ -185,7 +185,7 @@ impl Lending {
         self.ledger.account_shares(now, self.harvest.driver());
     }
 
-    /// What belongs to nobody once everything has settled.
+    /// Resources without an owner once everything has settled.
     pub(super) fn leaks(&self, enclosure: &Enclosure) -> Vec<String> {
         let mut leaks = self.harvest.leaks();
         let drives = enclosure.drives.len() as u16;
@@ -201,7 +201,7 @@ impl Lending {
         leaks
     }
 
-    /// What is wrong with the segments that `borrower` has of `loan`.
+    /// Segments of `loan` that `borrower` keeps beyond those lent to it, in words.
     fn leaked_segments(&self, enclosure: &Enclosure, borrower: u16, loan: LoanId) -> Option<String> {
         let segments = enclosure.drives[borrower as usize].data.segments_of(loan);
         // A loan that is being returned has segments in neither state.

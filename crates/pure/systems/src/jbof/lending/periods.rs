@@ -147,8 +147,8 @@ impl Lending {
     }
 }
 
-/// Time that a command keeps a core of the drive: the mean of the last period, or, of an idle drive, that of its firmware
-/// for 4 KiB.
+/// Time that a command keeps a core of the drive: the mean of the last period, or, of an idle drive, that of its
+/// firmware for 4 KiB.
 fn service(drive: &Drive, busy: SimSpan, jobs: u64) -> SimSpan {
     match jobs {
         0 => drive.firmware_job(0, 1).busy,

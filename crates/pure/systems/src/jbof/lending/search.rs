@@ -15,7 +15,7 @@ pub(in super::super) fn scan_of(tag: u32) -> Option<u16> {
     tag.checked_sub(SCAN_TAGS).map(|drive| drive as u16)
 }
 
-/// What looking for lenders cost and brought, over the whole run.
+/// Cost and yield of looking for lenders, over the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchFigures {
     /// Scans of each drive.
