@@ -57,7 +57,7 @@ pub(crate) fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError
         erases: 0,
         stripe: section.stripe.as_ref().map(|section| stripe(section, geometry.channels)).transpose()?,
     };
-    // What parity takes is beside the spare space.
+    // Parity takes its space beside the spare space.
     let logical_slots = FtlConfig::logical_slots_for(&config.data_geometry(), section.over_provisioning);
     config.ftl.logical_slots = logical_slots;
     config.ftl.filled_slots = (f64::from(logical_slots) * section.filled) as u32;
@@ -263,7 +263,7 @@ fn harvest(scenario: &Scenario) -> Result<HarvestConfig, ScenarioError> {
     })
 }
 
-/// What the driver sees of utilizations.
+/// The driver's view of utilizations.
 fn sensing(scenario: &Scenario) -> Sensing {
     let (section, base) = (&scenario.harvest, Sensing::default());
     Sensing {
@@ -335,7 +335,7 @@ pub(crate) fn warming_sources(
     sources(&warming, capacity_bytes, files)
 }
 
-/// What drives the run, in words, with every scaling that is applied.
+/// The load of the run, in words, with every scaling that is applied.
 pub(crate) fn describe(scenario: &Scenario, capacity_bytes: u64) -> String {
     let workload = &scenario.workload;
     let looping = match workload.depth {
@@ -354,7 +354,7 @@ pub(crate) fn describe(scenario: &Scenario, capacity_bytes: u64) -> String {
     }
 }
 
-/// What a generator is to make on a drive of `capacity_bytes`.
+/// The load that a generator makes on a drive of `capacity_bytes`.
 pub(crate) fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<SyntheticSpec, ScenarioError> {
     let span_bytes = workload.span.map_or(capacity_bytes, |size| size.0.get());
     if span_bytes > capacity_bytes || span_bytes == 0 {

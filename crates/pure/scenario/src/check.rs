@@ -1,7 +1,7 @@
 //! Holds a scenario against its schema before anything is built from it: keys that there are, types, units and ranges.
 //!
-//! The schema is the one place that knows them. Ranges of numbers stand there as in any JSON Schema, those of quantities
-//! with a unit as `x-minimum` and `x-maximum`.
+//! The schema is the one place that knows them. Ranges of numbers stand there as in any JSON Schema, those of
+//! quantities with a unit as `x-minimum` and `x-maximum`.
 
 use crate::names::advice;
 use crate::quantity::Kind;
@@ -10,16 +10,16 @@ use serde_json::Value as Json;
 use std::sync::OnceLock;
 use toml::{Table, Value};
 
-/// What is wrong with one key.
+/// A mistake in one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// The key, `drive.cores`; those of groups have a number, `group.0.drive.cores`.
     pub(crate) path: String,
-    /// What is given and what is accepted.
+    /// Message with the value given and those accepted.
     pub(crate) message: String,
 }
 
-/// What a scenario is not.
+/// Mistakes of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     /// Keys that there are not, and values that cannot be, in the order of the schema.
@@ -180,7 +180,7 @@ impl<'a> Check<'a, '_> {
         }
         let Some(each) = node.get("items").map(|each| self.node(each)) else { return };
         for (number, item) in items.iter().enumerate() {
-            // Groups have keys of their own; an item of another list is told by the list's key.
+            // Groups have keys of their own; an item of another list goes by the list's key.
             let place = if item.is_table() { format!("{path}.{number}") } else { path.to_owned() };
             self.value(&place, item, each);
         }
@@ -216,7 +216,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What is wrong with a number, a switch or a text.
+/// The mistake in a number, a switch or a text.
 fn scalar(path: &str, value: &Value, node: Node<'_>) -> Option<String> {
     let (integer, number) = (node.is("integer"), node.is("number"));
     if integer || number {
@@ -289,7 +289,7 @@ const TOLD_KEYS_MAX: usize = 12;
 const MOVED: [(&str, &str); 2] =
     [("harvest.io_timeout", "host.io_timeout"), ("harvest.silent_periods", "host.silent_periods")];
 
-/// There is no such key: what is near it, here or in another section.
+/// The message about a key that there is not: the key near it, here or in another section.
 fn unknown(path: &str, key: &str) -> String {
     let here = keys_of(path);
     let full = join(path, key);

@@ -146,7 +146,7 @@ fn lending(figures: &JbofFigures) -> Vec<Lending> {
     processor.chain(memory).collect()
 }
 
-/// What was lent to `pair` by a reading; the lists are in order of their pairs.
+/// The amount lent to `pair` by a reading; the lists are in order of their pairs.
 fn find<T: Copy + Default>(lent: &[((u16, u16), T)], pair: (u16, u16)) -> T {
     lent.binary_search_by_key(&pair, |entry| entry.0).map_or(T::default(), |index| lent[index].1)
 }

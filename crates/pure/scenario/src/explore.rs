@@ -1,4 +1,4 @@
-//! What the explorer of a report needs to know of a run: what its drives were given, and under which conditions.
+//! Facts of a run for the explorer of a report: the equipment of its drives, and the conditions.
 
 use crate::assemble::value;
 use crate::names::Unknown;
@@ -40,7 +40,7 @@ impl ExploreSection {
     }
 }
 
-/// What `config` gives a drive to work with, at a point of a sweep that is still to be told.
+/// Equipment of a drive by `config`, at a point of a sweep that is filled in later.
 pub(crate) fn equipment(config: &JbofConfig) -> Equipment {
     let drive = config.placed_drive();
     let pages = config.map_pages().max(1);

@@ -67,8 +67,8 @@ impl JobFiles {
         &self.0[drive % self.0.len()]
     }
 
-    /// How long to run: until every job has ended, or for `run.measure` if that is shorter. The window of the enclosure opens
-    /// when the first job begins to count.
+    /// How long to run: until every job has ended, or for `run.measure` if that is shorter. The window of the enclosure
+    /// opens when the first job begins to count.
     pub(crate) fn plan(&self, scenario: &Scenario) -> RunPlan {
         let stop = scenario.run.measure.map_or(StopRule::StreamEnd, |time| StopRule::After(time.0));
         let warmup = self.0.iter().map(|file| file.warmup(scenario)).min().unwrap_or(SimSpan::ZERO);
@@ -93,7 +93,7 @@ impl JobFiles {
         (0..scenario.jbof.busy_drives as u16).map(all).collect()
     }
 
-    /// What drives the run, in words.
+    /// The job files that drive the run, in words.
     pub(crate) fn describe(&self, busy_drives: u32) -> String {
         if let [only] = self.files() {
             return format!("fio job file {} on each of {busy_drives} drives{}", only.in_words(), only.notes());

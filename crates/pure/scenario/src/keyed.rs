@@ -1,4 +1,4 @@
-//! What lower layers complain of, in the user's own keys and units.
+//! Complaints of lower layers, in the user's own keys and units.
 
 use crate::assemble::value;
 use crate::parse::ScenarioError;

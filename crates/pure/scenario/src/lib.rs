@@ -48,7 +48,7 @@ pub use used::Purpose;
 
 use flashyard_workload::Records;
 
-/// What a scenario needs from outside: profiles by path, traces and job files by name.
+/// Files that a scenario needs: profiles by path, traces and job files by name.
 pub trait Files: Sync {
     /// The text of `profiles/{kind}/{name}.toml`.
     fn profile(&self, kind: &str, name: &str) -> Option<String>;
@@ -65,7 +65,7 @@ pub trait Files: Sync {
         Err(format!("{name}: no files can be read here"))
     }
 
-    /// The bytes of a file of an aged drive, decompressed, of which there can be `most_bytes`.
+    /// The bytes of a file of an aged drive, decompressed: at most `most_bytes`.
     ///
     /// Errors: why it cannot be read, or that there are more, with its name.
     fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {

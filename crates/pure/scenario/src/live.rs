@@ -1,4 +1,4 @@
-//! The enclosure of a scenario as one that serves.
+//! The enclosure of a scenario, ready to serve.
 
 use crate::aged;
 use crate::assemble::{self, value};
@@ -95,17 +95,17 @@ impl Default for ServeSection {
 }
 
 impl Scenario {
-    /// The enclosure of the first design that the scenario names, ready to serve: with its drives preconditioned, or with
-    /// `contents` from an earlier life.
+    /// The enclosure of the first design that the scenario names, ready to serve: with its drives preconditioned, or
+    /// with `contents` from an earlier life.
     ///
     /// Errors: values outside their ranges; a design that cannot serve; contents of another enclosure.
     pub fn live(&self, contents: Option<&[Vec<SuperblockContents>]>) -> Result<LiveJbof, ScenarioError> {
         self.live_with(&NoFiles, contents)
     }
 
-    /// The same with drives that may begin as aged ones, from `files`; `contents` take precedence over them.
+    /// Like `live`, with drives that may begin as aged ones, from `files`; `contents` take precedence over them.
     ///
-    /// Errors: the same; a file of an aged drive that cannot be read, or is one of another shape.
+    /// Errors: as `live`; a file of an aged drive that cannot be read, or is of another shape.
     pub fn live_with(
         &self,
         files: &dyn Files,

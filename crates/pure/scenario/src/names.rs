@@ -1,4 +1,4 @@
-//! Choices and policies by name, and what is said of a name that is none of them.
+//! Choices and policies by name, and the message about a name that is none of them.
 
 use flashyard_units::Named;
 use flashyard_workload::nearest;
@@ -49,7 +49,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Policy<T> {
 /// A name that is none of those that are known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Unknown {
-    /// What was looked for, as "there is no ..." goes on.
+    /// The kind of name looked for, as "there is no ..." goes on.
     what: &'static str,
     given: String,
     known: Vec<String>,
@@ -78,7 +78,7 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// What to give in place of `given`: the nearest of the `known` names, or any.
+/// Advice in place of `given`: the nearest of the `known` names, or any.
 pub(crate) fn advice(given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
     match nearest(given, known.iter().copied()) {

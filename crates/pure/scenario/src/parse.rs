@@ -14,15 +14,15 @@ use toml::{Table, Value};
 pub struct Resolved {
     /// The scenario.
     pub scenario: Scenario,
-    /// The same as TOML, complete: it runs again without any profile. Each number carries the mark of its source.
+    /// The scenario as TOML, complete: it runs again without any profile. Each number carries the mark of its source.
     pub text: String,
     origin: String,
     pub(crate) places: Places,
 }
 
 impl Resolved {
-    /// Says of an error where its key was given: the user's own line, flag, axis or profile. `point` is the point of the
-    /// sweep at which it was found.
+    /// Says of an error where its key was given: the user's own line, flag, axis or profile. `point` is the point of
+    /// the sweep at which it was found.
     pub fn locate(&self, error: ScenarioError, point: &[String]) -> ScenarioError {
         match error {
             ScenarioError::Value { key, message } => self.place_of("", key, &message, point),
@@ -59,8 +59,8 @@ impl Resolved {
         wrong(place, format!("{key}: {message}"))
     }
 
-    /// Refuses keys of the command line that `purpose` does not use. Those of the file may be there for `flashyard run`,
-    /// whose own are held against the file in [`crate::plan_runs`].
+    /// Refuses keys of the command line that `purpose` does not use. Those of the file may be there for
+    /// `flashyard run`, whose own are held against the file in [`crate::plan_runs`].
     ///
     /// Errors: the flag, why it has no effect and what would use it.
     pub fn refuse_idle_flags(&self, purpose: Purpose) -> Result<(), ScenarioError> {
@@ -82,12 +82,12 @@ pub enum ScenarioError {
         /// With line and column.
         message: String,
     },
-    /// What is wrong with the drives of a group.
+    /// A mistake in the drives of a group.
     #[error("group {name:?}: {source}")]
     Group {
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// The mistake.
         source: Box<ScenarioError>,
     },
     /// An override that is not `key=value`.
@@ -103,7 +103,7 @@ pub enum ScenarioError {
         section: &'static str,
         /// The name.
         name: String,
-        /// What there is.
+        /// The profiles that there are.
         available: String,
     },
     /// A value outside its range.
@@ -111,19 +111,19 @@ pub enum ScenarioError {
     Value {
         /// Path of the key.
         key: &'static str,
-        /// What is wrong and what is accepted.
+        /// The mistake, and what is accepted.
         message: String,
     },
     /// The world could not be built or run.
     #[error(transparent)]
     World(flashyard_systems::jbof::JbofError),
-    /// The life of a drive could not be lived.
+    /// The lifetime of a drive could not be simulated.
     #[error(transparent)]
     Life(flashyard_systems::lifetime::LifeError),
     /// A mistake in the program.
     #[error("{0}")]
     Program(String),
-    /// The life of a drive with its file system could not be lived.
+    /// The lifetime of a drive with its file system could not be simulated.
     #[error(transparent)]
     Cvss(#[from] flashyard_systems::cvss::CvssError),
     /// A run of a study whose figures cannot be trusted.
@@ -181,7 +181,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[String], files: &dyn Files
     resolve_with(text, origin, &Overrides { settings: overrides.to_vec(), ..Overrides::default() }, files)
 }
 
-/// What a command line changes in a scenario.
+/// Changes that a command line makes to a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Keys and values, `section.key=value`.
@@ -194,7 +194,7 @@ pub struct Overrides {
     pub point: Vec<String>,
 }
 
-/// The same with all that a command line can change.
+/// Like [`resolve`], with all that a command line can change.
 ///
 /// Errors: as [`resolve`].
 pub fn resolve_with(
@@ -238,7 +238,7 @@ pub fn resolve_with(
     Ok(Resolved { scenario, text: sources.annotate(&merged), origin: origin.to_owned(), places })
 }
 
-/// What the schema does not know of: its key, found by the line of the merged text, and what is said of it.
+/// A mistake that the schema does not know: its key, found by the line of the merged text, and the message.
 fn refused_beyond_schema(error: &toml::de::Error, merged: &str, places: &Places, origin: &str) -> ScenarioError {
     let line = error.span().map(|span| (merged[..span.start].matches('\n').count() + 1).to_string());
     let mut lines = Places::default();
@@ -419,7 +419,7 @@ fn merge_profiles(
     Ok(())
 }
 
-/// What a group repeats of `[drive]` it has from there, as in the copy of a scenario.
+/// Keys that a group repeats from `[drive]` count as given there, as in the copy of a scenario.
 fn repeated_by_groups(table: &Table, places: &mut Places) {
     let (Some(Value::Table(common)), Some(Value::Array(groups))) = (table.get("drive"), table.get("group")) else {
         return;
@@ -433,7 +433,7 @@ fn repeated_by_groups(table: &Table, places: &mut Places) {
     }
 }
 
-/// What profiles are merged with.
+/// State of a merge of profiles.
 struct Merge<'a> {
     files: &'a dyn Files,
     sources: &'a mut Sources,
@@ -459,7 +459,7 @@ impl Merge<'_> {
         self.sources.take(&text, place, &format!(" (profile {name})"));
         let told = |line| format!("{}, profile {name}, line {line}", self.origin);
         for (key, value) in profile {
-            // What a scenario repeats of its profile is the profile's, as in the copy of a scenario.
+            // A key that repeats its profile counts as the profile's, as in the copy of a scenario.
             if own.get(&key) == Some(&value) {
                 self.places.forget(&format!("{place}.{key}"));
             }

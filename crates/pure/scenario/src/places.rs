@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// What gave a key.
+/// Source of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// The scenario file.
@@ -27,8 +27,8 @@ pub(crate) struct Place {
 pub(crate) struct Places(BTreeMap<String, Place>);
 
 impl Places {
-    /// Takes the keys of a text that stands under `section`; `told` puts the number of a line into words. A key that has
-    /// a place already keeps it. A text that is no TOML has no keys.
+    /// Takes the keys of a text that stands under `section`; `told` puts the number of a line into words. A key that
+    /// has a place already keeps it. A text that is no TOML has no keys.
     pub(crate) fn take(&mut self, text: &str, section: &str, by: By, told: impl Fn(usize) -> String) {
         let Ok(table) = DeTable::parse(text) else { return };
         let mut walk = Walk { text, by, told: &told, found: &mut self.0 };

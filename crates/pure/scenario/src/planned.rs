@@ -26,7 +26,7 @@ pub fn plan_runs(
     if *overrides == plain {
         found.keys.finish()?;
     } else if resolve_with(text, origin, &plain, files).is_ok() {
-        // What a flag completes, or makes idle, is none of the file's mistakes: the copy of the scenario goes without it.
+        // A key that a flag completes, or makes idle, is no mistake of the file: the copy of the scenario omits it.
         planned(text, origin, &plain, files)?.keys.finish()?;
         found.resolved.leave_out(&found.keys.idle());
     }
@@ -65,7 +65,7 @@ mod tests {
 
     const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
 
-    /// What is said of a text with flags; empty where nothing is.
+    /// The refusal of a text with flags; empty where there is none.
     fn refusal(text: &str, settings: &[&str], sweeps: &[&str]) -> String {
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect();
         let overrides = Overrides { settings: owned(settings), sweeps: owned(sweeps), ..Overrides::default() };

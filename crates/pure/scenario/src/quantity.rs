@@ -32,7 +32,7 @@ const SIZES: [(&str, f64); 9] = [
     ("TB", 1e12),
 ];
 
-/// What a quantity is of.
+/// Kind of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// [`Time`], in nanoseconds.
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Time => "time",

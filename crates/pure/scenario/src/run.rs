@@ -29,7 +29,7 @@ pub struct DesignRun {
     pub result: DesignResult,
     /// The job files that drove it, if any did.
     pub(crate) jobs: Option<JobFiles>,
-    /// What its drives were given.
+    /// Equipment of its drives.
     pub(crate) equipment: Equipment,
 }
 
@@ -104,14 +104,14 @@ pub fn run_design(
     Ok(DesignRun { figures, result, jobs, equipment: equipment(&config) })
 }
 
-/// What each design of the report is, once.
+/// Each design of the report in words, once.
 fn about(runs: &[DesignRun]) -> Vec<DesignAbout> {
     let shown = |design: &Design| runs.iter().any(|run| run.figures.design == *design);
     let about = |design: Design| DesignAbout { name: design.name().to_owned(), text: design.about().to_owned() };
     Design::ALL.into_iter().filter(shown).map(about).collect()
 }
 
-/// Whatever makes one number for the whole window of a run doubtful.
+/// Doubts about one number for the whole window of a run.
 fn doubts(run: &DesignRun) -> Vec<String> {
     let figures = &run.figures;
     let ended = figures.first_end.map(|end| {

@@ -92,7 +92,7 @@ pub struct JbofSection {
 }
 
 impl JbofSection {
-    /// What shrunk designs keep.
+    /// Shares that shrunk designs keep.
     pub(crate) fn kept(&self) -> Shares {
         Shares {
             cores: self.shrunk_cores.unwrap_or(self.shrunk_share),

@@ -5,7 +5,7 @@ use flashyard_report::WindowHalf;
 use flashyard_systems::jbof::{DriveCounters, JbofFigures, Reading};
 use flashyard_units::SimSpan;
 
-/// A share within so much of its final mean counts as settled. [A]
+/// A share this close to its final mean counts as settled. [A]
 const BAND: f64 = 0.05;
 
 /// The share of one drive's commands that went to lenders, over the measured window.
@@ -20,7 +20,7 @@ pub(crate) struct Steadiness {
     pub(crate) settled: Option<SimSpan>,
 }
 
-/// Of the share of drive `number`.
+/// Steadiness of the share of drive `number`.
 pub(crate) fn steadiness(figures: &JbofFigures, number: usize) -> Steadiness {
     let readings = &figures.timeline.readings;
     let end = figures.measured_from + figures.window;

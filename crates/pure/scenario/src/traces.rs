@@ -18,14 +18,14 @@ pub(crate) fn are_given(workload: &WorkloadSection) -> bool {
     workload.trace.is_some() || workload.traces.is_some()
 }
 
-/// What one drive replays.
+/// One drive's share of a trace.
 struct Share<'a> {
     trace: &'a str,
     /// Number among the drives that replay this trace, and their number.
     place: (u32, u32),
 }
 
-/// What each busy drive replays, in order.
+/// Each busy drive's share of a trace, in order.
 fn shares(workload: &WorkloadSection, busy: u32) -> Result<Vec<Share<'_>>, ScenarioError> {
     let too_many =
         |key, count: usize| Err(value(key, format!("{count} traces for {busy} busy drives, give at most one each")));
@@ -99,7 +99,7 @@ pub(crate) fn describe(workload: &WorkloadSection, busy: u32, capacity_bytes: u6
     format!("{several} {} ({note}{shared})", different.join(", "))
 }
 
-/// What was done for each drive in all designs: an entry for designs in which it was the same.
+/// Scaling for each drive in all designs: one entry for designs that agree.
 ///
 /// `notes`: for each design its name and the notes of its streams.
 pub(crate) fn scaling(notes: &[(&str, &[Option<ScalingNote>])]) -> Vec<String> {

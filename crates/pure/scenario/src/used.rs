@@ -1,8 +1,8 @@
 //! Which keys a run uses: a key that cannot change anything is refused, because a user who gives it expects an effect.
 //!
-//! Rules stand in tables: what a command reads, what a source of requests takes; what a design has, its system says. A key of the file is
-//! held against the file alone: that a flag makes it idle is no mistake of the file. Profiles are shared by many
-//! scenarios, so their keys are not held against anything.
+//! Rules stand in tables: what a command reads, what a source of requests takes; what a design has, its system says. A
+//! key of the file is held against the file alone: that a flag makes it idle is no mistake of the file. Profiles are
+//! shared by many scenarios, so their keys are not held against anything.
 
 use crate::parse::ScenarioError;
 use crate::places::{By, Place, Places};
@@ -11,7 +11,7 @@ use crate::systems::jbof::concerns;
 use flashyard_systems::jbof::Design;
 use std::collections::BTreeMap;
 
-/// What a scenario is resolved for.
+/// Purpose for which a scenario is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// `flashyard run`.
@@ -122,7 +122,7 @@ pub(crate) fn goes_with(key: &str, source: &str) -> bool {
 /// A key with what it needs: nothing is wrong with it while the function says so.
 type Need = (&'static str, fn(&Scenario) -> bool, &'static str);
 
-/// What keys need beside a design or a source.
+/// Needs of keys beside a design or a source.
 const NEEDS: &[Need] = &[
     (
         "jbof.shrunk_share",
@@ -183,7 +183,7 @@ fn idle(path: &str, scenario: &Scenario, designs: &[Design], places: &Places, pu
     if let Some(why) = not_read(&key, purpose) {
         return Some(why);
     }
-    // Nobody who asks for no warming is misled where there is none.
+    // Asking for no warming misleads no user where there is none.
     if key == "run.warm_mapping_requests" && scenario.run.warm_mapping_requests == 0 {
         return None;
     }

@@ -71,15 +71,16 @@ fn virtual_and_open_channel_drives_give_back_what_was_written() {
     }
 }
 
-/// What a million points once found, and what must happen in each for it to be that case still. As the enclosure changes an
-/// event number may lead elsewhere: then the case is to be searched for again, with `flashyard faults`, or given up.
+/// Failures that a million points once found, and what must happen in each for it to be that case still. As the
+/// enclosure changes an event number may lead elsewhere: then the case is to be searched for again, with
+/// `flashyard faults`, or given up.
 const ONCE_FAILED: [(&str, &[(&str, u64)]); 6] = [
     // An accounting below zero: a link fails while a write waits for room in a log.
     (
         "seed=49161;size=81;link0@e917+900us",
         &[("waits for a log", 1), ("logs replayed", 1), ("drives given up", 1), ("commands sent again", 1)],
     ),
-    // Memory given back just after its lender's link was away for a moment: nobody recovered what had been in it.
+    // Memory given back just after its lender's link was away for a moment: no drive recovered what had been in it.
     ("seed=105735;size=11;link1@e127+100us", &[("memories taken", 1), ("logs replayed", 1), ("drives reset", 1)]),
     (
         "seed=55802;size=13;link0@e4+900us;withdraw2@r43;link2@r48+100us",
@@ -89,7 +90,7 @@ const ONCE_FAILED: [(&str, &[(&str, u64)]); 6] = [
         "seed=122705;size=129;power@e1135+100us;withdraw2@r524;link2@r52+100us",
         &[("memories taken", 1), ("logs flushed", 1), ("logs replayed", 1), ("drives given up", 5)],
     ),
-    // What a read had found before power was cut was taken for another's, which had got its number.
+    // Data that a read had found before power was cut was taken for another's, which had got its number.
     (
         "seed=37577;size=105;stall2@e851+7ms;power@r678+900us;power@r23+100us",
         &[("commands timed out", 1), ("commands sent again", 100), ("drives reset", 4)],

@@ -1,5 +1,5 @@
-//! What must hold on every run of every design: Little's law, the utilization law, conservation; closed forms of an
-//! unloaded and of a saturated drive; the same bytes for the same seed.
+//! Laws of every run of every design: Little's law, the utilization law, conservation; closed forms of an unloaded and
+//! of a saturated drive; the same bytes for the same seed.
 
 use flashyard_kernel::Rng;
 use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
@@ -71,7 +71,7 @@ fn the_measured_window_ends_when_the_first_stream_does() {
         assert_eq!(figures.stopped == end, design != Design::Vh, "{design:?}: only copying back follows");
         // Six streams of 8000: all but the first have been cut short.
         assert!((40_000..48_000).contains(&figures.requests), "{design:?}: {} requests", figures.requests);
-        // What is measured lies in the window, to the last one: as much was completed in the timeline.
+        // All requests measured lie in the window: the timeline completed as many.
         let first = figures.timeline.readings.iter().find(|reading| reading.at >= figures.measured_from);
         let sum = |reading: &Reading| reading.drives.iter().map(|drive| drive.totals.ios).sum::<u64>();
         let completed = sum(last) - sum(first.expect("the window has intervals"));
@@ -128,8 +128,9 @@ fn saturated_drives_are_as_fast_as_their_slowest_part() {
     assert!((shrunk / bound - 1.0).abs() < 0.005, "{shrunk} GB/s against {bound}");
 }
 
-/// Slots written by greedy reclaim for each of the host's, where `used` of `all` superblocks' worth of slots hold uniform
-/// data: a / (a + W(-a e^-a)) with a = all / used. Source: [X] Xiang and Kurkoski, and Desnoyers, on greedy reclaim.
+/// Slots written by greedy garbage collection for each of the host's, where `used` of `all` superblocks' worth of slots
+/// hold uniform data: a / (a + W(-a e^-a)) with a = all / used. Source: [X] Xiang and Kurkoski, and Desnoyers, on
+/// greedy garbage collection.
 fn amplification_in_theory(all: f64, used: f64) -> f64 {
     let a = all / used;
     let argument = -a * libm::exp(-a);

@@ -1,5 +1,5 @@
-//! The small enclosure of `scenarios/faults` as one that serves: payload follows the drives' movements, whatever breaks, and
-//! a journal repeats the session exactly.
+//! The small enclosure of `scenarios/faults` while it serves: payload follows the drives' movements, whatever breaks,
+//! and a journal repeats the session exactly.
 
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::Slot;
@@ -57,13 +57,13 @@ impl Ask {
 #[derive(Clone)]
 struct Asked {
     ask: Ask,
-    /// What each slot of a write becomes.
+    /// Stamp of each slot of a write.
     stamp: u64,
-    /// What each slot becomes that it changes.
+    /// Slots that it changes, and their stamps.
     changes: Vec<(u32, u64)>,
-    /// What a read has found so far, and where.
+    /// Places and stamps that a read has found so far.
     found: Vec<(Slot, u64)>,
-    /// What each slot of a read may be.
+    /// Stamps that each slot of a read may have.
     allowed: Vec<Vec<u64>>,
 }
 
@@ -74,7 +74,7 @@ struct Clients {
     under_way: BTreeMap<u32, Asked>,
     /// Given up; a drive that the driver has lost may still be at it.
     dropped: BTreeMap<u32, Asked>,
-    /// What a read may find of a slot: everything that was written since the last write that was answered before.
+    /// Stamps that a read may find in a slot: all written since the last write that was answered before.
     current: BTreeMap<(u16, u32), Vec<u64>>,
     gone: Vec<bool>,
     tokens: u32,
@@ -264,7 +264,7 @@ impl Clients {
         let first = if rng.below(2) == 0 { rng.below(64) } else { rng.below(slots - 8) } as u32;
         if operation == Operation::Remap {
             let source = if rng.below(2) == 0 { rng.below(64) } else { rng.below(slots - 8) } as u32;
-            // What was given up may yet be carried out.
+            // A request given up may yet be carried out.
             let known = self.dropped.is_empty() && !self.conflicts(drive, source, count);
             if known && source.abs_diff(first) >= count && !self.conflicts(drive, first, count) {
                 self.remap(now, drive, first, source, count);

@@ -21,8 +21,8 @@ fn scenario() -> Scenario {
     resolve(text, "faults", &settings.map(str::to_owned), &NoFiles).expect("the scenario is whole").scenario
 }
 
-/// A few thousand requests on drive 0 as it is aged and made to err, after what lasts of an earlier life; its journal, and
-/// reads that were given up.
+/// A few thousand requests on drive 0 as it is aged and made to err, after what lasts of an earlier life; its journal,
+/// and reads that were given up.
 fn live(world: LiveJbof, header: &JournalHeader, lasts: &[Control], seed: u64) -> (Session<LiveJbof>, u32) {
     let mut session = Session::new(Box::new(world), Some(header));
     for &control in lasts {
@@ -86,7 +86,7 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
     let contents: Vec<_> = (0..session.world().drives()).map(|drive| session.world().contents(drive)).collect();
     assert!(contents[0].iter().any(|superblock| superblock.used.as_ref().is_some_and(|used| !used.lost.is_empty())));
     header.contents = Some(contents);
-    // What was lost is written in the journal too.
+    // Lost slots are written in the journal too.
     let text = Session::new(Box::new(world()), Some(&header)).take_journal();
     let found = read_journal(&text).expect("it was just written").0;
     assert_eq!(found.contents, header.contents);

@@ -13,7 +13,7 @@ const SCENARIOS: [&str; 3] = [
     include_str!("../../../../scenarios/ageing/scenario.toml"),
 ];
 
-/// What a line may be given in place of its value.
+/// Values that a line may be given in place of its own.
 const VALUES: [&str; 12] =
     ["-1", "0", "1", "1e400", "nan", "inf", "\"\"", "\"1 B\"", "[]", "{}", "18446744073709551615", "\"0 ms\""];
 

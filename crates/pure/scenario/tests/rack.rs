@@ -57,7 +57,7 @@ fn every_borrower_of_a_rack_finds_a_lender_and_its_own_leaf_is_cheaper_to_read()
     let all = search(&["harvest.lenders_max=1"]);
     let leaf = search(&["harvest.lenders_max=1", "harvest.scan=leaf-first"]);
     assert_eq!((all.borrowers, leaf.borrowers), (16, 16));
-    // Seven peers behind one switch instead of 31, of which 24 are behind three; not everybody finds enough there.
+    // Seven peers behind one switch instead of 31, 24 of them behind three; not every drive finds enough there.
     assert!(leaf.core_share < all.core_share / 2.0, "{} against {}", leaf.core_share, all.core_share);
 }
 

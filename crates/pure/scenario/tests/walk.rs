@@ -121,7 +121,7 @@ fn values(says: &Value) -> Vec<String> {
     all
 }
 
-/// What a key needs beside itself to have an effect.
+/// The scenario and settings that a key needs to have an effect.
 fn context(path: &str) -> (String, Vec<&'static str>) {
     let open = |rate: &str| SMALL.replace("depth = 4", rate);
     match path {

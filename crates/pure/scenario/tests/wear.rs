@@ -77,7 +77,7 @@ fn wear_that_cannot_be_is_refused_in_words() {
     assert!(dead.contains("retired at 267"), "{dead}");
 }
 
-/// A drive of 40 MiB of which the host writes 2 MiB, for eight seconds: the erases of its most erased superblock.
+/// Erases of the most erased superblock of a drive of 40 MiB after eight seconds of writes to 2 MiB of it.
 fn most_erases(settings: &[&str]) -> u32 {
     let mut all = vec!["drive.channels=2", "drive.dies_per_channel=2", "drive.planes_per_die=1", "drive.filled=1.0"];
     all.extend(["drive.blocks_per_plane=40", "drive.pages_per_block=16", "drive.over_provisioning=0.15"]);

@@ -21,8 +21,8 @@ const RANDOM_FILLS: u32 = 3;
 const SAMPLE_DRIVE_WRITES: f64 = 5.0;
 const PERIOD_DRIVE_WRITES: f64 = 0.5;
 
-/// Speed of a recorded trace. A life has no time, but thousands of rounds of a week must end before simulated time does.
-/// Source: [A]
+/// Speed of a recorded trace. A life has no time, but thousands of rounds of a week must end before simulated time
+/// does. Source: [A]
 const TRACE_SPEED: f64 = 1e9;
 
 /// Times that a life is looked at: for each drive write, and at least of one to a given end. [A] what a chart needs
@@ -92,7 +92,7 @@ pub(crate) fn config(scenario: &Scenario) -> Result<LifeConfig, ScenarioError> {
     })
 }
 
-/// What the drive is asked for.
+/// The drive's load.
 pub(crate) fn source(
     scenario: &Scenario,
     config: &LifeConfig,
@@ -120,7 +120,7 @@ pub(crate) fn live(
     Ok(life.map(|life| record(name, &life.figures())))
 }
 
-/// The same, of which the drive is left.
+/// Like `live`, but returns the drive.
 fn live_on(
     scenario: &Scenario,
     drive_writes: Option<f64>,
@@ -146,7 +146,7 @@ fn live_on(
 
 /// A life as far as it was lived.
 pub struct AgedLife {
-    /// What is kept of it.
+    /// Its record.
     pub record: LifeRecord,
     /// The drive on its way there.
     pub course: LifeCourse,

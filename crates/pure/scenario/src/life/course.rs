@@ -24,7 +24,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Follows the life of `config`, whose reads err as the drive of the scenario says.
+    /// Follows the lifetime of `config`, whose reads err as the drive of the scenario says.
     ///
     /// A drive without `[drive.wear]` has the usual chip, stretched to the erases that it is made for.
     pub(super) fn new(scenario: &Scenario, config: &LifeConfig, wear: Option<WearModel>) -> Self {
@@ -96,7 +96,7 @@ fn moment(life: &Life, wear: &WearModel) -> LifeMoment {
     }
 }
 
-/// What reads of slots of data find that lie in flash of so many erases.
+/// Errors and retries of reads; `data` counts slots by the erases of their flash.
 fn reads(data: &BTreeMap<u32, u64>, wear: &WearModel) -> LifeReads {
     let all = data.values().sum::<u64>().max(1) as f64;
     let mut found = LifeReads::default();

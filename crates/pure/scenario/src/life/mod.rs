@@ -1,4 +1,4 @@
-//! From a scenario to the life of its drive and back to a record.
+//! From a scenario to the lifetime of its drive and back to a record.
 
 mod assemble;
 mod course;

@@ -1,4 +1,4 @@
-//! What is kept of a life.
+//! The record of a lifetime.
 
 use flashyard_report::{LifeRecord, LifeSample};
 use flashyard_systems::lifetime::{EndOfLife, LifeFigures, Sample};

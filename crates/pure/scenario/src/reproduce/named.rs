@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) trait NamedRun: Copy + PartialEq + Sync {
     /// The scenario that all runs begin with.
     type Base: Sync;
-    /// What a run leaves behind: plain data.
+    /// Record of a run: plain data.
     type Record: Serialize + DeserializeOwned;
 
     /// The run in words, all that makes it: the name under which its record is kept.

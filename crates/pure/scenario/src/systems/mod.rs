@@ -1,7 +1,7 @@
 //! Systems: what the rest of the program knows of each, in one table.
 //!
-//! To add one: a folder or file here with a [`Room`], its `mod` line, and its line in [`TABLE`]. Commands, help texts and
-//! the golden tables go by the table; no system is named anywhere else.
+//! To add one: a folder or file here with a [`Room`], its `mod` line, and its line in [`TABLE`]. Commands, help texts
+//! and the golden tables go by the table; no system is named anywhere else.
 
 mod cvfs;
 mod cvss;
@@ -24,12 +24,12 @@ use std::fmt;
 static TABLE: [&dyn Room; 6] =
     [&jbof::Xbof, &life::WearLeveling, &life::FfSsd, &cvss::Cvss, &ttflash::TtFlash, &cvfs::Cvfs];
 
-/// What a system says about itself.
+/// A system's account of itself.
 pub(crate) trait Room: Sync {
     /// The name by which it is asked for: that of its folder in `scenarios`, where it has a study.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// The system in one line.
     fn about(&self) -> &'static str;
 
     /// The alternatives that it compares, in the order of results.
@@ -56,7 +56,7 @@ pub(crate) trait Room: Sync {
 pub struct DesignInfo {
     /// The name in scenarios and results.
     pub name: String,
-    /// What it is, in one line.
+    /// The design in one line.
     pub about: &'static str,
     /// Sections and keys of scenarios that it reads and some other design of the system ignores.
     pub keys: Vec<&'static str>,
@@ -106,18 +106,18 @@ pub type AnyWorld = Box<dyn World + Sync>;
 pub struct FaultWorld {
     /// The name by which it is asked for.
     pub name: &'static str,
-    /// What is broken, in a few words.
+    /// The part that breaks, in a few words.
     pub about: &'static str,
-    /// What it is made of.
+    /// Its origin.
     pub made_of: MadeOf,
 }
 
-/// What a world of faults is made of.
+/// Origin of a world of faults.
 #[derive(Clone, Copy)]
 pub enum MadeOf {
     /// A scenario.
     Scenario {
-        /// The one that the program carries for want of another.
+        /// The scenario that the program carries for want of another.
         carried: &'static str,
         /// Makes the world. Errors: values outside their ranges, a design that faults cannot break.
         make: fn(&Scenario) -> Result<AnyWorld, ScenarioError>,
@@ -149,7 +149,7 @@ impl System {
         self.0.name()
     }
 
-    /// What it is, in one line.
+    /// The system in one line.
     pub fn about(self) -> &'static str {
         self.0.about()
     }
@@ -197,7 +197,7 @@ impl Study {
 }
 
 impl FaultWorld {
-    /// All worlds of faults, in the order of their systems; the first one is what is broken where none is named.
+    /// All worlds of faults, in the order of their systems; the first one is the default.
     pub fn all() -> impl Iterator<Item = Self> {
         System::all().filter_map(System::world)
     }

@@ -18,7 +18,7 @@ pub(super) fn sections(lives: &[(CvssRun, CapacityRecord)], _: &[Comparison]) ->
     vec![capacity_section("capacity", title, finding(&plain), &placed)]
 }
 
-/// What the lives of a panel have in common.
+/// The load and causes that the lives of a panel share.
 fn panel(run: &CvssRun) -> String {
     format!("{}, {}", run.load, run.causes)
 }

@@ -1,7 +1,7 @@
 //! The capacity-variant storage study: lives of drives with the file system above them, under sets of causes.
 //!
-//! Numbers by subject: `closed` (arithmetic), `numbers` (overwrites), `trees` (YCSB and traces). The scenario is one of its own, `section`: sets of
-//! causes and loads by name.
+//! Numbers by subject: `closed` (arithmetic), `numbers` (overwrites), `trees` (YCSB and traces). The scenario is one of
+//! its own, `section`: sets of causes and loads by name.
 
 mod charts;
 mod closed;

@@ -1,6 +1,6 @@
 //! Numbers of lives under overwrites: fio and Filebench, and the study of errors and weights.
 //!
-//! "Artifact" and "tuned" are two readings of the published system; where a row is measured for both, both are reported.
+//! "Artifact" and "tuned" are two readings of the published system; a row measured for both reports both.
 
 use super::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};

@@ -47,7 +47,7 @@ pub(super) const fn run(design: Design, causes: &'static str, load: &'static str
 }
 
 impl CvssRun {
-    /// The same among lives of one load and set of causes.
+    /// The run's name among lives of one load and set of causes.
     pub(super) fn name_in_panel(&self) -> String {
         let mut name = self.design.name().to_owned();
         if let Some(percent) = self.rate_percent {

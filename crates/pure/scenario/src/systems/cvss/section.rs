@@ -36,7 +36,7 @@ pub(super) struct DeviceSection {
     pub(super) requirement: f64,
     /// Space by what is used of it, when the user gives the rest back.
     pub(super) give_back_to: f64,
-    /// Of invalid share, age and reads in equation 5.1.
+    /// Weights of invalid share, age and reads in equation 5.1.
     weights: [f64; 3],
 }
 

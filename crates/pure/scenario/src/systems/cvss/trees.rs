@@ -53,7 +53,7 @@ fn traces() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// Gains in percent, each the mean over equal writes, with the time that reclaim takes.
+/// Gains in percent, each the mean over equal writes, with the time that garbage collection takes.
 fn gains(lives: &[&CapacityRecord]) -> impl Iterator<Item = f64> {
     pairs(lives).map(|(ours, theirs)| {
         let with_reclaim = |sample: &CapacitySample| sample.performance_with_reclaim;

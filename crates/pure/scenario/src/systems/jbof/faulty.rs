@@ -1,9 +1,9 @@
 //! The enclosure of a scenario as a world for the explorer of faults.
 //!
 //! Its busy drives run a mix that is made to hurt: few hot slots that reads, writes and trims meet at, and requests
-//! all over the drive that keep mapping pages and reclaim moving. Every write has a stamp of its own, and the oracle
-//! hears of everything that a client sees. At the end everything settles, power is cut once more, and every slot that
-//! was ever asked for is compared.
+//! all over the drive that keep mapping pages and garbage collection moving. Every write has a stamp of its own, and
+//! the oracle hears of everything that a client sees. At the end everything settles, power is cut once more, and every
+//! slot that was ever asked for is compared.
 
 use crate::assemble;
 use crate::names::listed;
@@ -76,8 +76,8 @@ impl JbofWorld {
         !matches!(design, Design::Oc | Design::Vh | Design::VhIdeal)
     }
 
-    /// The enclosure of a scenario, of any design, in which nothing breaks: for the question whether reads find what was
-    /// written.
+    /// The enclosure of a scenario, of any design, in which nothing breaks: for the question whether reads find what
+    /// was written.
     ///
     /// Errors: values outside their ranges.
     pub fn unbroken(scenario: &Scenario, design: Design) -> Result<Self, ScenarioError> {
@@ -201,7 +201,7 @@ fn moment(at: At) -> FaultTime {
     }
 }
 
-/// What is away for good comes back after the longest time: a run must end.
+/// The fault as planned, but a drive or link away for good comes back after the longest time: a run must end.
 fn physical(fault: Planned) -> Fault {
     let longest = AWAY[AWAY.len() - 1];
     match fault {
@@ -219,7 +219,7 @@ fn physical(fault: Planned) -> Fault {
 struct Mix {
     rng: Rng,
     slots: u64,
-    /// One of so many sources of the drive, each of which writes where none of the others does.
+    /// This source's number and that of all sources of the drive, each of which writes in slots of its own.
     lane: Option<(u64, u64)>,
 }
 
@@ -258,7 +258,7 @@ impl RequestSource for Mix {
     }
 }
 
-/// What clients saw.
+/// The clients' observations.
 struct Clients {
     oracle: Oracle,
     violation: Option<String>,

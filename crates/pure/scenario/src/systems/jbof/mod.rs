@@ -49,9 +49,9 @@ impl Room for Xbof {
     }
 }
 
-/// What a run gave; `None` when its observer stopped it.
+/// Result of a run; `None` when its observer stopped it.
 ///
-/// Errors: whatever else ended it.
+/// Errors: any other end.
 pub(super) fn unless_stopped<T>(run: Result<T, ScenarioError>) -> Result<Option<T>, ScenarioError> {
     match run {
         Ok(found) => Ok(Some(found)),

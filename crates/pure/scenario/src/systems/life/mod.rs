@@ -1,4 +1,4 @@
-//! The life of one drive: the studies of wear leveling and of fast-forward ageing.
+//! The lifetime of one drive: the studies of wear leveling and of fast-forward ageing.
 
 mod forward;
 mod wear;

@@ -60,7 +60,7 @@ fn load(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
     };
     let charts = vec![
         chart("Reads, p99.9", "µs", |record| record.read_us[3]),
-        // Writes that reclaim cannot keep up with wait for seconds.
+        // Writes that garbage collection cannot keep up with wait for seconds.
         chart("Writes, mean", "s", |record| 1e-6 * record.write_us[0]),
     ];
     let finding = format!("With data in {USUAL} % of the drive, half of the requests reads.");

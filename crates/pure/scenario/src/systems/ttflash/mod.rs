@@ -1,7 +1,8 @@
-//! The study of reads during reclaim: what they wait for, and what rebuilding them from a stripe's other dies saves.
+//! The study of reads during garbage collection: what they wait for, and what rebuilding them from a stripe's other
+//! dies saves.
 //!
-//! A run is a drive in use under reads and writes that come whenever they come; one with so much flash that it need not
-//! reclaim stands for what the source calls "no GC".
+//! A run is a drive in use under reads and writes that arrive at their own times; a drive with flash enough to do
+//! without garbage collection stands for what the source calls "no GC".
 
 mod charts;
 mod numbers;
@@ -40,7 +41,7 @@ impl Room for TtFlash {
 /// A number made of runs.
 type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
 
-/// The study of reads during reclaim, for all numbers or for those named in `ids`.
+/// The study of reads during garbage collection, for all numbers or for those named in `ids`.
 ///
 /// Errors: an id that is not there.
 fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {

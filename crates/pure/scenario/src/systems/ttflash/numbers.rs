@@ -8,8 +8,8 @@ use flashyard_report::ReclaimRecord;
 use Order::{ReadsFirst, WholeVictims};
 use Rival::{NoReclaim, Rotating, Sooner, Traditional, TtFlash};
 
-/// Shares of the drive that data takes, in percent. The middle ones are those of the source of the comparison; parity takes
-/// an eighth, so that the last is all but full. Source: [P] sheet cvss §6; 50 and 80 are [A].
+/// Shares of the drive that data takes, in percent. The middle ones are those of the source of the comparison; parity
+/// takes an eighth, so that the last is all but full. Source: [P] sheet cvss §6; 50 and 80 are [A].
 pub(super) const PERCENT: [u32; 4] = [30, 50, 70, 80];
 
 /// The least of them, where nothing needs to be moved. [P]
@@ -24,7 +24,7 @@ const SAME: f64 = 1.01;
 /// The share that single comparisons are made at. Source: [P] sheet cvss §6.
 pub(super) const USUAL: u32 = 70;
 
-/// Rates of the sweep. [A] up to more than reclaim that goes round can keep up with
+/// Rates of the sweep. [A] up to more than garbage collection in turns can keep up with
 pub(super) const RATES: [u32; 4] = [1000, 2000, 4000, 8000];
 
 /// Where the percentiles of 99 to 99.99 lie in a record. [X]
@@ -52,7 +52,7 @@ pub(super) fn numbers() -> Vec<ReclaimNumber> {
     numbers
 }
 
-/// What each mechanism does by itself: no claim of the source, but charts show it.
+/// Each mechanism by itself: no claim of the source, but charts show it.
 pub(super) fn drawn() -> Vec<ReclaimRun> {
     [of(Rotating, ReadsFirst), of(Sooner, ReadsFirst)].concat()
 }
@@ -73,7 +73,7 @@ fn of(rival: Rival, order: Order) -> [ReclaimRun; 4] {
     PERCENT.map(|percent| run(rival, order, percent))
 }
 
-/// Percentiles of 99 to 99.99 by those of the drive that does not reclaim, which is in the second half.
+/// Percentiles of 99 to 99.99 by those of the drive without garbage collection, which is in the second half.
 fn slower(runs: &[&ReclaimRecord]) -> impl Iterator<Item = f64> {
     let (ours, theirs) = runs.split_at(runs.len() / 2);
     let ratios = ours

@@ -28,7 +28,7 @@ const OVERWRITTEN: f64 = 3.0;
 /// [D] 1 + 3, and a part of one
 const NO_RECLAIM: u32 = 5;
 
-/// Retries of every read on the worn drive follow from so many erases of 300. [A] two thirds of a life
+/// Retries of every read on the worn drive follow from this many erases of 300. [A] two thirds of a lifetime
 const WORN: u32 = 200;
 
 /// Percentiles of a record, after the mean. [X]
@@ -37,15 +37,15 @@ const PERCENTILES: [f64; 4] = [0.50, 0.99, 0.999, 0.9999];
 /// A rival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rival {
-    /// The traditional drive with so much flash that it need not reclaim.
+    /// The traditional drive with flash enough to do without garbage collection.
     NoReclaim,
     /// The traditional drive.
     Traditional,
-    /// Stripes with parity and reclaim that goes round, but reads wait.
+    /// Stripes with parity, garbage collection on one member at a time, but reads wait.
     Rotating,
-    /// The same, and reads are rebuilt.
+    /// Like `Rotating`, and reads are rebuilt.
     TtFlash,
-    /// The same, and reads are rebuilt when that is sooner.
+    /// Like `Rotating`, and reads are rebuilt when that is sooner.
     Sooner,
 }
 
@@ -53,7 +53,7 @@ impl Rival {
     /// All of them, in the order of results.
     pub(super) const ALL: [Self; 5] = [Self::NoReclaim, Self::Traditional, Self::Rotating, Self::TtFlash, Self::Sooner];
 
-    /// What it is, in one line.
+    /// The rival in one line.
     pub(super) const fn about(self) -> &'static str {
         match self {
             Self::NoReclaim => "the traditional drive with so much flash that garbage collection never runs",
@@ -86,12 +86,12 @@ impl Rival {
     }
 }
 
-/// What a die does first.
+/// Order of work at a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Reads pass what has not begun, and reclaim issues some work at a time.
+    /// Reads pass what has not begun, and garbage collection issues some work at a time.
     ReadsFirst,
-    /// Reclaim issues a whole victim at once, and reads wait for all of it that is at their die.
+    /// Garbage collection issues a whole victim at once, and reads wait for all of it that is at their die.
     WholeVictims,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct ReclaimRun {
     pub(super) worn: bool,
 }
 
-/// Requests a second where nothing else is said. [A] so few that reclaim that goes round keeps up with the fullest drive
+/// Requests a second by default. [A] few enough for garbage collection in turns to keep up on the fullest drive
 pub(super) const RATE: u32 = 1000;
 
 /// A new drive at the usual rate.
@@ -144,7 +144,7 @@ impl ReclaimRun {
         }
         let slots = u64::from(exported) * u64::from(self.percent) / 100;
         let own = assemble::drive(&scenario.drive)?.ftl.logical_slots;
-        // The same data on every drive.
+        // Every drive holds equal data.
         scenario.drive.filled = slots as f64 / f64::from(own);
         scenario.drive.overwritten = OVERWRITTEN;
         scenario.workload.span = Some(Size(Bytes::new(slots * u64::from(SLOT_BYTES))));

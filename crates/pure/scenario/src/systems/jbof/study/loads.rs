@@ -5,7 +5,7 @@ use flashyard_units::SimSpan;
 use flashyard_workload::table2::{PUBLISHED, workload};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, SyntheticSpec};
 
-/// What one drive is asked for.
+/// Load of one drive.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) spec: SyntheticSpec,
@@ -40,13 +40,13 @@ impl Load {
         Self { spec, depth, think: None, delay: SimSpan::ZERO }
     }
 
-    /// The same load with an end.
+    /// This load with an end.
     pub(super) fn with_requests(mut self, requests: u64) -> Self {
         self.spec.requests = Some(requests);
         self
     }
 
-    /// The same load in `bursts` of so many bytes, with pauses between them, the first after `delay`.
+    /// This load in `bursts` of `bytes` bytes, with pauses between them, the first after `delay`.
     pub(super) fn in_bursts(mut self, bytes: f64, bursts: u64, pause: SimSpan, delay: SimSpan) -> Self {
         let spec = &self.spec;
         let (reads, writes) = (spec.read_size.mean_bytes(), spec.write_size.mean_bytes());

@@ -58,7 +58,7 @@ mod tests {
         assert!(of(&["bom-saving"]).runs().is_empty());
     }
 
-    /// Reads at depth 1, of which three formulas are made: of causes of latency, of drives and of the whole run.
+    /// Reads at depth 1, and three formulas from them: of causes of latency, of drives and of the whole run.
     #[test]
     fn a_run_read_back_from_text_gives_the_same_numbers() {
         let study = of(&["latency-remote-access", "latency-host", "random-4k-misses-shrunk"]);

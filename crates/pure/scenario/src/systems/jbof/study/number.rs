@@ -1,4 +1,4 @@
-//! What numbers of this study are made of.
+//! Numbers of this study, and figures that they are made of.
 
 use super::record::RunRecord;
 use super::runs::Run;

@@ -1,4 +1,4 @@
-//! What a run of the study leaves behind: the figures that numbers are made of, and those that explain them.
+//! Record of a run of the study: the figures that numbers are made of, and those that explain them.
 
 use crate::names::Choice;
 use flashyard_report::CAUSES;

@@ -46,7 +46,7 @@ pub(in crate::systems) enum Run {
     OcScale(u32),
     /// The generator for a workload of Table 2, by its place there, at depth 16.
     Table2(Design, usize),
-    /// Ali-0 with the whole map in memory and fewer cores; so many busy drives of twelve.
+    /// Ali-0 with the whole map in memory and fewer cores, on `busy` drives of twelve.
     Cores {
         /// Design.
         design: Design,
@@ -70,7 +70,7 @@ pub(in crate::systems) enum Run {
         design: Design,
         /// Whether borrowers read, or write.
         read: bool,
-        /// What lenders do themselves.
+        /// The lenders' own load.
         own: LenderLoad,
     },
     /// Twelve drives, each with bursts of a Tencent workload drawn at random.
@@ -84,7 +84,7 @@ pub(in crate::systems) enum Run {
     Application(Design, usize),
 }
 
-/// What a lender does itself.
+/// A lender's own load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::systems) enum LenderLoad {
     /// 4 KB sequential writes at this depth.
@@ -107,11 +107,12 @@ const WARMING: u64 = 1_500_000;
 /// three cores can do (sheet §8.1): such a queue is as deep as that of the microbenchmarks
 const BURST_DEPTH: u32 = 64;
 
-/// Bytes of a burst. [A] fitted with `BURSTS` and `COMPLEX_LENDERS`: most of a second at 8 GB/s: eighty periods of the resource managers. The source replays whole
-/// traces; shorter bursts measure how fast lenders are found (bursts of a tenth of a second gain 22 % at most)
+/// Bytes of a burst. [A] fitted with `BURSTS` and `COMPLEX_LENDERS`: most of a second at 8 GB/s: eighty periods of the
+/// resource managers. The source replays whole traces; shorter bursts measure how fast lenders are found (bursts of a
+/// tenth of a second gain 22 % at most)
 const BURST_BYTES: f64 = 6.4e9;
 
-/// Milliseconds between bursts. [D] eight tenths of a second of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
+/// Milliseconds between bursts. [D] 0.8 s of work at a mean utilization of 27.8 % ([P] sheet §7, row 6)
 const PAUSE_MS: u64 = 2_080;
 
 /// Bursts of a drive. [A] fitted as well: the study began with three of 0.8 GB

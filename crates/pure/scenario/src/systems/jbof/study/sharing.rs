@@ -129,7 +129,7 @@ fn latency() -> Vec<Number> {
     ]
 }
 
-/// What runs charged for one message and for one commit, worked out from where requests spent their time.
+/// Charges of runs for one message and for one commit, worked out from where requests spent their time.
 fn charged(base: &Scenario) -> [Number; 2] {
     let cycles = base.drive.cycles_per_command + 16 * base.drive.cycles_per_slice;
     let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64;

@@ -13,20 +13,20 @@ use flashyard_systems::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
 use flashyard_units::Named;
 use flashyard_workload::surrogates::TRACES;
 
-/// What the drive is like.
+/// The drive of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Platform {
     /// PWL(50), 500 erases, until failure. Source: [P] sheet ff-ssd §4.
     UntilFailure,
-    /// The same for 100 periods, the length of the factor sweep. Source: [P] sheet §7, rows 7 and 8.
+    /// Like `UntilFailure`, for 100 periods, the length of the factor sweep. Source: [P] sheet §7, rows 7 and 8.
     Hundred,
     /// No wear leveling, no retirement, 600 periods. Source: [P] sheet §7, row 5.
     NoLeveling,
-    /// The second simulator as it is described: wear leveling by a threshold of the uneven factor, 600 periods of 100,000
-    /// erases. Source: [P] sheet §4, row 4.
+    /// The second simulator as it is described: wear leveling by a threshold of the uneven factor, 600 periods of
+    /// 100,000 erases. Source: [P] sheet §4, row 4.
     Threshold,
-    /// The second simulator as it is public: erased blocks in the order of their erases, and nothing is moved; the uneven
-    /// factor is counted only. Source: [C] SimpleSSD 2.0, of which Amber is the name in print.
+    /// The second simulator as it is public: erased blocks in the order of their erases, and nothing is moved; the
+    /// uneven factor is counted only. Source: [C] SimpleSSD 2.0, named Amber in print.
     Public,
 }
 
@@ -46,8 +46,8 @@ impl Platform {
 /// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
 const LONG: u32 = 600;
 
-/// Wear leveling of the second simulator. Source: [P] a threshold of the uneven factor; [C] which, is the default of the
-/// public code's development branch.
+/// Wear leveling of the second simulator. Source: [P] a threshold of the uneven factor; [C] which, is the default of
+/// the public code's development branch.
 const UNEVEN: WearLeveling = WearLeveling::UnevenFactor { percent: 70 };
 
 /// One comparison.

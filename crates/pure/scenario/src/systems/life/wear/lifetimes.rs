@@ -112,7 +112,7 @@ fn ratio(id: &str, name: &str, ours: (End, WearLeveling), theirs: (End, WearLeve
     number(id, [of(name, ours.0, ours.1), of(name, theirs.0, theirs.1)], |lives| ratios(lives)[0])
 }
 
-/// The same in percent above one.
+/// Like [`ratio`], in percent above one.
 fn percent(id: &str, name: &str, ours: (End, WearLeveling), theirs: (End, WearLeveling)) -> LifeNumber {
     number(id, [of(name, ours.0, ours.1), of(name, theirs.0, theirs.1)], |lives| most(&ratios(lives)))
 }

@@ -28,10 +28,10 @@ pub(super) const SYNTHETIC_DRIVE_WRITES: f64 = 100.0;
 /// Extents of the bounded lives on the published drive. Source: [A] sheet §9.
 const EXTENT_BYTES: u64 = 64 << 20;
 
-/// What is written.
+/// The load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// Single pages, in percent: so many of the writes to so much of the footprint, which is so much of the drive.
+    /// Single pages: `traffic` % of writes go to `space` % of the footprint, which is `footprint` % of the drive.
     Hot { traffic: u32, space: u32, footprint: u32 },
     /// A trace of the table, by its place there.
     Trace(usize),
@@ -46,7 +46,7 @@ pub(super) enum End {
     Fixed,
     /// Variable capacity.
     Variable,
-    /// Variable capacity; the file system relocates so many GiB of the published drive at most.
+    /// Variable capacity; the file system relocates at most this many GiB of the published drive.
     Bounded(u32),
 }
 

@@ -142,7 +142,7 @@ pub(super) fn claim(
     Number::of(id, runs, move |lives| f64::from(u8::from(holds(lives))))
 }
 
-/// Slots programmed, whoever asked for them.
+/// Slots programmed for the host, for moves and for leveling.
 fn written(life: &LifeRecord) -> f64 {
     (life.last.host_slots + life.last.moved_slots + life.last.leveled_slots) as f64
 }
