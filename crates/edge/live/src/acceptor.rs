@@ -23,8 +23,8 @@ pub(crate) trait Listen {
     fn accept(&self) -> io::Result<Self::Stream>;
 }
 
-/// A listener, and when it is looked at without a word from the operating system: readiness is told once, and a listener
-/// that could not take every connection hears of none any more.
+/// A listener, and when it is looked at without a word from the operating system: readiness is reported once, and a
+/// listener that could not take every connection hears of none any more.
 #[derive(Debug)]
 pub(crate) struct Acceptor<L> {
     pub(crate) listener: L,
@@ -44,7 +44,7 @@ impl<L: Listen> Acceptor<L> {
         self.again.is_some_and(|at| at <= now)
     }
 
-    /// The same, which then is no longer so.
+    /// Like [`Self::is_due`]; afterwards the listener is not due.
     pub(crate) fn take_due(&mut self, now: Duration) -> bool {
         self.again.take_if(|at| *at <= now).is_some()
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A listener with so many connections, after which it says something else.
+    /// A listener with a number of connections, after which it gives this error.
     struct Queue(Cell<usize>, io::ErrorKind);
 
     impl Listen for Queue {

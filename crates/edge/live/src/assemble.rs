@@ -27,7 +27,7 @@ pub struct SetUp {
     pub world: Box<dyn Served>,
     /// Its bytes.
     pub media: Media,
-    /// What was found of an earlier run, if there was one.
+    /// Findings of an earlier run, if there was one.
     pub recovered: Option<RecoveryReport>,
 }
 

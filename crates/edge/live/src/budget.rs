@@ -45,7 +45,7 @@ impl Pool {
     }
 }
 
-/// What an engine lends its clients.
+/// Memory that an engine lends its clients.
 ///
 /// Two pools: an answer that waits for its client to read must not keep the data of a write out that was asked for.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Budget {
         Self { requests: Pool::new(bytes - bytes / 2), arriving: Pool::new(bytes / 2), releases: 0, waited_at: None }
     }
 
-    /// How often something was given back: who waits for room looks again when this has changed.
+    /// How often something was given back: a front end that waits for room looks again when this has changed.
     pub(crate) fn releases(&self) -> u64 {
         self.releases
     }
@@ -75,7 +75,7 @@ impl Budget {
         self.requests.held + self.arriving.held
     }
 
-    /// Somebody waits for room who would use it.
+    /// A client waits for room that it would use.
     pub(crate) fn note_waiting(&mut self, now: Duration) {
         self.waited_at = Some(now);
     }
@@ -85,7 +85,7 @@ impl Budget {
         self.waited_at.is_some_and(|at| at >= then)
     }
 
-    /// Takes so many bytes for a request.
+    /// Takes `bytes` for a request.
     pub(crate) fn take(&mut self, bytes: usize) {
         self.requests.held += bytes;
     }

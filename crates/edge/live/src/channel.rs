@@ -22,7 +22,7 @@ pub struct Reply {
     pub answer: Result<Answer, Refused>,
     /// Whether a write has failed because the disk that keeps the drives' bytes is full.
     pub no_room: bool,
-    /// What a read has found.
+    /// Data that a read has found.
     pub data: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ pub struct ChannelFront {
     clients: Vec<Sender<Reply>>,
     /// Client and tag of each request under way, by the front end's tag.
     under_way: Slab<(usize, u64)>,
-    /// Answers of this turn: whoever is woken may take the processor, so that nobody is before all are ready.
+    /// Answers of this turn: a woken client may take the processor, so none is before all are ready.
     outbox: Vec<(usize, Reply)>,
 }
 

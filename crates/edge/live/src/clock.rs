@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 /// How virtual time follows the clock on the wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tempo {
-    /// So many simulated seconds for each second, above zero.
+    /// Simulated seconds for each second, above zero.
     Scaled(f64),
     /// As fast as possible while requests are in flight; without them time stands still.
     Off,
 }
 
-/// A pace that follows the clock. It never waits itself: whoever has sockets does.
+/// A pace that follows the clock. It never waits itself: the owner of the sockets does.
 #[derive(Debug)]
 pub struct Paced {
     tempo: Tempo,
     began: Instant,
     /// Virtual time at the last look at the clock; what is due by then needs no other look.
     seen: SimTime,
-    /// `Off`: whether anybody waits for anything.
+    /// `Off`: whether any request is waited for.
     wanted: bool,
 }
 

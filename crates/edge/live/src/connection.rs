@@ -7,7 +7,7 @@ const READS_MAX: u32 = 8;
 /// Slices of one vectored write at most.
 const SLICES_MAX: usize = 64;
 
-/// What speaks a protocol: it is handed the bytes that come.
+/// Receiver of a protocol: it is handed the bytes that come.
 pub(crate) trait Listener {
     /// Nothing more is to be read, as the conversation is over.
     fn is_over(&self) -> bool;
@@ -17,7 +17,7 @@ pub(crate) trait Listener {
     fn receive(&mut self, bytes: &[u8]) -> usize;
 }
 
-/// What a protocol has to say.
+/// Output of a protocol that is not sent yet.
 pub(crate) trait Unsent {
     /// Bytes that wait.
     fn bytes(&self) -> usize;
@@ -164,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// A socket that takes and gives what it is told, step by step; zero blocks.
+    /// A socket that takes and gives as scripted, step by step; zero blocks.
     #[derive(Default)]
     struct Script {
         reads: VecDeque<Result<usize, io::ErrorKind>>,

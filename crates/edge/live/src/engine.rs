@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Events of the enclosure between two looks at the sockets, at most: some hundred microseconds of work.
 const EVENTS_PER_TURN: u64 = 512;
 
-/// The same where no clock rules.
+/// Like [`EVENTS_PER_TURN`], where no clock rules.
 const EVENTS_PER_FREE_TURN: u64 = 64;
 
 /// The poll of the operating system wakes to the millisecond: nothing that is due sooner is left to it.
@@ -34,7 +34,7 @@ const SPIN_MARGIN: Duration = Duration::from_millis(1);
 /// Where no client waits for an answer, the enclosure may be late, and the thread sleeps at least so long.
 const IDLE_SLEEP_MIN: Duration = Duration::from_millis(1);
 
-/// Nobody waits longer without looking whether the program should end.
+/// Longest sleep before the engine looks whether the program should end.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// A client that was just answered is likely to ask again: sleeping and waking would cost it more than the answer.
@@ -43,13 +43,13 @@ const LINGER: Duration = Duration::from_millis(1);
 /// How long the machine is watched before the start.
 const NOISE_SPAN: Duration = Duration::from_millis(20);
 
-/// How often the lives of drives are put on record: so much of what they counted a kill may cost.
+/// Period at which the lifetime records of drives are stored: a kill may cost what they counted in one.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
 
 /// The token of wake-ups from other threads.
 const WAKE: mio::Token = mio::Token(usize::MAX);
 
-/// Why the engine ends before it is told to.
+/// Why the engine ends before it is asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A front end cannot begin.
@@ -99,7 +99,7 @@ pub struct Engine {
     /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
     given_up: Vec<u32>,
     look_again: Duration,
-    /// When the lives of drives are put on record next.
+    /// When the lifetime records of drives are stored next.
     keep_again: Duration,
     inbox: Vec<Inbound>,
     effects: Vec<Effect>,
@@ -223,7 +223,7 @@ impl Engine {
         self.turned = self.pace.elapsed();
         self.turns += 1;
         let releases = self.budget.releases();
-        // What is due by now happens before anything is done to the enclosure.
+        // The enclosure does what is due by now before anything is done to it.
         let mut more = self.run_world()?;
         let heard = events.iter().next().is_some();
         for event in events.iter().filter(|event| event.token() != WAKE) {
@@ -278,12 +278,12 @@ impl Engine {
         Ok(more)
     }
 
-    /// Without a clock: what the enclosure does while nobody waits, such as looking at its monitors, would be in the way of
-    /// the next request.
+    /// Without a clock: work of the enclosure while no client waits, such as looking at its monitors, would be in the
+    /// way of the next request.
     fn run_while_somebody_waits(&mut self) -> bool {
         self.session.run_in_progress(EVENTS_PER_FREE_TURN);
         self.pace.reach(self.session.world().now());
-        // What is kept for a drive that was pulled is not waited for by letting time pass.
+        // Requests held for a pulled drive do not let time pass.
         let waits = self.session.world().in_progress() > 0;
         self.pace.want(waits);
         waits
@@ -310,7 +310,7 @@ impl Engine {
         };
         let least = timers.chain(due).min().unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
         if self.session.world().in_progress() == 0 {
-            // Monitors, and work in the background: nobody sees when exactly that happens.
+            // Monitors, and work in the background: no client sees when exactly that happens.
             return least.max(IDLE_SLEEP_MIN);
         }
         if least < SPIN_BELOW { Duration::ZERO } else { least - SPIN_MARGIN }
@@ -429,7 +429,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts on record what the lives of drives are now, where that outlives the process.
+    /// Stores the lifetime records of drives as they are now, where they outlive the process.
     fn keep_lives(&mut self) {
         if !self.media.is_kept() {
             return;

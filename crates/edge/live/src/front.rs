@@ -1,4 +1,4 @@
-//! What stands between clients and the engine: a protocol of the network, or a queue inside the program.
+//! Front ends between clients and the engine: a protocol of the network, or a queue inside the program.
 //!
 //! # One turn
 //!
@@ -21,9 +21,9 @@
 //!
 //! # Drives that go away
 //!
-//! An enclosure holds requests for a drive that is away until it is back. A client whose connection was closed must not find
-//! them carried out later, after newer writes of its own: whoever closes a connection calls [`Context::give_up`] for each
-//! of its requests under way, and lets the client in again once [`Answered`] has come for all of them.
+//! An enclosure holds requests for a drive that is away until it is back. A client whose connection was closed must not
+//! find them carried out later, after newer writes of its own: on closing a connection, call [`Context::give_up`] for
+//! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media};
@@ -37,7 +37,7 @@ use std::time::Duration;
 /// Payload of a write.
 #[derive(Debug)]
 pub enum Payload {
-    /// None: for everything but writes.
+    /// No payload: for everything but writes.
     None,
     /// Zeros, however many blocks.
     Zeros,
@@ -46,7 +46,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Whether it is what `request` needs, with blocks of so many bytes.
+    /// Whether it is what `request` needs, with blocks of `block_bytes`.
     ///
     /// Errors: bytes for an operation that takes none, none for a write, bytes of another length.
     fn check(&self, request: &VolumeRequest, block_bytes: u32) -> Result<(), RequestError> {
@@ -69,11 +69,11 @@ pub struct Answered<'a> {
     pub answer: Answer,
     /// Whether a write has failed because the disk that keeps the drives' bytes is full.
     pub no_room: bool,
-    /// What a read has found; nothing for everything else.
+    /// Data that a read has found; nothing for everything else.
     pub data: Data<'a>,
 }
 
-/// What a front end may use while the engine calls it: requests are handed in here.
+/// The engine as a front end may use it during a call: requests are handed in here.
 pub struct Context<'a> {
     pub(crate) registry: &'a mio::Registry,
     pub(crate) keys: usize,
@@ -89,7 +89,7 @@ pub struct Context<'a> {
     pub(crate) budget: &'a mut Budget,
 }
 
-/// What the operating system says of a socket.
+/// Readiness of a socket, as the operating system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// There may be something to read, be it the end.
@@ -100,7 +100,7 @@ pub struct Readiness {
     pub ended: bool,
 }
 
-/// What a front end has handed in.
+/// Input that a front end has handed in.
 pub(crate) enum Inbound {
     Submit { front: usize, tag: u64, request: VolumeRequest, payload: Payload },
     GiveUp { front: usize, tag: u64 },
@@ -185,13 +185,13 @@ impl Context<'_> {
         self.world.health(self.drive_of(volume), self.world.now())
     }
 
-    /// What a volume's drive remembers of its life before the world began, with this start. Panics beyond the volumes of
+    /// The lifetime record of a volume's drive before the world began, with this start. Panics beyond the volumes of
     /// the world.
     pub(crate) fn before(&self, volume: VolumeId) -> &Life {
         self.media.drive(self.drive_of(volume)).before()
     }
 
-    /// What a volume's drive has left, where its flash wears. Panics beyond the volumes of the world.
+    /// Capacity that a volume's drive has left, where its flash wears. Panics beyond the volumes of the world.
     pub fn capacity(&self, volume: VolumeId) -> Option<Capacity> {
         self.world.capacity(self.drive_of(volume))
     }
@@ -199,7 +199,7 @@ impl Context<'_> {
 
 /// A way for clients to reach the enclosure. See the page of this module for the order of calls.
 pub trait FrontEnd {
-    /// What it is, for logs and reports.
+    /// Its name, for logs and reports.
     fn name(&self) -> String;
 
     /// The engine begins: listening sockets are registered here.
@@ -207,9 +207,9 @@ pub trait FrontEnd {
     /// Errors: those of the sockets, which end the program.
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()>;
 
-    /// Something may have happened to socket `key`. It is told once for each change: read until
+    /// Something may have happened to socket `key`. It is reported once for each change: read until
     /// [`io::ErrorKind::WouldBlock`], or go on in [`FrontEnd::turn`]. A socket that gives less than it was asked for is
-    /// empty as well, but not once its other side has ended: the end is told together with the last bytes.
+    /// empty as well, but not once its other side has ended: the end is reported with the last bytes.
     fn ready(&mut self, key: usize, what: Readiness, context: &mut Context<'_>);
 
     /// Everything else, once a turn: timers, queues inside the program, sockets that were not read to the end.

@@ -32,7 +32,7 @@ fn list(ports: &[SocketAddr]) -> String {
     }
 }
 
-/// What a hook may do.
+/// Access of a hook to the engine.
 pub struct EngineAccess<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) media: &'a mut Media,
@@ -47,7 +47,7 @@ pub struct EngineAccess<'a> {
     pub(crate) turns: u64,
 }
 
-/// Does something to the enclosure, and keeps what outlives the process before anybody is told.
+/// Does something to the enclosure, and keeps what outlives the process before that is announced.
 ///
 /// Errors: as [`Session::control`].
 pub(crate) fn carry_out(
@@ -102,8 +102,8 @@ impl EngineAccess<'_> {
         self.session
     }
 
-    /// Figures of the interval since they were last taken: there is one interval, whoever takes them. Media errors are
-    /// those of the whole life of a drive, as in its health log.
+    /// Figures of the interval since they were last taken: all callers share one interval. Media errors are those of
+    /// the whole lifetime of a drive, as in its health log.
     pub fn gauges(&mut self) -> Gauges {
         let mut gauges = self.session.world_mut().gauges(self.now);
         for (number, drive) in (0..).map(DriveId::new).zip(&mut gauges.drives) {

@@ -10,7 +10,7 @@ use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a client asks for.
+/// Requests that a client makes.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The volumes that it uses, each with as many blocks from its beginning on as are touched.
@@ -29,7 +29,7 @@ pub struct Load {
     pub patience: Duration,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// Requests answered.
@@ -38,7 +38,7 @@ pub struct LoadReport {
     pub dropped: u64,
     /// Blocks compared with what was written.
     pub compared: u64,
-    /// What was found in place of what was written.
+    /// Blocks that held something else than was written.
     pub wrong: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ struct UnderWay {
     version: u64,
 }
 
-/// What one client knows of its drives.
+/// State of its drives, as far as one client knows it.
 #[derive(Default)]
 struct Known {
     /// The version of each block that was ever changed; 0 is zeros.
@@ -118,7 +118,7 @@ pub fn run_load(client: &Client, load: &Load, stop: impl Fn() -> bool) -> Result
             };
             known.under_way.insert(issued, UnderWay { operation, volume, first, count, version });
             match client.submit(issued, VolumeRequest { volume, operation, first, count, source: 0 }, payload) {
-                // What was answered before counts.
+                // Earlier answers count.
                 Err(ClientError::Ended) => return Ok(report),
                 submitted => submitted?,
             }

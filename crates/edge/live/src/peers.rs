@@ -1,13 +1,13 @@
-//! The connections of a front end: their places, and who has to be heard of by when.
+//! The connections of a front end: their places, and the deadlines by which they must be heard of.
 
 use flashyard_kernel::Slab;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Who has moved nothing for so long stands still. [A] Hosts need milliseconds.
+/// A connection that has moved nothing for this long stands still. [A] Hosts need milliseconds.
 pub(crate) const STILL_MAX: Duration = Duration::from_secs(10);
 
-/// Connections that wait for room are looked at so often, whatever is given back.
+/// Period at which connections that wait for room are looked at, whatever is given back.
 pub(crate) const HELD_PERIOD: Duration = Duration::from_millis(100);
 
 /// Connections by place. A place is used again; its serial number is not.

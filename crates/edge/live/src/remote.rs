@@ -47,7 +47,7 @@ impl Handle {
     ) -> Result<R, ClientError> {
         let (reply, answer) = channel();
         let errand = move |engine: &mut EngineAccess<'_>| {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = reply.send(act(engine));
         };
         self.errands.send(Box::new(errand)).map_err(|_| ClientError::Ended)?;

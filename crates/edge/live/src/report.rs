@@ -1,4 +1,4 @@
-//! What a run under the wall clock ends with.
+//! Report at the end of a run under the wall clock.
 
 use crate::clock::Lateness;
 use flashyard_stats::LatencyHistogram;
@@ -6,7 +6,7 @@ use flashyard_units::SimSpan;
 use std::fmt;
 use std::time::Duration;
 
-/// What was done, and how well it kept time.
+/// Work that a run has done, and how well it kept time.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Time on the wall.

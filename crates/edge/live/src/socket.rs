@@ -20,7 +20,7 @@ pub struct SocketPath {
 }
 
 impl SocketPath {
-    /// Listens at `path`. A socket that nobody serves, which a killed server left behind, is replaced; anything else that
+    /// Listens at `path`. A socket without a server, which a killed one left behind, is replaced; anything else that
     /// is there stays.
     ///
     /// Errors: somebody serves there, something that is no socket is there, or the operating system refuses.
@@ -108,7 +108,7 @@ mod tests {
     fn a_socket_is_private_is_replaced_when_nobody_serves_it_and_goes_with_its_server() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("socket");
-        // What a killed server leaves behind.
+        // The socket that a killed server leaves behind.
         drop(UnixListener::bind(&path).expect("it is free"));
         let (socket, listener) = SocketPath::listen(&path).expect("nobody serves there");
         assert_eq!(fs::metadata(&path).expect("it is there").mode() & 0o777, 0o600);

@@ -9,7 +9,7 @@ pub(crate) struct Command<W> {
     pub(crate) place: Option<usize>,
     /// Bytes that it takes of the budget.
     pub(crate) cost: usize,
-    /// What its protocol knows of it.
+    /// State of its protocol.
     pub(crate) work: W,
 }
 
@@ -56,7 +56,7 @@ impl<W> UnderWay<W> {
         self.abandoned > 0
     }
 
-    /// What commands that are over took of the budget, since the last call.
+    /// Bytes of the budget that commands now over took, since the last call.
     pub(crate) fn take_ended_cost(&mut self) -> usize {
         std::mem::take(&mut self.ended_cost)
     }
@@ -81,7 +81,7 @@ impl<W> UnderWay<W> {
         Some(command)
     }
 
-    /// The connection at `place` is closed. Returns its commands of which the world may have something, to be given up;
+    /// The connection at `place` is closed. Returns its commands that may be in the world, to be given up;
     /// those between a write and its flush are over.
     pub(crate) fn abandon(&mut self, place: usize) -> Vec<usize> {
         let mut abandoned = Vec::new();

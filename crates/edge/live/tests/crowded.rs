@@ -26,7 +26,7 @@ fn connections_whose_last_words_and_end_come_together_end() {
                 client.write_all(&request(3, 1, 0, 0)).expect("the socket takes it");
                 client.shutdown(Shutdown::Write).expect("it is open");
             }
-            // What was sent has to have come when the engine looks: the loopback delivers at once, or in a moment.
+            // Requests sent must have come when the engine looks: the loopback delivers at once, or in a moment.
             std::thread::sleep(Duration::from_millis(50));
         });
         until("the server closes them all", || served.connections() == 0);

@@ -31,7 +31,7 @@ fn serve<R: Send>(directory: &Path, client: impl FnOnce(&mut Host, Handle) -> R 
     hosted::serve(&scenario(), Some(directory), Tempo::Off, connect).1
 }
 
-/// What the block is filled with.
+/// Bytes that fill the block.
 fn filling(block: u64) -> Vec<u8> {
     (0..512_u64).flat_map(|word| (0xF1A5_0000_0000_0000 | block << 16 | word).to_le_bytes()).collect()
 }
@@ -52,7 +52,7 @@ fn number(bytes: [u8; 16]) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Media errors and entries of the error log once the health log tells of so many of each: it is told twice a second.
+/// Media errors and entries of the error log once the health log reports `count` of each: it is updated twice a second.
 fn errors(host: &mut Host, count: u128) -> (u128, u128) {
     let begun = Instant::now();
     loop {

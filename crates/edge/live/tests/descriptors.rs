@@ -62,7 +62,7 @@ fn a_process_that_serves_until_its_parent_is_done() {
     });
 }
 
-/// The process beside, with so many descriptors.
+/// The process beside, with a limit of descriptors.
 struct Server {
     child: std::process::Child,
     said: Box<dyn Iterator<Item = String>>,

@@ -1,5 +1,5 @@
-//! What a served drive remembers over a restart of its server, in order or by a kill: the counters of its health log, the
-//! rule by which superblocks are retired, its degraded mode.
+//! State that a served drive keeps over a restart of its server, in order or by a kill: the counters of its health log,
+//! the rule by which superblocks are retired, its degraded mode.
 
 mod hosted;
 mod small;

@@ -67,7 +67,7 @@ fn a_host_moves_blocks_without_copying_them_where_the_drive_announces_that() {
         assert_eq!(status(NvmCommand::Write { range: range(64, 8), fua: false }, pattern.clone()), Status::SUCCESS);
         let remap = |first, blocks, source| NvmCommand::Remap { range: range(first, blocks), source };
         assert_eq!(status(remap(72, 8, 64), Vec::new()), Status::SUCCESS);
-        // What holds nothing any more leaves its counterpart as it is.
+        // A range that holds nothing any more leaves its counterpart as it is.
         assert_eq!(status(remap(72, 8, 64), Vec::new()), Status::SUCCESS);
         assert_eq!(status(remap(blocks - 4, 8, 64), Vec::new()), Status::LBA_OUT_OF_RANGE);
         assert_eq!(status(remap(64, 8, blocks - 4), Vec::new()), Status::LBA_OUT_OF_RANGE);

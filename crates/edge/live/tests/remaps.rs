@@ -20,7 +20,7 @@ const FILLED: &str = "0.9";
 const MOVED: u64 = 200;
 /// In another translation page.
 const AWAY: u64 = 3000;
-/// What other writes touch, so that reclaim moves everything.
+/// First slot that other writes touch, so that garbage collection moves everything.
 const OTHERS: u64 = 8000;
 
 /// Serves from `directory`, and ends in order when `work` does.

@@ -21,7 +21,7 @@ const DIRECTORY: &str = "FLASHYARD_TEST_DIRECTORY";
 const NEXT: &str = "FLASHYARD_TEST_NEXT";
 const FILLED: &str = "0.97";
 
-/// Slots of each drive whose every change is told to the oracle.
+/// Slots of each drive whose every change the oracle hears of.
 const WATCHED: u64 = 300;
 
 /// Serves from `directory`, and ends in order when `work` does.
@@ -71,7 +71,7 @@ impl Drop for Served {
     }
 }
 
-/// What a slot holds: the version that is written all over it, whole and for this slot, or 0 for zeros.
+/// Version that a slot holds: written all over it, whole and for this slot, or 0 for zeros.
 fn version_of(drive: VolumeId, slot: u64, bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[8..16]);
@@ -80,7 +80,7 @@ fn version_of(drive: VolumeId, slot: u64, bytes: &[u8]) -> u64 {
     version
 }
 
-/// What the watched slots of a drive hold, as the parent hears it.
+/// Contents of the watched slots of a drive, as the parent hears them.
 fn watched(client: &mut Client, drive: VolumeId) -> String {
     // The enclosure resets a drive that takes longer than some milliseconds: requests are small.
     let found = (0..WATCHED).step_by(25).flat_map(|first| {
@@ -160,7 +160,7 @@ fn a_process_to_be_killed() {
     serve(Path::new(&directory), |client| work(client, next));
 }
 
-/// What clients saw over all lives of the enclosure.
+/// Observations of clients over all runs of the enclosure.
 struct Seen {
     oracle: Oracle,
     now: u64,

@@ -1,5 +1,5 @@
-//! Drives near the end of their life, served to hosts over NVMe/TCP: what fails, what SMART and the error log say of it,
-//! and what a restart keeps of an age.
+//! Drives near the end of their lifetime, served to hosts over NVMe/TCP: what fails, what SMART and the error log say
+//! of it, and what a restart keeps of an age.
 
 mod hosted;
 mod small;
@@ -24,7 +24,7 @@ const DIRECTORY: &str = "FLASHYARD_TEST_WORN";
 /// Blocks of a command.
 const BLOCKS: u32 = 32;
 
-/// Small drives that are made for 300 erases, and whose reads are given up after so many retries.
+/// Small drives that are made for 300 erases, and whose reads are given up after `retries_max` retries.
 fn scenario(retries_max: u32) -> Scenario {
     let retries = format!("drive.read_retries_max={retries_max}");
     scenario_with(&[
@@ -61,7 +61,7 @@ fn write(host: &mut Host, lba: u64) -> Status {
     host.command(1, write, vec![lba as u8; BLOCKS as usize * 4096], 0).expect("an answer").status
 }
 
-/// The health log once it says what is expected: it is told twice a second.
+/// The health log once it says what is expected: it is updated twice a second.
 fn smart(host: &mut Host, expected: impl Fn(&SmartLog) -> bool) -> SmartLog {
     let begun = Instant::now();
     loop {

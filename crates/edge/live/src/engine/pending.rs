@@ -27,7 +27,7 @@ pub(super) struct Places {
     kept: Vec<Kept>,
 }
 
-/// A request under way, or one that was given up and that a drive may still carry out.
+/// A request under way, or given up while a drive may still carry it out.
 pub(super) struct Pending {
     /// Whose request it is, and the number by which its front end knows it.
     front: usize,
@@ -101,7 +101,7 @@ impl Engine {
             Movement::Read { tag, place, slot } => {
                 let places = &mut self.pending[tag as usize].places;
                 places.found[place as usize] = slot;
-                // What an attempt before this one was promised.
+                // Drops the bytes promised to an earlier attempt.
                 places.kept.retain(|kept| kept.place != place);
                 return Ok(());
             }
@@ -177,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// What comes of a request that the enclosure has done, by its bytes: a read of damaged ones has failed, and a write of
-    /// which some have no room.
+    /// Answer to a request that the enclosure has done, by its bytes: a read of damaged ones has failed, and so has a
+    /// write without room for some.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
         let Pending { request, drive, places: Places { found, kept }, no_room, .. } = &self.pending[token as usize];
         let (&VolumeRequest { operation, first, .. }, drive) = (request, *drive);

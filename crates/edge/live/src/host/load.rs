@@ -18,7 +18,7 @@ pub enum Pattern {
     Sequential,
 }
 
-/// What is asked for.
+/// The load asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLoad {
     /// Bytes of a request; a multiple of the namespace's block.
@@ -31,13 +31,13 @@ pub struct HostLoad {
     pub pattern: Pattern,
     /// How long.
     pub span: Duration,
-    /// What comes before that, and is not measured.
+    /// Time before that, which is not measured.
     pub ramp: Duration,
     /// Seed of the choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct HostReport {
     /// Requests under way.

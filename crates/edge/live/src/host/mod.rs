@@ -24,7 +24,7 @@ const SLICES_MAX: usize = 64;
 /// Why a host cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// There is nobody at that address.
+    /// There is no server at that address.
     #[error("{address}: no connection")]
     Connect {
         /// Where.
@@ -49,7 +49,7 @@ pub enum HostError {
     Refused {
         /// Which.
         command: AdminCommand,
-        /// What it says.
+        /// The status that it gives.
         status: Status,
     },
 }
@@ -112,7 +112,7 @@ impl Queue {
                 Ok(count) => {
                     self.machine.receive(&self.buffer[..count], &mut self.effects);
                     if let Some(failure) = self.effects.failure.take() {
-                        // What the controller is told of its mistake is worth a try, no more.
+                        // Best effort: reports the controller's mistake to it.
                         let _ = self.send();
                         return Err(failure.into());
                     }
@@ -156,7 +156,7 @@ pub struct Host {
 impl Host {
     /// Connects to the subsystem that `config` names, with all its queues.
     ///
-    /// Errors: nobody there, not let in, no answer within `patience`, no queue for I/O.
+    /// Errors: no server there, not let in, no answer within `patience`, no queue for I/O.
     pub fn connect(address: SocketAddr, config: InitiatorConfig, patience: Duration) -> Result<Self, HostError> {
         let admin = Queue::connect(address, |effects| Connection::admin(config, SimTime::ZERO, effects), patience)?;
         let granted = admin.machine.controller().io_queues;
@@ -170,7 +170,7 @@ impl Host {
         Ok(Self { admin, queues, patience })
     }
 
-    /// What the controller is.
+    /// The controller's properties.
     pub fn controller(&self) -> &ControllerInfo {
         self.admin.machine.controller()
     }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! 0        a change of owner under way, in the first 32 bytes of one page
-//! 1024     what the drive remembers of its life (`life.rs`), twice, 1024 bytes apart
+//! 1024     the drive's lifetime record (`life.rs`), twice, 1024 bytes apart
 //! 4096     a header of 32 bytes for each superblock, to the end of a page
 //!          a record of 24 bytes for each slot
 //! ```
 //!
-//! All numbers are little endian. A record ends with a checksum over itself and its slot number: one that was written
-//! in part, or strayed, is seen. A record that was ever written says that its slot is used, whether or not it is whole.
+//! All numbers are little endian. A record ends with a checksum over itself and its slot number: a record written in
+//! part, or strayed, is seen. A record that was ever written says that its slot is used, whether or not it is whole.
 //! A slot that gets another owner has no other copy: its new record is noted in the first page before it is written, so
 //! that a process that ends in between leaves one of both whole. What the drive remembers replaces the older of its two
 //! records, for the same reason.
@@ -37,7 +37,7 @@ const ZEROS: u32 = 2;
 const DEAD: u32 = 3;
 const LOST: u32 = 4;
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Payload.
@@ -46,11 +46,11 @@ pub(crate) enum State {
     Zeros,
     /// Nothing that is current.
     Dead,
-    /// What is current and could not be read: it reads as an error.
+    /// Current data that could not be read: it reads as an error.
     Lost,
 }
 
-/// What is known of a written slot.
+/// The record of a written slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) sequence: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Record {
     pub(crate) checksum: u32,
 }
 
-/// What is known of a superblock.
+/// The header of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) used: bool,
@@ -79,7 +79,7 @@ impl Header {
         Self { used: false, stream: Stream::Host, single_level: false, retired: false, erases: 0, opened: 0 };
 }
 
-/// What was found where a record is.
+/// State of a place for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The slot was not written since its superblock was erased.
@@ -195,8 +195,7 @@ impl Band {
         self.mapping.bytes_mut()[NOTE_BYTES - 4..NOTE_BYTES].copy_from_slice(&(!whole).to_le_bytes());
     }
 
-    /// What the drive remembers of its life, and how many of the two records were written in part. Nothing is known of the
-    /// life of a drive whose records are both not whole.
+    /// Lifetime record of the drive, and how many of the two were written in part. `None` where neither is whole.
     pub(crate) fn life(&self) -> (Option<Life>, u64) {
         let found = self.lives();
         let torn = found.iter().filter(|found| **found == life::Found::Torn).count() as u64;
@@ -204,7 +203,7 @@ impl Band {
         (whole.map(|(_, life)| life), torn)
     }
 
-    /// Replaces the older record of its life, or the one that is not whole.
+    /// Replaces the older lifetime record, or the one not whole.
     pub(crate) fn set_life(&mut self, life: &Life) {
         let last = self.lives().map(|found| found.whole().map_or(0, |(sequence, _)| sequence));
         let at = LIVES[usize::from(last[0] > last[1])];

@@ -1,4 +1,4 @@
-//! What a read has found, as slices of the media.
+//! Data that a read has found, as slices of the media.
 
 use super::drive::{BYTES, DriveMedia};
 use flashyard_flash::Slot;
@@ -13,7 +13,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// What `slot` holds now, for a read that wants it at `place`.
+    /// Bytes that `slot` holds now, for a read that wants them at `place`.
     pub(crate) fn of(media: &DriveMedia, place: u32, slot: Slot) -> Self {
         Self { place, bytes: media.slot(slot).into(), is_whole: media.is_whole(slot) }
     }

@@ -3,10 +3,10 @@
 //! ```text
 //! lock                 held by the process that uses it
 //! unfinished           there while its drives are made
-//! enclosure.txt              what drives it is for; written last when the directory is made
+//! box.txt              what drives it is for; written last when the directory is made
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
-//! clean                there while nobody uses it, if the last one ended in order, with checksums of the records
+//! clean                there while no process uses it, if the last one ended in order, with checksums of the records
 //! ```
 //!
 //! Everything in it is for its owner only. What is missing, short or not as the last owner left it is refused, never
@@ -50,12 +50,12 @@ pub enum MediaError {
     Other {
         /// The directory.
         path: PathBuf,
-        /// What it keeps.
+        /// The drives that it keeps.
         found: String,
-        /// What was wanted.
+        /// The drives wanted.
         expected: String,
     },
-    /// It keeps drives, and what says which ones is missing.
+    /// It keeps drives, and the file that says which ones is missing.
     #[error(
         "{path}: box.txt is missing, but {found} is there: these drives are not overwritten; put box.txt back, remove the \
          files of drives that nobody wants any more, or give another --data"
@@ -73,11 +73,11 @@ pub enum MediaError {
     Incomplete {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The defect found.
         found: String,
         /// Bytes of the whole file.
         expected_bytes: u64,
-        /// What else can be done.
+        /// A further remedy, if there is one.
         way_out: String,
     },
     /// The records of a drive are not those that the last owner left.
@@ -94,7 +94,7 @@ pub enum MediaError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The failure.
         what: &'static str,
         /// Why not.
         #[source]
@@ -102,7 +102,7 @@ pub enum MediaError {
     },
 }
 
-/// What a drive must be like to have its bytes in a directory.
+/// The shape that a drive must have to keep its bytes in a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// How its flash is divided.
@@ -138,9 +138,9 @@ pub enum Opened {
     Kept {
         /// Their bytes.
         media: Media,
-        /// What is in their superblocks, drive by drive.
+        /// Contents of their superblocks, drive by drive.
         contents: Vec<Vec<SuperblockContents>>,
-        /// What was found on the way.
+        /// Findings on the way.
         report: RecoveryReport,
     },
 }
@@ -178,7 +178,7 @@ impl DataDirectory {
         directory.recover(shapes)
     }
 
-    /// A directory of drives is never taken for a new one. An attempt to make one that did not come to its end is.
+    /// A directory of drives is never taken for a new one. An unfinished attempt to make one is.
     fn holds_no_drives(&self) -> Result<(), MediaError> {
         if self.path.join(UNFINISHED).exists() {
             return Ok(());
@@ -319,14 +319,14 @@ fn open_file(path: &Path) -> Result<File, MediaError> {
     file.map_err(|source| MediaError::Io { path: path.to_owned(), what: "the file cannot be opened", source })
 }
 
-/// A file of so many bytes, in place of what an attempt left behind that did not come to its end.
+/// A file of `bytes` bytes, in place of what an unfinished attempt left behind.
 fn new_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
     let file = open_options().create(true).truncate(true).open(path);
     let made = file.and_then(|file| file.set_len(bytes).map(|()| file));
     made.map_err(|source| MediaError::Io { path: path.to_owned(), what: "the file cannot be made", source })
 }
 
-/// A file of at least so many bytes that is there.
+/// An existing file of at least `bytes` bytes.
 fn existing_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
     let failed = |source| MediaError::Io { path: path.to_owned(), what: "the file cannot be opened", source };
     let incomplete = |found| {

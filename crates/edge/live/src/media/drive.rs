@@ -14,7 +14,7 @@ use std::io;
 /// Bytes of a slot.
 pub(crate) const BYTES: usize = SLOT_BYTES as usize;
 
-/// What a slot without payload reads as.
+/// Bytes that a slot without payload reads as.
 static ZEROS: [u8; BYTES] = [0; BYTES];
 
 /// The bytes of one drive.
@@ -29,7 +29,7 @@ pub struct DriveMedia {
     pub(super) sequence: u64,
     /// Whether payload gets checksums: it outlives the process.
     pub(super) checked: bool,
-    /// What it remembers of its life before this run, with this start, and as it was last kept.
+    /// Its lifetime record before this run, with this start, and as it was last kept.
     before: Life,
     kept: Life,
     /// Superblocks that are marked as retired.
@@ -94,7 +94,7 @@ impl DriveMedia {
         &self.layout
     }
 
-    /// What `slot` holds: zeros where nothing was written, and for [`Slot::NONE`].
+    /// Bytes that `slot` holds: zeros where nothing was written, and for [`Slot::NONE`].
     #[inline]
     pub fn slot(&self, slot: Slot) -> &[u8] {
         let slot = self.place_of(slot);
@@ -145,7 +145,7 @@ impl DriveMedia {
         if self.recorded[superblock as usize] { Ok(()) } else { self.reserve_records(superblock, purpose) }
     }
 
-    /// The same for all slots of a superblock.
+    /// Like [`Self::reserve_record`], for all slots of a superblock.
     ///
     /// Errors: as of [`DriveMedia::reserve_record`].
     #[cold]
@@ -271,12 +271,12 @@ impl DriveMedia {
         }
     }
 
-    /// Reclaim has moved a slot.
+    /// Garbage collection has moved a slot.
     ///
     /// Errors: the disk has no room for it; others of the operating system. The slot is where it was then.
     pub(super) fn moved(&mut self, logical: u32, from: Slot, to: Slot) -> io::Result<()> {
         if self.unkept.stands(from) {
-            // What stands for it does so at its new place: that needs no room.
+            // Its stand-in moves to the new place: that needs no room.
             self.unkept.add(logical, to, from);
             return Ok(());
         }
@@ -302,7 +302,7 @@ impl DriveMedia {
         self.kill(logical, before);
     }
 
-    /// What has just been moved to `slot` could not be read.
+    /// Data just moved to `slot` could not be read.
     pub(super) fn lost(&mut self, logical: u32, slot: Slot) {
         if self.unkept.stands(slot) {
             // Its bytes are those of before, wherever the drive believes it has lost them: reads do not get that far.
@@ -347,7 +347,7 @@ impl DriveMedia {
             // A map that was led astray may name a slot that is another's.
             && record.logical == logical
         {
-            // Zeros stay zeros for readers, and errors stay errors, but they belong to nobody.
+            // Zeros stay zeros for readers, and errors stay errors, but they belong to no logical slot.
             let state = match record.state {
                 State::Zeros | State::Lost => record.state,
                 State::Data | State::Dead => State::Dead,
@@ -369,7 +369,7 @@ impl DriveMedia {
         Ok(())
     }
 
-    /// Superblocks have had so many erases, in order.
+    /// Sets the erase counts of the superblocks, in order.
     pub(super) fn set_erases(&mut self, counts: impl Iterator<Item = u32>) {
         for (superblock, erases) in (0..self.layout.superblocks).zip(counts) {
             let header = self.band.header(superblock);
@@ -395,12 +395,12 @@ impl DriveMedia {
         self.keep(self.before);
     }
 
-    /// What the drive remembers of its life before this run, with this start; what a manager wants of it, as it is now.
+    /// The lifetime record before this run, with this start; what a manager wants of the drive, as it is now.
     pub(crate) fn before(&self) -> &Life {
         &self.before
     }
 
-    /// Puts on record what its life is now.
+    /// Stores `life` as the lifetime record.
     pub(super) fn keep(&mut self, life: Life) {
         self.kept = life;
         self.band.set_life(&life);

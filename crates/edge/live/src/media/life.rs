@@ -1,7 +1,7 @@
-//! What a drive remembers of its life beside its data: the counters of its health log, and what a manager wants of it.
+//! Lifetime record of a drive, kept beside its data: the counters of its health log, and what a manager wants of it.
 //!
 //! A record is little endian: a version, sixteen numbers of eight bytes (the first one grows from record to record),
-//! and a checksum over all of it. One that was written in part, or by another version, is not believed.
+//! and a checksum over all of it. A record written in part, or by another version, is not believed.
 
 use flashyard_served::Health;
 use std::time::Duration;
@@ -61,14 +61,14 @@ pub(crate) struct Rule {
     pub(crate) retries: Option<u32>,
 }
 
-/// What was found where a record is.
+/// State of a place for a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Found {
     /// Nothing was ever written there.
     Nothing,
     /// A record that is whole, and its number.
     Whole(u64, Life),
-    /// One that is not.
+    /// A record that is not whole.
     Torn,
 }
 
@@ -107,7 +107,7 @@ impl Life {
         }
     }
 
-    /// The same of a drive that has lost its power: that was counted as a cycle, which its next start ends.
+    /// This life for a drive that has lost its power: that was counted as a cycle, which its next start ends.
     pub(crate) fn dark(self) -> Self {
         Self { power_cycles: self.power_cycles.saturating_sub(1), is_dark: true, ..self }
     }

@@ -39,7 +39,7 @@ impl Mapping {
     ///
     /// Errors: those of the operating system.
     pub(crate) fn file(file: File) -> io::Result<Self> {
-        // SAFETY: the mapping is sound as long as nobody truncates the file or writes to it otherwise. The lock of the
+        // SAFETY: the mapping is sound as long as the file is not truncated or otherwise written to. The lock of the
         // directory keeps other processes of this program out, and this one reaches the file through the mapping only,
         // but for holes that are punched while no reference into the mapping exists (`discard` takes `&mut self`).
         let map = unsafe { MmapMut::map_mut(&file)? };

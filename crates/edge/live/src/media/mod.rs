@@ -1,7 +1,7 @@
 //! Where the bytes are: by physical slot, in memory or in files.
 //!
-//! The enclosure tells what happens to payload, slot by slot and in order; here it is done. Real bytes so take the way that
-//! the firmware takes them, through reclaim and all: a wrong map is seen as wrong data.
+//! The enclosure tells what happens to payload, slot by slot and in order; here it is done. Real bytes so take the way
+//! that the firmware takes them, through garbage collection and all: a wrong map is seen as wrong data.
 
 mod band;
 mod data;
@@ -102,7 +102,7 @@ impl Media {
         }
     }
 
-    /// What has to be done to an enclosure that begins with these drives for what was done to it before the restart to last.
+    /// Controls for an enclosure that begins with these drives, so that what was done to it before the restart lasts.
     pub(crate) fn resumption(&self) -> Vec<Control> {
         let mut controls = Vec::new();
         for (drive, media) in (0..).map(DriveId::new).zip(&self.drives) {
@@ -119,7 +119,7 @@ impl Media {
         self.directory.is_some()
     }
 
-    /// Puts on record what the life of `drive` is now, and which of its superblocks are retired. Panics beyond the drives.
+    /// Stores the lifetime record of `drive`, and which of its superblocks are retired. Panics beyond the drives.
     pub(crate) fn keep(&mut self, drive: DriveId, life: Life, world: &dyn Served) {
         let media = &mut self.drives[drive.index()];
         media.keep(life);

@@ -25,7 +25,7 @@ pub(crate) struct Payload {
     disk: Option<Disk>,
 }
 
-/// What is known of the disk below the payload.
+/// The disk below the payload.
 #[derive(Debug)]
 struct Disk {
     room: Room,
@@ -81,7 +81,7 @@ impl Payload {
         self.frames[self.layout.split(slot).0 as usize] != NO_FRAME
     }
 
-    /// The bytes from `slot` on, of so many slots of one superblock that holds payload.
+    /// The bytes of `count` slots from `slot` on, in one superblock that holds payload.
     #[inline]
     pub(crate) fn run(&self, slot: Slot, count: usize) -> &[u8] {
         let first = self.at(slot);
@@ -111,7 +111,7 @@ impl Payload {
         Ok(())
     }
 
-    /// The same, with room for this slot alone: many such slots may lie apart.
+    /// Like [`Self::copy`], with room for this slot alone: many such slots may lie apart.
     pub(crate) fn copy_alone(&mut self, from: Slot, to: Slot) -> io::Result<()> {
         if let Some(disk) = &self.disk {
             let at = self.at(to);

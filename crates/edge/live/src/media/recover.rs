@@ -1,4 +1,4 @@
-//! What a drive holds after a restart, from its out-of-band area.
+//! Contents of a drive after a restart, from its out-of-band area.
 //!
 //! Of several slots that say they hold a logical slot the one written last does: the process ended between writing a
 //! new copy and giving up the old one. Slots that were deallocated, overwritten, moved or remapped say so themselves.
@@ -11,7 +11,7 @@ use flashyard_ftl::{SuperblockContents, UsedSuperblock};
 use std::collections::BTreeSet;
 use std::io;
 
-/// What was found in a data directory.
+/// Findings in a data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// Whether the last owner ended in order.
@@ -33,7 +33,7 @@ const NOWHERE: (u64, u32) = (0, u32::MAX);
 /// Records that a process may leave half written in one drive: it writes one after the other.
 const TORN_BY_END: usize = 1;
 
-/// What a walk over the records has found.
+/// Findings of a walk over the records.
 struct Walk {
     /// Sequence number and slot of the newest copy of each logical slot.
     newest: Vec<(u64, u32)>,
@@ -114,7 +114,7 @@ impl DriveMedia {
         }
     }
 
-    /// What is damaged and has no other copy becomes an error to its readers; it must not become zeros.
+    /// Damaged data without another copy becomes an error to its readers; it must not become zeros.
     fn mourn(&mut self, walk: &mut Walk, report: &mut RecoveryReport) {
         report.torn += walk.torn.len() as u64;
         // Of several damaged copies the youngest stands for the slot.
@@ -135,7 +135,7 @@ impl DriveMedia {
             let is_only = walk.newest.get(logical as usize).is_some_and(|&copy| copy == NOWHERE);
             if !is_only {
                 self.give_up(slot, sequence);
-                // A second damaged copy of a slot, or one beside a whole one that is older.
+                // A second damaged copy of a slot, or one beside an older whole one.
                 if !lost.contains(&logical) && (logical as usize) < walk.newest.len() && sequence > 0 {
                     report.damaged += 1;
                     tracing::warn!(
@@ -161,7 +161,7 @@ impl DriveMedia {
         }
     }
 
-    /// What the superblocks hold.
+    /// Contents of the superblocks.
     fn contents(&self, walk: &Walk, report: &mut RecoveryReport) -> Vec<SuperblockContents> {
         let layout = *self.layout();
         let mut valid = vec![Vec::new(); layout.superblocks as usize];
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(recovered(&mut media).0, vec![(0, 3), (1, 4)]);
     }
 
-    /// Three blocks in superblock 1, of which the first has other bytes now.
+    /// Three blocks in superblock 1; the first has other bytes now.
     fn damaged() -> DriveMedia {
         let mut media = media();
         for index in 0..3 {
@@ -431,7 +431,7 @@ mod tests {
                     prop_assert!(clean || media.is_whole(slot) || used.lost.contains(&logical));
                 }
             }
-            // What was found is found again, and nothing is damaged twice.
+            // A second recovery finds the same, and nothing is damaged twice.
             let mut again = RecoveryReport { clean, ..RecoveryReport::default() };
             prop_assert_eq!(media.recover(16, &mut again).expect("memory has room"), contents);
             prop_assert_eq!((again.damaged, again.torn, again.superseded), (0, 0, 0));

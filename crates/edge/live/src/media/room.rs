@@ -18,12 +18,12 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 /// Pages of the disk's file system.
 const PAGE_BYTES: u64 = 4096;
 
-/// For whom bytes are stored.
+/// Reason to store bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A client's write, which may fail.
     Write,
-    /// What has to be stored so that nothing is lost.
+    /// Bytes that have to be stored so that nothing is lost.
     Upkeep,
 }
 
@@ -89,7 +89,7 @@ fn touch(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// A disk that holds so many bytes, and nothing but the files of a directory.
+/// A disk that holds this many bytes, and nothing but the files of a directory.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct SmallDisk(Option<(std::path::PathBuf, u64)>);
@@ -109,7 +109,7 @@ impl SmallDisk {
 
 #[cfg(test)]
 impl Room {
-    /// From now on the disk of `directory` has so many bytes left.
+    /// From now on the disk of `directory` has `bytes` left.
     pub(crate) fn set_left(&self, directory: &std::path::Path, bytes: u64) {
         *self.small() = SmallDisk(Some((directory.to_owned(), SmallDisk::taken(directory) + bytes)));
     }

@@ -45,10 +45,10 @@ fn serve<R: Send>(directory: &Path, work: impl FnOnce(Client, super::room::Room)
 /// Blocks of a write.
 const BLOCKS: u64 = 8;
 
-/// What is served.
+/// The volume served.
 const VOLUME: VolumeId = VolumeId::new(0);
 
-/// What blocks may hold: versions, 0 for zeros. A write that fails leaves a block as it was, or is there.
+/// Versions that blocks may hold, 0 for zeros. A write that fails leaves a block as it was, or is there.
 type Known = BTreeMap<u64, Vec<u64>>;
 
 /// Writes and deallocates at random; returns how many writes failed.
@@ -107,7 +107,7 @@ fn a_full_disk_fails_writes_and_loses_nothing_that_was_acknowledged() {
         println!("{failed} of 3000 writes failed");
         assert!(failed > 1_000, "it fills up");
         compare(&mut client, &mut known);
-        // What was found stays: no block falls back to what it held before.
+        // Contents once found stay: no block falls back to what it held before.
         compare(&mut client, &mut known);
         room.set_left(directory.path(), 1 << 30);
         assert_eq!(write(&mut client, &mut rng, &mut known, 200), 0, "there is room again");

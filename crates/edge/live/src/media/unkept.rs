@@ -9,7 +9,7 @@ use flashyard_flash::Slot;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What stands for the bytes that had no room.
+/// The stand-in for bytes that had no room.
 #[derive(Clone, Copy, Debug)]
 struct Stand {
     /// Where the bytes of before are; [`Slot::NONE`] for a block that held nothing.

@@ -7,7 +7,7 @@ use flashyard_nbd::{Export, Kind, Output, Request, Session};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// What a request takes beside its data, here and at the enclosure, in bytes. [A] An order of magnitude.
+/// Bytes that a request takes beside its data, here and at the enclosure. [A] An order of magnitude.
 const REQUEST_BYTES: usize = 4096;
 
 /// Read at once of a client that there is hardly room for.
@@ -22,7 +22,7 @@ pub(super) struct Peer {
     /// Requests of it that are not answered, and the bytes that they take.
     pub(super) under_way: usize,
     pub(super) under_way_bytes: usize,
-    /// What it has asked for beyond what there is room for.
+    /// Its requests beyond what there is room for.
     waiting: VecDeque<Request>,
     /// Whether there is room for the payload that is on its way in.
     is_granted: bool,
@@ -103,8 +103,8 @@ impl Peer {
         budget.set_arriving(&mut self.arriving, 0);
     }
 
-    /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. One that
-    /// `is_held` is not at fault for the latter. A connection without anything gives its buffers back.
+    /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. A peer
+    /// that `is_held` is not at fault for the latter. A connection without anything gives its buffers back.
     pub(super) fn stands_still(&mut self, is_held: bool) -> bool {
         if self.under_way_bytes + self.answers + self.arriving == 0 {
             (self.output.bytes, self.output.spare, self.sent) = (Vec::new(), Vec::new(), 0);

@@ -37,7 +37,7 @@ pub(super) fn capacity(health: &Health, life: &Life, capacity: &Capacity, blocks
     }
 }
 
-/// What the controller of a drive reports; of the entries of its error log, none.
+/// Figures that the controller of a drive reports, without the entries of its error log.
 pub(super) fn figures(health: &Health, life: &Life, capacity_bytes: u64, endurance_erases: u32) -> Figures {
     let units = |bytes: u64| SmartLog::counter(bytes.div_ceil(DATA_UNIT_BYTES));
     let mut figures = Figures { capacity_bytes, ..Figures::default() };

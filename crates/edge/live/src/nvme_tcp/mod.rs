@@ -7,10 +7,10 @@
 //! No connection is listened to before everything that closed connections had asked for has come to an end: an old
 //! write must not come after a newer one of the same host.
 //!
-//! One client cannot take the target away from the others. A connection has ten seconds from its first byte to a queue of a
-//! controller, and as long to take the last word of its end; there are no more connections than the engine's limits
-//! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). One that
-//! neither takes its answers nor sends the data it was asked for keeps what it holds until somebody else needs it.
+//! One client cannot take the target away from the others. A connection has ten seconds from its first byte to a queue
+//! of a controller, and as long to take the last word of its end; connections are no more than the engine's limits
+//! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). A host that
+//! neither takes its answers nor sends the data it was asked for keeps what it holds until another client needs it.
 
 mod health;
 mod peer;
@@ -67,7 +67,7 @@ pub struct NvmeTcp {
     dirty: Marked,
     /// How often something had been given back when those were last let go on.
     releases: u64,
-    /// When it is looked next who stands still.
+    /// When connections that stand still are looked for next.
     look_still: Duration,
     /// When those that wait are let go on in any case.
     look_held: Duration,
@@ -75,10 +75,10 @@ pub struct NvmeTcp {
     buffer: Vec<u8>,
     now: SimTime,
     endurance_erases: u32,
-    /// What hosts want of capacity-variant drives and the enclosure has not done yet, by tag.
+    /// Demands of hosts on capacity-variant drives that the enclosure has not carried out yet, by tag.
     demands: BTreeMap<u64, Demand>,
     demands_made: u64,
-    /// When the health of the drives is told next.
+    /// When the health of the drives is reported next.
     tell_health: Duration,
     /// When a page of capacity that was read may be computed again.
     refresh_at: Duration,
@@ -439,7 +439,7 @@ impl FrontEnd for NvmeTcp {
             }
         };
         self.target.settle(&demand, status);
-        // Whoever asked may look at what came of it.
+        // The host that asked may look at the result.
         self.tell_health = Duration::ZERO;
     }
 
@@ -484,7 +484,7 @@ impl FrontEnd for NvmeTcp {
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(subsystem) = self.subsystem_of(volume) else { return };
         self.target.set_away(subsystem, true);
-        // What has power no more says nothing more.
+        // A drive without power says nothing more.
         self.wakes.extend(self.target.take_wakes());
         for session in std::mem::take(&mut self.wakes) {
             if let Some(&place) = self.by_session.get(&session) {

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 
-/// What a command takes beside its data, here and at the enclosure, in bytes. [A] An order of magnitude.
+/// Bytes that a command takes beside its data, here and at the enclosure. [A] An order of magnitude.
 const COMMAND_BYTES: usize = 4096;
-/// Of a block that is read without being sent, its place.
+/// Bytes of the place of a block that is read without being sent.
 const PLACE_BYTES: usize = 4;
 
 pub(super) struct Peer {
@@ -108,8 +108,8 @@ impl Peer {
         self.under_way + self.answers + self.arriving > 0
     }
 
-    /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. One that
-    /// `is_held` is not at fault for the latter.
+    /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. A peer
+    /// that `is_held` is not at fault for the latter.
     pub(super) fn stands_still(&mut self, is_held: bool) -> bool {
         let moved = self.connection.take_moved();
         let takes_nothing = self.connection.is_full() && self.answers > 0;

@@ -67,7 +67,7 @@ impl Ports {
         self.0.iter().position(|listener| listener.address == address)
     }
 
-    /// What discovery tells.
+    /// The ports that discovery reports.
     pub(super) fn as_seen_by_hosts(&self) -> Vec<Port> {
         let port = |(id, address): (u16, SocketAddr)| Port { id, address: address.ip(), service: address.port() };
         (1..).zip(self.addresses()).map(port).collect()
@@ -82,7 +82,7 @@ impl Ports {
         Ok(())
     }
 
-    /// What lets connections in at a port.
+    /// The acceptor of connections at a port.
     pub(super) fn acceptor(&mut self, port: usize) -> &mut Acceptor<impl Listen<Stream = TcpStream> + use<>> {
         &mut self.0[port].acceptor
     }

@@ -37,7 +37,7 @@ struct Work {
     failed_at: Option<u64>,
 }
 
-/// What a command came to.
+/// The result of a command.
 pub(super) struct Done {
     pub(super) place: usize,
     pub(super) tag: Tag,
@@ -61,7 +61,7 @@ impl Works {
         self.under_way.any_abandoned()
     }
 
-    /// What commands that are over took of the budget, since the last call.
+    /// Bytes of the budget that commands now over took, since the last call.
     pub(super) fn take_ended_cost(&mut self) -> usize {
         self.under_way.take_ended_cost()
     }
@@ -249,7 +249,7 @@ impl Works {
         }
     }
 
-    /// The connection at `place` is closed: nobody waits for its commands any more.
+    /// The connection at `place` is closed: no host waits for its commands any more.
     pub(super) fn abandon(&mut self, place: usize, context: &mut Context<'_>) {
         for number in self.under_way.abandon(place) {
             match self.under_way.get(number) {

@@ -147,7 +147,7 @@ pub(crate) fn request(kind: u16, cookie: u64, offset: u64, length: u32) -> Vec<u
     bytes
 }
 
-/// What opens a connection of NVMe/TCP.
+/// The PDU that opens a connection of NVMe/TCP.
 pub(crate) fn initialize_request() -> Vec<u8> {
     let mut bytes = vec![0; 128];
     (bytes[2], bytes[4]) = (128, 128);
@@ -191,7 +191,7 @@ pub(crate) fn nvme(address: SocketAddr) -> TcpStream {
     socket
 }
 
-/// A Get Log Page of so many bytes of the error log.
+/// A Get Log Page of `length` bytes of the error log.
 pub(crate) fn get_log_page(command_id: u16, length: u32) -> Vec<u8> {
     let mut entry = [0; 64];
     (entry[0], entry[1]) = (0x02, 0x40);

@@ -12,7 +12,7 @@ pub(crate) fn scenario(filled: &str) -> Scenario {
     scenario_with(&[&format!("drive.filled={filled}")])
 }
 
-/// The same drives with these settings.
+/// The drives of [`scenario`], with these settings.
 pub(crate) fn scenario_with(settings: &[&str]) -> Scenario {
     let text = include_str!("../../../../../scenarios/faults/scenario.toml");
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
