@@ -1,4 +1,4 @@
-//! What can be done to a world that serves, while it does: pull a drive, cut power or a link, let it age, stop lending.
+//! Controls of a world while it serves: pull a drive, cut power or a link, let it age, stop lending.
 
 use flashyard_blk::RequestError;
 use flashyard_units::{DriveId, SimSpan, VolumeId};

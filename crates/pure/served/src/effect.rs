@@ -1,4 +1,4 @@
-//! What a world that serves tells its owner.
+//! Effects of a world that serves, for its owner.
 
 use flashyard_ssd::Movement;
 use flashyard_units::{DriveId, SimTime, VolumeId};
@@ -27,10 +27,10 @@ pub enum Effect {
     Payload {
         /// Which drive.
         drive: DriveId,
-        /// What happened.
+        /// The movement of its payload.
         movement: Movement,
     },
-    /// A request has ended. Every block of a read was told of before.
+    /// A request has ended. Every block of a read was reported before.
     Answered {
         /// The request's token.
         token: u32,

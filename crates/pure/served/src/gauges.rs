@@ -1,4 +1,4 @@
-//! What a world that serves looks like from outside: figures of an interval, and the health log of each drive.
+//! A world that serves as seen from outside: figures of an interval, and the health log of each drive.
 
 use flashyard_ssd::WearStates;
 use flashyard_stats::LatencyHistogram;
@@ -17,7 +17,7 @@ pub enum Presence {
     Starting,
 }
 
-/// What a drive keeps of its life, as its health log tells it. Since the world began unless named otherwise.
+/// Lifetime figures of a drive, as its health log reports them. Since the world began unless named otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Read commands.
@@ -46,11 +46,11 @@ pub struct Health {
     pub page_reads: u64,
     /// Pages sensed again.
     pub read_retries: u64,
-    /// Times that data could not be corrected, for hosts or for reclaim.
+    /// Times that data could not be corrected, for hosts or for garbage collection.
     pub media_errors: u64,
     /// Erases that a superblock is made for, where the drive's flash wears.
     pub endurance: Option<u32>,
-    /// Superblocks beyond those that its capacity needs: so many may be retired.
+    /// Superblocks beyond those that its capacity needs: as many may be retired.
     pub spare_superblocks: u32,
     /// Superblocks that are retired.
     pub retired_superblocks: u32,
@@ -60,7 +60,7 @@ pub struct Health {
     pub degraded: bool,
 }
 
-/// What a drive has left, and how it is read.
+/// Capacity that a drive has left, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Slots of its flash when new.

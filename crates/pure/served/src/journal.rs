@@ -1,9 +1,9 @@
 //! Journals of worlds that serve: what was asked and done, and when, so that a virtual-time run repeats it exactly.
 //!
 //! A journal is bytes: the magic word, then the seed, the hash and the text of the scenario, then what the drives held
-//! if they had an earlier life, then records. A record is the number of events and the picoseconds since the one before, a kind, and its fields, all as variable-length
-//! integers of seven bits a byte. Digests of all effects so far stand between them, and at the end: a replay that
-//! differs is found out near the place where it begins to.
+//! if they were in use before, then records. A record is the number of events and the picoseconds since the record
+//! before, a kind, and its fields, all as variable-length integers of seven bits a byte. Digests of all effects so far
+//! stand between them, and at the end: a replay that differs is found out near the place where it begins to.
 //!
 //! What it does not hold: payload. It holds where payload goes.
 
@@ -21,14 +21,14 @@ const MAGIC: &[u8] = b"flashyard journal 1\n";
 /// Records between digests.
 const RECORDS_PER_DIGEST: u32 = 4096;
 
-/// What a journal says first.
+/// The beginning of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalHeader {
     /// Seed of the run.
     pub seed: u64,
     /// The scenario with everything merged in, as text.
     pub scenario: String,
-    /// What the drives held at the beginning, if they had an earlier life.
+    /// Contents of the drives at the beginning, if they were in use before.
     pub contents: Option<Vec<Vec<SuperblockContents>>>,
 }
 
@@ -39,7 +39,7 @@ pub enum Entry {
     Submit {
         /// Its token.
         token: u32,
-        /// What it asks for.
+        /// The request itself.
         request: VolumeRequest,
     },
     /// Something was done to the world.
@@ -57,7 +57,7 @@ pub struct Record {
     pub steps: u64,
     /// The time at which it was taken in.
     pub at: SimTime,
-    /// What it is.
+    /// The entry itself.
     pub entry: Entry,
 }
 
@@ -67,10 +67,10 @@ pub enum JournalError {
     /// It begins with something else.
     #[error("this is no journal of this version: it does not begin with {:?}", String::from_utf8_lossy(MAGIC))]
     Magic,
-    /// The scenario in it is not the one that was written.
+    /// The scenario in it is not the one written.
     #[error("the scenario in the journal is damaged")]
     Scenario,
-    /// What the drives held cannot be read.
+    /// The contents of the drives cannot be read.
     #[error("what the drives held at the beginning is damaged")]
     Contents,
     /// A record that cannot be.
@@ -252,7 +252,7 @@ impl<W: Served + ?Sized> Session<W> {
     }
 }
 
-/// What a replay found.
+/// Findings of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Requests and controls repeated.
@@ -281,7 +281,7 @@ impl Pace for Until {
     }
 }
 
-/// Repeats `records` in virtual time on a `world` that has not run. `seen` is told of every effect.
+/// Repeats `records` in virtual time on a `world` that has not run. `seen` gets every effect.
 ///
 /// Errors: a record that cannot be read, that is refused, or that lies beyond the run.
 pub fn replay(

@@ -24,7 +24,7 @@ pub trait Served: World {
     /// How the slots of `drive`, where its bytes lie, are numbered.
     fn layout(&self, drive: DriveId) -> Layout;
 
-    /// What is in the superblocks of `drive` now.
+    /// Contents of the superblocks of `drive` now.
     fn contents(&self, drive: DriveId) -> Vec<SuperblockContents>;
 
     /// Nothing is done to the world later than this: time has a range, and what is asked takes some of it.
@@ -69,7 +69,7 @@ pub trait Served: World {
     /// The life of `drive` up to `now`.
     fn health(&self, drive: DriveId, now: SimTime) -> Health;
 
-    /// What a manager of capacity reads of `drive`; `None` where its flash does not wear. Too slow to be asked for a
+    /// Capacity of `drive` as its manager reads it; `None` where its flash does not wear. Too slow to be asked for a
     /// hundred times a second.
     fn capacity(&self, drive: DriveId) -> Option<Capacity>;
 
