@@ -37,7 +37,7 @@ impl Pace for FreeRun {
 
 /// One world's clock and pending events.
 pub struct Runner<E> {
-    /// What is to come.
+    /// Events to come.
     pub queue: EventQueue<E>,
     now: SimTime,
 }

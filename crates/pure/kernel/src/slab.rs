@@ -41,7 +41,7 @@ impl<T> Slab<T> {
         self.places.get(number)?.as_ref()
     }
 
-    /// The same, to change.
+    /// Like [`Self::get`], to change.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
         self.places.get_mut(number)?.as_mut()
@@ -75,7 +75,7 @@ impl<T> Slab<T> {
         self.places.iter().enumerate().filter_map(|(number, value)| Some((number, value.as_ref()?)))
     }
 
-    /// The same, to change.
+    /// Like [`Self::iter`], to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
         self.places.iter_mut().enumerate().filter_map(|(number, value)| Some((number, value.as_mut()?)))
     }
