@@ -2,7 +2,7 @@
 
 use flashyard_units::SimTime;
 
-/// What a block request asks for.
+/// The operation of a block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Bring data to the host.
@@ -22,7 +22,7 @@ pub enum Operation {
 /// A request for one byte range of one volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// What to do.
+    /// The operation to do.
     pub operation: Operation,
     /// First byte of the range.
     pub offset_bytes: u64,
@@ -37,7 +37,7 @@ pub struct TraceRecord {
     pub arrival: SimTime,
     /// Volume or device number as the trace numbers them; zero where it has one only.
     pub volume: u32,
-    /// What was asked for.
+    /// The request that arrived.
     pub request: BlockRequest,
 }
 

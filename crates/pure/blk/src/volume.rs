@@ -6,9 +6,9 @@ use flashyard_units::VolumeId;
 /// A request for a range of blocks of one volume, as every stage between a client and the machine that serves it has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeRequest {
-    /// Of which volume.
+    /// The volume asked.
     pub volume: VolumeId,
-    /// What to do.
+    /// The operation to do.
     pub operation: Operation,
     /// First block. Means nothing for a flush.
     pub first: u64,
@@ -18,7 +18,7 @@ pub struct VolumeRequest {
     pub source: u64,
 }
 
-/// What a volume takes.
+/// Requests that a volume takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeLimits {
     /// Blocks that it has.
@@ -34,7 +34,7 @@ pub struct VolumeInfo {
     pub id: VolumeId,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// What it takes.
+    /// Requests that it takes.
     pub limits: VolumeLimits,
     /// Whether acknowledged writes survive a loss of power without a flush.
     pub protected: bool,
@@ -50,7 +50,7 @@ impl VolumeInfo {
 /// Why a volume does not take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The range, or the one that a remap takes over, is empty or ends beyond the volume.
+    /// The range, or the source of a remap, is empty or ends beyond the volume.
     #[error("{count} blocks from {first} of a volume of {blocks}; give at least one, and none beyond the last")]
     Range {
         /// First block.
@@ -83,7 +83,7 @@ pub enum RequestError {
     Unsupported {
         /// Which volume.
         volume: VolumeId,
-        /// What was asked for.
+        /// The operation asked for.
         operation: Operation,
     },
 }
