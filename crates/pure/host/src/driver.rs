@@ -47,7 +47,7 @@ pub enum Attempt {
     Dead,
 }
 
-/// What the driver did.
+/// Counts of the driver's actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverCounters {
     /// Drives given up.
@@ -73,7 +73,7 @@ struct Command {
     sent: SimTime,
 }
 
-/// What the driver knows of one drive.
+/// State of one drive, as far as the driver knows it.
 #[derive(Clone, Debug, Default)]
 struct View {
     /// Starts and link failures that the driver has seen.
@@ -112,7 +112,7 @@ impl Driver {
         }
     }
 
-    /// What it did so far.
+    /// Counts of its actions so far.
     pub fn counters(&self) -> &DriverCounters {
         &self.counters
     }
@@ -216,7 +216,7 @@ impl Driver {
         &self.retired
     }
 
-    /// Whether so many numbers are retired that a scan of their holders pays.
+    /// Whether enough numbers are retired for a scan of their holders to pay.
     pub fn scan_is_due(&self) -> bool {
         self.retired.len() >= self.scan_at
     }
