@@ -6,7 +6,7 @@
 //! {"command":"status"}                              {"ok":true,"status":{...}}
 //! ```
 //!
-//! Who may write to the socket may control the enclosure: it is made for its owner only.
+//! A user that may write to the socket may control the enclosure: the socket is made for its owner only.
 
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output, status};

@@ -104,7 +104,7 @@ fn format_file(options: &CvfsMkfsOptions) -> Result<Usage> {
     made
 }
 
-/// Makes the file system in a new file, with the mode of the one that it is to replace.
+/// Makes the file system in a new file, with the mode of the file that it replaces.
 fn format_beside(beside: &Path, bytes: u64, found: Option<&Metadata>, options: &CvfsMkfsOptions) -> Result<Usage> {
     let failed = || format!("{}: cannot be written", beside.display());
     match std::fs::remove_file(beside) {
@@ -157,7 +157,7 @@ fn serve(options: &CvfsMountOptions) -> Result<Outcome> {
     output::line(&format!("{} at {}", options.device, options.directory.display()));
     mount(fs, &options.directory, |mut unmounter| {
         let stop = move || {
-            // Busy mounts stay: whoever uses them would lose what is not written yet.
+            // Busy mounts stay: their users would lose what is not written yet.
             if let Err(error) = unmounter.unmount() {
                 eprintln!("error: {error}");
             }

@@ -18,10 +18,10 @@ const SHOWN: usize = 4;
 /// Runs that shrinking one case may take.
 const SHRINK_RUNS: u64 = 10_000;
 
-/// What makes a world of a scenario.
+/// A function that makes a world of a scenario.
 type Make = fn(&Scenario) -> Result<AnyWorld, ScenarioError>;
 
-/// The world of the scenario that the command line names, or of the one that the program carries as `carried`.
+/// The world of the scenario that the command line names, or of the one carried as `carried`.
 fn of_scenario(options: &FaultsOptions, carried: &str, make: Make) -> Result<AnyWorld> {
     let Source { text, origin, files, .. } =
         Source::open(options.scenario.as_deref().unwrap_or(Path::new(carried)), None)?;

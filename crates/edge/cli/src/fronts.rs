@@ -1,4 +1,4 @@
-//! How clients reach an enclosure that serves, NVMe/TCP and NBD, and who may.
+//! How clients reach an enclosure that serves, NVMe/TCP and NBD, and which may.
 
 use crate::arguments::ServeOptions;
 use crate::{output, secrets};
@@ -94,7 +94,7 @@ fn range(volumes: &[VolumeId]) -> String {
     }
 }
 
-/// Who may connect over NVMe/TCP.
+/// Hosts that may connect over NVMe/TCP.
 ///
 /// Errors: a file of hosts that cannot be read, or that others may read; a front end that lets hosts of other machines in
 /// without a proof, unless that was asked for.

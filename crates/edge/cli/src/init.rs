@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Writes a carried scenario, the files beside it, and every profile into a directory.
 ///
-/// Errors: an unknown scenario, a file that is there already (unless `--force` is given), one that cannot be written.
+/// Errors: an unknown scenario, a file that is there already (unless `--force` is given) or cannot be written.
 pub(crate) fn init(options: &InitOptions) -> Result<Outcome> {
     let Some(carried) = carried(&options.from) else {
         bail!("--from {}: the program carries no scenario of that name; it carries {}", options.from, names());

@@ -24,7 +24,7 @@ impl Kept {
         Self { found: BTreeMap::new(), file: None }
     }
 
-    /// What `directory` keeps of this build of the program, and what it will keep, in `NAME-BUILD.jsonl`.
+    /// Records that `directory` keeps of this build of the program, and will keep, in `NAME-BUILD.jsonl`.
     ///
     /// Errors: a file that cannot be read or written, or that is something else.
     pub(crate) fn open(directory: &Path, name: &str) -> Result<Self> {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn files_of_others_stay_as_they_are() {
         let directory = tempfile::tempdir().expect("there is room");
-        // What an earlier version of the program kept, and a file that is something else.
+        // A file of an earlier version of the program, and a file that is something else.
         let names = ["runs.jsonl", "runs-1.jsonl"];
         for name in names {
             std::fs::write(directory.path().join(name), "{\"build\":\"0\"}\nprecious\n").expect("it can be written");

@@ -36,14 +36,14 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What a command ends with.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// Everything was done.
     Done,
     /// A number is outside its tolerance.
     OutsideTolerance,
-    /// What must hold on every run does not: a law, or that a fault does no harm.
+    /// A rule of every run is broken: a law, or that a fault does no harm.
     Violated,
     /// Ctrl-C.
     Interrupted,

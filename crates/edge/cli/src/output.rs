@@ -1,4 +1,4 @@
-//! Standard output and files. No file that a command reads is one that it writes, and no file that is there is given up
+//! Standard output and files. No command writes a file that it reads, and no file that is there is given up
 //! unless the command says so.
 
 use anyhow::{Context, Result, bail};

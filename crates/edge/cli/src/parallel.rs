@@ -44,7 +44,7 @@ impl From<Panicked> for ScenarioError {
 }
 
 thread_local! {
-    /// What the last panic of this thread said, and where it was.
+    /// Message and place of the last panic of this thread.
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn run_all<R: Send, E: Send + From<Panicked>>(
     carry_out(count, threads, label, true, work)
 }
 
-/// The same, but runs go on when another one fails: what can be finished is.
+/// Like [`run_all`], but runs go on when another one fails: what can be finished is.
 pub(crate) fn run_each<R: Send, E: Send + From<Panicked>>(
     count: usize,
     threads: Option<usize>,
@@ -88,7 +88,7 @@ fn carry_out<R: Send, E: Send + From<Panicked>>(
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let bar = progress_bar(count, label);
-    // The panic of a run is told with its error, once.
+    // The panic of a run is reported with its error, once.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string().replace('\n', " ");

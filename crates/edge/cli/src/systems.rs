@@ -59,18 +59,18 @@ fn in_words(system: System) -> String {
     text
 }
 
-/// What `reproduce` can be asked for.
+/// Studies that `reproduce` can be asked for.
 pub(crate) fn studies_in_words() -> String {
     format!("Published system: {}", listed(&Study::names().collect::<Vec<_>>()))
 }
 
-/// What `faults` can break.
+/// Worlds that `faults` can break.
 pub(crate) fn worlds_in_words() -> String {
     let worlds: Vec<String> = FaultWorld::all().map(|world| format!("{}, {}", world.name, world.about)).collect();
     format!("What to break: {}", worlds.join("; "))
 }
 
-/// What `faults` breaks where nothing is named: the first world.
+/// The world that `faults` breaks where none is named: the first.
 pub(crate) fn default_world() -> &'static str {
     FaultWorld::all().next().map_or("", |world| world.name)
 }

@@ -24,7 +24,7 @@ const STEPS: usize = 10;
 /// Lent shares of a core below this are what is left of ones that have ended.
 const CORES_LEAST: f64 = 0.005;
 
-/// What the page is told of the enclosure itself.
+/// Facts of the enclosure itself for the page.
 pub(crate) struct Subject {
     /// Name of the scenario.
     pub(crate) scenario: String,
@@ -34,7 +34,7 @@ pub(crate) struct Subject {
     pub(crate) tempo: Tempo,
     /// Erases that a block takes before the drive counts as used up.
     pub(crate) endurance_erases: u32,
-    /// What the machine's clock does on an idle thread, at the 99th percentile.
+    /// Noise of the machine's clock on an idle thread, at the 99th percentile.
     pub(crate) noise_us: f64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Serves the page at `address`; also returns where those find it who may give commands.
+    /// Serves the page at `address`; also returns its address for users that may give commands.
     ///
     /// Errors: an address that cannot be listened on.
     pub(crate) fn start(address: SocketAddr, subject: Subject, handle: Handle) -> Result<(Self, String)> {
@@ -126,7 +126,7 @@ fn follow(mut dash: Dash, subject: &Subject, handle: &Handle, stop: &AtomicBool)
     dash.stop();
 }
 
-/// What snapshots before have told.
+/// State from earlier snapshots.
 #[derive(Default)]
 struct Past {
     number: u64,
@@ -179,7 +179,7 @@ impl Past {
         }
     }
 
-    /// What has changed since the snapshot before.
+    /// Changes since the snapshot before.
     fn events(&mut self, now: &Gauges, drives: &[DriveSnapshot]) -> Vec<LiveEvent> {
         let mut found = Vec::new();
         self.states.resize(drives.len(), DriveState::Ready);
@@ -362,7 +362,7 @@ mod tests {
     use flashyard_served::Session;
     use flashyard_units::{SimSpan, SimTime};
 
-    /// The four drives of `scenarios/faults`, and what the page is told of them.
+    /// The four drives of `scenarios/faults`, and the facts of them for the page.
     struct Watched {
         session: Session,
         past: Past,

@@ -1,4 +1,4 @@
-//! Who reaches a program that serves: its addresses, its lists of hosts, the page and its token, as a user meets them.
+//! Access to a program that serves: its addresses, its lists of hosts, the page and its token, as a user meets them.
 
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::log::page;
@@ -67,7 +67,7 @@ impl Server {
         Self { child, lines, control, _directory: directory }
     }
 
-    /// What the server says behind `beginning`.
+    /// Text that the server prints behind `beginning`.
     fn says(&mut self, beginning: &str) -> String {
         loop {
             let mut line = String::new();

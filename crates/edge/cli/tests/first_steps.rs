@@ -1,4 +1,4 @@
-//! What a newcomer types first, in a directory that holds nothing: the program must not need its repository.
+//! First commands of a newcomer, in a directory that holds nothing: the program must not need its repository.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Of the study's drive so many blocks, so many erases of each, and one random fill before: a life of a second.
+/// The study's drive with few blocks, few erases of each, and one random fill before: a lifetime of a second.
 const SMALL: [&str; 6] =
     ["--set", "drive.blocks_per_plane=240", "--set", "life.endurance=60", "--set", "life.random_fills=1"];
 

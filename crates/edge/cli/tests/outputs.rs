@@ -85,7 +85,7 @@ fn a_journal_takes_the_place_of_a_file_only_by_force_and_is_private() {
     assert_eq!(mode(Path::new(&file)), 0o600);
     done(&[&serve[..], &[&place.name("new")]].concat());
     assert_eq!(mode(&place.path("new")), 0o600);
-    // What the server reads is not its journal, whatever is said.
+    // A file that the server reads is not its journal, whatever is said.
     let scenario = place.name("scenario.toml");
     std::fs::copy(root().join(BOX), &scenario).expect("there is room");
     let before = std::fs::read(&scenario).expect("it is there");

@@ -9,11 +9,11 @@ mod timed;
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// The same as the program's.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What can be asked for by name; all of it without a name.
+/// Parts that can be asked for by name; all of them without a name.
 const PARTS: [&str; 3] = ["r8", "ageing", "xbof"];
 
 /// Digest of results over all benchmarks.

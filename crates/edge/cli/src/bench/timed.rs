@@ -80,8 +80,8 @@ pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
     Ok(())
 }
 
-/// The same load on one conventional drive of the same kind, behind the same host: what the twelve-drive rate is
-/// to be compared with.
+/// One conventional drive of the same kind under the same load, behind the same host: the twelve-drive rate is
+/// compared with it.
 const ALONE: [&str; 3] = ["jbof.drives=1", "jbof.busy_drives=1", "run.requests_per_drive=1500000"];
 
 /// Twelve drives, six of them busy, with harvesting.

@@ -16,8 +16,8 @@ use std::path::Path;
 use tables::Table;
 
 /// Writes `timeline.parquet`, `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`,
-/// `drives.parquet` and `explorer.parquet` to `directory`, which is made when it is not there. Each file is replaced when the new one is
-/// complete.
+/// `drives.parquet` and `explorer.parquet` to `directory`, which is made when it is not there. Each file is replaced
+/// when the new one is complete.
 ///
 /// Errors: a directory or file that cannot be written, and lending between drives that are not in the report.
 pub(crate) fn write_parquet(directory: &Path, document: &ReportDocument) -> Result<()> {
@@ -43,7 +43,7 @@ pub(crate) fn write_life(directory: &Path, course: &LifeCourse, origin: Origin<'
     write(directory, "erase_counts", &life::erase_counts(course), origin)
 }
 
-/// What every file says of where it comes from.
+/// Origin that every file states.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
     pub(crate) version: &'a str,
