@@ -53,7 +53,8 @@ fn replaced(file: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut fenced = false;
     for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
+        // Examples stand between fences, in documents and in comments.
+        if line.trim_start_matches(['/', '!', ' ']).starts_with("```") {
             fenced = !fenced;
         }
         let Some(prose) = prose(file, line).filter(|_| !fenced) else { continue };
@@ -128,6 +129,11 @@ mod tests {
             "only whole lines of comment are prose"
         );
         assert_eq!(found("src/a.rs", "    /// The box.\n    //! 35 thousand million\n    /// A [`Box`] of `box`."), 2);
+        assert_eq!(
+            found("src/a.rs", "//! ```text\n//! box.txt  a file\n//! ```\n//! the box"),
+            1,
+            "and fences in comments"
+        );
         assert_eq!(found("CHANGELOG.md", "the box"), 0);
     }
 
