@@ -28,7 +28,7 @@ fn as_json(system: System) -> Value {
     json!({
         "name": system.name(),
         "about": system.about(),
-        "runs": system.run().is_some(),
+        "runs": system.runs(),
         "study": system.study().map(|study| json!({ "is_long": study.is_long })),
         "world": system.world().map(|world| json!({ "name": world.name, "about": world.about })),
         "designs": system.designs().into_iter().map(design).collect::<Vec<_>>(),
@@ -40,7 +40,7 @@ fn in_words(system: System) -> String {
     let designs = system.designs();
     let serves = designs.iter().any(|design| design.serves);
     let commands = [
-        system.run().map(|_| "run".to_owned()),
+        system.runs().then(|| "run".to_owned()),
         serves.then(|| "serve".to_owned()),
         system.study().map(|_| format!("reproduce {}", system.name())),
         system.world().map(|world| format!("faults --world {}", world.name)),

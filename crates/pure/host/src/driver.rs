@@ -313,7 +313,7 @@ mod tests {
         let mut driver = driver();
         assert!(!driver.look(0, false, 0) && !driver.look(0, true, 0) && !driver.look(0, false, 0));
         assert!(driver.look(0, false, 0), "two periods in a row");
-        assert!(driver.look(1, true, 1), "it has started anew");
+        assert!(driver.look(1, true, 1), "it has restarted");
         assert!(driver.give_up(1) && !driver.give_up(1) && !driver.look(1, true, 1));
         assert_eq!((driver.trusts_all(), driver.counters().given_up), (false, 1));
     }

@@ -43,7 +43,7 @@ pub use run::{DesignRun, document, run_design, summarize};
 pub use schema::Scenario;
 pub use sweep::{Point, Sweep, SweepValue, Task, points, tasks};
 pub use systems::jbof::JbofWorld;
-pub use systems::{AnyWorld, DesignInfo, FaultWorld, MadeOf, RunDesign, Study, System};
+pub use systems::{AnyWorld, DesignInfo, FaultWorld, MadeOf, Study, System};
 pub use used::Purpose;
 
 use flashyard_workload::Records;

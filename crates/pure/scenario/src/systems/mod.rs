@@ -14,10 +14,8 @@ use crate::names::Unknown;
 use crate::parse::ScenarioError;
 use crate::reproduce::named::{NamedRun, NamedStudy};
 use crate::reproduce::{Reproduction, StudyError};
-use crate::run::DesignRun;
 use crate::schema::Scenario;
 use flashyard_faults::World;
-use flashyard_systems::jbof::Observer;
 use std::fmt;
 
 /// All systems, in the order in which they are listed.
@@ -45,9 +43,9 @@ pub(crate) trait Room: Sync {
         None
     }
 
-    /// How a design of it is run from a scenario.
-    fn run(&self) -> Option<RunDesign> {
-        None
+    /// Whether `flashyard run` takes scenarios of it.
+    fn runs(&self) -> bool {
+        false
     }
 }
 
@@ -126,9 +124,6 @@ pub enum MadeOf {
     Nothing(fn() -> AnyWorld),
 }
 
-/// Runs a design, by its name, of a scenario. Errors: as [`crate::run_design`], or a name that is no design.
-pub type RunDesign = fn(&Scenario, &str, &'static dyn Files, Observer<'_>) -> Result<DesignRun, ScenarioError>;
-
 /// A system: an entry of the table of systems.
 #[derive(Clone, Copy)]
 pub struct System(&'static dyn Room);
@@ -169,9 +164,9 @@ impl System {
         self.0.world()
     }
 
-    /// How a design of it is run from a scenario; `None` where scenarios do not describe it.
-    pub fn run(self) -> Option<RunDesign> {
-        self.0.run()
+    /// Whether `flashyard run` takes scenarios of it.
+    pub fn runs(self) -> bool {
+        self.0.runs()
     }
 }
 

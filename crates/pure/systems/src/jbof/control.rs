@@ -75,6 +75,10 @@ pub enum ControlError {
     Rate(f64),
 }
 
+fn check_rate(rate: f64) -> Result<(), ControlError> {
+    if (0.0..=0.5).contains(&rate) { Ok(()) } else { Err(ControlError::Rate(rate)) }
+}
+
 impl LiveJbof {
     /// Does something to the enclosure at `now`, which is no later than the next event and no earlier than the last
     /// one. Asking for the present state changes nothing.
@@ -112,18 +116,14 @@ impl LiveJbof {
                 }
             }
             Control::Age { drive, raw_bit_error_rate } => {
-                let drive = drive.get();
-                self.check_drive(drive)?;
-                if !(0.0..=0.5).contains(&raw_bit_error_rate) {
-                    return Err(ControlError::Rate(raw_bit_error_rate));
-                }
-                self.world.enclosure.drives[drive as usize].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
+                self.check_drive(drive.get())?;
+                check_rate(raw_bit_error_rate)?;
+                self.world.enclosure.drives[drive.index()].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
             Control::Wear { drive, level } => self.wear(drive.get(), level)?,
             Control::Degrade { drive, on } => {
-                let drive = drive.get();
-                self.check_drive(drive)?;
-                self.world.enclosure.drives[drive as usize].data.ftl.set_degraded(on);
+                self.check_drive(drive.get())?;
+                self.world.enclosure.drives[drive.index()].data.ftl.set_degraded(on);
             }
             Control::Retire { drive, rate, retries } => {
                 let drive = drive.get();
@@ -200,9 +200,7 @@ impl LiveJbof {
     /// The erase at which a rule retires superblocks.
     fn last_erase(&self, drive: u16, rate: Option<f64>, retries: Option<u32>) -> Result<Option<u32>, ControlError> {
         self.check_drive(drive)?;
-        if let Some(rate) = rate.filter(|rate| !(0.0..=0.5).contains(rate)) {
-            return Err(ControlError::Rate(rate));
-        }
+        rate.map_or(Ok(()), check_rate)?;
         let wear = self.config(drive).nand.wear.ok_or(ControlError::NoWear { drive })?;
         let by_rate = rate.and_then(|rate| wear.rates.erases_beyond(rate));
         let by_retries = retries.and_then(|most| wear.erases_beyond_retries(most));

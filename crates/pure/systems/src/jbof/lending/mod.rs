@@ -196,7 +196,7 @@ impl Lending {
         }
         let translations = self.translations.iter().flatten().count();
         if translations > 0 {
-            leaks.push(format!("{translations} translations that nobody will use"));
+            leaks.push(format!("{translations} translations that no command will use"));
         }
         leaks
     }
