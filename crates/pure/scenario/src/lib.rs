@@ -21,6 +21,7 @@ mod places;
 mod planned;
 mod quantity;
 pub mod reproduce;
+mod result;
 mod run;
 mod schema;
 mod steadiness;
