@@ -322,7 +322,7 @@ impl std::str::FromStr for AgeLevel {
 pub(crate) struct AgeOptions {
     /// Scenario file (TOML); its drive, workload and [life] count
     pub(crate) scenario: PathBuf,
-    /// Override a key, for example --set life.wear_leveling=pwl(50)
+    /// Override a key, for example --set drive.wear_leveling=pwl(50)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random streams, in place of the scenario's

@@ -18,7 +18,7 @@ fn life(trace: &Path, capacity: &str, leveling: &str) -> Value {
     let sets = [
         format!("workload.trace={}", trace.display()),
         format!("life.capacity={capacity}"),
-        format!("life.wear_leveling={leveling}"),
+        format!("drive.wear_leveling={leveling}"),
     ];
     let output = Command::new(env!("CARGO_BIN_EXE_flashyard"))
         .current_dir(repository())

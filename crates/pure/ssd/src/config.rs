@@ -28,6 +28,11 @@ impl FirmwareCost {
     }
 }
 
+/// Translation pages of a segment of borrowed memory where nothing else is said. Source: see `HarvestConfig` of `xbof`.
+pub const SEGMENT_PAGES: u32 = 512;
+/// Records of the redo log of a segment where nothing else is said. Source: as above.
+pub const LOG_RECORDS: u32 = 512;
+
 /// Parameters of one drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveConfig {

@@ -48,7 +48,7 @@ mod write;
 
 pub use command::CommandSpec;
 pub use compute::{ComputeEnd, Job};
-pub use config::{DriveConfig, DriveConfigError, FirmwareCost};
+pub use config::{DriveConfig, DriveConfigError, FirmwareCost, LOG_RECORDS, SEGMENT_PAGES};
 pub use data::{DataCounters, DataEnd};
 pub use drive::{Drive, DriveEffect, DriveEvent};
 pub use flashyard_blk::Operation;

@@ -1,10 +1,10 @@
 //! The file system that shrinks while it is in use, as a world of faults: a volume whose power is cut.
 
-use super::{DesignInfo, FaultWorld, MadeOf, Room};
 use flashyard_cvfs::crash::CrashWorld;
+use flashyard_describe::{DesignInfo, FaultWorld, MadeOf, Room};
 
 /// The file system.
-pub(super) struct Cvfs;
+pub(crate) struct Cvfs;
 
 impl Room for Cvfs {
     fn name(&self) -> &'static str {

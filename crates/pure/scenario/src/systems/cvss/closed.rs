@@ -1,7 +1,7 @@
 //! Numbers that are arithmetic.
 
 use super::CapacityNumber;
-use crate::reproduce::number::Number;
+use flashyard_describe::reproduce::Number;
 use flashyard_systems::cvss::ShrinkCosts;
 
 /// Loss of a real drive's throughput for each petabyte, in percent, and petabytes. Source: [P] sheet cvss §7, row 3.

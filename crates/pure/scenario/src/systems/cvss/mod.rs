@@ -10,11 +10,11 @@ mod runs;
 mod section;
 mod trees;
 
-use super::{DesignInfo, Room, Study, boxed};
-use crate::Files;
-use crate::reproduce::StudyError;
-use crate::reproduce::named::NamedStudy;
-use crate::reproduce::number::Number;
+use flashyard_describe::Files;
+use flashyard_describe::reproduce::NamedStudy;
+use flashyard_describe::reproduce::Number;
+use flashyard_describe::reproduce::StudyError;
+use flashyard_describe::{DesignInfo, Room, Study, boxed};
 use flashyard_report::CapacityRecord;
 use flashyard_systems::cvss::Design;
 use flashyard_units::Named;
@@ -22,7 +22,7 @@ use runs::CvssRun;
 use section::CvssScenario;
 
 /// Capacity-variant storage and its rivals.
-pub(super) struct Cvss;
+pub(crate) struct Cvss;
 
 impl Room for Cvss {
     fn name(&self) -> &'static str {
@@ -70,8 +70,8 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::reproduce::named::tests::assert_complete;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::assert_complete;
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {

@@ -4,7 +4,7 @@
 
 use super::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};
-use crate::reproduce::number::{Number, claim, percent_above};
+use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::{CapacityRecord, CapacitySample};
 use flashyard_systems::cvss::Design::{self, Artifact, AutoStream, Literal, Traditional, Tuned};
 use flashyard_systems::cvss::ideal_focusing_bytes;

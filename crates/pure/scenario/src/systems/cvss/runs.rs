@@ -1,9 +1,9 @@
 //! The lives of the study.
 
 use super::section::CvssScenario;
-use crate::Files;
-use crate::parse::ScenarioError;
-use crate::reproduce::named::NamedRun;
+use flashyard_describe::Files;
+use flashyard_describe::ScenarioError;
+use flashyard_describe::reproduce::NamedRun;
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, RetryRule};
 use flashyard_report::{CapacityRecord, CapacitySample, ChartSection, Comparison};
@@ -124,14 +124,16 @@ impl NamedRun for CvssRun {
         _files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<CapacityRecord>, ScenarioError> {
-        let mut life = CvssLife::new(self.config(base)?)?;
+        let mut life = CvssLife::new(self.config(base)?).map_err(ScenarioError::of_world)?;
         // Of the pages that ideal wear leveling would let the host write.
         let most = 300.0 * f64::from(RAW_PAGES);
         let mut go_on = true;
-        let figures = life.live(&mut |pages| {
-            go_on = observer((pages as f64 / most).min(1.0));
-            go_on
-        })?;
+        let figures = life
+            .live(&mut |pages| {
+                go_on = observer((pages as f64 / most).min(1.0));
+                go_on
+            })
+            .map_err(ScenarioError::of_world)?;
         Ok(go_on.then(|| record(self.name(), &figures)))
     }
 

@@ -1,6 +1,6 @@
 //! The scenario of the study.
 
-use crate::parse::ScenarioError;
+use flashyard_describe::ScenarioError;
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_systems::cvss::{

@@ -4,7 +4,7 @@
 use super::CapacityNumber;
 use super::numbers::{mean, number, pairs};
 use super::runs::{CvssRun, run};
-use crate::reproduce::number::percent_above;
+use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{CapacityRecord, CapacitySample};
 use flashyard_systems::cvss::Design::{Artifact, Traditional};
 

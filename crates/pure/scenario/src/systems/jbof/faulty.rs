@@ -5,11 +5,10 @@
 //! the oracle hears of everything that a client sees. At the end everything settles, power is cut once more, and every
 //! slot that was ever asked for is compared.
 
-use crate::assemble;
-use crate::names::listed;
-use crate::parse::ScenarioError;
-use crate::{Scenario, run};
+use super::section::JbofScenario;
+use super::{assemble, designs, keyed};
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
+use flashyard_describe::{Scenario, ScenarioError, listed};
 use flashyard_faults::{
     Action, At, Case, Extent, Fault as Planned, Fingerprint, OperationId, Oracle, Outcome, Violation, World,
 };
@@ -52,7 +51,7 @@ impl JbofWorld {
     /// Errors: values outside their ranges; a design whose failures are not modelled; drives without power-loss
     /// protection.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let design = run::designs(scenario)?[0];
+        let design = designs(scenario)?[0];
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
         if !Self::models_failures_of(design) {
             let modelled = Design::ALL.into_iter().filter(|&design| Self::models_failures_of(design));
@@ -81,9 +80,10 @@ impl JbofWorld {
     ///
     /// Errors: values outside their ranges.
     pub fn unbroken(scenario: &Scenario, design: Design) -> Result<Self, ScenarioError> {
+        let scenario = &JbofScenario::of(scenario)?;
         let mut config = assemble::jbof(scenario, design)?;
         config.drive.ftl.stamps = true;
-        config.validate()?;
+        config.validate().map_err(keyed::of)?;
         let requests = scenario.run.requests_per_drive.unwrap_or(150).min(100_000) as u32;
         let depth = scenario.workload.depth.unwrap_or(8).max(1);
         Ok(Self { name: scenario.name.clone(), config, depth, requests, breaks: false })
@@ -104,7 +104,7 @@ impl JbofWorld {
             let source = |drive: u32| -> Source {
                 Box::new(Mix { rng: Rng::named(case.seed, &format!("faults.mix.{drive}")), slots, lane: None })
             };
-            Jbof::new(self.config, plan, drives.map(source).collect())?
+            Jbof::new(self.config, plan, drives.map(source).collect()).map_err(keyed::of)?
         } else {
             let plan = RunPlan { stop: StopRule::Requests(requests.div_ceil(u64::from(self.depth))), ..plan };
             let stream = |drive: u32, lane: u32| {
@@ -113,7 +113,7 @@ impl JbofWorld {
                 StreamSpec::new(drive as u16, Box::new(mix), Pacing::Closed { depth: 1 })
             };
             let streams = drives.flat_map(|drive| (0..self.depth).map(move |lane| stream(drive, lane)));
-            Jbof::with_streams(self.config, plan, streams.collect())?
+            Jbof::with_streams(self.config, plan, streams.collect()).map_err(keyed::of)?
         };
         let faults = case.plan.faults.iter().map(|&(at, fault)| (moment(at), physical(fault))).collect();
         Ok(jbof.with_faults(faults, Box::new(Told(Rc::clone(witness)))))
@@ -124,7 +124,7 @@ impl JbofWorld {
         let witness = Rc::new(RefCell::new(Clients::of(&drives)));
         let mut jbof = self.build(case, &witness)?;
         let requests = u64::from(case.size.unwrap_or(self.requests)) * u64::from(self.config.busy_drives);
-        let run = jbof.run_with_faults(requests * EVENTS_PER_REQUEST)?;
+        let run = jbof.run_with_faults(requests * EVENTS_PER_REQUEST).map_err(keyed::of)?;
         let mut outcome =
             Outcome { events: run.events, taken: run.taken, recoveries: run.recoveries, ..Outcome::default() };
         let mut clients = witness.borrow_mut();

@@ -1,7 +1,9 @@
 //! Which keys of a scenario a design of the JBOF uses. Keys that stand in no rule concern all of them.
 
-use crate::used::is_in;
+use super::section::JbofScenario;
+use flashyard_describe::{Choice, is_in};
 use flashyard_systems::jbof::Design;
+use flashyard_systems::xbof::BalanceRule;
 
 /// A key, and whether a design uses it.
 type OfDesign = (&'static str, fn(Design) -> bool);
@@ -57,4 +59,19 @@ pub(crate) fn concerns(key: &str, design: Design) -> bool {
 /// The keys and sections of the rules that `design` uses.
 pub(super) fn of(design: Design) -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.0).filter(|key| concerns(key, design)).collect()
+}
+
+/// Why a key that designs read has no effect in this scenario.
+pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
+    let (jbof, harvest) = (&scenario.jbof, &scenario.harvest);
+    let why = match key {
+        "jbof.shrunk_share" if jbof.shrunk_cores.is_some() && jbof.shrunk_memory.is_some() => {
+            "jbof.shrunk_cores and jbof.shrunk_memory take its place"
+        }
+        "harvest.damping" if harvest.balance == Some(Choice(BalanceRule::Literal)) => {
+            "harvest.balance = \"literal\" takes whole steps"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
 }

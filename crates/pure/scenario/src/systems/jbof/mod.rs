@@ -1,18 +1,40 @@
-//! The JBOF and its designs: what distinguishes them, the enclosure as a world of faults, and the study of XBOF.
+//! The JBOF and its designs: what distinguishes them, how they run and serve, the enclosure as a world of faults, and the
+//! study of XBOF.
 
+mod aged;
+pub(crate) mod assemble;
+mod detail;
 mod faulty;
+mod fio_result;
+mod groups;
+mod keyed;
 mod keys;
+mod live;
+mod result;
+mod run;
+mod section;
+mod steadiness;
 mod study;
 
 pub use faulty::JbofWorld;
-pub(crate) use keys::concerns;
+pub use fio_result::fio_report;
+pub use live::live;
+pub use run::{JbofRun, run_design};
+pub(crate) use section::JbofScenario;
 
-use super::{DesignInfo, FaultWorld, MadeOf, Room, Study, boxed};
-use crate::parse::ScenarioError;
-use flashyard_systems::jbof::{Design, JbofError};
+use flashyard_describe::{
+    DesignInfo, FaultWorld, MadeOf, Places, Room, Rooms, Run, Scenario, ScenarioError, Section, Serve, Study, boxed,
+    designs_of,
+};
+use flashyard_systems::jbof::Design;
+use flashyard_units::Named;
+use toml::Table;
 
 /// XBOF and its rivals.
-pub(super) struct Xbof;
+pub(crate) struct Xbof;
+
+/// The language of scenarios that are of JBOFs, for studies that run them.
+pub(crate) static JBOFS: Rooms = Rooms::new(&[&Xbof]);
 
 impl Room for Xbof {
     fn name(&self) -> &'static str {
@@ -33,6 +55,59 @@ impl Room for Xbof {
         Design::ALL.map(info).to_vec()
     }
 
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["designs", "jbof", "host", "prices"]
+    }
+
+    fn complete(&self, scenario: &mut Table) {
+        groups::complete(scenario);
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        Design::by_name(design).is_none_or(|design| keys::concerns(key, design))
+    }
+
+    fn idle(&self, key: &str, scenario: &Scenario) -> Option<String> {
+        JbofScenario::of(scenario).ok().and_then(|scenario| keys::idle(key, &scenario))
+    }
+
+    fn idle_in_drives(&self, key: &str, path: &str, scenario: &Scenario, places: &Places) -> Option<String> {
+        JbofScenario::of(scenario).ok().and_then(|scenario| groups::idle(key, path, &scenario, places))
+    }
+
+    fn is_equipment(&self, section: &str, key: &str) -> bool {
+        match section {
+            "jbof" => key.starts_with("shrunk_"),
+            section => matches!(section, "drive" | "harvest" | "vh"),
+        }
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        run::load_in_words(scenario)
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(|scenario, design, files, observer| {
+            run_design(scenario, design_called(design)?, files, observer).map(Into::into)
+        })
+    }
+
+    fn serve(&self) -> Option<Serve> {
+        Some(Serve {
+            shapes: live::shapes,
+            volumes: |scenario| JbofScenario::of(scenario).map_or(0, |scenario| scenario.jbof.drives as u16),
+            world: |scenario, files, contents| Ok(Box::new(live(scenario, files, contents)?)),
+        })
+    }
+
     fn study(&self) -> Option<Study> {
         Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
     }
@@ -42,40 +117,50 @@ impl Room for Xbof {
         let made_of = MadeOf::Scenario { carried: "faults", make };
         Some(FaultWorld { name: "jbof", about: "the enclosure of a scenario", made_of })
     }
-
-    fn runs(&self) -> bool {
-        true
-    }
 }
 
-/// Result of a run; `None` when its observer stopped it.
+/// The design called `name`.
 ///
-/// Errors: any other end.
-pub(super) fn unless_stopped<T>(run: Result<T, ScenarioError>) -> Result<Option<T>, ScenarioError> {
-    match run {
-        Ok(found) => Ok(Some(found)),
-        Err(ScenarioError::World(JbofError::Interrupted)) => Ok(None),
-        Err(error) => Err(error),
+/// Errors: a name that is no design.
+fn design_called(name: &str) -> Result<Design, ScenarioError> {
+    let unknown = || flashyard_describe::Unknown::new("design", name, Design::names()).to_string();
+    Design::by_name(name).ok_or_else(|| ScenarioError::value("designs", unknown()))
+}
+
+/// The designs that a scenario names, in order.
+///
+/// Errors: none is named; a name that is no design.
+fn designs(scenario: &Scenario) -> Result<Vec<Design>, ScenarioError> {
+    designs_of(&Xbof, scenario)?.iter().map(|design| design_called(&design.name)).collect()
+}
+
+/// Nothing, if the laws hold that every run must obey.
+///
+/// Errors: [`ScenarioError::Law`] with the first that does not.
+pub(crate) fn of_laws(figures: &flashyard_systems::jbof::JbofFigures) -> Result<(), ScenarioError> {
+    match figures.sanity.broken().next() {
+        Some(law) => Err(ScenarioError::Law { design: figures.design.name(), law: law.to_string() }),
+        None => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NoFiles, resolve};
+    use flashyard_describe::NoFiles;
 
     /// A scenario with one design.
-    fn of(text: &str, design: &str) -> crate::Scenario {
+    fn of(text: &str, design: &str) -> Scenario {
         let settings = [format!("designs=[\"{design}\"]")];
-        resolve(text, "text", &settings, &NoFiles).expect("it is a scenario").scenario
+        JBOFS.resolve(text, "text", &settings, &NoFiles).expect("it is a scenario").scenario
     }
 
     #[test]
     fn designs_serve_and_break_as_the_table_says() {
-        let live = include_str!("../../../../../../scenarios/live/scenario.toml");
+        const LIVE: &str = include_str!("../../../../../../scenarios/live/scenario.toml");
         let faults = include_str!("../../../../../../scenarios/faults/scenario.toml");
         for design in Xbof.designs() {
-            assert_eq!(of(live, &design.name).live(None).is_ok(), design.serves, "{}", design.name);
+            assert_eq!(super::live(&of(LIVE, &design.name), &NoFiles, None).is_ok(), design.serves, "{}", design.name);
             assert_eq!(JbofWorld::new(&of(faults, &design.name)).is_ok(), design.breaks, "{}", design.name);
         }
     }

@@ -1,14 +1,17 @@
 //! The lifetime of one drive: the studies of wear leveling and of fast-forward ageing.
 
 mod forward;
+pub(crate) mod lived;
 mod wear;
 
-use super::{DesignInfo, Room, Study, boxed};
+pub use lived::{AgedLife, LifeSection, LifeStop, age};
+
+use flashyard_describe::{DesignInfo, Room, Rooms, Section, Study, boxed};
 use flashyard_systems::ffssd::Prediction;
 use flashyard_units::Named;
 
 /// Wear-leveling policies on drives of fixed and of variable capacity.
-pub(super) struct WearLeveling;
+pub(crate) struct WearLeveling;
 
 impl Room for WearLeveling {
     fn name(&self) -> &'static str {
@@ -23,13 +26,27 @@ impl Room for WearLeveling {
         wear::designs()
     }
 
+    fn sections(&self) -> &'static [&'static Section] {
+        &SECTIONS
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<lived::Sections>(merged).map(drop)
+    }
+
     fn study(&self) -> Option<Study> {
         Some(Study { is_long: true, open: |ids, files| boxed(wear::study(ids, files)) })
     }
 }
 
+/// The sections of both.
+static SECTIONS: [&Section; 1] = [&lived::LIFE];
+
+/// The language of scenarios that are of lives, for studies that live them.
+static LIVES: Rooms = Rooms::new(&[&WearLeveling, &FfSsd]);
+
 /// FF-SSD and the models that it is compared with.
-pub(super) struct FfSsd;
+pub(crate) struct FfSsd;
 
 impl Room for FfSsd {
     fn name(&self) -> &'static str {
@@ -49,6 +66,14 @@ impl Room for FfSsd {
         };
         let info = |&prediction: &Prediction| DesignInfo::new(prediction.name(), about(prediction));
         Prediction::ALL.iter().map(info).collect()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &SECTIONS
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<lived::Sections>(merged).map(drop)
     }
 
     fn study(&self) -> Option<Study> {

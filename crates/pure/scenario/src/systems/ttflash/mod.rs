@@ -8,17 +8,17 @@ mod charts;
 mod numbers;
 mod runs;
 
-use super::{DesignInfo, Room, Study, boxed};
-use crate::Files;
-use crate::parse::resolve;
-use crate::reproduce::StudyError;
-use crate::reproduce::named::NamedStudy;
-use crate::reproduce::number::Number;
+use crate::systems::jbof::JBOFS;
+use flashyard_describe::Files;
+use flashyard_describe::reproduce::NamedStudy;
+use flashyard_describe::reproduce::Number;
+use flashyard_describe::reproduce::StudyError;
+use flashyard_describe::{DesignInfo, Room, Study, boxed};
 use flashyard_report::ReclaimRecord;
 use runs::{ReclaimRun, Rival};
 
 /// ttFlash, and what each of its mechanisms does alone.
-pub(super) struct TtFlash;
+pub(crate) struct TtFlash;
 
 impl Room for TtFlash {
     fn name(&self) -> &'static str {
@@ -46,7 +46,7 @@ type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
 /// Errors: an id that is not there.
 fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ReclaimRun>, StudyError> {
     let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
-    let base = resolve(text, "scenarios/ttflash/scenario.toml", &[], files)?.scenario;
+    let base = JBOFS.resolve(text, "scenarios/ttflash/scenario.toml", &[], files)?.scenario;
     let expectations = include_str!("../../../../../../scenarios/ttflash/expected.toml");
     Ok(NamedStudy::new(base, files, expectations, numbers::numbers(), ids)?.with_drawn(numbers::drawn()))
 }
@@ -54,8 +54,8 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<Reclaim
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::reproduce::named::tests::assert_complete;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::assert_complete;
 
     #[test]
     fn every_row_has_a_number_and_every_number_a_row() {

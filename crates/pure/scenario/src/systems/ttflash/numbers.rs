@@ -2,7 +2,7 @@
 
 use super::ReclaimNumber;
 use super::runs::{Order, ReclaimRun, Rival, run};
-use crate::reproduce::number::{Number, claim, percent_above};
+use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::ReclaimRecord;
 
 use Order::{ReadsFirst, WholeVictims};

@@ -1,16 +1,15 @@
 //! The runs of the study and how each is set up.
 
-use crate::Files;
-use crate::assemble;
-use crate::names::Choice;
-use crate::parse::ScenarioError;
-use crate::quantity::Size;
-use crate::reproduce::named::NamedRun;
-use crate::run::run_design;
-use crate::schema::{Scenario, StripeSection};
-use crate::systems::jbof::unless_stopped;
-use crate::wear::WearSection;
+use crate::systems::jbof::{of_laws, run_design};
 use flashyard_blk::Operation;
+use flashyard_describe::Choice;
+use flashyard_describe::Files;
+use flashyard_describe::ScenarioError;
+use flashyard_describe::Size;
+use flashyard_describe::WearSection;
+use flashyard_describe::drive::drive;
+use flashyard_describe::reproduce::NamedRun;
+use flashyard_describe::{Scenario, StripeSection};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{ChartSection, Comparison, ReclaimRecord, reclaim_table};
 use flashyard_ssd::BlockedReads;
@@ -128,7 +127,7 @@ pub(super) const fn run(rival: Rival, order: Order, percent: u32) -> ReclaimRun 
 impl ReclaimRun {
     fn scenario(&self, base: &Scenario) -> Result<Scenario, ScenarioError> {
         let mut scenario = base.clone();
-        let exported = assemble::drive(&base.drive)?.ftl.logical_slots;
+        let exported = drive(&base.drive)?.ftl.logical_slots;
         scenario.drive.stripe = self.rival.stripe();
         if self.order == Order::WholeVictims {
             scenario.drive.starvation_bound = 0;
@@ -143,7 +142,7 @@ impl ReclaimRun {
             scenario.drive.blocks_per_plane *= NO_RECLAIM;
         }
         let slots = u64::from(exported) * u64::from(self.percent) / 100;
-        let own = assemble::drive(&scenario.drive)?.ftl.logical_slots;
+        let own = drive(&scenario.drive)?.ftl.logical_slots;
         // Every drive holds equal data.
         scenario.drive.filled = slots as f64 / f64::from(own);
         scenario.drive.overwritten = OVERWRITTEN;
@@ -168,9 +167,9 @@ impl NamedRun for ReclaimRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ReclaimRecord>, ScenarioError> {
-        let finished = unless_stopped(run_design(&self.scenario(base)?, Design::Conv, files, observer))?;
+        let finished = ScenarioError::unless_stopped(run_design(&self.scenario(base)?, Design::Conv, files, observer))?;
         let Some(run) = finished else { return Ok(None) };
-        ScenarioError::of_laws(&run.figures)?;
+        of_laws(&run.figures)?;
         Ok(Some(record(self.name(), &run.figures)))
     }
 
@@ -210,15 +209,15 @@ fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::parse::resolve;
-    use crate::quantity::Time;
+    use crate::systems::jbof::JBOFS;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::Time;
     use flashyard_units::SimSpan;
 
     fn base(overrides: &[&str]) -> Result<Scenario, ScenarioError> {
         let text = include_str!("../../../../../../scenarios/ttflash/scenario.toml");
         let overrides: Vec<String> = overrides.iter().map(|&one| one.to_owned()).collect();
-        resolve(text, "scenario.toml", &overrides, &NoFiles).map(|resolved| resolved.scenario)
+        JBOFS.resolve(text, "scenario.toml", &overrides, &NoFiles).map(|resolved| resolved.scenario)
     }
 
     #[test]
@@ -238,7 +237,7 @@ mod tests {
         for (members, blocked) in [(3, "wait"), (16, "wait"), (8, "never")] {
             let members = format!("drive.stripe.members={members}");
             let scenario = base(&[&members, &format!("drive.stripe.blocked_reads={blocked}")]);
-            let drive = scenario.and_then(|scenario| assemble::drive(&scenario.drive));
+            let drive = scenario.and_then(|scenario| drive(&scenario.drive));
             let error = drive.expect_err("it is wrong").to_string();
             let expected = if blocked == "never" { "rebuild-if-sooner" } else { "divisor of the channels" };
             assert!(error.contains(expected), "{error}");

@@ -1,8 +1,8 @@
 //! Numbers that are arithmetic.
 
+use super::super::groups::drive_price;
 use super::number::Number;
-use crate::reproduce::number::percent_above;
-use crate::run::drive_price;
+use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::Design;
 

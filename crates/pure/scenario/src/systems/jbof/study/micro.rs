@@ -3,7 +3,7 @@
 use super::number::{Number, mean_gain};
 use super::record::RunRecord;
 use super::runs::Run;
-use crate::reproduce::number::percent_above;
+use flashyard_describe::reproduce::percent_above;
 use flashyard_systems::jbof::Design;
 
 /// Request sizes in KiB. Source: [A] sheet xbof §6.

@@ -12,10 +12,11 @@ mod replay;
 mod runs;
 mod sharing;
 
-use crate::parse::resolve;
-use crate::reproduce::StudyError;
-use crate::reproduce::named::NamedStudy;
-use crate::{Files, assemble};
+use super::JBOFS;
+use super::section::JbofScenario;
+use flashyard_describe::Files;
+use flashyard_describe::reproduce::NamedStudy;
+use flashyard_describe::reproduce::StudyError;
 use runs::Run;
 
 /// The study of XBOF, for all numbers or for those named in `ids`.
@@ -23,9 +24,9 @@ use runs::Run;
 /// Errors: an id that is not there.
 pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<Run>, StudyError> {
     let text = include_str!("../../../../../../../scenarios/xbof/scenario.toml");
-    let base = resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario;
+    let base = JbofScenario::of(&JBOFS.resolve(text, "scenarios/xbof/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../../../scenarios/xbof/expected.toml");
-    let prices = assemble::prices(&base.prices);
+    let prices = flashyard_describe::prices(&base.prices);
     let mut numbers = closed::numbers(prices, base.jbof.kept());
     numbers.extend(micro::numbers());
     numbers.extend(replay::numbers(prices, base.jbof.kept()));
@@ -36,10 +37,10 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::reproduce::Reproduction;
-    use crate::reproduce::named::NamedRun;
-    use crate::reproduce::named::tests::assert_complete;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::NamedRun;
+    use flashyard_describe::reproduce::Reproduction;
+    use flashyard_describe::reproduce::assert_complete;
     use serde_json::Value;
 
     fn of(ids: &[&str]) -> NamedStudy<Run> {
@@ -63,7 +64,7 @@ mod tests {
     fn a_run_read_back_from_text_gives_the_same_numbers() {
         let study = of(&["latency-remote-access", "latency-host", "random-4k-misses-shrunk"]);
         let mut base = study.base.clone();
-        base.run.warmup = Some(crate::Time(flashyard_units::SimSpan::from_ms(1)));
+        base.run.warmup = Some(flashyard_describe::Time(flashyard_units::SimSpan::from_ms(1)));
         base.run.warm_mapping_requests = 0;
         let record = |run: &Run| {
             let record = run.carry_out(&base, study.files, &mut |_| true).expect("the run is valid");

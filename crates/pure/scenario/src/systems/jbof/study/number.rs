@@ -2,10 +2,10 @@
 
 use super::record::RunRecord;
 use super::runs::Run;
-use crate::reproduce::number::{self, percent_above};
+use flashyard_describe::reproduce::{self, percent_above};
 
 /// A number made of runs of the JBOF.
-pub(super) type Number = number::Number<Run, RunRecord>;
+pub(super) type Number = reproduce::Number<Run, RunRecord>;
 
 /// The mean of the ratios of a figure between the first half of the runs and the second, in percent above one.
 pub(super) fn mean_gain(runs: &[&RunRecord], figure: impl Fn(&RunRecord) -> f64) -> f64 {

@@ -1,6 +1,6 @@
 //! Record of a run of the study: the figures that numbers are made of, and those that explain them.
 
-use crate::names::Choice;
+use flashyard_describe::Choice;
 use flashyard_report::CAUSES;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};

@@ -1,10 +1,10 @@
 //! The workloads of Table 2, and sweeps on one of them.
 
+use super::super::groups::drive_price;
 use super::number::{Number, mean_gain, throughput_of};
 use super::record::{DriveRecord, RunRecord};
 use super::runs::{ALI_0, ALI_1, FUJI_0, Run, SRC, TENCENT};
-use crate::reproduce::number::percent_above;
-use crate::run::drive_price;
+use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{Prices, Shares};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::table2::PUBLISHED;

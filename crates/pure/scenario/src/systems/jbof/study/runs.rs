@@ -1,14 +1,14 @@
 //! The runs of a study and how each is set up.
 
+use super::super::run::run_scenario;
+use super::super::section::JbofScenario;
+use super::super::{assemble, keyed, of_laws};
 use super::loads::{self, Load};
 use super::record::{self, RunRecord};
-use crate::parse::ScenarioError;
-use crate::quantity::{Size, Time};
-use crate::reproduce::named::NamedRun;
-use crate::run::run_design;
-use crate::schema::{PatternName, Scenario};
-use crate::systems::jbof::unless_stopped;
-use crate::{Files, assemble};
+use flashyard_describe::ScenarioError;
+use flashyard_describe::reproduce::NamedRun;
+use flashyard_describe::{Files, PatternName, load};
+use flashyard_describe::{Size, Time};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
 use flashyard_report::{ChartSection, Comparison};
@@ -129,7 +129,7 @@ const EXCESS_LENDERS: u32 = 11;
 pub(super) const PAUSES: SimSpan = SimSpan::from_ms(PAUSE_MS * (BURSTS - 1));
 
 impl NamedRun for Run {
-    type Base = Scenario;
+    type Base = JbofScenario;
     type Record = RunRecord;
 
     fn name(&self) -> String {
@@ -167,13 +167,13 @@ impl NamedRun for Run {
 
     fn carry_out(
         &self,
-        base: &Scenario,
+        base: &JbofScenario,
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<RunRecord>, ScenarioError> {
-        let figures = unless_stopped(carry_out(base, *self, files, observer))?;
+        let figures = ScenarioError::unless_stopped(carry_out(base, *self, files, observer))?;
         // No number is made of a run that breaks a law.
-        figures.as_ref().map_or(Ok(()), ScenarioError::of_laws)?;
+        figures.as_ref().map_or(Ok(()), of_laws)?;
         let streams = matches!(self, Self::Complex { .. });
         Ok(figures.map(|figures| RunRecord::new(self.name(), &figures, streams)))
     }
@@ -189,9 +189,9 @@ impl NamedRun for Run {
 
 /// Carries out `run` on the platform of `base`.
 ///
-/// Errors: as [`run_design`]; the observer may stop it.
+/// Errors: as [`run_scenario`]; the observer may stop it.
 fn carry_out(
-    base: &Scenario,
+    base: &JbofScenario,
     run: Run,
     files: &'static dyn Files,
     observer: &mut dyn FnMut(f64) -> bool,
@@ -255,10 +255,10 @@ fn carry_out(
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
     };
-    Ok(run_design(&scenario, design, files, observer)?.figures)
+    Ok(run_scenario(&scenario, design, files, observer)?.figures)
 }
 
-fn pattern(scenario: &mut Scenario, read: bool, sequential: bool, kib: u64, depth: u32) {
+fn pattern(scenario: &mut JbofScenario, read: bool, sequential: bool, kib: u64, depth: u32) {
     let workload = &mut scenario.workload;
     workload.pattern = Some(if sequential { PatternName::Sequential } else { PatternName::Uniform });
     workload.read_share = Some(if read { 1.0 } else { 0.0 });
@@ -267,20 +267,20 @@ fn pattern(scenario: &mut Scenario, read: bool, sequential: bool, kib: u64, dept
 }
 
 /// Depth 1 makes few requests in a millisecond: the window is longer.
-fn unloaded(scenario: &mut Scenario, read: bool, kib: u64) {
+fn unloaded(scenario: &mut JbofScenario, read: bool, kib: u64) {
     pattern(scenario, read, false, kib, 1);
     scenario.run.measure = Some(Time(SimSpan::from_ms(400)));
 }
 
 /// A workload of Table 2. Depth 16 is what the source's own figures imply: sheet §8.11.
-fn table2(scenario: &mut Scenario, place: usize) {
+fn table2(scenario: &mut JbofScenario, place: usize) {
     scenario.workload.depth = Some(CLOSED_LOOP_DEPTH);
     scenario.run.warm_mapping_requests = WARMING;
     scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
 }
 
 fn lenders(
-    scenario: &Scenario,
+    scenario: &JbofScenario,
     design: Design,
     read: bool,
     own: LenderLoad,
@@ -299,7 +299,7 @@ fn lenders(
 }
 
 fn complex(
-    scenario: &Scenario,
+    scenario: &JbofScenario,
     design: Design,
     group: u32,
     observer: &mut dyn FnMut(f64) -> bool,
@@ -321,19 +321,19 @@ fn complex(
     streams(scenario, design, to_the_end, &loads, observer)
 }
 
-fn capacity(scenario: &Scenario, design: Design) -> Result<u64, ScenarioError> {
+fn capacity(scenario: &JbofScenario, design: Design) -> Result<u64, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
     Ok(u64::from(config.drive.ftl.logical_slots) * u64::from(SLOT_BYTES))
 }
 
-fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
+fn plan(scenario: &JbofScenario) -> Result<RunPlan, ScenarioError> {
     // Streams bring their own depths.
-    Ok(RunPlan { depth: None, ..assemble::plan(scenario)? })
+    Ok(RunPlan { depth: None, ..load::plan(scenario)? })
 }
 
 /// Runs one load on each of the first drives; mapping caches are warm where a load is not sequential.
 fn streams(
-    scenario: &Scenario,
+    scenario: &JbofScenario,
     design: Design,
     plan: RunPlan,
     loads: &[Load],
@@ -343,8 +343,8 @@ fn streams(
         flashyard_systems::jbof::JbofConfig { busy_drives: loads.len() as u32, ..assemble::jbof(scenario, design)? };
     let source = |load: &Load, name: String| -> Result<Source, ScenarioError> {
         let rng = Rng::named(scenario.seed, &name);
-        let source =
-            Synthetic::new(load.spec.clone(), rng).map_err(|error| assemble::value("workload", error.to_string()))?;
+        let source = Synthetic::new(load.spec.clone(), rng)
+            .map_err(|error| ScenarioError::value("workload", error.to_string()))?;
         Ok(Box::new(source))
     };
     let (mut specs, mut warming) = (Vec::new(), Vec::new());
@@ -354,16 +354,16 @@ fn streams(
         specs.push(StreamSpec { think: load.think, delay: load.delay, ..spec });
         warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
     }
-    let mut jbof = Jbof::with_streams(config, plan, specs)?;
-    jbof.warm_mapping(warming, WARMING)?;
-    Ok(jbof.run(observer)?)
+    let mut jbof = Jbof::with_streams(config, plan, specs).map_err(keyed::of)?;
+    jbof.warm_mapping(warming, WARMING).map_err(keyed::of)?;
+    jbof.run(observer).map_err(keyed::of)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::study;
     use super::*;
-    use crate::NoFiles;
+    use flashyard_describe::NoFiles;
 
     #[test]
     fn lenders_do_their_own_work_beside_their_borrowers() {
@@ -375,9 +375,9 @@ mod tests {
         for (number, drive) in figures.drives.iter().enumerate() {
             assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
         }
-        assert!(ScenarioError::of_laws(&figures).is_ok());
+        assert!(of_laws(&figures).is_ok());
         figures.sanity.checks[0].counted += 1;
-        let error = ScenarioError::of_laws(&figures).expect_err("a law does not hold").to_string();
+        let error = of_laws(&figures).expect_err("a law does not hold").to_string();
         assert!(error.contains("xbof") && error.contains("requests issued = requests finished"), "{error}");
     }
 }

@@ -1,11 +1,11 @@
 //! Lenders with work of their own, twelve busy drives, applications, and what sharing costs.
 
+use super::super::section::JbofScenario;
 use super::loads::APPLICATIONS;
 use super::number::{Number, mean_gain, throughput_of};
 use super::record::{RunRecord, StreamRecord};
 use super::runs::{LenderLoad, PAUSES, Run};
-use crate::reproduce::number::percent_above;
-use crate::schema::Scenario;
+use flashyard_describe::reproduce::percent_above;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::Design;
 
@@ -20,7 +20,7 @@ const OWN_DEPTHS: [u32; 3] = [32, 16, 1];
 /// Groups of the complex scenario. Source: [P] sheet xbof §6.
 const GROUPS: u32 = 10;
 
-pub(super) fn numbers(base: &Scenario) -> Vec<Number> {
+pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
     let mut numbers = lenders();
     numbers.extend(complex());
     numbers.extend(latency());
@@ -130,7 +130,7 @@ fn latency() -> Vec<Number> {
 }
 
 /// Charges of runs for one message and for one commit, worked out from where requests spent their time.
-fn charged(base: &Scenario) -> [Number; 2] {
+fn charged(base: &JbofScenario) -> [Number; 2] {
     let cycles = base.drive.cycles_per_command + 16 * base.drive.cycles_per_slice;
     let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64;
     let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();

@@ -7,11 +7,12 @@ mod charts;
 mod numbers;
 mod runs;
 
-use crate::Files;
-use crate::parse::resolve;
-use crate::reproduce::StudyError;
-use crate::reproduce::named::NamedStudy;
-use crate::reproduce::number::Number;
+use super::LIVES;
+use super::lived::LifeScenario;
+use flashyard_describe::Files;
+use flashyard_describe::reproduce::NamedStudy;
+use flashyard_describe::reproduce::Number;
+use flashyard_describe::reproduce::StudyError;
 use flashyard_report::ForwardRecord;
 use runs::ForwardRun;
 
@@ -23,7 +24,7 @@ type ForwardNumber = Number<ForwardRun, ForwardRecord>;
 /// Errors: an id that is not there.
 pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ForwardRun>, StudyError> {
     let text = include_str!("../../../../../../../scenarios/ff-ssd/scenario.toml");
-    let base = resolve(text, "scenarios/ff-ssd/scenario.toml", &[], files)?.scenario;
+    let base = LifeScenario::of(&LIVES.resolve(text, "scenarios/ff-ssd/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../../../scenarios/ff-ssd/expected.toml");
     let numbers = numbers::numbers();
     NamedStudy::new(base, files, expectations, numbers, ids)
@@ -32,8 +33,8 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::reproduce::named::tests::assert_complete;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::assert_complete;
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {

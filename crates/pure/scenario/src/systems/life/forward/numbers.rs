@@ -2,7 +2,7 @@
 
 use super::ForwardNumber;
 use super::runs::{ForwardRun, Platform};
-use crate::reproduce::number::Number;
+use flashyard_describe::reproduce::Number;
 use flashyard_report::{ForwardRecord, WearFit};
 use flashyard_workload::surrogates::TRACES;
 

@@ -1,11 +1,12 @@
 //! The comparisons of the study and how each is set up.
 
-use crate::Files;
-use crate::life::{config, source};
-use crate::names::{Choice, Policy};
-use crate::parse::ScenarioError;
-use crate::reproduce::named::NamedRun;
-use crate::schema::{Scenario, WorkloadSection};
+use crate::systems::life::lived::LifeScenario;
+use crate::systems::life::lived::{config, of_life, source};
+use flashyard_describe::Files;
+use flashyard_describe::ScenarioError;
+use flashyard_describe::WorkloadSection;
+use flashyard_describe::reproduce::NamedRun;
+use flashyard_describe::{Choice, Policy};
 use flashyard_ftl::{Allocation, WearLeveling};
 use flashyard_report::{ChartSection, Comparison, ForwardRecord, ForwardTry, WearFit};
 use flashyard_systems::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy, distribution_accuracy};
@@ -77,19 +78,18 @@ impl ForwardRun {
         }
     }
 
-    fn scenario(&self, base: &Scenario) -> Scenario {
+    fn scenario(&self, base: &LifeScenario) -> LifeScenario {
         let mut scenario = base.clone();
         let trace = Some(TRACES[self.trace].name.to_owned());
         scenario.workload = WorkloadSection { depth: Some(1), surrogate: trace, ..WorkloadSection::default() };
-        let life = &mut scenario.life;
         match self.platform {
             Platform::UntilFailure | Platform::Hundred => {}
-            Platform::NoLeveling => (life.wear_leveling, life.retire) = (None, Some(false)),
+            Platform::NoLeveling => (scenario.drive.wear_leveling, scenario.life.retire) = (None, Some(false)),
             Platform::Threshold | Platform::Public => {
                 // Source: [C] erased blocks are kept in the order of their erases.
-                life.allocation = Some(Choice(Allocation::YoungestFirst));
-                life.wear_leveling = (self.platform == Platform::Threshold).then_some(Policy(UNEVEN));
-                life.retire = Some(false);
+                scenario.drive.allocation = Some(Choice(Allocation::YoungestFirst));
+                scenario.drive.wear_leveling = (self.platform == Platform::Threshold).then_some(Policy(UNEVEN));
+                scenario.life.retire = Some(false);
             }
         }
         scenario
@@ -97,7 +97,7 @@ impl ForwardRun {
 }
 
 impl NamedRun for ForwardRun {
-    type Base = Scenario;
+    type Base = LifeScenario;
     type Record = ForwardRecord;
 
     fn name(&self) -> String {
@@ -106,7 +106,7 @@ impl NamedRun for ForwardRun {
 
     fn carry_out(
         &self,
-        base: &Scenario,
+        base: &LifeScenario,
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ForwardRecord>, ScenarioError> {
@@ -165,7 +165,7 @@ impl NamedRun for ForwardRun {
 }
 
 fn forward(
-    scenario: &Scenario,
+    scenario: &LifeScenario,
     files: &'static dyn Files,
     prediction: Prediction,
     factor: u32,
@@ -175,7 +175,7 @@ fn forward(
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let endurance = config.ftl.retire_at;
-    let mut life = Life::new(config, source)?;
+    let mut life = Life::new(config, source).map_err(of_life)?;
     let drive_writes = scenario.life.period_drive_writes.unwrap_or(0.5);
     let acceleration = Acceleration::by_factor(f64::from(factor) / 10.0).expect("the study has factors of the source");
     let plan = ForwardPlan {
@@ -183,7 +183,7 @@ fn forward(
         period_slots: (drive_writes * f64::from(life.drive_slots())) as u64,
         periods,
     };
-    Ok(fast_forward(&mut life, plan, &[], observer)?)
+    fast_forward(&mut life, plan, &[], observer).map_err(of_life)
 }
 
 /// Fits the distribution of wear each time its mean has grown by ten erases.

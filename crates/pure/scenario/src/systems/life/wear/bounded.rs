@@ -4,7 +4,7 @@ use super::LifeNumber;
 use super::lifetimes::ratios;
 use super::runs::{End, NO, place, trace, traces};
 use super::synthetic::claim;
-use crate::reproduce::number::Number;
+use flashyard_describe::reproduce::Number;
 
 /// Bounds in GiB of the published drive. Source: [P] sheet wear-leveling §7, row 24.
 const BOUNDS: [u32; 3] = [1, 5, 10];

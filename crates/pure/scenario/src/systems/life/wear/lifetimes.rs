@@ -3,7 +3,7 @@
 use super::LifeNumber;
 use super::runs::{DP, End, LifeRun, NO, OBP, PWL, place, trace, traces};
 use super::synthetic::claim;
-use crate::reproduce::number::{Number, percent_above};
+use flashyard_describe::reproduce::{Number, percent_above};
 use flashyard_ftl::WearLeveling;
 use flashyard_report::LifeRecord;
 

@@ -9,12 +9,13 @@ mod lifetimes;
 mod runs;
 mod synthetic;
 
-use crate::Files;
-use crate::parse::resolve;
-use crate::reproduce::StudyError;
-use crate::reproduce::named::NamedStudy;
-use crate::reproduce::number::Number;
-use crate::systems::DesignInfo;
+use super::LIVES;
+use super::lived::LifeScenario;
+use flashyard_describe::DesignInfo;
+use flashyard_describe::Files;
+use flashyard_describe::reproduce::NamedStudy;
+use flashyard_describe::reproduce::Number;
+use flashyard_describe::reproduce::StudyError;
 use flashyard_report::LifeRecord;
 use runs::LifeRun;
 
@@ -37,7 +38,7 @@ type LifeNumber = Number<LifeRun, LifeRecord>;
 /// Errors: an id that is not there.
 pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<LifeRun>, StudyError> {
     let text = include_str!("../../../../../../../scenarios/wear-leveling/scenario.toml");
-    let base = resolve(text, "scenarios/wear-leveling/scenario.toml", &[], files)?.scenario;
+    let base = LifeScenario::of(&LIVES.resolve(text, "scenarios/wear-leveling/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../../../scenarios/wear-leveling/expected.toml");
     let mut numbers = synthetic::numbers();
     numbers.extend(lifetimes::numbers());
@@ -48,10 +49,10 @@ pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
-    use crate::reproduce::Reproduction;
-    use crate::reproduce::named::NamedRun;
-    use crate::reproduce::named::tests::assert_complete;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::NamedRun;
+    use flashyard_describe::reproduce::Reproduction;
+    use flashyard_describe::reproduce::assert_complete;
     use serde_json::Value;
 
     #[test]

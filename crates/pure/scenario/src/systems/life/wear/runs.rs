@@ -1,12 +1,13 @@
 //! The lives of the study.
 
-use crate::Files;
-use crate::life::{CapacityName, live};
-use crate::names::{Choice, Policy};
-use crate::parse::ScenarioError;
-use crate::quantity::Size;
-use crate::reproduce::named::NamedRun;
-use crate::schema::{PatternName, Scenario, WorkloadSection};
+use crate::systems::life::lived::LifeScenario;
+use crate::systems::life::lived::{CapacityName, live};
+use flashyard_describe::Files;
+use flashyard_describe::ScenarioError;
+use flashyard_describe::Size;
+use flashyard_describe::reproduce::NamedRun;
+use flashyard_describe::{Choice, Policy};
+use flashyard_describe::{PatternName, WorkloadSection};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::{FtlConfig, VictimPolicy, WearLeveling};
 use flashyard_report::{ChartSection, Comparison, LifeRecord};
@@ -80,7 +81,7 @@ pub(super) fn place(name: &str) -> usize {
 }
 
 impl NamedRun for LifeRun {
-    type Base = Scenario;
+    type Base = LifeScenario;
     type Record = LifeRecord;
 
     fn name(&self) -> String {
@@ -100,12 +101,12 @@ impl NamedRun for LifeRun {
 
     fn carry_out(
         &self,
-        base: &Scenario,
+        base: &LifeScenario,
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<LifeRecord>, ScenarioError> {
         let mut scenario = base.clone();
-        let geometry = crate::assemble::drive(&base.drive)?.nand.geometry;
+        let geometry = flashyard_describe::drive::drive(&base.drive)?.nand.geometry;
         let slots = FtlConfig::logical_slots_for(&geometry, base.drive.over_provisioning);
         let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
         let scaled = |published: u64| {
@@ -126,8 +127,8 @@ impl NamedRun for LifeRun {
                 workload.span = Some(Size(Bytes::new(bytes * u64::from(footprint) / 100)));
             }
         }
+        scenario.drive.wear_leveling = Some(Policy(self.leveling));
         let life = &mut scenario.life;
-        life.wear_leveling = Some(Policy(self.leveling));
         life.retire = Some(self.end != End::Never);
         let is_fixed = matches!(self.end, End::Never | End::Fixed);
         life.capacity = Some(if is_fixed { CapacityName::Fixed } else { CapacityName::Variable });

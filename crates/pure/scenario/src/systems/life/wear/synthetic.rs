@@ -2,7 +2,7 @@
 
 use super::LifeNumber;
 use super::runs::{DP, LifeRun, NO, OBP, PWL, SYNTHETIC_DRIVE_WRITES, hot};
-use crate::reproduce::number::{Number, percent_above};
+use flashyard_describe::reproduce::{Number, percent_above};
 use flashyard_ftl::WearLeveling;
 use flashyard_report::LifeRecord;
 

@@ -1,0 +1,106 @@
+//! Figures of the runs of a scenario, and the report that is made of them.
+
+use crate::explore::{explorer, load};
+use crate::room::Room;
+use crate::schema::Scenario;
+use crate::sweep::{label, swept};
+use crate::traces;
+use flashyard_report::{
+    CAUSES, DesignAbout, DesignDetail, DesignResult, Equipment, FioReport, ReportDocument, RunReport, unsteady_sentence,
+};
+use flashyard_workload::ScalingNote;
+
+/// Figures of one design that was run.
+pub struct Measured {
+    /// The design, without its point of a sweep.
+    pub design: String,
+    /// Figures.
+    pub result: DesignResult,
+    /// Distributions and series.
+    pub detail: DesignDetail,
+    /// The run in the layout of fio's JSON.
+    pub fio: FioReport,
+    /// Equipment that the explorer of a sweep compares.
+    pub equipment: Equipment,
+    /// The job files that drove it, in words, if any did.
+    pub jobs: Option<String>,
+    /// For each stream the changes that fitted recorded requests to the volume.
+    pub scaling: Vec<Option<ScalingNote>>,
+    /// Whether requests were issued as others completed.
+    pub closed_loop: bool,
+    /// End of the first stream, in seconds of the measured window, where streams went on without it.
+    pub first_end_seconds: Option<f64>,
+    /// Simulated seconds of the whole run.
+    pub simulated_seconds: f64,
+}
+
+impl Measured {
+    /// Names the run after its point of a sweep, too.
+    pub fn at_point(mut self, point: &[String], room: &dyn Room) -> Self {
+        self.result.name.push_str(&label(point));
+        self.result.point = point.to_vec();
+        self.detail.name.clone_from(&self.result.name);
+        self.equipment.load = load(point, room);
+        self
+    }
+}
+
+/// Each design of the report in words, once.
+fn about(room: &dyn Room, runs: &[Measured]) -> Vec<DesignAbout> {
+    let shown = room.designs().into_iter().filter(|design| runs.iter().any(|run| run.design == design.name));
+    shown.map(|design| DesignAbout { name: design.name, text: design.about.to_owned() }).collect()
+}
+
+/// Doubts about one number for the whole window of a run.
+fn doubts(run: &Measured) -> Vec<String> {
+    let ended = run.first_end_seconds.map(|end| {
+        format!(
+            "{}: the first stream ended {end:.3} s into the measured window of {:.3} s; the others went on without it, \
+             so figures of the window cover less and less load",
+            run.result.name, run.result.window_seconds,
+        )
+    });
+    // A load that ends bit by bit is not steady anyway.
+    let unsteady = if ended.is_none() { unsteady_sentence(&run.result) } else { None };
+    ended.into_iter().chain(unsteady).collect()
+}
+
+/// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
+pub fn document(report: RunReport, runs: Vec<Measured>, resolved: &str, version: &str) -> ReportDocument {
+    ReportDocument {
+        report,
+        details: runs.into_iter().map(|run| run.detail).collect(),
+        causes: CAUSES,
+        resolved: resolved.to_owned(),
+        version: version.to_owned(),
+    }
+}
+
+/// The report of all runs of a scenario, whose load the system has put into words.
+pub fn summarize(
+    scenario: &Scenario,
+    room: &dyn Room,
+    runs: &[Measured],
+    wall_seconds: f64,
+    complete: bool,
+) -> RunReport {
+    let longest = runs.iter().map(|run| run.simulated_seconds).fold(0.0, f64::max);
+    let notes: Vec<_> = runs.iter().map(|run| (run.design.as_str(), &run.scaling[..])).collect();
+    let workload = runs.first().and_then(|run| run.jobs.clone()).unwrap_or_else(|| room.load_in_words(scenario));
+    RunReport {
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        command: String::new(),
+        about: about(room, runs),
+        closed_loop: runs.iter().any(|run| run.closed_loop),
+        notes: runs.iter().flat_map(doubts).collect(),
+        seed: scenario.seed,
+        simulated_seconds: longest,
+        wall_seconds,
+        workload: workload + &swept(&scenario.sweep),
+        scaling: traces::scaling(&notes),
+        complete,
+        designs: runs.iter().map(|run| run.result.clone()).collect(),
+        explorer: explorer(&scenario.explore, room, runs),
+    }
+}

@@ -1,0 +1,222 @@
+//! A system's account of itself: what the rest of the program knows of it.
+//!
+//! A system is a [`Room`], one value in the table of systems ([`crate::Rooms`]): its name and designs, the sections of
+//! scenarios that are its own, how a world is run, served and broken, and its study. Commands, help texts and golden
+//! tables go by that table; no system is named anywhere else.
+
+use crate::error::ScenarioError;
+use crate::measured::Measured;
+use crate::names::Unknown;
+use crate::places::Places;
+use crate::reproduce::{NamedRun, NamedStudy, Reproduction, StudyError};
+use crate::schema::Scenario;
+use crate::section::Section;
+use crate::{Files, Observer};
+use flashyard_faults::World;
+use flashyard_flash::Layout;
+use flashyard_ftl::SuperblockContents;
+use flashyard_served::Served;
+use toml::Table;
+
+/// A system's account of itself.
+pub trait Room: Sync {
+    /// The name by which it is asked for: that of its folder in `scenarios`, where it has a study.
+    fn name(&self) -> &'static str;
+
+    /// The system in one line.
+    fn about(&self) -> &'static str;
+
+    /// The alternatives that it compares, in the order of results.
+    fn designs(&self) -> Vec<DesignInfo>;
+
+    /// Sections of its scenarios beside those that all scenarios have.
+    fn sections(&self) -> &'static [&'static Section] {
+        &[]
+    }
+
+    /// Keys that its scenarios must give beside those that all must.
+    fn required(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Fills in keys of its sections that follow from others, before a scenario is held against the schema.
+    fn complete(&self, _scenario: &mut Table) {}
+
+    /// Reads its sections from the text of a scenario that the schema has found good.
+    ///
+    /// Errors: what the schema cannot say, with its place in the text.
+    fn read(&self, _merged: &str) -> Result<(), toml::de::Error> {
+        Ok(())
+    }
+
+    /// Whether a setting of `key` changes what `design` does or costs.
+    fn concerns(&self, _key: &str, _design: &str) -> bool {
+        true
+    }
+
+    /// Why a key that its designs read has no effect in this scenario, as "... has no effect:" goes on.
+    fn idle(&self, _key: &str, _scenario: &Scenario) -> Option<String> {
+        None
+    }
+
+    /// Why a key of `[drive]`, or of drives like it, has no effect. `path` has the number of its group.
+    fn idle_in_drives(&self, key: &str, _path: &str, scenario: &Scenario, _places: &Places) -> Option<String> {
+        crate::used::idle_where_aged(key, &[&scenario.drive])
+    }
+
+    /// Whether a swept key is a choice of equipment, which runs are compared by. All other keys are conditions.
+    fn is_equipment(&self, section: &str, _key: &str) -> bool {
+        section == "drive"
+    }
+
+    /// The load of a scenario's runs in words, with every scaling that is applied.
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        crate::load::in_words(scenario, 1, 0)
+    }
+
+    /// How `flashyard run` runs a design; `None` where it does not.
+    fn run(&self) -> Option<Run> {
+        None
+    }
+
+    /// How clients are served; `None` where they are not.
+    fn serve(&self) -> Option<Serve> {
+        None
+    }
+
+    /// Its published results, and the runs that they take.
+    fn study(&self) -> Option<Study> {
+        None
+    }
+
+    /// How it is broken on purpose.
+    fn world(&self) -> Option<FaultWorld> {
+        None
+    }
+}
+
+/// Runs one design of a scenario. The observer hears of progress and may stop the run.
+///
+/// Errors: values outside their ranges, sources that fail, an observer that stops.
+pub type Run = fn(&Scenario, &str, &'static dyn Files, Observer<'_>) -> Result<Measured, ScenarioError>;
+
+/// One of the alternatives that a system compares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesignInfo {
+    /// The name in scenarios and results.
+    pub name: String,
+    /// The design in one line.
+    pub about: &'static str,
+    /// Sections and keys of scenarios that it reads and some other design of the system ignores.
+    pub keys: Vec<&'static str>,
+    /// Whether clients can be served by it under the wall clock.
+    pub serves: bool,
+    /// Whether faults can break it.
+    pub breaks: bool,
+}
+
+impl DesignInfo {
+    /// A design that neither serves nor breaks and reads what its rivals read.
+    pub fn new(name: impl Into<String>, about: &'static str) -> Self {
+        Self { name: name.into(), about, keys: Vec::new(), serves: false, breaks: false }
+    }
+}
+
+/// Flash of a drive: how it is divided, and how many slots the drive exports.
+pub type DriveShape = (Layout, u32);
+
+/// A system that clients are served by.
+#[derive(Clone, Copy)]
+pub struct Serve {
+    /// The drives on whose flash bytes lie.
+    ///
+    /// Errors: values outside their ranges.
+    pub shapes: fn(&Scenario) -> Result<Vec<DriveShape>, ScenarioError>,
+    /// Number of volumes that clients see.
+    pub volumes: fn(&Scenario) -> u16,
+    /// The world of the first design that the scenario names: with its drives preconditioned, or with contents from an
+    /// earlier run.
+    ///
+    /// Errors: values outside their ranges; a design that cannot serve; contents of other drives.
+    pub world: fn(&Scenario, &dyn Files, Option<&[Vec<SuperblockContents>]>) -> Result<Box<dyn Served>, ScenarioError>,
+}
+
+/// Opens a study for all of its numbers or for those of these ids.
+pub type OpenStudy = fn(&[String], &'static dyn Files) -> Result<Box<dyn Reproduction>, StudyError>;
+
+/// A study of a system's published results.
+#[derive(Clone, Copy)]
+pub struct Study {
+    /// Whether all of it takes minutes rather than a minute.
+    pub is_long: bool,
+    /// Opens it for all numbers, or for those with these ids; its runs read the files.
+    ///
+    /// Errors: an id that is not there.
+    pub open: OpenStudy,
+}
+
+impl Study {
+    /// The study, for all numbers or for those named in `ids`; its runs read `files`.
+    ///
+    /// Errors: an id that is not there.
+    pub fn open(&self, ids: &[String], files: &'static dyn Files) -> Result<Box<dyn Reproduction>, StudyError> {
+        (self.open)(ids, files)
+    }
+}
+
+/// A study as its users see it.
+///
+/// Errors: those of the study.
+pub fn boxed<R: NamedRun + 'static>(
+    study: Result<NamedStudy<R>, StudyError>,
+) -> Result<Box<dyn Reproduction>, StudyError> {
+    Ok(Box::new(study?))
+}
+
+/// A world that the explorer of faults can break on several threads.
+pub type AnyWorld = Box<dyn World + Sync>;
+
+/// A system as a world of faults.
+#[derive(Clone, Copy)]
+pub struct FaultWorld {
+    /// The name by which it is asked for.
+    pub name: &'static str,
+    /// The part that breaks, in a few words.
+    pub about: &'static str,
+    /// Its origin.
+    pub made_of: MadeOf,
+}
+
+/// Origin of a world of faults.
+#[derive(Clone, Copy)]
+pub enum MadeOf {
+    /// A scenario.
+    Scenario {
+        /// The scenario that the program carries for want of another.
+        carried: &'static str,
+        /// Makes the world. Errors: values outside their ranges, a design that faults cannot break.
+        make: fn(&Scenario) -> Result<AnyWorld, ScenarioError>,
+    },
+    /// Nothing: the world is always the same one.
+    Nothing(fn() -> AnyWorld),
+}
+
+/// The designs of a room that `scenario` names, in order.
+///
+/// Errors: none is named; a name that is no design.
+pub fn designs_of(room: &dyn Room, scenario: &Scenario) -> Result<Vec<DesignInfo>, ScenarioError> {
+    let known = room.designs();
+    if scenario.designs.is_empty() {
+        let names: Vec<&str> = known.iter().map(|design| design.name.as_str()).collect();
+        let message = format!("none given, give some of {}", names.join(", "));
+        return Err(ScenarioError::Value { key: "designs", message });
+    }
+    scenario.designs.iter().map(|name| design_called(&known, name)).collect()
+}
+
+fn design_called(known: &[DesignInfo], name: &str) -> Result<DesignInfo, ScenarioError> {
+    let names = || known.iter().map(|design| design.name.as_str());
+    let unknown =
+        || ScenarioError::Value { key: "designs", message: Unknown::new("design", name, names()).to_string() };
+    known.iter().find(|design| design.name == name).cloned().ok_or_else(unknown)
+}

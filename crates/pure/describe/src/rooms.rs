@@ -1,0 +1,155 @@
+//! The table of systems, and the language of scenarios that follows from it.
+
+use crate::error::ScenarioError;
+use crate::names::Unknown;
+use crate::room::{FaultWorld, Room, Study};
+use crate::schema::Scenario;
+use crate::section::{Profiles, Section};
+use schemars::SchemaGenerator;
+use serde_json::{Value as Json, json};
+use std::sync::OnceLock;
+use toml::{Table, Value};
+
+/// Systems that scenarios may be of. A scenario that names none is of the first.
+pub struct Rooms {
+    all: &'static [&'static dyn Room],
+    schema: OnceLock<Json>,
+}
+
+/// The profiles of drives.
+const DRIVES: Profiles = Profiles {
+    folder: "drives",
+    builtin: &[
+        ("xbof-4tb", include_str!("../../../../profiles/drives/xbof-4tb.toml")),
+        ("r8", include_str!("../../../../profiles/drives/r8.toml")),
+    ],
+};
+
+impl Rooms {
+    /// The table of these systems, at least one.
+    pub const fn new(all: &'static [&'static dyn Room]) -> Self {
+        Self { all, schema: OnceLock::new() }
+    }
+
+    /// All systems, in the order in which they are listed.
+    pub fn iter(&self) -> impl Iterator<Item = &'static dyn Room> + use<> {
+        self.all.iter().copied()
+    }
+
+    /// The system called `name`.
+    ///
+    /// Errors: no such system; the message lists them.
+    pub fn by_name(&self, name: &str) -> Result<&'static dyn Room, Unknown> {
+        let unknown = || Unknown::new("system", name, self.iter().map(Room::name));
+        self.iter().find(|room| room.name() == name).ok_or_else(unknown)
+    }
+
+    /// The system that a scenario is of.
+    ///
+    /// Errors: a name that is no system.
+    pub(crate) fn room_of(&self, scenario: &Table) -> Result<&'static dyn Room, ScenarioError> {
+        match scenario.get("system") {
+            Some(Value::String(name)) => self
+                .by_name(name)
+                .map_err(|unknown| ScenarioError::Value { key: "system", message: unknown.to_string() }),
+            _ => Ok(self.all[0]),
+        }
+    }
+
+    /// Names of the systems that have a study.
+    pub fn studies(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.iter().filter(|room| room.study().is_some()).map(Room::name)
+    }
+
+    /// The study of the system called `name`.
+    ///
+    /// Errors: no such system, or one without a study; the message lists those with one.
+    pub fn study(&self, name: &str) -> Result<Study, Unknown> {
+        let found = self.by_name(name).ok().and_then(|room| room.study());
+        found.ok_or_else(|| Unknown::new("reproduction of", name, self.studies()))
+    }
+
+    /// All worlds of faults, in the order of their systems; the first one is the default.
+    pub fn fault_worlds(&self) -> impl Iterator<Item = FaultWorld> + use<> {
+        self.iter().filter_map(Room::world)
+    }
+
+    /// The world of faults called `name`.
+    ///
+    /// Errors: no such world; the message lists them.
+    pub fn fault_world(&self, name: &str) -> Result<FaultWorld, Unknown> {
+        let unknown = || Unknown::new("world", name, self.fault_worlds().map(|world| world.name));
+        self.fault_worlds().find(|world| world.name == name).ok_or_else(unknown)
+    }
+
+    /// The sections of all systems, each once.
+    pub(crate) fn sections(&self) -> Vec<&'static Section> {
+        let mut found: Vec<&'static Section> = Vec::new();
+        for section in self.iter().flat_map(|room| room.sections()) {
+            if !found.iter().any(|known| known.name == section.name) {
+                found.push(section);
+            }
+        }
+        found
+    }
+
+    /// Sections that a scenario of `room` may have.
+    pub(crate) fn sections_of(&self, room: &dyn Room) -> Vec<&'static Section> {
+        let own = |section: &&'static Section| {
+            section.is_shared || room.sections().iter().any(|known| known.name == section.name)
+        };
+        self.sections().into_iter().filter(own).collect()
+    }
+
+    /// The profiles of the sections that may name one, by section.
+    pub(crate) fn profiles(&self) -> Vec<(&'static str, Profiles)> {
+        let own = self.sections().into_iter().filter_map(|section| Some((section.name, section.profiles?)));
+        std::iter::once(("drive", DRIVES)).chain(own).collect()
+    }
+
+    /// The profiles that ship with the program: kind (the folder in `profiles`), name and text.
+    pub fn builtin_profiles(&self) -> Vec<(&'static str, &'static str, &'static str)> {
+        let of = |(_, profiles): (&str, Profiles)| {
+            profiles.builtin.iter().map(move |&(name, text)| (profiles.folder, name, text))
+        };
+        self.profiles().into_iter().flat_map(of).collect()
+    }
+
+    /// The text of a profile that ships with the program.
+    pub(crate) fn builtin_profile(&self, folder: &str, name: &str) -> Option<&'static str> {
+        self.builtin_profiles().into_iter().find(|entry| entry.0 == folder && entry.1 == name).map(|entry| entry.2)
+    }
+
+    /// The JSON Schema of scenario files: the sections that all have, and those of each system.
+    pub fn schema(&self) -> &Json {
+        self.schema.get_or_init(|| self.make_schema())
+    }
+
+    fn make_schema(&self) -> Json {
+        let mut generator = SchemaGenerator::default();
+        let mut root = generator.root_schema_for::<Scenario>().to_value();
+        for section in self.sections() {
+            let schema = section.schema(&mut generator).to_value();
+            root["properties"][section.name] = schema;
+        }
+        for (name, definition) in generator.take_definitions(true) {
+            root["$defs"][name] = definition;
+        }
+        let names: Vec<&str> = self.iter().map(Room::name).collect();
+        root["properties"]["system"]["enum"] = json!(names);
+        // What a system requires stands behind the condition that the scenario is one of it.
+        let conditions = self.iter().enumerate().filter(|(_, room)| !room.required().is_empty());
+        let conditions: Vec<Json> = conditions
+            .map(|(number, room)| {
+                let named = json!({ "properties": { "system": { "const": room.name() } }, "required": ["system"] });
+                let unnamed = json!({ "not": { "required": ["system"] } });
+                let is_of = if number == 0 { json!({ "anyOf": [named, unnamed] }) } else { named };
+                json!({ "if": is_of, "then": { "required": room.required() } })
+            })
+            .collect();
+        if !conditions.is_empty() {
+            root["allOf"] = Json::Array(conditions);
+        }
+        root
+    }
+}

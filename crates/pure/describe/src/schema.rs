@@ -1,0 +1,344 @@
+//! The scenario file: every key, with its unit in its name or its value. One definition feeds parsing, the
+//! JSON Schema and the resolved copy in every result.
+
+use crate::error::ScenarioError;
+use crate::explore::ExploreSection;
+use crate::names::{Choice, Policy};
+use crate::quantity::{Rate, Size, Time};
+use crate::serve::ServeSection;
+use crate::sweep::Sweep;
+use crate::wear::WearSection;
+use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
+use flashyard_ssd::BlockedReads;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::Table;
+
+/// A scenario with its profiles merged in: what the scenarios of all systems have.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Scenario {
+    /// Short name, used in results.
+    pub name: String,
+    /// One line for people.
+    #[serde(default)]
+    pub title: String,
+    /// System that the scenario is of; the first that `flashyard systems` lists without it.
+    #[serde(default)]
+    pub system: Option<String>,
+    /// Seed of all random streams.
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
+    pub seed: u64,
+    /// Designs of the system to run, in order; `flashyard systems` lists them.
+    #[serde(default)]
+    pub designs: Vec<String>,
+    /// The drive; `profile` names a file of profiles/drives, other keys override it.
+    pub drive: DriveSection,
+    /// What is asked of the busy drives; nothing of a system that only serves.
+    #[serde(default)]
+    pub workload: WorkloadSection,
+    /// How long to run.
+    #[serde(default)]
+    pub run: RunSection,
+    /// How the system serves.
+    #[serde(default)]
+    pub serve: ServeSection,
+    /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
+    #[serde(default)]
+    pub sweep: Sweep,
+    /// What the runs of a sweep are held against.
+    #[serde(default)]
+    pub explore: ExploreSection,
+    /// The whole scenario, for the sections that belong to its system.
+    #[serde(skip)]
+    pub(crate) own: Table,
+}
+
+impl Scenario {
+    /// The sections that belong to the scenario's system, as that reads them.
+    ///
+    /// Errors: a section that was not held against the schema of this system.
+    pub fn own<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
+        self.own.clone().try_into().map_err(|error| ScenarioError::Program(format!("sections of a system: {error}")))
+    }
+}
+
+/// A drive.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSection {
+    /// Name of the profile this came from.
+    #[serde(default)]
+    pub profile: String,
+    /// Channels.
+    #[schemars(range(min = 1, max = 256))]
+    pub channels: u32,
+    /// Dies on each channel.
+    #[schemars(range(min = 1, max = 256))]
+    pub dies_per_channel: u32,
+    /// Planes of each die.
+    #[schemars(range(min = 1, max = 64))]
+    pub planes_per_die: u32,
+    /// Blocks of each plane.
+    #[schemars(range(min = 1, max = 4_194_304))]
+    pub blocks_per_plane: u32,
+    /// Pages of each block.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub pages_per_block: u32,
+    /// Page size.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "256 KiB"))]
+    pub page_size: Size,
+    /// Share of the raw capacity kept back, 0 to 1.
+    #[schemars(range(min = 0.0, max = 0.99))]
+    pub over_provisioning: f64,
+    /// Share of the exported capacity written sequentially before the run.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub filled: f64,
+    /// Random overwrites of the whole filled capacity before the run, without timing.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub overwritten: f64,
+    /// File of an aged drive (`flashyard age --save`) that the drive begins as, in place of being filled and
+    /// overwritten; from the directory of the scenario.
+    pub aged_state: Option<String>,
+    /// Read time of LSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
+    pub read_lsb: Time,
+    /// Read time of CSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
+    pub read_csb: Time,
+    /// Read time of MSB pages.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
+    pub read_msb: Time,
+    /// One program pulse with its verify.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
+    pub program_pulse: Time,
+    /// Pulses for LSB, CSB and MSB pages.
+    #[schemars(inner(range(min = 1, max = 1000)))]
+    pub program_pulses: [u32; 3],
+    /// Erase time.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
+    pub erase: Time,
+    /// Channel bus rate.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
+    pub channel_rate: Rate,
+    /// Reads that may pass a waiting program.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub starvation_bound: u32,
+    /// Raw bit error rate.
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub raw_bit_error_rate: f64,
+    /// Raw bit error rate that the code corrects.
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub correctable_bit_error_rate: f64,
+    /// Retries after which a read is given up and its data counts as lost, 0 to 14; without it every read succeeds in
+    /// the end, as published.
+    #[schemars(range(min = 0, max = 14))]
+    pub read_retries_max: Option<u32>,
+    /// What erases, reads and age do to the flash; without it only the rates above count.
+    pub wear: Option<WearSection>,
+    /// Supply voltage.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub supply_volts: f64,
+    /// Array current of a busy die.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub active_milliamperes: f64,
+    /// Current of a die on the bus.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub bus_idle_milliamperes: f64,
+    /// Standby current of a die.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub standby_milliamperes: f64,
+    /// Controller cores with full resources.
+    #[schemars(range(min = 1, max = 32))]
+    pub cores: u32,
+    /// Their clock.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub core_clock_mhz: u64,
+    /// Power of a core.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub core_power_watts: f64,
+    /// Firmware cycles a command.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub cycles_per_command: u64,
+    /// Firmware cycles a slice of 4 KiB.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub cycles_per_slice: u64,
+    /// Stall for each mapping entry.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    pub stall_per_slice: Time,
+    /// DMA rate to the host.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
+    pub read_rate: Rate,
+    /// DMA rate from the host.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
+    pub write_rate: Rate,
+    /// Link rate.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
+    pub link_rate: Rate,
+    /// Write buffer.
+    #[schemars(extend("x-minimum" = "8 KiB", "x-maximum" = "2 GiB"))]
+    pub write_buffer: Size,
+    /// Bytes over the channel for a translation page.
+    #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "1 MiB"))]
+    pub translation_page_transfer: Size,
+    /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
+    pub victim: Choice<VictimPolicy>,
+    /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
+    pub allocation: Option<Choice<Allocation>>,
+    /// Wear leveling: none (as without the key), hot-cold-swap(TH), obp(TH,PT), dp(TH), pwl(PERCENT) or uneven(PERCENT).
+    pub wear_leveling: Option<Policy<WearLeveling>>,
+    /// Write frontiers of host data and moved data: separate (as without the key) or shared.
+    pub frontiers: Option<Choice<Frontiers>>,
+    /// Erased superblocks that start reclaim.
+    #[schemars(range(min = 2, max = 65_536))]
+    pub reclaim_below: u32,
+    /// Reclaim reads in flight.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub reclaim_reads: u32,
+    /// Stripes of dies with parity; none without it.
+    pub stripe: Option<StripeSection>,
+    /// Superblocks of single-level cache.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub slc_superblocks: u32,
+    /// Whether commands share flash pages.
+    pub coalesce_writes: bool,
+    /// Whether the write buffer survives power loss.
+    pub power_loss_protection: bool,
+    /// DRAM energy.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub dram_picojoules_per_bit: f64,
+    /// Link energy.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub link_picojoules_per_bit: f64,
+}
+
+/// Parity across dies.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StripeSection {
+    /// Dies of a stripe, that of the parity among them: a divisor of the channels from 2 up.
+    #[schemars(range(min = 2, max = 256))]
+    pub members: u32,
+    /// Whether reclaim works on one die of a stripe at a time, in turn.
+    #[serde(default = "yes")]
+    pub rotates: bool,
+    /// What becomes of a read whose die is held by a program or an erase of reclaim: wait, rebuild (as without the key;
+    /// from the other dies of the stripe) or rebuild-if-sooner.
+    pub blocked_reads: Option<Choice<BlockedReads>>,
+}
+
+/// What is asked of the busy drives: `fio`, or else `trace` or `traces`, or else `table2`, or else a pattern.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadSection {
+    /// Job files of fio, from the directory of the scenario: one for all busy drives, or one each in order, given out
+    /// again from the first when there are fewer. A drive runs all jobs of its file at once. No other key of this section
+    /// goes with it.
+    pub fio: Option<OneOrMany>,
+    /// Trace files: one for all busy drives, or one each.
+    pub trace: Option<OneOrMany>,
+    /// Trace files, one a busy drive in order; fewer than drives are given out again from the first, each time at
+    /// another place of the drive. `FILE#format` names the format.
+    pub traces: Option<Vec<String>>,
+    /// How often a trace is replayed; without it, as often as needed. Also called `repeat`.
+    #[serde(alias = "repeat")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
+    pub repetitions: Option<u64>,
+    /// Multiplies the request sizes of a trace, to whole sectors of 512 bytes and at least one.
+    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0))]
+    pub size_factor: Option<f64>,
+    /// Divides the arrival times of a trace; open loop only.
+    #[schemars(range(max = 1e12), extend("exclusiveMinimum" = 0))]
+    pub speed: Option<f64>,
+    /// Name of a workload of the published Table 2, generated.
+    pub table2: Option<String>,
+    /// Name of a trace of the wear-leveling study, generated from its characteristics.
+    pub surrogate: Option<String>,
+    /// Pattern: sequential, uniform, zipf or hot-cold.
+    pub pattern: Option<PatternName>,
+    /// Pattern: request size.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "1 GiB"))]
+    pub size: Option<Size>,
+    /// Pattern: share of reads.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub read_share: Option<f64>,
+    /// Pattern: Zipf exponent.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 10))]
+    pub zipf_theta: Option<f64>,
+    /// Pattern: hot share of the space.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub hot_space: Option<f64>,
+    /// Pattern: share of requests that go there.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub hot_traffic: Option<f64>,
+    /// Pattern and table2: addressed part of the drive, from its start; all of it without this.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "16 TiB"))]
+    pub span: Option<Size>,
+    /// Pattern and table2, open loop: requests a second of each drive, Poisson arrivals.
+    #[schemars(range(min = 0.001, max = 1e8))]
+    pub requests_per_second: Option<f64>,
+    /// Burst length; arrivals then come in bursts.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1000 s"))]
+    pub burst: Option<Time>,
+    /// Pause between bursts.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1000 s"))]
+    pub pause: Option<Time>,
+    /// Closed loop: requests in flight for each busy drive. Without it, arrival times are kept.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub depth: Option<u32>,
+}
+
+/// One file or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+/// Address patterns by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatternName {
+    /// One after the other.
+    Sequential,
+    /// Anywhere.
+    Uniform,
+    /// Zipf.
+    Zipf,
+    /// A hot and a cold part.
+    HotCold,
+}
+
+/// How long to run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSection {
+    /// Simulated time before figures count; with a job file, in place of its `ramp_time`.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "864000 s"))]
+    pub warmup: Option<Time>,
+    /// Simulated time that figures cover; with a job file, the most that they cover.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "864000 s"))]
+    pub measure: Option<Time>,
+    /// Requests of each busy drive that warm its mapping cache before the run, without timing. A trace warms
+    /// with one pass at most.
+    #[schemars(range(min = 0, max = 100_000_000))]
+    pub warm_mapping_requests: u64,
+    /// Requests of each busy drive, when `measure` is absent: the run and its measured window end when the first drive
+    /// has been asked for so many, since load falls from then on.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
+    pub requests_per_drive: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn one() -> f64 {
+    1.0
+}

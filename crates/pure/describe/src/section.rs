@@ -1,0 +1,55 @@
+//! Sections of scenarios that belong to systems.
+
+use crate::used::Purpose;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+/// A section of scenarios that some systems have and others do not.
+pub struct Section {
+    /// Its name, as it stands in the file.
+    pub name: &'static str,
+    /// Commands that read a key, or the section with all its keys; the first line that fits counts.
+    pub readers: &'static [(&'static str, &'static [Purpose])],
+    /// Profiles that it may name by its key `profile`.
+    pub profiles: Option<Profiles>,
+    /// Whether it, or each of its entries where it is a list, has drives of its own: a `drive` that has what it does
+    /// not say from `[drive]`.
+    pub has_drives: bool,
+    /// Whether scenarios of every system may have it.
+    pub is_shared: bool,
+    /// Keys that other sections have taken over: the old name, the new one, and why.
+    pub moved: &'static [(&'static str, &'static str, &'static str)],
+    schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// Profiles of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Profiles {
+    /// Their folder in `profiles`.
+    pub folder: &'static str,
+    /// Name and text of those that ship with the program.
+    pub builtin: &'static [(&'static str, &'static str)],
+}
+
+impl Section {
+    /// The section `name`, which is read as a `T`, optional where `T` is an `Option`; commands read it by `readers`.
+    pub const fn of<T: JsonSchema>(name: &'static str, readers: &'static [(&'static str, &'static [Purpose])]) -> Self {
+        Self {
+            name,
+            readers,
+            profiles: None,
+            has_drives: false,
+            is_shared: false,
+            moved: &[],
+            schema: |generator| generator.subschema_for::<T>(),
+        }
+    }
+
+    /// The section with profiles.
+    pub const fn with_profiles(self, folder: &'static str, builtin: &'static [(&'static str, &'static str)]) -> Self {
+        Self { profiles: Some(Profiles { folder, builtin }), ..self }
+    }
+
+    pub(crate) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+}

@@ -1,0 +1,123 @@
+//! Sweeps: one scenario at every point of a grid of keys and values.
+
+use crate::error::ScenarioError;
+use crate::room::{DesignInfo, Room};
+use crate::schema::Scenario;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Points at most: a larger grid is rather a slip of the keyboard.
+const POINTS_MAX: usize = 10_000;
+
+/// A value of an axis, as it stands in the file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SweepValue {
+    /// A switch.
+    Switch(bool),
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Number(f64),
+    /// A quantity with its unit, or a name.
+    Text(String),
+}
+
+impl std::fmt::Display for SweepValue {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Switch(value) => value.fmt(out),
+            Self::Whole(value) => value.fmt(out),
+            Self::Number(value) => value.fmt(out),
+            Self::Text(value) => value.fmt(out),
+        }
+    }
+}
+
+/// Keys (`section.key`) with the values that each takes.
+pub type Sweep = BTreeMap<String, Vec<SweepValue>>;
+
+/// One point of a grid: overrides `section.key=value`, none where nothing is swept.
+pub type Point = Vec<String>;
+
+/// Every combination of the axes' values; the last key in alphabetical order changes fastest. A scenario without
+/// axes is one point.
+///
+/// Errors: an axis without values, more than 10,000 points.
+pub fn points(sweep: &Sweep) -> Result<Vec<Point>, ScenarioError> {
+    let mut points: Vec<Point> = vec![Vec::new()];
+    for (key, values) in sweep {
+        if values.is_empty() {
+            return Err(ScenarioError::Sweep(key.clone()));
+        }
+        if points.len().saturating_mul(values.len()) > POINTS_MAX {
+            return Err(ScenarioError::Value {
+                key: "sweep",
+                message: format!("the grid has more than {POINTS_MAX} points, give fewer values"),
+            });
+        }
+        points = points
+            .iter()
+            .flat_map(|point| values.iter().map(|value| [&point[..], &[format!("{key}={value}")]].concat()))
+            .collect();
+    }
+    Ok(points)
+}
+
+/// A run of a sweep: a design, its point as far as it concerns the design, and what the caller runs it with.
+pub type Task<T> = (DesignInfo, Point, T);
+
+/// Which designs to run at which points. A setting that a design ignores is left out of its point, and what is then
+/// the same run is run once: Conv has no cores to give up, however many are swept.
+///
+/// Errors: values of `explore` outside their ranges, and those of [`points`] and `at`, which gives the designs to run
+/// at a point.
+pub fn tasks<T: Clone>(
+    scenario: &Scenario,
+    room: &dyn Room,
+    mut at: impl FnMut(&[String]) -> Result<(Vec<DesignInfo>, T), ScenarioError>,
+) -> Result<Vec<Task<T>>, ScenarioError> {
+    scenario.explore.validate(room)?;
+    let mut tasks: Vec<Task<T>> = Vec::new();
+    let mut known = BTreeSet::new();
+    for point in points(&scenario.sweep)? {
+        let (designs, with) = at(&point)?;
+        for (place, design) in designs.into_iter().enumerate() {
+            let seen: Point =
+                point.iter().filter(|setting| room.concerns(key_of(setting), &design.name)).cloned().collect();
+            // A design that is named twice is run twice, as without a sweep.
+            if known.insert((place, design.name.clone(), seen.clone())) {
+                tasks.push((design, seen, with.clone()));
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// `jbof.shrunk_cores` of `jbof.shrunk_cores=0.5`.
+fn key_of(setting: &str) -> &str {
+    setting.split('=').next().unwrap_or_default().trim()
+}
+
+/// `jbof` and `shrunk_cores` of `jbof.shrunk_cores=0.5`.
+pub(crate) fn section_and_key(setting: &str) -> (&str, &str) {
+    let key = key_of(setting);
+    key.split_once('.').unwrap_or(("", key))
+}
+
+/// The axes in words, to stand behind what the scenario says without them; empty where there are none.
+pub(crate) fn swept(sweep: &Sweep) -> String {
+    let values = |values: &[SweepValue]| values.iter().map(SweepValue::to_string).collect::<Vec<_>>().join(", ");
+    let axes: Vec<String> = sweep.iter().map(|(key, along)| format!("{key} over {}", values(along))).collect();
+    if axes.is_empty() { String::new() } else { format!("; swept: {}", axes.join("; ")) }
+}
+
+/// The point in a design's name: the last part of each key, with its value.
+pub(crate) fn label(point: &[String]) -> String {
+    let short = |setting: &String| {
+        let start = setting.split('=').next().and_then(|key| key.rfind('.')).map_or(0, |dot| dot + 1);
+        format!(" {}", &setting[start..])
+    };
+    point.iter().map(short).collect()
+}

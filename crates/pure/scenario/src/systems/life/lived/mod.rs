@@ -1,0 +1,11 @@
+//! From a scenario to the lifetime of its drive and back to a record.
+
+mod assemble;
+mod course;
+mod record;
+mod section;
+
+pub use assemble::{AgedLife, LifeStop, age};
+pub(crate) use assemble::{config, live, of_life, source};
+pub use section::LifeSection;
+pub(crate) use section::{CapacityName, LIFE, LifeScenario, Sections};
