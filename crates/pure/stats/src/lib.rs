@@ -26,4 +26,4 @@ pub use level::{LevelMark, LevelMeter};
 pub use mean::{ConfidenceInterval, MeanEstimate};
 pub use reuse::{AnchoredCurve, DistanceHistogram, ReuseDistances, Shards};
 pub use series::{Series, SeriesKind, SeriesPoint};
-pub use split::{CAUSE_COUNT, Cause, MeanSplit, SplitHistogram, TimeSplit};
+pub use split::{CAUSE_COUNT, Cause, MeanSplit, SplitHistogram, SplitPart, TimeSplit};

@@ -30,15 +30,45 @@ pub enum Cause {
 /// The number of causes.
 pub const CAUSE_COUNT: usize = 10;
 
-/// The time of one request, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimeSplit([SimSpan; CAUSE_COUNT]);
+/// Something that names a part of a split: a [`Cause`], or a system's own cause, which follows after all of those.
+pub trait SplitPart: Copy {
+    /// The part's place, from 0.
+    fn place(self) -> usize;
+}
 
-impl TimeSplit {
+impl SplitPart for Cause {
+    #[inline]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// The time of one request, by cause: those of [`Cause`], then a system's own up to `N` in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeSplit<const N: usize = CAUSE_COUNT>([SimSpan; N]);
+
+impl<const N: usize> Default for TimeSplit<N> {
+    #[inline]
+    fn default() -> Self {
+        const { assert!(N >= CAUSE_COUNT, "a split has all causes of drives") };
+        Self([SimSpan::ZERO; N])
+    }
+}
+
+impl<const N: usize> TimeSplit<N> {
     /// Books `span` on `cause`.
     #[inline]
-    pub fn add(&mut self, cause: Cause, span: SimSpan) {
-        self.0[cause as usize] += span;
+    pub fn add(&mut self, cause: impl SplitPart, span: SimSpan) {
+        self.0[cause.place()] += span;
+    }
+
+    /// All parts in a split of as many causes or more, of which the further ones are zero.
+    #[inline]
+    pub fn widened<const M: usize>(&self) -> TimeSplit<M> {
+        const { assert!(M >= N, "a split is widened, not cut") };
+        let mut wide = TimeSplit::default();
+        wide.0[..N].copy_from_slice(&self.0);
+        wide
     }
 
     /// Adds all parts of `other`.
@@ -48,12 +78,12 @@ impl TimeSplit {
     }
 
     /// Time spent on `cause`.
-    pub fn get(&self, cause: Cause) -> SimSpan {
-        self.0[cause as usize]
+    pub fn get(&self, cause: impl SplitPart) -> SimSpan {
+        self.0[cause.place()]
     }
 
-    /// All parts, in the order of [`Cause`].
-    pub fn parts(&self) -> &[SimSpan; CAUSE_COUNT] {
+    /// All parts, in the order of [`Cause`], then a system's own.
+    pub fn parts(&self) -> &[SimSpan; N] {
         &self.0
     }
 
@@ -66,39 +96,45 @@ impl TimeSplit {
 /// Buckets in each doubling of latency: bucket edges are 6 % apart at most.
 const STEPS_SHIFT: u32 = 4;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Bucket {
+#[derive(Clone, Copy, Debug)]
+struct Bucket<const N: usize> {
     requests: u64,
-    parts_ps: [u128; CAUSE_COUNT],
+    parts_ps: [u128; N],
+}
+
+impl<const N: usize> Default for Bucket<N> {
+    fn default() -> Self {
+        Self { requests: 0, parts_ps: [0; N] }
+    }
 }
 
 /// Splits summed over requests of about the same latency: how the slow ones differ from the usual ones.
 #[derive(Clone, Debug, Default)]
-pub struct SplitHistogram {
-    buckets: Vec<Bucket>,
+pub struct SplitHistogram<const N: usize = CAUSE_COUNT> {
+    buckets: Vec<Bucket<N>>,
     requests: u64,
 }
 
 /// The mean split of some requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanSplit {
+pub struct MeanSplit<const N: usize = CAUSE_COUNT> {
     /// How many requests.
     pub requests: u64,
-    /// Mean microseconds on each cause, in the order of [`Cause`].
-    pub parts_us: [f64; CAUSE_COUNT],
+    /// Mean microseconds on each cause, in the order of [`Cause`], then a system's own.
+    pub parts_us: [f64; N],
 }
 
-impl MeanSplit {
+impl<const N: usize> MeanSplit<N> {
     /// Mean latency in microseconds.
     pub fn total_us(&self) -> f64 {
         self.parts_us.iter().sum()
     }
 }
 
-impl SplitHistogram {
+impl<const N: usize> SplitHistogram<N> {
     /// Counts a request; its latency is the sum of its parts.
     #[inline]
-    pub fn record(&mut self, split: &TimeSplit) {
+    pub fn record(&mut self, split: &TimeSplit<N>) {
         let index = bucket_of(split.total());
         if index >= self.buckets.len() {
             self.buckets.resize(index + 1, Bucket::default());
@@ -124,15 +160,15 @@ impl SplitHistogram {
     }
 
     /// The mean of all requests; zero when empty.
-    pub fn mean(&self) -> MeanSplit {
-        let mut all = Bucket::default();
+    pub fn mean(&self) -> MeanSplit<N> {
+        let mut all = Bucket::<N>::default();
         self.buckets.iter().for_each(|bucket| all.merge(bucket));
         all.mean()
     }
 
     /// The mean of the requests whose latency is within 6 % of the one that a share `quantile` (0 to 1) of all
     /// does not exceed; zero when empty.
-    pub fn near(&self, quantile: f64) -> MeanSplit {
+    pub fn near(&self, quantile: f64) -> MeanSplit<N> {
         let rank = (self.requests as f64 * quantile).ceil().max(1.0) as u64;
         let mut below = 0;
         for bucket in &self.buckets {
@@ -141,17 +177,17 @@ impl SplitHistogram {
                 return bucket.mean();
             }
         }
-        Bucket::default().mean()
+        Bucket::<N>::default().mean()
     }
 }
 
-impl Bucket {
+impl<const N: usize> Bucket<N> {
     fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.parts_ps.iter_mut().zip(&other.parts_ps).for_each(|(sum, part)| *sum += part);
     }
 
-    fn mean(&self) -> MeanSplit {
+    fn mean(&self) -> MeanSplit<N> {
         let requests = self.requests.max(1) as f64;
         MeanSplit { requests: self.requests, parts_us: self.parts_ps.map(|part| part as f64 / requests / 1e6) }
     }
@@ -170,15 +206,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A system's second cause of its own.
+    #[derive(Clone, Copy)]
+    struct Own;
+
+    impl SplitPart for Own {
+        fn place(self) -> usize {
+            CAUSE_COUNT + 1
+        }
+    }
+
     fn split(parts: &[(Cause, u64)]) -> TimeSplit {
-        let mut split = TimeSplit::default();
+        let mut split = <TimeSplit>::default();
         parts.iter().for_each(|&(cause, us)| split.add(cause, SimSpan::from_us(us)));
         split
     }
 
     #[test]
     fn slow_requests_show_their_own_causes() {
-        let mut all = SplitHistogram::default();
+        let mut all = <SplitHistogram>::default();
         for _ in 0..990 {
             all.record(&split(&[(Cause::Host, 10), (Cause::Die, 90)]));
         }
@@ -194,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_answers_zero() {
-        let empty = SplitHistogram::default();
+        let empty = <SplitHistogram>::default();
         assert_eq!((empty.mean().requests, empty.near(0.99).total_us()), (0, 0.0));
     }
 
@@ -208,11 +254,28 @@ mod tests {
 
         #[test]
         fn parts_add_up(parts in prop::collection::vec((0_usize..CAUSE_COUNT, 0_u64..1 << 40), 0..20)) {
-            let mut split = TimeSplit::default();
+            let mut split = <TimeSplit>::default();
             for &(cause, ps) in &parts {
                 split.0[cause] += SimSpan::from_ps(ps);
             }
             prop_assert_eq!(split.total().as_ps(), parts.iter().map(|part| part.1).sum::<u64>());
+        }
+
+        #[test]
+        fn a_widened_split_keeps_its_parts_and_adds_up_with_those_of_the_system(
+            parts in prop::collection::vec((0_usize..CAUSE_COUNT, 0_u64..1 << 40), 0..20), own in 0_u64..1 << 40,
+        ) {
+            let mut narrow = <TimeSplit>::default();
+            parts.iter().for_each(|&(cause, ps)| narrow.0[cause] += SimSpan::from_ps(ps));
+            let mut wide: TimeSplit<12> = narrow.widened();
+            prop_assert_eq!(wide.total(), narrow.total());
+            wide.add(Own, SimSpan::from_ps(own));
+            prop_assert_eq!(&wide.parts()[..CAUSE_COUNT], &narrow.parts()[..]);
+            prop_assert_eq!((wide.get(Own).as_ps(), wide.parts()[CAUSE_COUNT].as_ps()), (own, 0));
+            prop_assert_eq!(wide.total(), narrow.total() + SimSpan::from_ps(own));
+            let mut all = SplitHistogram::default();
+            all.record(&wide);
+            prop_assert_eq!(all.mean().parts_us.map(|us| (us * 1e6).round() as u64), wide.parts().map(SimSpan::as_ps));
         }
     }
 }
