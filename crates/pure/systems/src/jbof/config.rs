@@ -164,34 +164,6 @@ pub struct JbofConfig {
     pub vh: VhConfig,
 }
 
-/// How long to run and what to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunPlan {
-    /// Simulated time before figures count.
-    pub warmup: SimSpan,
-    /// When streams stop issuing.
-    pub stop: StopRule,
-    /// Whether the run is over for all streams when one that issued something ends. The others alone make less load
-    /// than was asked for, so it must not count. False where every stream is a story of its own: jobs, replayed
-    /// arrivals.
-    pub ends_together: bool,
-    /// Requests in flight for each busy drive; `None` replays arrival times.
-    pub depth: Option<u32>,
-    /// Seed of all random streams.
-    pub seed: u64,
-}
-
-/// When streams stop issuing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopRule {
-    /// This long after the warm-up; figures cover exactly that window.
-    After(SimSpan),
-    /// After this many requests of each stream, or at its end.
-    Requests(u64),
-    /// At the end of every stream.
-    StreamEnd,
-}
-
 /// Why a JBOF cannot be built or run.
 #[derive(Debug, thiserror::Error)]
 pub enum JbofError {

@@ -1,15 +1,15 @@
 //! The parts of every design: drives, hosts and links, the requests under way, and the queue of events.
 
-use super::config::{Design, JbofConfig, JbofError, RunPlan};
+use super::config::{Design, JbofConfig, JbofError};
 use super::faults::Resilience;
 use super::models::DriveModel;
 use super::request::{Failure, Journey, Purpose, Request};
-use super::world::Source;
 use flashyard_fabric::Fabric;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, Nested, Rng, Runner, Wrap};
+use flashyard_measure::{RunPlan, Source};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Job};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};

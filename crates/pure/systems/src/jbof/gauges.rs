@@ -52,12 +52,12 @@ impl Requests {
 impl LiveJbof {
     /// All counters at `now`, which is not before the last event: for series finer than [`LiveJbof::gauges`].
     pub fn reading(&mut self, now: SimTime) -> Reading {
-        self.world.bench.reading(now, &self.world.enclosure, &mut self.world.policy)
+        Reading::of(&mut self.world, now)
     }
 
     /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event.
     pub fn gauges(&mut self, now: SimTime) -> Gauges {
-        let reading = self.world.bench.reading(now, &self.world.enclosure, &mut self.world.policy);
+        let reading = Reading::of(&mut self.world, now);
         let Some(book) = &mut self.world.book else { unreachable!("an enclosure that serves has a book") };
         let before = book.reading.replace(reading.clone());
         let fresh = || LatencyHistogram::new();

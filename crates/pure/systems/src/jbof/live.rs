@@ -6,7 +6,7 @@
 //! durable.
 
 use super::aged::AgedDrive;
-use super::config::{Design, JbofConfig, JbofError, RunPlan, StopRule};
+use super::config::{Design, JbofConfig, JbofError};
 use super::control::ControlError;
 use super::enclosure::Enclosure;
 use super::faults::{Asked, Witness};
@@ -18,6 +18,7 @@ use super::world::Jbof;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
+use flashyard_measure::{RunPlan, StopRule};
 use flashyard_served::{Answer, Effect};
 use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
 use flashyard_stats::LatencyHistogram;
@@ -258,7 +259,7 @@ impl Jbof {
             book.in_flight += 1;
             book.asked[drive as usize].rise(now, operation);
         }
-        self.bench.ledger.issued(now, &request);
+        self.bench.ledger.issued(now, operation, request.bytes());
         let id = self.enclosure.new_request(now, request);
         self.send_or_hold(now, id);
     }
@@ -268,9 +269,8 @@ impl Jbof {
         let request = self.enclosure.requests[id as usize];
         let drive = request.drive as usize;
         let latency = now.since(request.issued);
-        self.bench.ledger.finished(now, &request, self.enclosure.journeys[id as usize].time.total());
-        let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
-        self.bench.totals[drive].count(request.operation, bytes, latency);
+        self.bench.ledger.finished(now, request.issued, self.enclosure.journeys[id as usize].time.total());
+        self.bench.totals[drive].count(request.operation, request.bytes(), latency);
         // A read at hand completes in the step that finds it: its slots are reported first.
         self.gather();
         if let Some(book) = &mut self.book {

@@ -35,23 +35,24 @@ mod served;
 #[cfg(test)]
 mod small;
 mod spread;
-mod stream;
 mod timeline;
 mod verdict;
 mod world;
 
 pub use aged::{AgedDrive, AgedDriveError};
-pub use config::{Design, HostConfig, JbofConfig, JbofError, RunPlan, StopRule, VhConfig};
+pub use config::{Design, HostConfig, JbofConfig, JbofError, VhConfig};
 pub use control::{ControlError, HANG_MAX};
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use lending::SearchFigures;
 pub use live::LiveJbof;
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
-pub use sanity::{SanityCheck, SanityReport};
-pub use stream::{OperationFigures, Pacing, Samples, StreamFigures, StreamSpec, Think};
-pub use timeline::{DriveCounters, Reading, Timeline, Totals};
+pub use timeline::{DriveCounters, Reading, Timeline};
 pub use verdict::FaultedRun;
-pub use world::{Jbof, Observer, Source};
+pub use world::Jbof;
 
 pub use flashyard_host::DriverConfig;
+pub use flashyard_measure::{
+    Observer, OperationFigures, Pacing, RunPlan, Samples, SanityCheck, SanityReport, Source, StopRule, StreamFigures,
+    StreamSpec, Think, Totals,
+};

@@ -9,111 +9,19 @@ use super::enclosure::Event;
 use super::lending::scan_of;
 use super::policy::Policy;
 use super::request::{Phase, Purpose, Request};
-use super::stream::Stream;
 use super::world::Jbof;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_host::Attempt;
+use flashyard_measure::Streamed;
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
 
 impl Jbof {
-    /// Begins the next stage of a drive's streams, if there is one and everything before it is done.
-    pub(super) fn start_stage(&mut self, now: SimTime, drive: u16) {
-        let Some(stage) = self.bench.next_stage(drive) else { return };
-        for number in 0..self.bench.streams.len() {
-            let stream = &mut self.bench.streams[number];
-            // A stream that ends at once may have begun the rest of its stage already.
-            if stream.drive != drive || stream.stage != stage || stream.released {
-                continue;
-            }
-            stream.release(now);
-            if stream.start > now {
-                stream.held = true;
-                self.enclosure.runner.queue.push(stream.start, Event::Resume { stream: number as u16 });
-            } else {
-                self.fill(now, number as u16);
-            }
-        }
-    }
-
-    /// A stream's start has come, or its pause is over.
-    pub(super) fn resume(&mut self, now: SimTime, stream: u16) {
-        self.bench.streams[stream as usize].held = false;
-        self.fill(now, stream);
-    }
-
-    /// Issues a stream's next requests while it has room; a stream with arrival times waits for the next arrival.
-    #[inline]
-    fn fill(&mut self, now: SimTime, number: u16) {
-        while self.bench.streams[number as usize].has_room() {
-            let Some(record) = self.next_record(now, number) else { break };
-            let stream = &mut self.bench.streams[number as usize];
-            if stream.pacing.keeps_arrivals() {
-                // A record that is out of order arrives at once: time does not run backwards.
-                let arrival = (stream.start + record.arrival.since(SimTime::ZERO)).max(now);
-                if stream.is_over(arrival) {
-                    self.stream_ends(now, number);
-                    break;
-                }
-                stream.pending = Some(record);
-                self.enclosure.runner.queue.push(arrival, Event::Issue { stream: number });
-                break;
-            }
-            self.issue(now, number, &record);
-        }
-    }
-
-    /// The stream's next record, unless it has ended, its share is issued, or the run is stopping.
-    #[inline]
-    fn next_record(&mut self, now: SimTime, number: u16) -> Option<TraceRecord> {
-        if self.bench.stopping || self.bench.streams[number as usize].ended {
-            return None;
-        }
-        match self.bench.next_record(now, number) {
-            Ok(Some(record)) => return Some(record),
-            Ok(None) => self.stream_ends(now, number),
-            Err(error) => {
-                self.fault = Some(error.into());
-                self.bench.streams[number as usize].ended = true;
-            }
-        }
-        None
-    }
-
-    fn stream_ends(&mut self, now: SimTime, number: u16) {
-        self.bench.end_stream(now, number);
-        self.stream_done(now, number);
-    }
-
-    /// Begins what waits for a stream that has ended. Ends the run once every stream is done; where streams end
-    /// together, with the first one.
-    fn stream_done(&mut self, now: SimTime, number: u16) {
-        let stream = &self.bench.streams[number as usize];
-        if self.bench.plan.ends_together && stream.ends_run() {
-            self.stop(now);
-            return;
-        }
-        self.start_stage(now, stream.drive);
-        if self.bench.streams.iter().all(Stream::is_done) {
-            self.stop(now);
-        }
-    }
-
-    /// Issues the request that has just arrived and waits for the one after.
-    pub(super) fn issue_pending(&mut self, now: SimTime, stream: u16) {
-        if let Some(record) = self.bench.streams[stream as usize].pending.take()
-            && !self.bench.stopping
-        {
-            self.issue(now, stream, &record);
-            self.fill(now, stream);
-        }
-    }
-
     /// Turns a record into a request of whole slots and sends it off.
     #[inline]
-    fn issue(&mut self, now: SimTime, number: u16, record: &TraceRecord) {
+    pub(super) fn issue_record(&mut self, now: SimTime, number: u16, record: &TraceRecord) {
         let is_measuring = self.bench.is_measuring();
         let stream = &mut self.bench.streams[number as usize];
         stream.issued += 1;
@@ -142,7 +50,7 @@ impl Jbof {
             issued: now,
             stamp: self.enclosure.next_stamp(),
         };
-        self.bench.ledger.issued(now, &request);
+        self.bench.ledger.issued(now, request.operation, request.bytes());
         if let Some(state) = &mut self.enclosure.resilience {
             state.witness_issue(now, &request);
         }
@@ -399,13 +307,8 @@ impl Jbof {
             home = spread.home(id);
         }
         let time = &self.enclosure.journeys[last as usize].time;
-        if let Some(over) = self.bench.finished(now, home, &request, time) {
-            self.enclosure.runner.queue.push(over, Event::Resume { stream: request.stream });
-        }
-        self.fill(now, request.stream);
-        if self.bench.streams[request.stream as usize].ended {
-            self.stream_done(now, request.stream);
-        }
+        let pause_end = self.bench.finished(now, &request.completion(home), time);
+        self.go_on(now, request.stream, pause_end);
         if self.bench.stopping {
             self.copy_back_when_idle(now);
         }
@@ -431,7 +334,7 @@ impl Jbof {
         let Policy::Virtual(spread) = &mut self.policy else { return };
         let Some(piece) = spread.next_copy(owner) else {
             if !spread.is_copying() {
-                self.bench.close_window(now, &self.enclosure, &mut self.policy);
+                self.close_window(now);
             }
             return;
         };
@@ -448,7 +351,7 @@ impl Jbof {
             issued: now,
             stamp: 0,
         };
-        self.bench.ledger.moved(Operation::Read, piece.count);
+        self.bench.ledger.moved(Operation::Read, request.bytes());
         self.submit_spread(now, request, owner);
     }
 
@@ -463,7 +366,7 @@ impl Jbof {
             state.note_copy(stamp, &read, id);
         }
         let (purpose, operation, phase) = (Purpose::CopyWrite, Operation::Write, Phase::Firmware);
-        self.bench.ledger.moved(operation, read.count);
+        self.bench.ledger.moved(operation, read.bytes());
         self.submit_spread(now, Request { drive: home, phase, purpose, operation, stamp, ..read }, home);
     }
 

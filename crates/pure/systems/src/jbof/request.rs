@@ -2,6 +2,8 @@
 //! with the state of that mode, by the request's number.
 
 use super::config::JbofError;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_measure::Completion;
 use flashyard_ssd::{CommandSpec, Operation};
 use flashyard_stats::TimeSplit;
 use flashyard_units::SimTime;
@@ -76,6 +78,25 @@ impl Request {
     pub(super) fn command(&self, id: u32) -> CommandSpec {
         let Self { operation, first, count, source, stamp, .. } = *self;
         CommandSpec { tag: id, operation, first, count, source, stamp }
+    }
+
+    /// Bytes that move: whole slots.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.count) * u64::from(SLOT_BYTES)
+    }
+
+    /// The facts that figures need of it, once it has completed for a stream of drive `home`.
+    #[inline]
+    pub(super) fn completion(&self, home: u16) -> Completion {
+        Completion {
+            stream: self.stream,
+            drive: home,
+            operation: self.operation,
+            issued: self.issued,
+            bytes: self.bytes(),
+            asked_bytes: self.len_bytes.into(),
+        }
     }
 
     /// Whether it changes what is on the drive.

@@ -1,28 +1,27 @@
 //! Figures of a run over its measured window.
 
-use super::bench::Bench;
 use super::config::Design;
 use super::enclosure::Enclosure;
 use super::lending::SearchFigures;
 use super::policy::Policy;
-use super::sanity::{LedgerMarks, SanityReport};
-use super::stream::{Pacing, Stream, StreamFigures};
+use super::sanity::{CoreMarks, sanity};
 use super::timeline::Timeline;
+use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_fabric::Direction;
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
+use flashyard_measure::{Pacing, SanityReport, Stream, StreamFigures};
 use flashyard_ssd::WearStates;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 use flashyard_workload::ScalingNote;
 
 /// Counter readings of all components at one instant.
-pub(super) struct Marks {
-    pub(super) at: SimTime,
+pub struct Marks {
     host_busy: SimSpan,
     drives: Vec<DriveMarks>,
-    pub(super) ledger: LedgerMarks,
+    pub(super) cores: CoreMarks,
 }
 
 #[derive(Clone, Copy)]
@@ -229,9 +228,9 @@ impl JbofFigures {
     }
 }
 
-impl Bench {
+impl Marks {
     /// The counters of all components.
-    pub(super) fn read_marks(&self, now: SimTime, enclosure: &Enclosure, policy: &Policy) -> Marks {
+    pub(super) fn of(enclosure: &Enclosure, policy: &Policy, now: SimTime) -> Self {
         let drives = enclosure.drives.iter().enumerate().map(|(number, drive)| {
             let link = enclosure.fabric.link(number as u16);
             let nand = &drive.data.nand;
@@ -251,37 +250,38 @@ impl Bench {
                 link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
             }
         });
-        Marks {
-            at: now,
+        Self {
             host_busy: enclosure.hosts.iter().map(|host| host.busy_until(now)).sum(),
             drives: drives.collect(),
-            ledger: self.ledger_marks(now, enclosure),
+            cores: CoreMarks::of(enclosure),
         }
     }
+}
 
+impl JbofFigures {
     /// The figures of a run that has ended.
-    pub(super) fn figures(mut self, enclosure: &Enclosure, policy: &Policy) -> JbofFigures {
-        let begun = self.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
-        let timeline = std::mem::take(&mut self.timeline);
-        let figures = self.world_figures(enclosure, policy);
-        let mut split = SplitHistogram::default();
-        self.streams.iter().for_each(|stream| split.merge(&stream.split));
-        let streams = std::mem::take(&mut self.streams);
-        let streams = streams.into_iter().map(|stream| stream.figures(begun)).collect();
-        JbofFigures { streams, split, timeline, ..figures }
+    pub(super) fn of(mut world: Jbof) -> Self {
+        let begun = world.bench.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
+        let timeline = std::mem::take(&mut world.bench.timeline);
+        let figures = Self::without_streams(&world);
+        let split = world.bench.split();
+        let streams = world.bench.streams.into_iter().map(|stream| stream.figures(begun)).collect();
+        Self { streams, split, timeline, ..figures }
     }
 
-    fn world_figures(&self, enclosure: &Enclosure, policy: &Policy) -> JbofFigures {
-        let sanity = self.sanity(enclosure);
-        let (Some(begun), Some(ended)) = (&self.begun, &self.ended) else {
+    fn without_streams(world: &Jbof) -> Self {
+        let Jbof { enclosure, policy, bench, .. } = world;
+        let sanity = sanity(bench, enclosure);
+        let (Some(begun), Some(ended)) = (&bench.begun, &bench.ended) else {
             unreachable!("a run ends with its window closed")
         };
         let window = ended.at.since(begun.at);
+        let (from, to) = (&begun.counters, &ended.counters);
         let host_cores = u64::from(enclosure.config.host.cores) * enclosure.hosts.len() as u64;
-        let host = (ended.host_busy - begun.host_busy).ratio_of(window * host_cores);
+        let host = (to.host_busy - from.host_busy).ratio_of(window * host_cores);
         let drives = (0..enclosure.drives.len())
-            .map(|number| self.drive_figures(enclosure, number, &begun.drives[number], &ended.drives[number], window));
-        JbofFigures {
+            .map(|number| DriveFigures::of(world, number, &from.drives[number], &to.drives[number], window));
+        Self {
             design: enclosure.config.design,
             window,
             simulated: ended.at.since(SimTime::ZERO),
@@ -290,7 +290,7 @@ impl Bench {
             host_cores,
             host_utilization: host.min(1.0),
             redirected: policy.redirected(),
-            requests: self.streams.iter().map(|stream| stream.issued).sum(),
+            requests: bench.streams.iter().map(|stream| stream.issued).sum(),
             harvest: policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default(),
             search: policy.search(enclosure.drives.len()),
             loans: policy.lending().map(|lending| lending.harvest.loans().to_vec()).unwrap_or_default(),
@@ -299,33 +299,28 @@ impl Bench {
             split: SplitHistogram::default(),
             timeline: Timeline::default(),
             measured_from: begun.at,
-            stopped: self.stopped,
-            first_end: self.first_end.filter(|&end| end < self.stopped && !self.plan.ends_together),
-            closed_loop: self.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
+            stopped: bench.stopped,
+            first_end: bench.first_end_alone(),
+            closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
             segment_bytes: u64::from(enclosure.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
-            scaling: self.streams.iter().map(|stream| stream.source.scaling()).collect(),
+            scaling: bench.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }
     }
+}
 
-    fn drive_figures(
-        &self,
-        enclosure: &Enclosure,
-        number: usize,
-        begun: &DriveMarks,
-        ended: &DriveMarks,
-        window: SimSpan,
-    ) -> DriveFigures {
-        let drive = &enclosure.drives[number];
+impl DriveFigures {
+    fn of(world: &Jbof, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> Self {
+        let drive = &world.enclosure.drives[number];
         let geometry = &drive.data.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
-        let streams = || self.streams.iter().filter(|stream| usize::from(stream.drive) == number);
+        let streams = || world.bench.streams.iter().filter(|stream| usize::from(stream.drive) == number);
         let sum = |figure: fn(&Stream) -> u64| streams().map(figure).sum();
         let mut latency = LatencyHistogram::new();
         streams().for_each(|stream| latency.merge(&stream.latency()));
         let medium = difference(&begun.medium, &ended.medium);
         let cache = ended.cache.since(&begun.cache);
-        DriveFigures {
+        Self {
             ios: sum(|stream| stream.ios),
             read_bytes: sum(|stream| stream.read_bytes),
             write_bytes: sum(|stream| stream.write_bytes),
@@ -339,7 +334,7 @@ impl Bench {
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             rebuilt: ended.rebuilt.since(&begun.rebuilt),
-            energy: energy(enclosure, number, begun, ended, window),
+            energy: energy(&world.enclosure, number, begun, ended, window),
             servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
             erase_counts: drive.data.ftl.erase_counts().collect(),
             wear: drive.data.wear_states(),
@@ -396,7 +391,7 @@ mod tests {
             (counters.read_bytes + counters.write_bytes) / u64::from(SLOT_BYTES)
         };
         let moved = world.enclosure.drives.iter().map(slots).collect();
-        (world.bench.figures(&world.enclosure, &world.policy), moved)
+        (JbofFigures::of(world), moved)
     }
 
     fn assert_picojoules(found: Picojoules, expected: f64, what: &str) {

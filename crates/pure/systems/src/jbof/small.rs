@@ -1,7 +1,7 @@
 //! A JBOF small enough for the tests of one mechanism: two busy drives and two idle ones.
 
-use super::config::{Design, HostConfig, JbofConfig, RunPlan, StopRule, VhConfig};
-use super::world::{Jbof, Source};
+use super::config::{Design, HostConfig, JbofConfig, VhConfig};
+use super::world::Jbof;
 use crate::xbof::HarvestConfig;
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_fabric::FabricConfig;
@@ -9,6 +9,7 @@ use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
 use flashyard_host::DriverConfig;
 use flashyard_kernel::Rng;
+use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Currents, IsppModel, NandConfig};
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, SimTime, Watts};

@@ -2,7 +2,7 @@
 
 use super::aged::{AgedDrive, AgedDriveError};
 use super::bench::Bench;
-use super::config::{JbofConfig, JbofError, RunPlan, StopRule};
+use super::config::{JbofConfig, JbofError};
 use super::enclosure::{Enclosure, Event};
 use super::live::Book;
 use super::models::DriveModel;
@@ -10,20 +10,10 @@ use super::policy::Policy;
 use super::request::Failure;
 use super::result::JbofFigures;
 use super::spread::VirtualDrives;
-use super::stream::StreamSpec;
 use flashyard_kernel::{FreeRun, Machine};
+use flashyard_measure::{Observer, RunPlan, STREAMS_MAX, Source, StopRule, StreamSpec, Streamed};
 use flashyard_ssd::{Drive, DriveEffect};
 use flashyard_units::{SimSpan, SimTime};
-use flashyard_workload::RequestSource;
-
-/// Where a stream's requests come from.
-pub type Source = Box<dyn RequestSource>;
-
-/// Hears how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
-pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
-
-/// Most streams of a run: each has histograms of some 250 KiB for four operations, and touches part of them.
-const STREAMS_MAX: u64 = 4096;
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
@@ -134,12 +124,12 @@ impl Jbof {
             return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
         }
         while let Some((now, event)) = self.enclosure.runner.next_event(&mut FreeRun) {
-            if self.bench.timeline.due < now {
+            if self.bench.timeline.due() < now {
                 // Beside the reading of figures, which is rare, this costs nothing.
                 if now > horizon {
                     return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
                 }
-                self.bench.read_timeline(now, &self.enclosure, &mut self.policy);
+                self.read_timeline(now);
             }
             self.handle(now, event);
             self.steps += 1;
@@ -157,7 +147,7 @@ impl Jbof {
             return Err(fault);
         }
         observer(1.0);
-        Ok(self.bench.figures(&self.enclosure, &self.policy))
+        Ok(JbofFigures::of(self))
     }
 
     pub(super) fn start(&mut self) {
@@ -174,7 +164,7 @@ impl Jbof {
             self.enclosure.runner.queue.push(SimTime::ZERO + period + phase, Event::HostTick);
         }
         if self.bench.plan.warmup == SimSpan::ZERO {
-            self.bench.begin_window(SimTime::ZERO, &self.enclosure, &mut self.policy);
+            self.begin_window(SimTime::ZERO);
         }
         for drive in 0..self.enclosure.config.busy_drives as u16 {
             self.start_stage(SimTime::ZERO, drive);
@@ -206,8 +196,8 @@ impl Jbof {
             Event::Swap { drive } => self.swap(now, drive),
             Event::PowerOn { drive } => self.enclosure.power_on(&mut self.policy, now, drive),
             Event::LinkUp { drive } => self.enclosure.link_up(&mut self.policy, drive),
-            Event::WarmupEnd => self.bench.begin_window(now, &self.enclosure, &mut self.policy),
-            Event::Stop => self.stop(now),
+            Event::WarmupEnd => self.begin_window(now),
+            Event::Stop => self.stop_streams(now),
         }
         self.settle(now);
     }
@@ -250,7 +240,7 @@ impl Jbof {
     }
 
     /// Streams issue nothing more; the window ends here, unless copy-back belongs to it.
-    pub(super) fn stop(&mut self, now: SimTime) {
+    pub(super) fn stop_streams(&mut self, now: SimTime) {
         if self.bench.stopping {
             return;
         }
@@ -263,7 +253,7 @@ impl Jbof {
         if self.policy.spread().is_some_and(VirtualDrives::copies_back) {
             self.copy_back_when_idle(now);
         } else {
-            self.bench.close_window(now, &self.enclosure, &mut self.policy);
+            self.close_window(now);
         }
     }
 

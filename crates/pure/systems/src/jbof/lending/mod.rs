@@ -16,9 +16,9 @@ pub(super) use search::scan_of;
 
 use super::enclosure::Enclosure;
 use super::request::Request;
-use super::stream::Stream;
 use crate::xbof::{Harvest, HarvestConfig, MappingLocks, MemoryLoan, Message, Rings};
 use flashyard_kernel::Rng;
+use flashyard_measure::Stream;
 use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
 use flashyard_stats::Shards;
 use flashyard_units::{SimSpan, SimTime};

@@ -1,10 +1,12 @@
 //! One stream of requests: where they come from, how they are paced, and what was counted of them.
 
-use super::config::RunPlan;
-use super::world::Source;
 use flashyard_blk::{Operation, TraceRecord};
-use flashyard_stats::{LatencyHistogram, MeanEstimate, SplitHistogram};
+use flashyard_stats::{CAUSE_COUNT, LatencyHistogram, MeanEstimate, SplitHistogram};
 use flashyard_units::{SimSpan, SimTime};
+use flashyard_workload::RequestSource;
+
+/// Where a stream's requests come from.
+pub type Source = Box<dyn RequestSource>;
 
 /// When a stream issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,8 @@ impl Pacing {
         }
     }
 
-    pub(super) fn keeps_arrivals(self) -> bool {
+    /// Whether requests come at their arrival times.
+    pub fn keeps_arrivals(self) -> bool {
         matches!(self, Self::Open | Self::Timed { .. })
     }
 }
@@ -48,7 +51,7 @@ pub struct Think {
 
 /// A stream as its owner describes it.
 pub struct StreamSpec {
-    /// The busy drive that is asked.
+    /// The drive or volume that is asked.
     pub drive: u16,
     /// Where requests come from. Arrivals count from the stream's start.
     pub source: Source,
@@ -66,14 +69,6 @@ pub struct StreamSpec {
     pub think: Option<Think>,
     /// Length of the samples of bandwidth, above zero.
     pub sample: SimSpan,
-}
-
-impl RunPlan {
-    /// One stream for each busy drive, at the plan's depth.
-    pub fn streams(&self, sources: Vec<Source>) -> Vec<StreamSpec> {
-        let pacing = self.depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth });
-        (0..).zip(sources).map(|(drive, source)| StreamSpec::new(drive, source, pacing)).collect()
-    }
 }
 
 impl StreamSpec {
@@ -133,7 +128,7 @@ impl Samples {
 /// Figures of one stream over the measured window.
 #[derive(Clone, Debug)]
 pub struct StreamFigures {
-    /// The busy drive that was asked.
+    /// The drive or volume that was asked.
     pub drive: u16,
     /// The part of the window in which the stream was at work: from its start to its last completion.
     pub active: SimSpan,
@@ -160,18 +155,23 @@ fn index(operation: Operation) -> usize {
     }
 }
 
-/// A stream at work.
-pub(super) struct Stream {
-    pub(super) drive: u16,
-    pub(super) source: Source,
-    pub(super) pacing: Pacing,
-    pub(super) stage: u32,
+/// A stream at work, whose requests spend their time on so many causes.
+pub struct Stream<const CAUSES: usize = CAUSE_COUNT> {
+    /// The drive or volume that is asked.
+    pub drive: u16,
+    /// Where requests come from.
+    pub source: Source,
+    /// When they are issued.
+    pub pacing: Pacing,
+    /// Streams of a drive start stage by stage.
+    pub stage: u32,
     delay: SimSpan,
     ramp: SimSpan,
     length: Option<SimSpan>,
     /// Whether its stage has begun.
-    pub(super) released: bool,
-    pub(super) start: SimTime,
+    pub released: bool,
+    /// When it starts, once its stage has begun.
+    pub start: SimTime,
     /// Completions before do not count.
     counted_from: SimTime,
     end: SimTime,
@@ -179,27 +179,33 @@ pub(super) struct Stream {
     /// Completions since the last pause.
     thought: u64,
     /// Nothing is issued before the pause, or the wait for the start, is over.
-    pub(super) held: bool,
-    pub(super) in_flight: u32,
-    pub(super) issued: u64,
-    pub(super) ended: bool,
+    pub held: bool,
+    /// Requests under way.
+    pub in_flight: u32,
+    /// Requests issued since the run began.
+    pub issued: u64,
+    /// Whether it issues nothing more.
+    pub ended: bool,
     /// The request that waits for its arrival.
-    pub(super) pending: Option<TraceRecord>,
+    pub pending: Option<TraceRecord>,
     /// Completed inside the measured window.
-    pub(super) ios: u64,
-    pub(super) read_bytes: u64,
-    pub(super) write_bytes: u64,
+    pub ios: u64,
+    /// Bytes read by those, in what moved.
+    pub read_bytes: u64,
+    /// Bytes written by those, in what moved.
+    pub write_bytes: u64,
     operations: [OperationFigures; 4],
     depths: [u64; 7],
     /// Where the time of the requests counted went.
-    pub(super) split: SplitHistogram,
+    pub split: SplitHistogram<CAUSES>,
     sample: SimSpan,
     sample_end: SimTime,
     last: SimTime,
 }
 
-impl Stream {
-    pub(super) fn new(spec: StreamSpec) -> Self {
+impl<const CAUSES: usize> Stream<CAUSES> {
+    /// A stream whose stage has not begun.
+    pub fn new(spec: StreamSpec) -> Self {
         Self {
             drive: spec.drive,
             source: spec.source,
@@ -232,7 +238,7 @@ impl Stream {
     }
 
     /// Its stage begins.
-    pub(super) fn release(&mut self, now: SimTime) {
+    pub fn release(&mut self, now: SimTime) {
         self.released = true;
         self.start = now + self.delay;
         self.counted_from = self.start + self.ramp;
@@ -240,38 +246,38 @@ impl Stream {
     }
 
     /// Whether everything that it will ask for has completed.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.ended && self.in_flight == 0
     }
 
     /// Whether a run whose streams end together ends now: the stream has nothing more to issue. Requests in flight then
     /// belong to the figures where they are most of the stream, and where leaving them out would leave out the slowest.
-    pub(super) fn ends_run(&self) -> bool {
+    pub fn ends_run(&self) -> bool {
         let few = self.pacing.keeps_arrivals() || self.issued < 2 * u64::from(self.pacing.depth());
         self.ended && self.issued > 0 && (self.in_flight == 0 || !few)
     }
 
     /// Whether a completion at `now` counts, if the window is open.
     #[inline]
-    pub(super) fn counts(&self, now: SimTime) -> bool {
+    pub fn counts(&self, now: SimTime) -> bool {
         now >= self.counted_from
     }
 
     /// Whether it may issue one more.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.in_flight < self.pacing.depth() && self.pending.is_none() && !self.held
     }
 
     /// Whether its time is over at `when`.
     #[inline]
-    pub(super) fn is_over(&self, when: SimTime) -> bool {
+    pub fn is_over(&self, when: SimTime) -> bool {
         when >= self.end
     }
 
     /// One more is in flight; `counts` says whether the measured window is open.
     #[inline]
-    pub(super) fn rise(&mut self, counts: bool) {
+    pub fn rise(&mut self, counts: bool) {
         self.in_flight += 1;
         if counts {
             self.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
@@ -280,7 +286,7 @@ impl Stream {
 
     /// One has completed. Returns the pause that begins now, when there is one and nothing is in flight.
     #[inline]
-    pub(super) fn fall(&mut self) -> Option<SimSpan> {
+    pub fn fall(&mut self) -> Option<SimSpan> {
         self.in_flight -= 1;
         let think = self.think?;
         self.thought += 1;
@@ -293,13 +299,13 @@ impl Stream {
     }
 
     /// When a pause that begins now is over: at the latest when the stream's time is.
-    pub(super) fn pause_end(&self, now: SimTime, pause: SimSpan) -> SimTime {
+    pub fn pause_end(&self, now: SimTime, pause: SimSpan) -> SimTime {
         (now + pause).min(self.end.max(now))
     }
 
     /// Counts a completion inside the window, which began at `begun`.
     #[inline]
-    pub(super) fn count(&mut self, now: SimTime, begun: SimTime, operation: Operation, bytes: u64, latency: SimSpan) {
+    pub fn count(&mut self, now: SimTime, begun: SimTime, operation: Operation, bytes: u64, latency: SimSpan) {
         if now >= self.sample_end {
             self.sample(now, begun);
         }
@@ -331,14 +337,14 @@ impl Stream {
     }
 
     /// Latency of all operations.
-    pub(super) fn latency(&self) -> LatencyHistogram {
+    pub fn latency(&self) -> LatencyHistogram {
         let mut all = LatencyHistogram::new();
         self.operations.iter().for_each(|figures| all.merge(&figures.latency));
         all
     }
 
     /// The figures of a window that began at `begun`.
-    pub(super) fn figures(self, begun: SimTime) -> StreamFigures {
+    pub fn figures(self, begun: SimTime) -> StreamFigures {
         let from = begun.max(self.counted_from);
         StreamFigures {
             drive: self.drive,
