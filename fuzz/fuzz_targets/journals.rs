@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use flashyard_scenario::{NoFiles, resolve};
+use flashyard_scenario::{NoFiles, resolve, live};
 use flashyard_served::{JournalHeader, Session, read_journal};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let small = ["drive.blocks_per_plane=32", "drive.over_provisioning=0.5", "drive.filled=0.0"];
     let scenario = resolve(text, "faults", &small.map(str::to_owned), &NoFiles).expect("it is whole").scenario;
     let header = JournalHeader { seed: 1, scenario: "fuzzed".to_owned(), contents: None };
-    Session::new(Box::new(scenario.live(None).expect("its enclosure can serve")), Some(&header)).take_journal()
+    Session::new(Box::new(live(&scenario, &NoFiles, None).expect("its enclosure can serve")), Some(&header)).take_journal()
 });
 
 fuzz_target!(|input: &[u8]| {

@@ -6,7 +6,9 @@ use crate::scenarios::Source;
 use crate::{Outcome, output, parallel};
 use anyhow::{Result, ensure};
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
-use flashyard_scenario::{AnyWorld, FaultWorld, MadeOf, Overrides, Purpose, Scenario, ScenarioError, resolve_with};
+use flashyard_scenario::{
+    AnyWorld, FaultWorld, MadeOf, Overrides, Purpose, SYSTEMS, Scenario, ScenarioError, resolve_with,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -22,19 +24,26 @@ const SHRINK_RUNS: u64 = 10_000;
 type Make = fn(&Scenario) -> Result<AnyWorld, ScenarioError>;
 
 /// The world of the scenario that the command line names, or of the one carried as `carried`.
-fn of_scenario(options: &FaultsOptions, carried: &str, make: Make) -> Result<AnyWorld> {
+fn of_scenario(options: &FaultsOptions, world: &str, carried: &str, make: Make) -> Result<AnyWorld> {
     let Source { text, origin, files, .. } =
         Source::open(options.scenario.as_deref().unwrap_or(Path::new(carried)), None)?;
     let overrides = Overrides { settings: options.set.clone(), ..Overrides::default() };
     let resolved = resolve_with(&text, &origin, &overrides, files)?;
+    let own = resolved.room.world().map(|world| world.name);
+    ensure!(
+        own == Some(world),
+        "{origin}: the scenario is of {}, and --world {world} is of another system{}",
+        resolved.room.name(),
+        own.map_or(String::new(), |own| format!("; give --world {own}"))
+    );
     resolved.refuse_idle_flags(Purpose::Faults)?;
     make(&resolved.scenario).map_err(|error| resolved.locate(error, &[]).into())
 }
 
 pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
-    let FaultWorld { name, made_of, .. } = FaultWorld::by_name(&options.world)?;
+    let FaultWorld { name, made_of, .. } = SYSTEMS.fault_world(&options.world)?;
     let world = match made_of {
-        MadeOf::Scenario { carried, make } => of_scenario(options, carried, make)?,
+        MadeOf::Scenario { carried, make } => of_scenario(options, name, carried, make)?,
         MadeOf::Nothing(make) => {
             ensure!(options.scenario.is_none() && options.set.is_empty(), "--world {name} takes no scenario");
             make()

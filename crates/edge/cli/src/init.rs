@@ -4,7 +4,7 @@ use crate::arguments::InitOptions;
 use crate::scenarios::{carried, names};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, bail};
-use flashyard_scenario::builtin_profiles;
+use flashyard_scenario::SYSTEMS;
 use std::path::PathBuf;
 
 /// Writes a carried scenario, the files beside it, and every profile into a directory.
@@ -16,7 +16,7 @@ pub(crate) fn init(options: &InitOptions) -> Result<Outcome> {
     };
     let mut files: Vec<(PathBuf, &str)> =
         carried.files.iter().map(|(name, text)| (options.directory.join(name), *text)).collect();
-    for (kind, name, text) in builtin_profiles() {
+    for (kind, name, text) in SYSTEMS.builtin_profiles() {
         files.push((options.directory.join("profiles").join(kind).join(format!("{name}.toml")), text));
     }
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok())

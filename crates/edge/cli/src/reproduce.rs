@@ -6,7 +6,7 @@ use crate::kept::Kept;
 use crate::{Outcome, output, parallel};
 use anyhow::{Context, Error, Result};
 use flashyard_report::{ChartSection, Comparison, agreement, charts_page, comparison_table, study_page};
-use flashyard_scenario::Study;
+use flashyard_scenario::SYSTEMS;
 use serde_json::Value;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const KEPT: &str = "runs";
 /// Runs a study; the runs that `--out` keeps from before are not repeated.
 pub(crate) fn reproduce(options: &ReproduceOptions) -> Result<Outcome> {
     let files = DiskFiles::leak(Path::new("."), None, &[]);
-    let study = Study::of(&options.system)?.open(&options.ids, files)?;
+    let study = SYSTEMS.study(&options.system)?.open(&options.ids, files)?;
     parallel::catch_interrupt()?;
     let kept = match &options.out {
         Some(directory) => Kept::open(directory, KEPT)?,

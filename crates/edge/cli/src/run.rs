@@ -3,16 +3,14 @@
 use crate::arguments::RunOptions;
 use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use flashyard_report::{
     ReportDocument, RunReport, explorer_text, html_page, lending_table, run_table, split_table, verdict_sentence,
     wear_table,
 };
 use flashyard_scenario::{
-    DesignRun, Overrides, Resolved, Scenario, ScenarioError, Task, document, fio_report, plan_runs, run_design,
-    summarize,
+    Measured, Overrides, Resolved, Scenario, ScenarioError, Task, document, plan_runs, summarize,
 };
-use flashyard_systems::jbof::JbofError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +30,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
             tasks.len(),
-            tasks[0].0.name()
+            tasks[0].0.name
         );
     }
     // Before a run whose files could not be written.
@@ -41,9 +39,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     }
     parallel::catch_interrupt()?;
     let began = Instant::now();
+    let run = resolved.room.run().context("runs of this system were planned, and it has none")?;
     let results = parallel::run_each(tasks.len(), options.threads, "designs", |index, observer| {
         let (design, point, at_point) = &tasks[index];
-        Ok(run_design(at_point, *design, files, observer)?.at_point(point))
+        Ok(run(at_point, &design.name, files, observer)?.at_point(point, resolved.room))
     });
     let (runs, failures) = sorted(&resolved, &tasks, results);
     if let (true, Some((_, error))) = (runs.is_empty(), failures.first()) {
@@ -53,9 +52,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     if options.json_fio {
         write_fio(&runs, options)?;
     }
-    let report = summarize(scenario, &runs, began.elapsed().as_secs_f64(), complete);
+    let report = summarize(scenario, resolved.room, &runs, began.elapsed().as_secs_f64(), complete);
     let report = RunReport { command: command(options), ..report };
-    let document = document(report, &runs, &resolved.text, env!("CARGO_PKG_VERSION"));
+    let document = document(report, runs, &resolved.text, env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &options.out {
         write_files(&document, directory)?;
     }
@@ -93,15 +92,15 @@ type Failure = (String, String);
 fn sorted(
     resolved: &Resolved,
     tasks: &[Task<Arc<Scenario>>],
-    results: Vec<Option<Result<DesignRun, ScenarioError>>>,
-) -> (Vec<DesignRun>, Vec<Failure>) {
+    results: Vec<Option<Result<Measured, ScenarioError>>>,
+) -> (Vec<Measured>, Vec<Failure>) {
     let (mut runs, mut failures) = (Vec::new(), Vec::new());
     for ((design, point, _), result) in tasks.iter().zip(results) {
         match result {
             Some(Ok(run)) => runs.push(run),
-            None | Some(Err(ScenarioError::World(JbofError::Interrupted))) => {}
+            None | Some(Err(ScenarioError::Interrupted)) => {}
             Some(Err(error)) => {
-                let name = std::iter::once(design.name()).chain(point.iter().map(String::as_str));
+                let name = std::iter::once(design.name.as_str()).chain(point.iter().map(String::as_str));
                 failures.push((name.collect::<Vec<_>>().join(" "), resolved.locate(error, point).to_string()));
             }
         }
@@ -113,9 +112,9 @@ fn sorted(
 const ROWS_MAX: usize = 24;
 
 /// Prints the one design in fio's layout, or writes a file for each.
-fn write_fio(runs: &[DesignRun], options: &RunOptions) -> Result<()> {
+fn write_fio(runs: &[Measured], options: &RunOptions) -> Result<()> {
     for run in runs {
-        let text = serde_json::to_string_pretty(&fio_report(run))?;
+        let text = serde_json::to_string_pretty(&run.fio)?;
         match &options.out {
             Some(directory) => {
                 output::write_file(directory, &format!("fio-{}.json", run.result.name), &format!("{text}\n"))?

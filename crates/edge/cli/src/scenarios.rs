@@ -97,7 +97,7 @@ mod tests {
 
     /// Whether `reproduce` or the benchmark carries a scenario.
     fn has_its_own_door(name: &str) -> bool {
-        name == "bench" || flashyard_scenario::Study::names().any(|study| study == name)
+        name == "bench" || flashyard_scenario::SYSTEMS.studies().any(|study| study == name)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use flashyard_blk::VolumeInfo;
 use flashyard_live::{
     ChannelFront, Engine, Handle, Limits, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
 };
-use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Scenario, resolve_with};
+use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Room, SYSTEMS, Scenario, Serve, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, VolumeId};
 use std::io::{BufWriter, IsTerminal};
@@ -67,18 +67,16 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     if let Some(path) = &options.journal {
         output::refuse_existing("--journal", path, options.force)?;
     }
-    let shapes = scenario
-        .shapes()
-        .map_err(|error| resolved.locate(error, &[]))?
-        .into_iter()
-        .map(|(layout, logical_slots)| Shape { layout, logical_slots });
-    let exports = scenario.exported().map_err(|error| resolved.locate(error, &[]))?;
+    let served = serving(&resolved)?;
+    let located = |error| resolved.locate(error, &[]);
+    let shapes = (served.shapes)(scenario).map_err(located)?.into_iter();
+    let shapes = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots });
+    let exports = scenario.exported((served.volumes)(scenario)).map_err(located)?;
     let exports: Vec<_> = exports.into_iter().map(VolumeId::new).collect();
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
     let shapes: Vec<_> = shapes.collect();
-    let SetUp { world, media, recovered } = set_up(data.as_deref(), &shapes, |contents| {
-        scenario.live_with(files, contents).map_err(|error| resolved.locate(error, &[]))
-    })?;
+    let SetUp { world, media, recovered } =
+        set_up(data.as_deref(), &shapes, |contents| (served.world)(scenario, files, contents).map_err(located))?;
     let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
         Pacing::Scaled(scale) => Tempo::Scaled(scale),
         Pacing::Off => Tempo::Off,
@@ -121,6 +119,17 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         Some(load) => load.finish(),
         None => Ok(Outcome::Done),
     }
+}
+
+/// How the system of a scenario serves.
+///
+/// Errors: it does not.
+fn serving(resolved: &Resolved) -> Result<Serve> {
+    let serving = |room: &dyn Room| room.serve().map(|_| room.name());
+    resolved.room.serve().with_context(|| {
+        let others: Vec<&str> = SYSTEMS.iter().filter_map(serving).collect();
+        format!("flashyard serve does not serve {}, it serves {}", resolved.room.name(), others.join(", "))
+    })
 }
 
 fn start_watch(address: SocketAddr, scenario: &Scenario, drives: u16, tempo: Tempo, handle: Handle) -> Result<Watch> {
@@ -208,8 +217,8 @@ pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
     // The text has everything merged in: no file is needed, but for the state of drives that began as aged ones.
     let files = DiskFiles::leak(Path::new("."), None, &[]);
     let resolved = resolve_with(&header.scenario, "the journal's scenario", &Overrides::default(), files)?;
-    let mut world = resolved.scenario.live_with(files, header.contents.as_deref())?;
-    let found = replay(&mut world, records, |_| {}).with_context(|| path.to_string())?;
+    let mut world = (serving(&resolved)?.world)(&resolved.scenario, files, header.contents.as_deref())?;
+    let found = replay(&mut *world, records, |_| {}).with_context(|| path.to_string())?;
     output::line(&format!(
         "{} requests and controls, {} effects, {} events, {:.3} s simulated",
         found.records,

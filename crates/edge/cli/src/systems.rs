@@ -2,20 +2,20 @@
 
 use crate::{Outcome, output};
 use anyhow::Result;
-use flashyard_scenario::{DesignInfo, FaultWorld, Study, System, listed};
+use flashyard_scenario::{DesignInfo, Room, SYSTEMS, listed};
 use serde_json::{Value, json};
 
 /// Lists all systems.
 pub(crate) fn systems(as_json_text: bool) -> Result<Outcome> {
     if as_json_text {
-        output::json(&System::all().map(as_json).collect());
+        output::json(&SYSTEMS.iter().map(as_json).collect());
     } else {
-        output::line(&System::all().map(in_words).collect::<Vec<_>>().join("\n\n"));
+        output::line(&SYSTEMS.iter().map(in_words).collect::<Vec<_>>().join("\n\n"));
     }
     Ok(Outcome::Done)
 }
 
-fn as_json(system: System) -> Value {
+fn as_json(system: &dyn Room) -> Value {
     let design = |design: DesignInfo| {
         json!({
             "name": design.name,
@@ -28,7 +28,7 @@ fn as_json(system: System) -> Value {
     json!({
         "name": system.name(),
         "about": system.about(),
-        "runs": system.runs(),
+        "runs": system.run().is_some(),
         "study": system.study().map(|study| json!({ "is_long": study.is_long })),
         "world": system.world().map(|world| json!({ "name": world.name, "about": world.about })),
         "designs": system.designs().into_iter().map(design).collect::<Vec<_>>(),
@@ -36,11 +36,11 @@ fn as_json(system: System) -> Value {
 }
 
 /// The system with the commands that know it, and a line for each design.
-fn in_words(system: System) -> String {
+fn in_words(system: &dyn Room) -> String {
     let designs = system.designs();
     let serves = designs.iter().any(|design| design.serves);
     let commands = [
-        system.runs().then(|| "run".to_owned()),
+        system.run().map(|_| "run".to_owned()),
         serves.then(|| "serve".to_owned()),
         system.study().map(|_| format!("reproduce {}", system.name())),
         system.world().map(|world| format!("faults --world {}", world.name)),
@@ -61,18 +61,18 @@ fn in_words(system: System) -> String {
 
 /// Studies that `reproduce` can be asked for.
 pub(crate) fn studies_in_words() -> String {
-    format!("Published system: {}", listed(&Study::names().collect::<Vec<_>>()))
+    format!("Published system: {}", listed(&SYSTEMS.studies().collect::<Vec<_>>()))
 }
 
 /// Worlds that `faults` can break.
 pub(crate) fn worlds_in_words() -> String {
-    let worlds: Vec<String> = FaultWorld::all().map(|world| format!("{}, {}", world.name, world.about)).collect();
+    let worlds: Vec<String> = SYSTEMS.fault_worlds().map(|world| format!("{}, {}", world.name, world.about)).collect();
     format!("What to break: {}", worlds.join("; "))
 }
 
 /// The world that `faults` breaks where none is named: the first.
 pub(crate) fn default_world() -> &'static str {
-    FaultWorld::all().next().map_or("", |world| world.name)
+    SYSTEMS.fault_worlds().next().map_or("", |world| world.name)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn no_system_is_named_outside_the_table() {
         let names: Vec<&str> =
-            System::all().map(System::name).chain(FaultWorld::all().map(|world| world.name)).collect();
+            SYSTEMS.iter().map(Room::name).chain(SYSTEMS.fault_worlds().map(|world| world.name)).collect();
         let mut files = Vec::new();
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
         assert!(files.len() > 20, "{files:?}");
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_system_is_listed_with_its_commands() {
-        for system in System::all() {
+        for system in SYSTEMS.iter() {
             let text = in_words(system);
             assert!(system.designs().iter().all(|design| text.contains(&design.name)), "{text}");
             assert_eq!(text.contains("reproduce "), system.study().is_some(), "{text}");

@@ -358,7 +358,7 @@ fn lending(steps: &[Gauges], seconds: f64) -> Vec<Loan> {
 mod tests {
     use super::*;
     use flashyard_kernel::{Pace, Wake};
-    use flashyard_scenario::{NoFiles, resolve};
+    use flashyard_scenario::{NoFiles, live, resolve};
     use flashyard_served::Session;
     use flashyard_units::{SimSpan, SimTime};
 
@@ -390,7 +390,7 @@ mod tests {
                 endurance_erases: 3000,
                 noise_us: 1.0,
             };
-            let world = scenario.live(None).expect("it can serve");
+            let world = live(&scenario, &NoFiles, None).expect("it can serve");
             let mut watched = Self {
                 session: Session::new(Box::new(world), None),
                 past: Past::default(),

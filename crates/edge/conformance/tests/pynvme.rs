@@ -6,7 +6,7 @@
 use flashyard_conformance::skip;
 use flashyard_live::{Engine, NvmeTcp, SetUp, Shape, Tempo, set_up};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
-use flashyard_scenario::{NoFiles, ScenarioError, resolve};
+use flashyard_scenario::{NoFiles, ScenarioError, resolve, serve_world, shapes};
 use flashyard_served::Session;
 use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
@@ -114,10 +114,10 @@ fn prepare(home: &Path) -> Result<(PathBuf, PathBuf), String> {
 fn serve<R: Send>(client: impl FnOnce(SocketAddr) -> R + Send) -> R {
     let text = include_str!("../../../../scenarios/faults/scenario.toml");
     let scenario = resolve(text, "faults", &[], &NoFiles).expect("the scenario is whole").scenario;
-    let shapes = scenario.shapes().expect("its drives can be built");
+    let shapes = shapes(&scenario).expect("its drives can be built");
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let set_up: Result<SetUp, flashyard_live::SetUpError<ScenarioError>> =
-        set_up(None, &shapes, |contents| scenario.live(contents));
+        set_up(None, &shapes, |contents| serve_world(&scenario, &NoFiles, contents));
     let SetUp { world, media, .. } = set_up.expect("its enclosure can serve");
     let namespace = Namespace::new(1, u64::from(world.slots(0)), 12);
     let config = TargetConfig {

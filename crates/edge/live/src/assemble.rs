@@ -35,15 +35,12 @@ pub struct SetUp {
 /// in the directory `data`. Without a directory bytes are in memory.
 ///
 /// Errors: the directory is in use, or keeps another enclosure; those of `build` and of the operating system.
-pub fn set_up<W: Served + 'static, E: std::error::Error + 'static>(
+pub fn set_up<E: std::error::Error + 'static>(
     data: Option<&Path>,
     shapes: &[Shape],
-    build: impl Fn(Option<&[Vec<SuperblockContents>]>) -> Result<W, E>,
+    build: impl Fn(Option<&[Vec<SuperblockContents>]>) -> Result<Box<dyn Served>, E>,
 ) -> Result<SetUp, SetUpError<E>> {
-    let build = |contents: Option<&[Vec<SuperblockContents>]>| match build(contents) {
-        Ok(world) => Ok(Box::new(world) as Box<dyn Served>),
-        Err(error) => Err(SetUpError::World(error)),
-    };
+    let build = |contents: Option<&[Vec<SuperblockContents>]>| build(contents).map_err(SetUpError::World);
     let stock =
         |world: &dyn Served| -> Vec<_> { DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect() };
     let Some(path) = data else {

@@ -6,6 +6,7 @@ use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, MediaError, Payload, SetUp, SetUpError, Tempo, stamped};
+use flashyard_scenario::shapes;
 use flashyard_served::{Answer, Session};
 use flashyard_units::{SimTime, VolumeId};
 use small::{enclosure_of, exported, scenario};
@@ -103,12 +104,12 @@ fn say(line: &str) {
 fn work(mut client: Client, first: u64) {
     for drive in exported() {
         say(&watched(&mut client, drive));
-        let slots = scenario(FILLED).shapes().expect("the scenario is whole")[drive.index()].1;
+        let slots = shapes(&scenario(FILLED)).expect("the scenario is whole")[drive.index()].1;
         for slot in (WATCHED..slots.into()).step_by(4001) {
             version_of(drive, slot, &client.read(drive, slot, 1).expect("the drive is there"));
         }
     }
-    let slots = u64::from(scenario(FILLED).shapes().expect("the scenario is whole")[0].1);
+    let slots = u64::from(shapes(&scenario(FILLED)).expect("the scenario is whole")[0].1);
     let mut rng = Rng::named(first, "restarts");
     let mut under_way: BTreeMap<u64, (VolumeId, u64, u64)> = BTreeMap::new();
     let mut number = first;

@@ -4,6 +4,7 @@ mod small;
 
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_live::{ChannelFront, Engine, EngineAccess, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
+use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
 use flashyard_units::{DriveId, VolumeId};
 use small::{enclosure_of, exported, scenario, while_serving};
@@ -78,7 +79,7 @@ fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl Fn
     });
     let bytes = journal.0.lock().expect("no thread panicked").clone();
     let (_, records) = read_journal(&bytes).expect("it was just written");
-    let replayed = replay(&mut scenario.live(None).expect("its enclosure can serve"), records, |_| {});
+    let replayed = replay(&mut live(&scenario, &NoFiles, None).expect("its enclosure can serve"), records, |_| {});
     let replayed = replayed.expect("the journal is whole");
     assert_eq!((replayed.digest, replayed.differs_at, replayed.complete), (report.digest, None, true));
     assert_eq!(replayed.events, report.events);

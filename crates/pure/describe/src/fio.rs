@@ -7,7 +7,7 @@ use crate::Files;
 use crate::error::{ScenarioError, value};
 use crate::schema::{OneOrMany, Scenario};
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
+use flashyard_measure::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
 use flashyard_units::SimSpan;
 use flashyard_workload::Interleaved;
 use flashyard_workload::fio::{FioError, FioJob, FioJobs};
@@ -15,7 +15,9 @@ use flashyard_workload::fio::{FioError, FioJob, FioJobs};
 /// A job file that was read.
 #[derive(Clone, Debug)]
 pub struct JobFile {
+    /// Its name.
     pub name: String,
+    /// Its jobs.
     pub jobs: FioJobs,
 }
 

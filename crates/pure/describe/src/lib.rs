@@ -44,9 +44,10 @@ pub use planned::PlannedRuns;
 pub use prices::{PRICES, PricesSection, prices};
 pub use quantity::{Rate, Size, Time};
 pub use room::{
-    AnyWorld, DesignInfo, DriveShape, FaultWorld, MadeOf, OpenStudy, Room, Run, Serve, Study, boxed, designs_of,
+    AnyWorld, DesignInfo, DriveShape, FaultWorld, MadeOf, OpenServed, OpenStudy, Room, Run, Serve, Study, boxed,
+    designs_of,
 };
-pub use rooms::Rooms;
+pub use rooms::{Mistakes, Rooms};
 pub use schema::{DriveSection, OneOrMany, PatternName, RunSection, Scenario, StripeSection, WorkloadSection};
 pub use section::{Profiles, Section};
 pub use serve::{Pacing, ServeSection};
@@ -54,8 +55,7 @@ pub use sweep::{Point, Sweep, SweepValue, Task, points, tasks};
 pub use used::{Purpose, idle_where_aged, is_in};
 pub use wear::{RatesSection, RetryName, WearSection};
 
-/// Hears how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
-pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
+pub use flashyard_measure::Observer;
 
 use flashyard_workload::Records;
 

@@ -6,7 +6,7 @@ use crate::error::{ScenarioError, value};
 use crate::schema::{PatternName, Scenario, WorkloadSection};
 use crate::traces;
 use flashyard_kernel::Rng;
-use flashyard_systems::jbof::{RunPlan, Source, StopRule};
+use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_units::SimSpan;
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
 

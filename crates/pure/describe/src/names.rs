@@ -79,7 +79,7 @@ pub fn listed(names: &[&str]) -> String {
 }
 
 /// Advice in place of `given`: the nearest of the `known` names, or any.
-pub fn advice(given: &str, known: &[&str]) -> String {
+pub(crate) fn advice(given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
     match nearest(given, known.iter().copied()) {
         Some(near) => format!("did you mean {near:?}? It is one of {all}"),

@@ -34,7 +34,7 @@ const SIZES: [(&str, f64); 9] = [
 
 /// Kind of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// [`Time`], in nanoseconds.
     Time,
     /// [`Size`], in bytes.
@@ -45,7 +45,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind whose type is called `name`.
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         match name {
             "Time" => Some(Self::Time),
             "Size" => Some(Self::Size),
@@ -55,7 +55,7 @@ impl Kind {
     }
 
     /// Its name for people.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Time => "time",
             Self::Size => "size",
@@ -64,7 +64,7 @@ impl Kind {
     }
 
     /// One as it is written.
-    pub const fn example(self) -> &'static str {
+    pub(crate) const fn example(self) -> &'static str {
         match self {
             Self::Time => "30 us",
             Self::Size => "4 KiB",
@@ -81,7 +81,7 @@ impl Kind {
     }
 
     /// Its units.
-    pub fn units(self) -> String {
+    pub(crate) fn units(self) -> String {
         let (scales, suffix) = self.scales();
         scales.iter().map(|(unit, _)| format!("{unit}{suffix}")).collect::<Vec<_>>().join(", ")
     }
@@ -89,7 +89,7 @@ impl Kind {
     /// The number in nanoseconds, bytes or bytes a second.
     ///
     /// Errors: what is wrong and what is accepted.
-    pub fn parse(self, text: &str) -> Result<f64, String> {
+    pub(crate) fn parse(self, text: &str) -> Result<f64, String> {
         let (scales, suffix) = self.scales();
         parse(text, self.name(), scales, suffix)
     }

@@ -125,6 +125,10 @@ impl DesignInfo {
 /// Flash of a drive: how it is divided, and how many slots the drive exports.
 pub type DriveShape = (Layout, u32);
 
+/// Makes the world of a scenario that serves, with contents from an earlier run where there was one.
+pub type OpenServed =
+    fn(&Scenario, &dyn Files, Option<&[Vec<SuperblockContents>]>) -> Result<Box<dyn Served>, ScenarioError>;
+
 /// A system that clients are served by.
 #[derive(Clone, Copy)]
 pub struct Serve {
@@ -138,7 +142,7 @@ pub struct Serve {
     /// earlier run.
     ///
     /// Errors: values outside their ranges; a design that cannot serve; contents of other drives.
-    pub world: fn(&Scenario, &dyn Files, Option<&[Vec<SuperblockContents>]>) -> Result<Box<dyn Served>, ScenarioError>,
+    pub world: OpenServed,
 }
 
 /// Opens a study for all of its numbers or for those of these ids.

@@ -1,5 +1,6 @@
 //! The table of systems, and the language of scenarios that follows from it.
 
+use crate::check::check;
 use crate::error::ScenarioError;
 use crate::names::Unknown;
 use crate::room::{FaultWorld, Room, Study};
@@ -14,6 +15,15 @@ use toml::{Table, Value};
 pub struct Rooms {
     all: &'static [&'static dyn Room],
     schema: OnceLock<Json>,
+}
+
+/// Mistakes of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mistakes {
+    /// Messages about keys that there are not, and values that cannot be, in the order of the schema.
+    pub wrong: Vec<String>,
+    /// Keys that must be given and are not.
+    pub missing: Vec<String>,
 }
 
 /// The profiles of drives.
@@ -54,6 +64,13 @@ impl Rooms {
                 .map_err(|unknown| ScenarioError::Value { key: "system", message: unknown.to_string() }),
             _ => Ok(self.all[0]),
         }
+    }
+
+    /// The system that a scenario is of, once it is read.
+    ///
+    /// Errors: a name that is no system.
+    pub fn room(&self, scenario: &Scenario) -> Result<&'static dyn Room, ScenarioError> {
+        self.room_of(&scenario.own)
     }
 
     /// Names of the systems that have a study.
@@ -118,6 +135,13 @@ impl Rooms {
     /// The text of a profile that ships with the program.
     pub(crate) fn builtin_profile(&self, folder: &str, name: &str) -> Option<&'static str> {
         self.builtin_profiles().into_iter().find(|entry| entry.0 == folder && entry.1 == name).map(|entry| entry.2)
+    }
+
+    /// Mistakes of a scenario whose profiles are merged in: what the schema has against it.
+    pub fn mistakes(&self, scenario: &Table) -> Mistakes {
+        let room = self.room_of(scenario).unwrap_or(self.all[0]);
+        let found = check(self, scenario, room);
+        Mistakes { wrong: found.wrong.into_iter().map(|wrong| wrong.message).collect(), missing: found.missing }
     }
 
     /// The JSON Schema of scenario files: the sections that all have, and those of each system.

@@ -6,18 +6,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 /// A section of scenarios that some systems have and others do not.
 pub struct Section {
     /// Its name, as it stands in the file.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Commands that read a key, or the section with all its keys; the first line that fits counts.
-    pub readers: &'static [(&'static str, &'static [Purpose])],
+    pub(crate) readers: &'static [(&'static str, &'static [Purpose])],
     /// Profiles that it may name by its key `profile`.
-    pub profiles: Option<Profiles>,
+    pub(crate) profiles: Option<Profiles>,
     /// Whether it, or each of its entries where it is a list, has drives of its own: a `drive` that has what it does
     /// not say from `[drive]`.
-    pub has_drives: bool,
+    pub(crate) has_drives: bool,
     /// Whether scenarios of every system may have it.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
     /// Keys that other sections have taken over: the old name, the new one, and why.
-    pub moved: &'static [(&'static str, &'static str, &'static str)],
+    pub(crate) moved: &'static [(&'static str, &'static str, &'static str)],
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -31,7 +31,7 @@ pub struct Profiles {
 }
 
 impl Section {
-    /// The section `name`, which is read as a `T`, optional where `T` is an `Option`; commands read it by `readers`.
+    /// The section `name`, which is read as a `T`, and commands read it by `readers`.
     pub const fn of<T: JsonSchema>(name: &'static str, readers: &'static [(&'static str, &'static [Purpose])]) -> Self {
         Self {
             name,
@@ -47,6 +47,21 @@ impl Section {
     /// The section with profiles.
     pub const fn with_profiles(self, folder: &'static str, builtin: &'static [(&'static str, &'static str)]) -> Self {
         Self { profiles: Some(Profiles { folder, builtin }), ..self }
+    }
+
+    /// The section with drives of its own.
+    pub const fn with_drives(self) -> Self {
+        Self { has_drives: true, ..self }
+    }
+
+    /// The section for scenarios of every system.
+    pub const fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
+
+    /// The section without keys that others have taken over: the old name, the new one, and why.
+    pub const fn with_moved(self, moved: &'static [(&'static str, &'static str, &'static str)]) -> Self {
+        Self { moved, ..self }
     }
 
     pub(crate) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {

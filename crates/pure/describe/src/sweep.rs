@@ -121,3 +121,16 @@ pub(crate) fn label(point: &[String]) -> String {
     };
     point.iter().map(short).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_told_in_words() {
+        assert_eq!(swept(&Sweep::new()), "");
+        let sweep = Sweep::from([("jbof.busy_drives".to_owned(), vec![SweepValue::Whole(4), SweepValue::Whole(6)])]);
+        assert_eq!(swept(&sweep), "; swept: jbof.busy_drives over 4, 6");
+        assert_eq!(label(&["jbof.busy_drives=4".to_owned(), "seed=3".to_owned()]), " busy_drives=4 seed=3");
+    }
+}

@@ -6,7 +6,7 @@
 use crate::Files;
 use crate::error::{ScenarioError, value};
 use crate::schema::{OneOrMany, WorkloadSection};
-use flashyard_systems::jbof::Source;
+use flashyard_measure::Source;
 use flashyard_workload::{Replay, ReplayOptions, ScalingNote, SourceError};
 
 /// Places at which drives begin to replay a shared trace are multiples of this: whole translation pages.

@@ -6,7 +6,7 @@ mod systems;
 
 pub use flashyard_describe::*;
 pub use systems::SYSTEMS;
-pub use systems::jbof::{JbofRun, JbofWorld, fio_report, live, run_design};
+pub use systems::jbof::{JbofRun, JbofWorld, fio_report, live, run_design, shapes};
 pub use systems::life::{AgedLife, LifeSection, LifeStop, age};
 
 /// Reads a scenario of any system, as [`Rooms::resolve`].
@@ -38,6 +38,20 @@ pub fn plan_runs(
     files: &dyn Files,
 ) -> Result<PlannedRuns, ScenarioError> {
     SYSTEMS.plan_runs(text, origin, overrides, files)
+}
+
+/// The world of a scenario of any system, ready to serve.
+///
+/// Errors: a system that does not serve, and as [`Serve::world`].
+pub fn serve_world(
+    scenario: &Scenario,
+    files: &dyn Files,
+    contents: Option<&[Vec<flashyard_ftl::SuperblockContents>]>,
+) -> Result<Box<dyn flashyard_served::Served>, ScenarioError> {
+    let room = SYSTEMS.room(scenario)?;
+    let serve =
+        room.serve().ok_or_else(|| ScenarioError::value("system", format!("{} does not serve", room.name())))?;
+    (serve.world)(scenario, files, contents)
 }
 
 /// The JSON Schema of scenario files, as text.

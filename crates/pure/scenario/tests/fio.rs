@@ -1,7 +1,7 @@
 //! Job files of fio as workloads: what their options do to a run, in closed form where there is one.
 
 use flashyard_blk::Operation;
-use flashyard_scenario::{DesignRun, Files, Overrides, fio_report, resolve, resolve_with, run_design};
+use flashyard_scenario::{Files, JbofRun, Overrides, fio_report, resolve, resolve_with, run_design};
 use flashyard_systems::jbof::{Design, StreamFigures};
 use flashyard_workload::Records;
 
@@ -30,7 +30,7 @@ fn files(job: &str) -> &'static Texts {
     Box::leak(Box::new(Texts(vec![("mixed.fio", MIXED.to_owned()), ("job.fio", job.to_owned())])))
 }
 
-fn attempt(design: Design, job: &str, settings: &[&str]) -> Result<DesignRun, String> {
+fn attempt(design: Design, job: &str, settings: &[&str]) -> Result<JbofRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let files = files(job);
     let resolved = resolve_with(
@@ -44,15 +44,15 @@ fn attempt(design: Design, job: &str, settings: &[&str]) -> Result<DesignRun, St
 }
 
 /// Runs one section `[job]` on a full drive.
-fn run(options: &str) -> DesignRun {
+fn run(options: &str) -> JbofRun {
     attempt(Design::Conv, &format!("[job]\nioengine=libaio\nsize=1g\n{options}\n"), &[]).expect("it runs")
 }
 
-fn first(run: &DesignRun) -> &StreamFigures {
+fn first(run: &JbofRun) -> &StreamFigures {
     &run.figures.streams[0]
 }
 
-fn seconds(run: &DesignRun) -> f64 {
+fn seconds(run: &JbofRun) -> f64 {
     first(run).active.as_secs_f64()
 }
 

@@ -2,7 +2,7 @@
 //! of a saturated drive; the same bytes for the same seed.
 
 use flashyard_kernel::Rng;
-use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
+use flashyard_scenario::{JbofRun, NoFiles, resolve, run_design};
 use flashyard_systems::jbof::{Design, JbofFigures, Reading};
 
 const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
@@ -51,7 +51,7 @@ fn open_loop_bursts_obey_the_laws_too() {
 }
 
 /// The demo with few requests: its drives end one after the other.
-fn demo(design: Design, more: &[&str]) -> DesignRun {
+fn demo(design: Design, more: &[&str]) -> JbofRun {
     let small = ["run.warmup=20 ms", "run.requests_per_drive=8000", "run.warm_mapping_requests=20000"];
     let list = settings(&[&small[..], more].concat());
     let scenario = resolve(DEMO, "demo", &list, &NoFiles).expect("the scenario is good").scenario;

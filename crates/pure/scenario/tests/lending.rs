@@ -1,7 +1,7 @@
 //! The main claims of the scenarios about lending, as orders rather than numbers, on shorter windows.
 
 use flashyard_report::{DesignResult, DriveResult};
-use flashyard_scenario::{DesignRun, Files, fio_report, resolve, run_design};
+use flashyard_scenario::{Files, JbofRun, fio_report, resolve, run_design};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
 
@@ -52,7 +52,7 @@ impl Files for Case {
     }
 }
 
-fn attempt(case: &'static Case, design: Design, settings: &[&str]) -> Result<DesignRun, String> {
+fn attempt(case: &'static Case, design: Design, settings: &[&str]) -> Result<JbofRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let resolved = resolve(case.text, "scenario.toml", &settings, case).map_err(|error| error.to_string())?;
     run_design(&resolved.scenario, design, case, &mut |_| true).map_err(|error| error.to_string())

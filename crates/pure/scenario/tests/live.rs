@@ -4,7 +4,7 @@
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::Slot;
 use flashyard_kernel::{Pace, Rng, Wake};
-use flashyard_scenario::{NoFiles, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, live, resolve};
 use flashyard_served::{
     Answer, Control, Effect, JournalError, JournalHeader, Refused, Served, Session, read_journal, replay,
 };
@@ -90,7 +90,7 @@ impl Clients {
     }
 
     fn of(scenario: &Scenario, journal: bool) -> Self {
-        let world = scenario.live(None).expect("its enclosure can serve");
+        let world = live(&scenario, &NoFiles, None).expect("its enclosure can serve");
         let drives = world.drives() as usize;
         let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents: None };
         Self {
@@ -512,7 +512,7 @@ fn a_damaged_journal_is_repeated_or_refused_and_ends() {
             _ => (at..damaged.len().min(at + 9)).for_each(|at| damaged[at] = 0xFF),
         }
         let Ok((_, records)) = read_journal(&damaged) else { continue };
-        let mut world = scenario().live(None).expect("its enclosure can serve");
+        let mut world = live(&scenario(), &NoFiles, None).expect("its enclosure can serve");
         refused += u32::from(replay(&mut world, records, |_| {}).is_err());
     }
     assert!(records > 100 && refused > 50, "{refused} of 400 are refused");
@@ -526,7 +526,7 @@ fn a_record_that_names_more_events_than_its_time_has_is_refused_at_once() {
     // 2^62 events until a microsecond, and a flush.
     bytes.extend([0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0xC0, 0x84, 0x3D, 3, 0, 0, 0, 0]);
     let (_, records) = read_journal(&bytes).expect("the head is whole");
-    let refused = replay(&mut scenario().live(None).expect("its enclosure can serve"), records, |_| {});
+    let refused = replay(&mut live(&scenario(), &NoFiles, None).expect("its enclosure can serve"), records, |_| {});
     assert!(matches!(refused, Err(JournalError::NoEvent { number: 1, .. })), "{refused:?}");
 }
 
@@ -543,7 +543,7 @@ proptest! {
         let bytes = clients.session.take_journal();
         let (header, records) = read_journal(&bytes).expect("it was just written");
         prop_assert_eq!(header.scenario, "the small box");
-        let mut world = scenario().live(None).expect("its enclosure can serve");
+        let mut world = live(&scenario(), &NoFiles, None).expect("its enclosure can serve");
         let replayed = replay(&mut world, records, |_| {}).expect("the journal is whole");
         prop_assert_eq!(replayed.digest, clients.session.digest());
         prop_assert_eq!(replayed.differs_at, None);
@@ -552,7 +552,7 @@ proptest! {
         prop_assert_eq!(replayed.events, clients.session.world().steps());
         // One request more, and it is another session.
         let (_, records) = read_journal(&bytes).expect("it was just written");
-        let mut other = scenario().live(None).expect("its enclosure can serve");
+        let mut other = live(&scenario(), &NoFiles, None).expect("its enclosure can serve");
         let read = Ask { token: u32::MAX, drive: 0, operation: Operation::Read, first: 0, count: 1, source: 0 };
         other.submit(SimTime::ZERO, read.token, &read.request()).expect("a read of one slot");
         let differs = replay(&mut other, records, |_| {}).map_or(true, |other| other.digest != replayed.digest);

@@ -2,7 +2,7 @@
 
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::{FreeRun, Rng};
-use flashyard_scenario::{NoFiles, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, live, resolve};
 use flashyard_served::{Answer, Control, Effect, JournalHeader, Refused, Session, read_journal, replay};
 use flashyard_systems::jbof::LiveJbof;
 use flashyard_units::{DriveId, SimTime, VolumeId};
@@ -23,7 +23,7 @@ fn scenario() -> Scenario {
 
 /// A few thousand requests on drive 0 as it is aged and made to err, after what lasts of an earlier life; its journal,
 /// and reads that were given up.
-fn live(world: LiveJbof, header: &JournalHeader, lasts: &[Control], seed: u64) -> (Session<LiveJbof>, u32) {
+fn lived(world: LiveJbof, header: &JournalHeader, lasts: &[Control], seed: u64) -> (Session<LiveJbof>, u32) {
     let mut session = Session::new(Box::new(world), Some(header));
     for &control in lasts {
         session.control(SimTime::ZERO, control).expect("it was possible");
@@ -77,8 +77,8 @@ fn repeats(session: &mut Session<LiveJbof>, mut world: LiveJbof) {
 #[test]
 fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life_and_the_next() {
     let mut header = JournalHeader { seed: 1, scenario: "a box that loses data".to_owned(), contents: None };
-    let world = || scenario().live(None).expect("its enclosure can serve");
-    let (mut session, unread) = live(world(), &header, &[], 1);
+    let world = || live(&scenario(), &NoFiles, None).expect("its enclosure can serve");
+    let (mut session, unread) = lived(world(), &header, &[], 1);
     let health = session.world().health(0, session.world().now());
     println!("{unread} reads were given up, {} media errors", health.media_errors);
     assert!(unread > 0 && health.media_errors > u64::from(unread), "reclaim meets some too");
@@ -90,20 +90,20 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
     let text = Session::new(Box::new(world()), Some(&header)).take_journal();
     let found = read_journal(&text).expect("it was just written").0;
     assert_eq!(found.contents, header.contents);
-    let next = || scenario().live(found.contents.as_deref()).expect("its enclosure can serve");
+    let next = || live(&scenario(), &NoFiles, found.contents.as_deref()).expect("its enclosure can serve");
     let erased = found.contents.iter().flatten().flatten().position(|superblock| superblock.used.is_none());
     let lasts = [
         Control::Retired { drive: DRIVE, superblock: erased.expect("one is kept erased") as u32 },
         Control::Reinstate { drive: DRIVE, rate: Some(0.05), retries: Some(2) },
         Control::Degrade { drive: DRIVE, on: true },
     ];
-    let (mut session, _) = live(next(), &header, &lasts, 2);
+    let (mut session, _) = lived(next(), &header, &lasts, 2);
     repeats(&mut session, next());
 }
 
 #[test]
 fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
-    let mut session = Session::new(Box::new(scenario().live(None).expect("its enclosure can serve")), None);
+    let mut session = Session::new(Box::new(live(&scenario(), &NoFiles, None).expect("its enclosure can serve")), None);
     let now = session.world().now();
     let retire = Control::Retire { drive: DRIVE, rate: None, retries: Some(2) };
     session.control(now, Control::Wear { drive: DRIVE, level: 0.5 }).expect("it can be so old");
@@ -118,7 +118,7 @@ fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
 
 #[test]
 fn what_was_done_to_a_drive_in_an_earlier_life_is_done_again_whatever_it_leaves() {
-    let mut session = Session::new(Box::new(scenario().live(None).expect("its enclosure can serve")), None);
+    let mut session = Session::new(Box::new(live(&scenario(), &NoFiles, None).expect("its enclosure can serve")), None);
     let now = session.world().now();
     session.control(now, Control::Wear { drive: DRIVE, level: 0.5 }).expect("it can be so old");
     session.control(now, Control::Reinstate { drive: DRIVE, rate: None, retries: Some(2) }).expect("it was in force");

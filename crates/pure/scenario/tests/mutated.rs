@@ -1,7 +1,7 @@
 //! Scenarios and journals that were damaged: they are read, or refused in words, and nothing panics.
 
 use flashyard_blk::{Operation, VolumeRequest};
-use flashyard_scenario::{NoFiles, resolve};
+use flashyard_scenario::{NoFiles, live, resolve};
 use flashyard_served::{Control, JournalHeader, Session, read_journal};
 use flashyard_units::{DriveId, SimTime, VolumeId};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ static JOURNAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let settings = ["drive.filled=0.1".to_owned(), "drive.blocks_per_plane=32".to_owned()];
     let settings = [&settings[..], &["drive.over_provisioning=0.5".to_owned()]].concat();
     let scenario = resolve(SCENARIOS[0], "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
-    let world = scenario.live(None).expect("its enclosure can serve");
+    let world = live(&scenario, &NoFiles, None).expect("its enclosure can serve");
     let contents = Some((0..world.drives()).map(|drive| world.contents(drive)).collect());
     let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents };
     let mut session = Session::new(Box::new(world), Some(&header));

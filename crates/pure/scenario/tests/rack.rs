@@ -1,7 +1,7 @@
 //! The main claims of `scenarios/rack`, on a small rack with small switches.
 
 use flashyard_report::SearchResult;
-use flashyard_scenario::{DesignRun, Files, Overrides, resolve_with, run_design};
+use flashyard_scenario::{Files, JbofRun, Overrides, resolve_with, run_design};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
 
@@ -30,7 +30,7 @@ impl Files for JobFiles {
 }
 
 /// A rack of 32 drives on switches of 8 ports, with periods of 1 ms, for 8 ms.
-fn attempt(settings: &[&str]) -> Result<DesignRun, String> {
+fn attempt(settings: &[&str]) -> Result<JbofRun, String> {
     let base = [
         "jbof.drives=32",
         "jbof.busy_drives=32",

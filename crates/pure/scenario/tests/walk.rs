@@ -6,8 +6,7 @@ use flashyard_scenario::{
     Files, LifeStop, NoFiles, Overrides, Purpose, ScenarioError, age, document, json_schema, plan_runs, resolve,
     run_design, summarize,
 };
-use flashyard_systems::jbof::{Design, JbofError};
-use flashyard_units::Named;
+use flashyard_systems::jbof::Design;
 use flashyard_units::SimTime;
 use flashyard_workload::{Records, SourceError, records};
 use serde_json::Value;
@@ -192,19 +191,21 @@ fn outcome(text: &str, settings: &[String], path: &str) -> Result<Vec<Value>, Sc
         return Ok(aged.map(|aged| serde_json::to_value(&aged.record).expect("it is data")).into_iter().collect());
     }
     if path.starts_with("serve.") {
-        scenario.exported().map_err(|error| resolved.locate(error, &[]))?;
+        scenario
+            .exported((resolved.room.serve().expect("it serves").volumes)(scenario))
+            .map_err(|error| resolved.locate(error, &[]))?;
         return Ok(Vec::new());
     }
-    let design = Design::by_name(&scenario.designs[0]).expect("it is one");
-    match run_design(scenario, design, &Few, &mut observer) {
+    let run = resolved.room.run().expect("it runs");
+    match run(scenario, &scenario.designs[0], &Few, &mut observer) {
         Ok(run) => {
-            assert!(run.figures.sanity.holds(), "{settings:?}: {:#?}", run.figures.sanity);
-            let runs = [run];
-            let report = summarize(scenario, &runs, 0.0, true);
-            let document = document(report, &runs, "", "");
+            assert!(run.result.laws.hold, "{settings:?}: {:#?}", run.result.laws);
+            let runs = vec![run];
+            let report = summarize(scenario, resolved.room, &runs, 0.0, true);
+            let document = document(report, runs, "", "");
             Ok(vec![serde_json::to_value(&document.report).expect("it is data")])
         }
-        Err(ScenarioError::World(JbofError::Interrupted)) => Ok(Vec::new()),
+        Err(ScenarioError::Interrupted) => Ok(Vec::new()),
         Err(error) => Err(resolved.locate(error, &[])),
     }
 }
@@ -292,7 +293,9 @@ fn the_scenarios_of_the_house_have_no_keys_without_effect() {
     let others = house!["ageing/life", "faults/scenario", "ff-ssd/scenario", "live/scenario", "wear-leveling/scenario"];
     for (name, text) in others {
         let resolved = resolve(text, name, &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
-        for purpose in [Purpose::Age, Purpose::Serve, Purpose::Faults] {
+        let serves = resolved.room.serve().map(|_| Purpose::Serve);
+        let breaks = resolved.room.world().map(|_| Purpose::Faults);
+        for purpose in [Some(Purpose::Age), serves, breaks].into_iter().flatten() {
             resolved.refuse_idle_flags(purpose).unwrap_or_else(|error| panic!("{error}"));
         }
     }

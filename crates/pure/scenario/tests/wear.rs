@@ -1,20 +1,20 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
-use flashyard_scenario::{DesignRun, NoFiles, resolve, run_design};
+use flashyard_scenario::{JbofRun, NoFiles, live, resolve, run_design};
 use flashyard_served::Control;
 use flashyard_systems::jbof::{Design, LiveJbof};
 use flashyard_units::{DriveId, SimTime};
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
-fn run(settings: &[&str]) -> Result<DesignRun, String> {
+fn run(settings: &[&str]) -> Result<JbofRun, String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let scenario = resolve(AGEING, "ageing", &settings, &NoFiles).map_err(|error| error.to_string())?.scenario;
     run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).map_err(|error| error.to_string())
 }
 
 /// Mean latency of single reads of one page.
-fn unloaded(settings: &[&str]) -> (f64, DesignRun) {
+fn unloaded(settings: &[&str]) -> (f64, JbofRun) {
     let mut all = vec!["workload.depth=1", "workload.read_share=1.0", "run.measure=20 ms"];
     all.extend(settings);
     let run = run(&all).expect("it runs");
@@ -37,7 +37,7 @@ fn every_retry_senses_once_more() {
 
 #[test]
 fn retries_cost_energy() {
-    let flash = |run: &DesignRun| run.figures.drives[0].energy.flash.as_joules() / run.result.ios as f64;
+    let flash = |run: &JbofRun| run.figures.drives[0].energy.flash.as_joules() / run.result.ios as f64;
     let ((_, new), (_, worn)) = (unloaded(&[]), unloaded(&["drive.wear.erases=300"]));
     assert!(flash(&worn) > 3.0 * flash(&new), "{} J a read against {}", flash(&worn), flash(&new));
 }
@@ -123,15 +123,15 @@ fn policies_that_cannot_be_are_refused_in_words() {
 }
 
 /// The enclosure of the scenario, ready to serve.
-fn live(settings: &[&str]) -> LiveJbof {
+fn served(settings: &[&str]) -> LiveJbof {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let scenario = resolve(AGEING, "ageing", &settings, &NoFiles).expect("it is good").scenario;
-    scenario.live(None).expect("its enclosure can serve")
+    live(&scenario, &NoFiles, None).expect("its enclosure can serve")
 }
 
 #[test]
 fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
-    let mut world = live(&["drive.wear.retire_above=0.05"]);
+    let mut world = served(&["drive.wear.retire_above=0.05"]);
     let now = SimTime::ZERO;
     let health = world.health(0, now);
     assert_eq!((health.used(3000), health.spare(), health.endurance), (0.0, 1.0, Some(300)));
@@ -152,7 +152,7 @@ fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
 #[test]
 fn a_drive_that_does_not_wear_is_not_worn() {
     let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
-    let mut world = scenario.live(None).expect("its enclosure can serve");
+    let mut world = live(&scenario, &NoFiles, None).expect("its enclosure can serve");
     let refused = world
         .control(SimTime::ZERO, Control::Wear { drive: DriveId::new(0), level: 0.5 })
         .expect_err("it does not wear");

@@ -3,7 +3,7 @@
 use crate::{ChannelFront, Client, ClientError, Engine, Payload, SetUp, Shape, Tempo, set_up, stamped};
 use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
-use flashyard_scenario::{NoFiles, Scenario, resolve};
+use flashyard_scenario::{NoFiles, Scenario, resolve, serve_world, shapes};
 use flashyard_served::Session;
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
@@ -20,10 +20,11 @@ fn scenario() -> Scenario {
 /// Serves drive 0 from `directory` while `work` works, with what its disk has left.
 fn serve<R: Send>(directory: &Path, work: impl FnOnce(Client, super::room::Room) -> R + Send) -> R {
     let scenario = scenario();
-    let shapes = scenario.shapes().expect("the scenario is whole");
+    let shapes = shapes(&scenario).expect("the scenario is whole");
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
     let SetUp { world, media, .. } =
-        set_up(Some(directory), &shapes, |contents| scenario.live(contents)).expect("the directory is free");
+        set_up(Some(directory), &shapes, |contents| serve_world(&scenario, &NoFiles, contents))
+            .expect("the directory is free");
     let room = media.drive(DriveId::new(0)).room().clone();
     let mut engine = Engine::new(Session::new(world, None), media, &[VOLUME], Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
@@ -53,7 +54,7 @@ type Known = BTreeMap<u64, Vec<u64>>;
 
 /// Writes and deallocates at random; returns how many writes failed.
 fn write(client: &mut Client, rng: &mut Rng, known: &mut Known, writes: u64) -> u64 {
-    let slots = u64::from(scenario().shapes().expect("the scenario is whole")[0].1);
+    let slots = u64::from(shapes(&scenario()).expect("the scenario is whole")[0].1);
     let mut failed = 0;
     for _ in 0..writes {
         let first = rng.below(slots / 2 / BLOCKS) * BLOCKS;
@@ -140,9 +141,10 @@ fn a_journal_that_cannot_be_written_ends_without_its_box() {
         }
     }
     let scenario = scenario();
-    let shapes = scenario.shapes().expect("the scenario is whole");
+    let shapes = shapes(&scenario).expect("the scenario is whole");
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    let SetUp { world, media, .. } = set_up(None, &shapes, |contents| scenario.live(contents)).expect("in memory");
+    let SetUp { world, media, .. } =
+        set_up(None, &shapes, |contents| serve_world(&scenario, &NoFiles, contents)).expect("in memory");
     let header = flashyard_served::JournalHeader { seed: 1, scenario: String::new(), contents: None };
     let session = Session::new(world, Some(&header));
     let mut engine = Engine::new(session, media, &[VOLUME], Tempo::Off).expect("there is a poll");

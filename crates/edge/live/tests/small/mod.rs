@@ -1,7 +1,7 @@
 //! A small enclosure for tests.
 
 use flashyard_live::{Engine, Report, SetUp, SetUpError, Shape, set_up};
-use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve};
+use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve, serve_world, shapes};
 use flashyard_units::VolumeId;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +27,9 @@ pub(crate) fn exported() -> Vec<VolumeId> {
 
 /// The enclosure of a scenario with its bytes in memory, or in a directory.
 pub(crate) fn enclosure_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
-    let shapes = scenario.shapes().map_err(SetUpError::World)?;
+    let shapes = shapes(&scenario).map_err(SetUpError::World)?;
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    set_up(data, &shapes, |contents| scenario.live(contents))
+    set_up(data, &shapes, |contents| serve_world(&scenario, &NoFiles, contents))
 }
 
 /// Runs `engine` while `client` works, and ends it in order, also when the client panics.

@@ -39,11 +39,14 @@ pub trait NamedRun: Copy + PartialEq + Sync {
 
 /// The study: published numbers, and the runs that they are made of.
 pub struct NamedStudy<R: NamedRun> {
+    /// What every run begins with.
     pub base: R::Base,
+    /// Files that runs read.
     pub files: &'static dyn Files,
     expectations: Expectations,
     numbers: Vec<Number<R, R::Record>>,
     wanted: Vec<String>,
+    /// The runs that wanted numbers need, each once.
     pub runs: Vec<R>,
 }
 

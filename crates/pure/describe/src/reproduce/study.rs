@@ -39,8 +39,8 @@ pub trait Reproduction: Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("the record of {run:?} was written by another version ({message}); remove the file and run again")]
 pub struct ReproductionError {
-    pub run: String,
-    pub message: String,
+    pub(super) run: String,
+    pub(super) message: String,
 }
 
 /// Why a study cannot be run.

@@ -18,7 +18,7 @@ pub static SYSTEMS: Rooms =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_describe::NoFiles;
+    use flashyard_describe::{NoFiles, Room};
     use std::collections::BTreeSet;
 
     #[test]

@@ -30,15 +30,16 @@ pub(crate) fn restore(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{JBOFS, JbofScenario, assemble, groups, run_design};
+    use super::super::{JbofScenario, assemble, groups, run_design};
     use super::*;
+    use crate::{LifeStop, age, resolve};
     use flashyard_describe::Scenario;
     use flashyard_kernel::Rng;
     use flashyard_ssd::Drive;
     use flashyard_systems::jbof::Design;
     use flashyard_workload::Records;
 
-    const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
+    const AGEING: &str = include_str!("../../../../../../scenarios/ageing/scenario.toml");
 
     /// A drive of 1 GiB, much of which is written.
     const SMALL: [&str; 7] = [
@@ -88,6 +89,7 @@ mod tests {
 
     /// The drive of a scenario, overwritten as a run would.
     fn overwritten(scenario: &Scenario) -> Vec<u8> {
+        let scenario = &JbofScenario::of(scenario).expect("it is one of a JBOF");
         let config = assemble::jbof(scenario, Design::Conv).expect("it is an enclosure");
         let model = groups::drives(scenario, Design::Conv).expect("it has drives").remove(0).model;
         let mut drive = Drive::new(config.placed(&model), &[1], 1).expect("it is a drive");

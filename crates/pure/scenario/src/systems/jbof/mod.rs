@@ -18,7 +18,7 @@ mod study;
 
 pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
-pub use live::live;
+pub use live::{live, shapes};
 pub use run::{JbofRun, run_design};
 pub(crate) use section::JbofScenario;
 
@@ -102,7 +102,7 @@ impl Room for Xbof {
 
     fn serve(&self) -> Option<Serve> {
         Some(Serve {
-            shapes: live::shapes,
+            shapes,
             volumes: |scenario| JbofScenario::of(scenario).map_or(0, |scenario| scenario.jbof.drives as u16),
             world: |scenario, files, contents| Ok(Box::new(live(scenario, files, contents)?)),
         })
@@ -160,7 +160,7 @@ mod tests {
         const LIVE: &str = include_str!("../../../../../../scenarios/live/scenario.toml");
         let faults = include_str!("../../../../../../scenarios/faults/scenario.toml");
         for design in Xbof.designs() {
-            assert_eq!(super::live(&of(LIVE, &design.name), &NoFiles, None).is_ok(), design.serves, "{}", design.name);
+            assert_eq!(live(&of(LIVE, &design.name), &NoFiles, None).is_ok(), design.serves, "{}", design.name);
             assert_eq!(JbofWorld::new(&of(faults, &design.name)).is_ok(), design.breaks, "{}", design.name);
         }
     }
@@ -170,5 +170,26 @@ mod tests {
         let keys = |name: &str| Xbof.designs().into_iter().find(|design| design.name == name).expect("it is one").keys;
         assert!(keys("xbof").contains(&"harvest.memory_offers") && !keys("proch").contains(&"harvest.memory_offers"));
         assert!(keys("vh").contains(&"vh") && !keys("conv").contains(&"vh"));
+    }
+
+    #[test]
+    fn equipment_is_compared_under_the_other_settings_of_a_point() {
+        for (section, key) in [("drive", "cores"), ("harvest", "period"), ("jbof", "shrunk_cores"), ("vh", "lenders")] {
+            assert!(Xbof.is_equipment(section, key), "{section}.{key}");
+        }
+        for (section, key) in
+            [("host", "cores"), ("jbof", "busy_drives"), ("prices", "cxl_premium"), ("", "seed"), ("workload", "depth")]
+        {
+            assert!(!Xbof.is_equipment(section, key), "{section}.{key}");
+        }
+    }
+
+    #[test]
+    fn shares_of_the_explorers_grid_are_whole_cores_and_a_quarter_of_the_map() {
+        let text = include_str!("../../../../../../scenarios/explorer/scenario.toml");
+        let table: Table = toml::from_str(text).expect("it is TOML");
+        let shares = table["sweep"]["jbof.shrunk_cores"].as_array().expect("it is an axis");
+        let cores: Vec<u32> = shares.iter().map(|share| (6.0 * share.as_float().expect("a number")) as u32).collect();
+        assert_eq!(cores, [1, 2, 3, 4]);
     }
 }

@@ -13,8 +13,7 @@ use std::ops::{Deref, DerefMut};
 pub(super) static SECTIONS: [&Section; 7] = [&JBOF, &GROUP, &HOST, &flashyard_describe::PRICES, &HARVEST, &FABRIC, &VH];
 
 static JBOF: Section = Section::of::<JbofSection>("jbof", &[("jbof", &[Run, Serve, Faults])]);
-static GROUP: Section =
-    Section { has_drives: true, ..Section::of::<Vec<GroupSection>>("group", &[("group", &[Run, Serve])]) };
+static GROUP: Section = Section::of::<Vec<GroupSection>>("group", &[("group", &[Run, Serve])]).with_drives();
 static HOST: Section = Section::of::<HostSection>(
     "host",
     &[
@@ -33,13 +32,11 @@ static HOST: Section = Section::of::<HostSection>(
         ("free", include_str!("../../../../../../profiles/hosts/free.toml")),
     ],
 );
-static HARVEST: Section = Section {
-    moved: &[
+static HARVEST: Section =
+    Section::of::<HarvestSection>("harvest", &[("harvest", &[Run, Serve, Faults])]).with_moved(&[
         ("harvest.io_timeout", "host.io_timeout", "for the driver of every design has it"),
         ("harvest.silent_periods", "host.silent_periods", "for the driver of every design has it"),
-    ],
-    ..Section::of::<HarvestSection>("harvest", &[("harvest", &[Run, Serve, Faults])])
-};
+    ]);
 static FABRIC: Section = Section::of::<FabricSection>("fabric", &[("fabric", &[Run, Serve, Faults])]);
 static VH: Section = Section::of::<VhSection>("vh", &[("vh", &[Run])]);
 
@@ -106,7 +103,7 @@ impl DerefMut for JbofScenario {
 /// The enclosure.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct JbofSection {
+pub(crate) struct JbofSection {
     /// Drives, 1 to 255.
     #[schemars(range(min = 1, max = 255))]
     pub drives: u32,
@@ -138,7 +135,7 @@ impl JbofSection {
 /// Drives that are alike. The enclosure has the drives of all groups; `jbof.drives` and `jbof.busy_drives` follow from them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GroupSection {
+pub(crate) struct GroupSection {
     /// Name in results.
     pub name: String,
     /// Drives.
@@ -164,10 +161,10 @@ pub struct GroupSection {
 /// A host.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HostSection {
+pub(crate) struct HostSection {
     /// Name of the profile this came from.
-    #[serde(default)]
-    pub profile: String,
+    #[serde(default, rename = "profile")]
+    pub _profile: String,
     /// Drives in front of which one host stands, in order; without it, one host stands in front of all.
     #[serde(default)]
     #[schemars(range(min = 1, max = 255))]
@@ -209,7 +206,7 @@ pub struct HostSection {
 /// Harvesting. Absent keys keep the defaults of the sheet.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct HarvestSection {
+pub(crate) struct HarvestSection {
     /// Monitor and descriptor period.
     #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 s"))]
     pub period: Option<Time>,
@@ -276,7 +273,7 @@ pub struct HarvestSection {
 /// Switches between drives and hosts. Absent keys keep the defaults of the sheet.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct FabricSection {
+pub(crate) struct FabricSection {
     /// Downstream ports of a switch: drives under a leaf, leaves under a switch above them.
     #[schemars(range(min = 2, max = 255))]
     pub radix: Option<u32>,
@@ -288,7 +285,7 @@ pub struct FabricSection {
 /// Virtual drives. Absent keys keep the defaults.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct VhSection {
+pub(crate) struct VhSection {
     /// Idle drives joined to each busy one.
     #[schemars(range(min = 1, max = 254))]
     pub lenders: Option<u32>,

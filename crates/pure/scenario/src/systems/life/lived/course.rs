@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use flashyard_describe::NoFiles;
 
-    const AGEING: &str = include_str!("../../../../../scenarios/wear-leveling/scenario.toml");
+    const AGEING: &str = include_str!("../../../../../../../scenarios/wear-leveling/scenario.toml");
 
     fn course(settings: &[&str], stop: LifeStop) -> LifeCourse {
         let small = ["drive.blocks_per_plane=120", "drive.pages_per_block=32", "life.endurance=60"];

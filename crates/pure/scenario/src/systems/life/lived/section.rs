@@ -8,15 +8,11 @@ use serde::Deserialize;
 use std::ops::{Deref, DerefMut};
 
 /// The section, which scenarios of every system may have: their drive can be aged.
-pub(crate) static LIFE: Section = Section {
-    is_shared: true,
-    moved: &[
-        ("life.wear_leveling", "drive.wear_leveling", "for every drive has it"),
-        ("life.allocation", "drive.allocation", "for every drive has it"),
-        ("life.frontiers", "drive.frontiers", "for every drive has it"),
-    ],
-    ..Section::of::<LifeSection>("life", &[("life", &[Age])])
-};
+pub(crate) static LIFE: Section = Section::of::<LifeSection>("life", &[("life", &[Age])]).shared().with_moved(&[
+    ("life.wear_leveling", "drive.wear_leveling", "for every drive has it"),
+    ("life.allocation", "drive.allocation", "for every drive has it"),
+    ("life.frontiers", "drive.frontiers", "for every drive has it"),
+]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,0 +1,89 @@
+//! How scenarios are read: places of mistakes, profiles, overrides.
+
+use flashyard_scenario::{NoFiles, resolve};
+
+const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
+
+fn error(text: &str, overrides: &[&str]) -> String {
+    let overrides: Vec<String> = overrides.iter().map(|&setting| setting.to_owned()).collect();
+    resolve(text, "demo.toml", &overrides, &NoFiles).err().expect("it is wrong").to_string()
+}
+
+#[test]
+fn the_demo_resolves_and_its_resolved_text_resolves_to_itself() {
+    let first = resolve(DEMO, "demo.toml", &["drive.cores=2".to_owned()], &NoFiles).expect("the demo is good");
+    assert_eq!(first.scenario.drive.cores, 2);
+    let again = resolve(&first.text, "resolved.toml", &[], &NoFiles).expect("it is complete");
+    assert_eq!(again.text, first.text);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line() {
+    let message = error(&DEMO.replace("busy_drives", "bussy_drives"), &[]);
+    assert!(message.contains("demo.toml") && message.contains("bussy_drives"), "{message}");
+    assert!(message.contains("line 9"), "{message}");
+}
+
+#[test]
+fn a_bad_unit_is_named_with_its_line_and_the_accepted_units() {
+    let message = error(&DEMO.replace("60 ms", "60 minutes"), &[]);
+    assert!(message.contains("line 26") && message.contains("ns, us, ms, s"), "{message}");
+}
+
+#[test]
+fn a_missing_profile_lists_what_there_is() {
+    let message = error(&DEMO.replace("xbof-4tb", "nothing"), &[]);
+    assert!(message.contains("nothing") && message.contains("xbof-4tb, r8"), "{message}");
+}
+
+#[test]
+fn overrides_must_name_a_key_that_exists() {
+    let unknown = "--set jbof.drvies=3: there is no key jbof.drvies; did you mean jbof.drives?";
+    assert_eq!(error(DEMO, &["jbof.drvies=3"]), unknown);
+    assert!(error(DEMO, &["nonsense"]).contains("section.key=value"));
+}
+
+#[test]
+fn a_wrong_value_is_told_with_the_line_or_flag_that_gives_it() {
+    let text = DEMO.replace("drives = 12 ", "drives = 1000 ");
+    assert_eq!(error(&text, &[]), "demo.toml, line 8: jbof.drives is 1000; give a whole number from 1 to 255");
+    let cores = "drive.cores is \"abc\"; give a whole number from 1 to 32";
+    assert_eq!(error(DEMO, &["drive.cores=abc"]), format!("--set drive.cores=abc: {cores}"));
+}
+
+#[test]
+fn a_number_that_toml_does_not_have_is_told_the_largest() {
+    let message = error(&DEMO.replace("seed = 1 ", "seed = 99999999999999999999 "), &[]);
+    assert!(message.starts_with("demo.toml, line 4: the whole number is too large; give at most 92"), "{message}");
+}
+
+#[test]
+fn what_the_schema_cannot_say_is_told_with_its_key_too() {
+    let message = error(DEMO, &["serve.pace=0"]);
+    assert!(message.starts_with("--set serve.pace=0: serve.pace: \"0\" is no pace"), "{message}");
+}
+
+#[test]
+fn an_incomplete_scenario_is_told_all_that_it_lacks() {
+    let message = error("name = \"x\"\n[jbof]\ndrives = 2\n[drive]\ncores = 3\n", &[]);
+    assert!(message.starts_with("demo.toml: "), "{message}");
+    for part in ["seed, designs, host, prices", "jbof.busy_drives", "drive.erase", "drive.profile = \"xbof-4tb\""] {
+        assert!(message.contains(part), "{part} is not in {message}");
+    }
+}
+
+#[test]
+fn a_source_of_requests_on_the_command_line_takes_the_place_of_the_files() {
+    let settings = ["workload.pattern=uniform", "workload.size=4 KiB"].map(str::to_owned);
+    let workload = resolve(DEMO, "demo.toml", &settings, &NoFiles).expect("it is good").scenario.workload;
+    assert!(workload.table2.is_none() && workload.size.is_some() && workload.depth == Some(64));
+}
+
+#[test]
+fn a_trace_may_repeat_under_either_name() {
+    for name in ["repeat", "repetitions"] {
+        let settings = ["workload.trace=x".to_owned(), format!("workload.{name}=3")];
+        let workload = resolve(DEMO, "demo.toml", &settings, &NoFiles).expect("it is good").scenario.workload;
+        assert_eq!(workload.repetitions, Some(3));
+    }
+}
