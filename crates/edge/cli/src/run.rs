@@ -5,8 +5,8 @@ use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{
-    ReportDocument, RunReport, explorer_text, html_page, lending_table, run_table, split_table, verdict_sentence,
-    wear_table,
+    ReportDocument, RunReport, component_tables, explorer_text, extra_tables, html_page, run_table, split_table,
+    verdict_sentence,
 };
 use flashyard_scenario::{
     Measured, Overrides, Resolved, Scenario, ScenarioError, Task, document, plan_runs, summarize,
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let run = resolved.room.run().context("runs of this system were planned, and it has none")?;
     let results = parallel::run_each(tasks.len(), options.threads, "designs", |index, observer| {
         let (design, point, at_point) = &tasks[index];
-        Ok(run(at_point, &design.name, files, observer)?.at_point(point, resolved.room))
+        Ok((run.design)(at_point, &design.name, files, observer)?.at_point(point, resolved.room))
     });
     let (runs, failures) = sorted(&resolved, &tasks, results);
     if let (true, Some((_, error))) = (runs.is_empty(), failures.first()) {
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     }
     let report = summarize(scenario, resolved.room, &runs, began.elapsed().as_secs_f64(), complete);
     let report = RunReport { command: command(options), ..report };
-    let document = document(report, runs, &resolved.text, env!("CARGO_PKG_VERSION"));
+    let document = document(run.declaration, report, runs, &resolved.text, env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &options.out {
         write_files(&document, directory)?;
     }
@@ -178,12 +178,8 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
         output::line("where the time of a request goes, us; near p99 is the mean of the requests about there:");
         output::line(&split_table(report, width));
     }
-    if let Some(table) = lending_table(report, width) {
-        output::line("what lending did; others are busy drives that borrow nothing:");
-        output::line(&table);
-    }
-    if let Some(table) = wear_table(report, width) {
-        output::line("what wear has made of the busy drives and of reading them:");
+    for (about, table) in component_tables(report, width).into_iter().chain(extra_tables(report, width)) {
+        output::line(about);
         output::line(&table);
     }
     if let Some(text) = report.explorer.as_ref().and_then(|explorer| explorer_text(explorer, width)) {

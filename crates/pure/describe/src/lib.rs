@@ -44,8 +44,8 @@ pub use planned::PlannedRuns;
 pub use prices::{PRICES, PricesSection, prices};
 pub use quantity::{Rate, Size, Time};
 pub use room::{
-    AnyWorld, DesignInfo, DriveShape, FaultWorld, MadeOf, OpenServed, OpenStudy, Room, Run, Serve, Study, boxed,
-    designs_of,
+    AnyWorld, DesignInfo, DriveShape, FaultWorld, MadeOf, OpenServed, OpenStudy, Room, Run, RunDesign, Serve, Study,
+    boxed, designs_of,
 };
 pub use rooms::{Mistakes, Rooms};
 pub use schema::{DriveSection, OneOrMany, PatternName, RunSection, Scenario, StripeSection, WorkloadSection};

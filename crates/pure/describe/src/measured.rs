@@ -6,7 +6,8 @@ use crate::schema::Scenario;
 use crate::sweep::{label, swept};
 use crate::traces;
 use flashyard_report::{
-    CAUSES, DesignAbout, DesignDetail, DesignResult, Equipment, FioReport, ReportDocument, RunReport, unsteady_sentence,
+    Declaration, DesignAbout, DesignDetail, DesignResult, Equipment, FioReport, ReportDocument, RunReport,
+    unsteady_sentence,
 };
 use flashyard_workload::ScalingNote;
 
@@ -28,8 +29,8 @@ pub struct Measured {
     pub scaling: Vec<Option<ScalingNote>>,
     /// Whether requests were issued as others completed.
     pub closed_loop: bool,
-    /// End of the first stream, in seconds of the measured window, where streams went on without it.
-    pub first_end_seconds: Option<f64>,
+    /// End of the first stream in seconds of the measured window, and the length of that, where streams went on.
+    pub first_end_seconds: Option<(f64, f64)>,
     /// Simulated seconds of the whole run.
     pub simulated_seconds: f64,
 }
@@ -53,11 +54,11 @@ fn about(room: &dyn Room, runs: &[Measured]) -> Vec<DesignAbout> {
 
 /// Doubts about one number for the whole window of a run.
 fn doubts(run: &Measured) -> Vec<String> {
-    let ended = run.first_end_seconds.map(|end| {
+    let ended = run.first_end_seconds.map(|(end, window)| {
         format!(
-            "{}: the first stream ended {end:.3} s into the measured window of {:.3} s; the others went on without it, \
+            "{}: the first stream ended {end:.3} s into the measured window of {window:.3} s; the others went on without it, \
              so figures of the window cover less and less load",
-            run.result.name, run.result.window_seconds,
+            run.result.name,
         )
     });
     // A load that ends bit by bit is not steady anyway.
@@ -66,14 +67,15 @@ fn doubts(run: &Measured) -> Vec<String> {
 }
 
 /// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
-pub fn document(report: RunReport, runs: Vec<Measured>, resolved: &str, version: &str) -> ReportDocument {
-    ReportDocument {
-        report,
-        details: runs.into_iter().map(|run| run.detail).collect(),
-        causes: CAUSES,
-        resolved: resolved.to_owned(),
-        version: version.to_owned(),
-    }
+/// `declaration` is what the system of the runs declares of its figures.
+pub fn document(
+    declaration: &'static Declaration,
+    report: RunReport,
+    runs: Vec<Measured>,
+    resolved: &str,
+    version: &str,
+) -> ReportDocument {
+    ReportDocument::new(declaration, report, runs.into_iter().map(|run| run.detail).collect(), resolved, version)
 }
 
 /// The report of all runs of a scenario, whose load the system has put into words.

@@ -15,6 +15,7 @@ use crate::{Files, Observer};
 use flashyard_faults::World;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
+use flashyard_report::Declaration;
 use flashyard_served::Served;
 use toml::Table;
 
@@ -98,7 +99,16 @@ pub trait Room: Sync {
 /// Runs one design of a scenario. The observer hears of progress and may stop the run.
 ///
 /// Errors: values outside their ranges, sources that fail, an observer that stops.
-pub type Run = fn(&Scenario, &str, &'static dyn Files, Observer<'_>) -> Result<Measured, ScenarioError>;
+pub type RunDesign = fn(&Scenario, &str, &'static dyn Files, Observer<'_>) -> Result<Measured, ScenarioError>;
+
+/// A system that is run and measured.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// Its components, figures and causes of latency.
+    pub declaration: &'static Declaration,
+    /// Runs a design.
+    pub design: RunDesign,
+}
 
 /// One of the alternatives that a system compares.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,25 +2,10 @@
 //! files of `--out` and the HTML page are made from this.
 
 use crate::RunReport;
+use crate::component::{ByKind, ComponentKind, Declaration, Declared, MetricAbout, Part};
+use crate::figure::Metric;
 use serde::Serialize;
-
-/// Where the time of a request goes, in the order in which a request meets them.
-pub const CAUSES: [Cause; 10] = [
-    Cause { key: "host", label: "Host software", note: "submission and completion on host cores, and waiting for one" },
-    Cause { key: "queue", label: "Submission queue", note: "waiting for a drive core" },
-    Cause { key: "core", label: "Drive core", note: "firmware work, with stalls on the drive's own memory" },
-    Cause { key: "mapping", label: "Mapping", note: "translation pages read from flash, and waiting for them" },
-    Cause { key: "link", label: "Host link", note: "host data over the drive's link, and waiting for its turn" },
-    Cause { key: "bus", label: "Flash bus", note: "transfers on the channel, and waiting for the channel" },
-    Cause { key: "die", label: "Flash die", note: "array time, and waiting for host commands on the same die" },
-    Cause { key: "retry", label: "Read retry", note: "sensing a page again after an error" },
-    Cause {
-        key: "gc_wait",
-        label: "Reclaim wait",
-        note: "waiting behind garbage collection, or for the space it frees",
-    },
-    Cause { key: "inter_ssd", label: "Other drives", note: "messages and memory accesses between drives" },
-];
+use serde::ser::{SerializeMap, Serializer};
 
 /// A place where requests spend time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,12 +25,45 @@ pub struct ReportDocument {
     pub report: RunReport,
     /// One entry a design, in the order of `report.designs`.
     pub details: Vec<DesignDetail>,
-    /// The meaning of the columns of every split.
-    pub causes: [Cause; 10],
+    /// The meaning of the columns of every split: all causes that the systems of the runs declare.
+    pub causes: Vec<Cause>,
+    /// The meaning of every figure.
+    pub metrics: Vec<MetricAbout>,
+    /// Kinds of the components.
+    pub components: Vec<ComponentKind>,
+    /// What systems declare of these components.
+    #[serde(skip)]
+    pub parts: Vec<Part>,
     /// The scenario with its profiles, as TOML with a provenance mark on every number.
     pub resolved: String,
     /// Version of the program that wrote the report.
     pub version: String,
+}
+
+impl ReportDocument {
+    /// The document of `report`, whose runs are of `system`. Reports of several systems have the metrics, components and
+    /// causes of all of them. `resolved` is the scenario with its profiles, `version` the program's.
+    pub fn new(
+        system: &'static Declaration,
+        mut report: RunReport,
+        details: Vec<DesignDetail>,
+        resolved: &str,
+        version: &str,
+    ) -> Self {
+        let systems = report.designs.iter().map(|design| design.declared);
+        let Declared { metrics, parts, causes, .. } = Declared::by(std::iter::once(system).chain(systems));
+        report.designs.iter_mut().for_each(|design| design.split_by(&causes));
+        Self {
+            report,
+            details,
+            causes,
+            metrics,
+            components: parts.iter().map(|part| *part.kind).collect(),
+            parts,
+            resolved: resolved.to_owned(),
+            version: version.to_owned(),
+        }
+    }
 }
 
 /// Distributions and series of one design.
@@ -95,8 +113,8 @@ pub struct SplitRow {
     /// Their mean latency in microseconds; the parts add up to it. The mean of a bucket is
     /// not the percentile itself: the bucket has faster and slower requests.
     pub latency_us: f64,
-    /// Microseconds spent in each of [`CAUSES`].
-    pub parts_us: [f64; 10],
+    /// Microseconds spent on each cause, in the order of [`DesignResult::causes`](crate::DesignResult::causes).
+    pub parts_us: Vec<f64>,
 }
 
 /// Series over simulated time, in equal intervals from the start of the run to the end of the measured window. All
@@ -113,37 +131,35 @@ pub struct Timeline {
     pub measured_from_seconds: f64,
     /// When streams stopped issuing: the end of the timeline, except where copying back follows.
     pub measured_to_seconds: f64,
-    /// One entry a drive, busy drives first.
-    pub drives: Vec<DriveTimeline>,
+    /// Series of each component.
+    #[serde(flatten)]
+    pub components: ByKind<ComponentTimeline>,
 }
 
-/// One drive over time. Utilizations are shares from 0 to 1.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct DriveTimeline {
-    /// Drive name.
+/// One component over time.
+#[derive(Clone, Debug, Default)]
+pub struct ComponentTimeline {
+    /// Its name.
     pub name: String,
-    /// Bytes a second read by the drive's workload.
-    pub read_bytes_per_s: Vec<f64>,
-    /// Bytes a second written by the drive's workload.
-    pub write_bytes_per_s: Vec<f64>,
-    /// Requests a second completed by the drive's workload.
-    pub iops: Vec<f64>,
-    /// Mean latency of the requests completed in the interval; `None` when there were none.
-    pub latency_mean_us: Vec<Option<f64>>,
-    /// Busy share of the cores.
-    pub processor_utilization: Vec<f64>,
-    /// The part of it that served other drives.
-    pub lent_utilization: Vec<f64>,
-    /// Share of the drive's commands that the host's driver sends to lenders.
-    pub redirected_share: Vec<f64>,
-    /// Busy share of the channel buses.
-    pub bus_utilization: Vec<f64>,
-    /// Busy share of the dies.
-    pub die_utilization: Vec<f64>,
-    /// Mapping misses for each mapping access; `None` when there were none.
-    pub mapping_miss_ratio: Vec<Option<f64>>,
-    /// Slots programmed for each slot written by the host; `None` when nothing was written.
-    pub write_amplification: Vec<Option<f64>>,
+    /// A value for each interval, `None` where there was nothing to measure; metrics in the order in which they were
+    /// declared.
+    pub series: Vec<(&'static Metric, Vec<Option<f64>>)>,
+}
+
+impl ComponentTimeline {
+    /// The series of `metric`; empty where the system does not record it.
+    pub fn of(&self, metric: &Metric) -> &[Option<f64>] {
+        self.series.iter().find(|(known, _)| known.key == metric.key).map_or(&[], |(_, values)| values)
+    }
+}
+
+impl Serialize for ComponentTimeline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1 + self.series.len()))?;
+        map.serialize_entry("name", &self.name)?;
+        self.series.iter().try_for_each(|(metric, values)| map.serialize_entry(metric.key, values))?;
+        map.end()
+    }
 }
 
 /// A loan of one drive to another over time.

@@ -1,6 +1,6 @@
 //! The report as one HTML file that opens without a network.
 
-use crate::{ChartPage, DesignDetail, ReportDocument};
+use crate::{ChartPage, DesignDetail, ReportDocument, Timeline};
 use serde_json::{Number, Value};
 
 /// Page with style and program, built from `web/report`; `make web` makes it again.
@@ -54,8 +54,9 @@ fn leave_out(details: &mut Value, document: &ReportDocument) -> Result<(), HtmlE
     let (Some(explorer), Value::Array(entries)) = (&document.report.explorer, details) else { return Ok(()) };
     for (place, entry) in entries.iter_mut().enumerate() {
         if !explorer.shown.contains(&place) {
-            let name = document.details[place].name.clone();
-            *entry = serde_json::to_value(DesignDetail { name, ..DesignDetail::default() })?;
+            let DesignDetail { name, timeline, .. } = &document.details[place];
+            let timeline = Timeline { components: timeline.components.emptied(), ..Timeline::default() };
+            *entry = serde_json::to_value(DesignDetail { name: name.clone(), timeline, ..DesignDetail::default() })?;
         }
     }
     Ok(())
@@ -80,10 +81,13 @@ fn shorten(value: &mut Value) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::component::{ByKind, Component, DRIVE, Declaration, Part};
+    use crate::figure::{self, Figures, Metric, Unit};
     use crate::{
-        CAUSES, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, DesignAbout, DesignResult,
-        DriveResult, DriveTimeline, FlashDetail, HarvestResult, LatencyBucket, LatencySummary, Laws, Lending,
-        LentResource, Percentile, RunReport, SearchResult, SplitRow, Timeline, WindowHalf,
+        Cause, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, ComponentTimeline, DesignAbout,
+        DesignResult, ENERGY, ENERGY_PER_GB, FlashDetail, IOPS, IOS, LatencyBucket, LatencySummary, Laws, Lending,
+        LentResource, PRICE, Percentile, RunReport, SplitRow, THROUGHPUT, THROUGHPUT_PER_DOLLAR, Timeline,
+        WRITE_AMPLIFICATION, WindowHalf,
     };
     use std::collections::BTreeMap;
 
@@ -93,38 +97,55 @@ pub(crate) mod tests {
     /// Charts that the tests of the page draw.
     const CHARTS: &str = include_str!("../../../../web/report/fixture/charts.json");
 
+    static RATE: Metric = Metric::number("iops", "Requests", Unit::PerSecond, "requests a second");
+    static LATENCY: Metric = Metric::maybe("latency_mean_us", "Latency", Unit::Microseconds, "mean latency");
+
+    /// What the made-up system of these tests declares.
+    static DECLARED: Declaration = Declaration {
+        metrics: || figures().iter().map(|(metric, _)| metric).collect(),
+        shown: &[&THROUGHPUT, &WRITE_AMPLIFICATION],
+        parts: &[Part {
+            kind: &DRIVE,
+            metrics: || figures().iter().map(|(metric, _)| metric).collect(),
+            series: || vec![&RATE, &LATENCY],
+            timeline: "timeline",
+            shown: &[],
+        }],
+        causes: &[
+            Cause { key: "host", label: "Host software", note: "on host cores" },
+            Cause { key: "die", label: "Flash die", note: "array time" },
+        ],
+        tables: &[],
+    };
+
+    fn figures() -> Figures {
+        let first: [(&Metric, figure::Value); 3] =
+            [(&IOS, 1_u64.into()), (&THROUGHPUT, 4096.0.into()), (&IOPS, 1.0.into())];
+        let more: [(&Metric, figure::Value); 5] = [
+            (&WRITE_AMPLIFICATION, f64::NAN.into()),
+            (&ENERGY, 1.0.into()),
+            (&ENERGY_PER_GB, 1.0.into()),
+            (&PRICE, 100.0.into()),
+            (&THROUGHPUT_PER_DOLLAR, 40.96.into()),
+        ];
+        first.into_iter().chain(LatencySummary::default().figures()).chain(more).collect()
+    }
+
     /// One design with one of everything, so that every key of the schema appears.
     pub(crate) fn document() -> ReportDocument {
-        let split = SplitRow { at: "mean".to_owned(), requests: 1, latency_us: 10.0, parts_us: [1.0; 10] };
+        let split = SplitRow { at: "mean".to_owned(), requests: 1, latency_us: 10.0, parts_us: vec![4.0, 6.0] };
         let design = DesignResult {
             point: vec!["drive.cores=6".to_owned()],
             name: "conv".to_owned(),
             design: "conv".to_owned(),
             computes_on_host: false,
-            window_seconds: 1.0,
-            ios: 1,
-            read_bytes: 4096,
-            write_bytes: 0,
-            throughput_bytes_per_s: 4096.0,
-            iops: 1.0,
-            latency_us: LatencySummary::default(),
+            declared: &DECLARED,
+            figures: figures(),
             latency_split: vec![split],
-            processor_utilization: 0.5,
-            flash_utilization: 0.5,
-            mapping_miss_ratio: 0.0,
-            write_amplification: f64::NAN,
-            energy_joules: 1.0,
-            energy_joules_per_gb: Some(1.0),
+            causes: DECLARED.causes.to_vec(),
             halves: vec![WindowHalf { throughput_bytes_per_s: 4096.0, write_amplification: Some(1.0) }; 2],
-            bom_dollars: 100.0,
-            throughput_bytes_per_s_per_dollar: 40.96,
-            host_utilization: 0.1,
-            redirected_share: 0.0,
-            lent_segments: 0,
-            harvest: HarvestResult::default(),
-            search: SearchResult::default(),
             laws: Laws { hold: false, broken: vec!["bytes".to_owned()] },
-            drives: vec![drive()],
+            components: ByKind::new(&DRIVE, vec![Component { name: "busy-0".to_owned(), figures: figures() }]),
         };
         let detail = DesignDetail {
             name: "conv".to_owned(),
@@ -141,75 +162,34 @@ pub(crate) mod tests {
             flash: vec![FlashDetail { erase_counts: vec![(3, 8)], ..FlashDetail::default() }],
             ..DesignDetail::default()
         };
-        ReportDocument {
-            report: RunReport {
-                scenario: "demo".to_owned(),
-                title: "a demonstration".to_owned(),
-                command: "flashyard run demo.toml".to_owned(),
-                about: vec![DesignAbout { name: "conv".to_owned(), text: "ordinary".to_owned() }],
-                closed_loop: true,
-                notes: vec!["conv: not steady".to_owned()],
-                seed: 1,
-                simulated_seconds: 1.0,
-                wall_seconds: 1.0,
-                workload: "one read".to_owned(),
-                scaling: vec!["none".to_owned()],
-                complete: true,
-                designs: vec![design],
-                explorer: None,
-            },
-            details: vec![detail],
-            causes: CAUSES,
-            resolved: "seed = 1 # [A] any".to_owned(),
-            version: "0".to_owned(),
-        }
-    }
-
-    fn drive() -> DriveResult {
-        DriveResult {
-            name: "busy-0".to_owned(),
-            ios: 1,
-            read_bytes: 4096,
-            write_bytes: 0,
-            throughput_bytes_per_s: 4096.0,
-            iops: 1.0,
-            latency_us: LatencySummary::default(),
-            processor_utilization: 0.5,
-            lent_utilization: 0.0,
-            redirected_share: 0.0,
-            redirected_swing: 0.0,
-            redirected_settled_seconds: Some(0.0),
-            flash_utilization: 0.5,
-            mapping_miss_ratio: 0.0,
-            write_amplification: 0.0,
-            energy_joules: 1.0,
-            bom_dollars: 100.0,
-            wear: None,
-        }
+        let report = RunReport {
+            scenario: "demo".to_owned(),
+            title: "a demonstration".to_owned(),
+            command: "flashyard run demo.toml".to_owned(),
+            about: vec![DesignAbout { name: "conv".to_owned(), text: "ordinary".to_owned() }],
+            closed_loop: true,
+            notes: vec!["conv: not steady".to_owned()],
+            seed: 1,
+            simulated_seconds: 1.0,
+            wall_seconds: 1.0,
+            workload: "one read".to_owned(),
+            scaling: vec!["none".to_owned()],
+            complete: true,
+            designs: vec![design],
+            explorer: None,
+        };
+        ReportDocument::new(&DECLARED, report, vec![detail], "seed = 1 # [A] any", "0")
     }
 
     fn timeline() -> Timeline {
-        let drive = DriveTimeline {
-            name: "busy-0".to_owned(),
-            read_bytes_per_s: vec![1.0],
-            write_bytes_per_s: vec![1.0],
-            iops: vec![1.0],
-            latency_mean_us: vec![None, Some(1.0)],
-            processor_utilization: vec![1.0],
-            lent_utilization: vec![1.0],
-            redirected_share: vec![1.0],
-            bus_utilization: vec![1.0],
-            die_utilization: vec![1.0],
-            mapping_miss_ratio: vec![Some(1.0)],
-            write_amplification: vec![Some(1.0)],
-        };
+        let series = vec![(&RATE, vec![Some(1.0)]), (&LATENCY, vec![None])];
         Timeline {
             interval_seconds: 1.0,
             begin_seconds: vec![0.0],
             end_seconds: 1.0,
             measured_from_seconds: 0.0,
             measured_to_seconds: 1.0,
-            drives: vec![drive],
+            components: ByKind::new(&DRIVE, vec![ComponentTimeline { name: "busy-0".to_owned(), series }]),
         }
     }
 
@@ -241,18 +221,75 @@ pub(crate) mod tests {
         serde_json::from_str(json).unwrap()
     }
 
+    /// Takes the figures out of a document, by the metrics that it declares; every declared one must be there.
+    pub(crate) fn take_figures(document: &mut Value) {
+        let metrics = document["metrics"].as_array().unwrap().clone();
+        let kinds = document["components"].as_array().unwrap().clone();
+        for metric in &metrics {
+            let plural = kinds.iter().find(|kind| kind["id"] == metric["component"]).map(|kind| &kind["plural"]);
+            let lists = match (plural.and_then(Value::as_str), metric["series"].as_bool().unwrap()) {
+                (None, _) => vec![&mut document["report"]["designs"]],
+                (Some(plural), false) => each(&mut document["report"]["designs"], |design| &mut design[plural]),
+                (Some(plural), true) => each(&mut document["details"], |detail| &mut detail["timeline"][plural]),
+            };
+            for owner in lists.into_iter().flat_map(|list| list.as_array_mut().unwrap()) {
+                let key = metric["key"].as_str().unwrap();
+                let taken = match key.split_once('.') {
+                    Some((object, name)) => owner[object].as_object_mut().unwrap().remove(name),
+                    None => owner.as_object_mut().unwrap().remove(key),
+                };
+                assert!(taken.is_some(), "{key} is declared and not there");
+            }
+        }
+        for design in document["report"]["designs"].as_array_mut().unwrap() {
+            design.as_object_mut().unwrap().retain(|_, field| field != &serde_json::json!({}));
+            for kind in &kinds {
+                for component in design[kind["plural"].as_str().unwrap()].as_array_mut().unwrap() {
+                    component.as_object_mut().unwrap().retain(|_, field| field != &serde_json::json!({}));
+                }
+            }
+        }
+    }
+
+    fn each(list: &mut Value, part: impl Fn(&mut Value) -> &mut Value) -> Vec<&mut Value> {
+        list.as_array_mut().unwrap().iter_mut().map(part).collect()
+    }
+
     #[test]
-    fn the_fixture_of_the_page_has_exactly_the_keys_that_a_report_has() {
+    fn the_fixture_of_the_page_has_the_keys_that_a_report_has_and_the_figures_that_it_declares() {
         let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
         let mut whole = document();
-        // A missing figure has no kind; laws that hold have no list entries.
-        whole.report.designs[0].write_amplification = 1.0;
+        // Laws that hold have no list entries.
         whole.report.designs[0].laws.broken.clear();
-        let (written, fixture) = (serde_json::to_value(&whole).unwrap(), serde_json::from_str(FIXTURE).unwrap());
+        let mut written = serde_json::to_value(&whole).unwrap();
+        let mut fixture = serde_json::from_str(FIXTURE).unwrap();
+        take_figures(&mut written);
+        take_figures(&mut fixture);
         shape(&written, "", &mut ours);
         shape(&fixture, "", &mut theirs);
         assert_eq!(ours, theirs);
-        assert_eq!(fixture["causes"], serde_json::to_value(CAUSES).unwrap());
+    }
+
+    #[test]
+    fn causes_that_another_system_declares_are_columns_of_every_split() {
+        static OTHER: Declaration = Declaration {
+            causes: &[
+                Cause { key: "exit", label: "Exit", note: "of the guest" },
+                Cause { key: "die", label: "Flash die", note: "array time" },
+            ],
+            ..DECLARED
+        };
+        let mut other = document().report.designs.remove(0);
+        (other.declared, other.causes) = (&OTHER, OTHER.causes.to_vec());
+        let ReportDocument { mut report, details, .. } = document();
+        report.designs.push(other);
+        let text = crate::split_table(&report, 80);
+        assert!(text.contains("Exit") && text.contains("4.0") && text.contains("software"), "{text}");
+        let document = ReportDocument::new(&DECLARED, report, details, "", "0");
+        assert_eq!(document.causes.iter().map(|cause| cause.key).collect::<Vec<_>>(), ["host", "die", "exit"]);
+        let parts = document.report.designs.iter().map(|design| &design.latency_split[0].parts_us);
+        assert_eq!(parts.collect::<Vec<_>>(), [&[4.0, 6.0, 0.0], &[0.0, 6.0, 4.0]]);
+        assert_eq!(crate::split_table(&document.report, 80), text);
     }
 
     /// Charts with one of everything.
@@ -337,7 +374,7 @@ pub(crate) mod tests {
         let mut document = document();
         document.report.scenario = hostile.to_owned();
         document.resolved = hostile.to_owned();
-        document.details[0].timeline.drives[0].name = hostile.to_owned();
+        document.details[0].timeline.components.of_mut(&DRIVE)[0].name = hostile.to_owned();
         let page = html_page(&document).unwrap();
         assert_eq!(document_of(&page)["report"]["scenario"], hostile);
         let tags = |text: &str| text.matches("<script").count() + text.matches("</script").count();

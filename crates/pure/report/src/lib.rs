@@ -6,15 +6,17 @@
 mod bom;
 mod capacity;
 mod charts;
+mod common;
+mod component;
 mod course;
 mod detail;
 mod expectation;
 mod explorer;
+mod figure;
 mod fio_json;
 mod fitted;
 mod forward;
 mod html;
-mod lending;
 mod life_charts;
 mod lifetime;
 mod live;
@@ -24,24 +26,29 @@ mod reclaim;
 mod schema;
 mod study_charts;
 mod table;
-mod wear;
 
 pub use bom::{Compute, Prices, Shares, bill_of_materials};
 pub use capacity::{CapacityRecord, CapacitySample, capacity_table};
 pub use charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartPanel, ChartSection, ChartSeries, ChartTable};
+pub use common::{
+    ENERGY, ENERGY_PER_GB, FLASH_UTILIZATION, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
+    LATENCY_P999, MAPPING_MISS_RATIO, MOVED_BYTES, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
+    THROUGHPUT_PER_DOLLAR, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
+};
+pub use component::{ByKind, Component, ComponentKind, DRIVE, Declaration, ExtraTable, MetricAbout, MetricList, Part};
 pub use course::{Amplification, LifeCourse, LifeMoment, LifeReads};
 pub use detail::{
-    CAUSES, Cause, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource,
-    Percentile, ReportDocument, SplitRow, Timeline,
+    Cause, ComponentTimeline, DesignDetail, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile,
+    ReportDocument, SplitRow, Timeline,
 };
 pub use expectation::{
     Comparison, Expectation, ExpectationError, Expectations, FittedConstant, Kind, Relation, Verdict, agreement,
 };
 pub use explorer::{Equipment, Explorer, ExplorerLoad, ExplorerPoint, Front, explorer_text};
+pub use figure::{Better, Figures, Form, Metric, Needs, Shown, Unit, Value};
 pub use fio_json::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
 pub use forward::{ForwardRecord, ForwardTry, WearFit, forward_table};
 pub use html::{HtmlError, charts_page, html_page};
-pub use lending::lending_table;
 pub use life_charts::life_page;
 pub use lifetime::{LifeRecord, LifeSample, life_table, lives_table};
 pub use live::{
@@ -50,9 +57,6 @@ pub use live::{
 };
 pub use ranking::{unsteady_sentence, verdict_sentence};
 pub use reclaim::{ReclaimRecord, reclaim_table};
-pub use schema::{
-    DesignAbout, DesignResult, DriveResult, HarvestResult, LatencySummary, Laws, RunReport, SearchResult, WindowHalf,
-};
+pub use schema::{DesignAbout, DesignResult, LatencySummary, Laws, RunReport, WindowHalf};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
-pub use table::{comparison_table, run_table, split_table};
-pub use wear::{WearResult, wear_table};
+pub use table::{comparison_table, component_tables, extra_tables, run_table, split_table, text_table};

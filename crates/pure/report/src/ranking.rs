@@ -1,5 +1,7 @@
 //! The best runs, and the figures that do not rank them.
 
+use crate::common::{IOPS, LATENCY_MEAN, LATENCY_P99, THROUGHPUT, THROUGHPUT_PER_DOLLAR};
+use crate::figure::{Better, Metric};
 use crate::schema::{DesignResult, RunReport};
 
 /// Figures that differ by less share a place.
@@ -21,20 +23,17 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
         return Some("these runs serve different loads, so none is called the best".to_owned());
     }
     let mut parts = vec![
-        format!("most throughput: {}", best(&runs, |run| run.throughput_bytes_per_s)),
-        format!("least mean latency: {}", best(&runs, |run| -run.latency_us.mean)),
+        format!("most throughput: {}", best(&runs, &THROUGHPUT)),
+        format!("least mean latency: {}", best(&runs, &LATENCY_MEAN)),
     ];
     let mut reasons = Vec::new();
     match unranked_tails(report) {
-        None => parts.push(format!("least p99: {}", best(&runs, |run| -run.latency_us.p99))),
+        None => parts.push(format!("least p99: {}", best(&runs, &LATENCY_P99))),
         Some(reason) => reasons.push(reason),
     }
     let (hosted, own): (Vec<_>, Vec<_>) = runs.iter().copied().partition(|run| run.computes_on_host);
     if own.len() > 1 {
-        parts.push(format!(
-            "most throughput for the money: {}",
-            best(&own, |run| run.throughput_bytes_per_s_per_dollar)
-        ));
+        parts.push(format!("most throughput for the money: {}", best(&own, &THROUGHPUT_PER_DOLLAR)));
     }
     if !hosted.is_empty() {
         reasons.push(format!(
@@ -48,7 +47,7 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
 
 /// Why percentiles of latency do not rank the runs of a report, where they do not.
 fn unranked_tails(report: &RunReport) -> Option<String> {
-    let rates = || report.designs.iter().map(|run| run.iops);
+    let rates = || report.designs.iter().map(|run| run.figures.number(&IOPS));
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     (report.closed_loop && most - least > ALIKE * most).then(|| {
         "percentiles of latency are not ranked: in a closed loop a slower design is asked for less, so fewer of its \
@@ -57,8 +56,10 @@ fn unranked_tails(report: &RunReport) -> Option<String> {
     })
 }
 
-/// Names of the runs with the greatest figure.
-fn best(runs: &[&DesignResult], figure: fn(&DesignResult) -> f64) -> String {
+/// Names of the runs that are best in a figure.
+fn best(runs: &[&DesignResult], metric: &Metric) -> String {
+    let sign = if metric.better == Better::Less { -1.0 } else { 1.0 };
+    let figure = |run: &DesignResult| sign * run.figures.number(metric);
     let most = runs.iter().map(|run| figure(run)).fold(f64::NEG_INFINITY, f64::max);
     let near = |run: &&&DesignResult| (figure(run) - most).abs() <= ALIKE * most.abs();
     let near: Vec<&DesignResult> = runs.iter().filter(near).copied().collect();
@@ -106,10 +107,11 @@ mod tests {
         report.designs = runs
             .iter()
             .map(|&(name, iops, p99, computes_on_host)| {
-                let mut run = DesignResult { name: name.to_owned(), iops, computes_on_host, ..run.clone() };
-                run.throughput_bytes_per_s = 4096.0 * iops;
-                run.throughput_bytes_per_s_per_dollar = iops;
-                run.latency_us.p99 = p99;
+                let mut run = DesignResult { name: name.to_owned(), computes_on_host, ..run.clone() };
+                run.figures.set(&IOPS, iops);
+                run.figures.set(&THROUGHPUT, 4096.0 * iops);
+                run.figures.set(&THROUGHPUT_PER_DOLLAR, iops);
+                run.figures.set(&LATENCY_P99, p99);
                 run
             })
             .collect();

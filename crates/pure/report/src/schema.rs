@@ -1,9 +1,11 @@
 //! The result schema of `run --json` and `--out`.
 
-use crate::wear::WearResult;
-use crate::{Explorer, SplitRow};
+use crate::component::{ByKind, Component, Declaration, Declared};
+use crate::figure::Figures;
+use crate::{Cause, Explorer, SplitRow};
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 /// Result of a run: one entry for each design.
 #[derive(Clone, Debug, Serialize)]
@@ -95,42 +97,9 @@ pub struct Laws {
     pub broken: Vec<String>,
 }
 
-/// Cost and yield of the search for processors to borrow, over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SearchResult {
-    /// Scans of peers' descriptors by drives.
-    pub scans: u64,
-    /// Share of the core time of the drives that scanned, in which a core waited for the lines of a scan.
-    pub core_share: f64,
-    /// Share of the hosts' core time, likewise.
-    pub host_core_share: f64,
-    /// Drives with a command that went to a lender.
-    pub borrowers: u64,
-    /// Mean over these of the time from the start of their stream to that command.
-    pub first_redirected_seconds_mean: f64,
-    /// The longest of these times.
-    pub first_redirected_seconds_max: f64,
-}
-
-/// Lending and borrowing by the drives, over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct HarvestResult {
-    /// Processor offers taken.
-    pub processors_taken: u64,
-    /// Processor offers given back or withdrawn.
-    pub processors_returned: u64,
-    /// Memory offers taken.
-    pub memories_taken: u64,
-    /// Memory offers given back, withdrawn or lost.
-    pub memories_returned: u64,
-    /// Offers that another drive had taken when the borrower's compare-and-swap arrived.
-    pub contended: u64,
-    /// Withdrawals whose borrower did not let go in time.
-    pub forced: u64,
-}
-
-/// Figures of one design over the measured window.
-#[derive(Clone, Debug, Serialize)]
+/// Figures of one design over the measured window. In JSON its figures and the arrays of its components stand beside the
+/// other fields.
+#[derive(Clone, Debug)]
 pub struct DesignResult {
     /// Design name.
     pub name: String,
@@ -141,95 +110,61 @@ pub struct DesignResult {
     pub computes_on_host: bool,
     /// Its point of a sweep, as `section.key=value`; empty without a sweep.
     pub point: Vec<String>,
-    /// Length of the measured window in seconds.
-    pub window_seconds: f64,
-    /// Requests completed.
-    pub ios: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Bytes read and written a second.
-    pub throughput_bytes_per_s: f64,
-    /// Requests a second.
-    pub iops: f64,
-    /// Latency.
-    pub latency_us: LatencySummary,
+    /// What its system declares of its reports.
+    pub declared: &'static Declaration,
+    /// Its figures.
+    pub figures: Figures,
     /// Where the time went: of the mean request, and of the requests in the histogram buckets of p50, p99 and p99.9.
     pub latency_split: Vec<SplitRow>,
-    /// Busy share of the drives' cores (of the host's for OC's firmware: see `host_utilization`).
-    pub processor_utilization: f64,
-    /// The busier of buses and dies, mean over drives.
-    pub flash_utilization: f64,
-    /// Mapping misses for each mapping access.
-    pub mapping_miss_ratio: f64,
-    /// Slots written to flash for each slot written by the host.
-    pub write_amplification: f64,
-    /// Energy of all drives, without the host.
-    pub energy_joules: f64,
-    /// Energy for each 10^9 bytes read or written; absent when nothing was moved.
-    pub energy_joules_per_gb: Option<f64>,
+    /// The meaning of the parts of these rows: the causes that the system declares, or in a document all of them.
+    pub causes: Vec<Cause>,
     /// Both halves of the measured window; empty where it is too short to be halved.
     pub halves: Vec<WindowHalf>,
-    /// Price of all drives, without the host.
-    pub bom_dollars: f64,
-    /// Throughput for each dollar.
-    pub throughput_bytes_per_s_per_dollar: f64,
-    /// Busy share of the host's cores.
-    pub host_utilization: f64,
-    /// Share of requests whose firmware or data went to another drive.
-    pub redirected_share: f64,
-    /// Segments of mapping memory lent at the end.
-    pub lent_segments: u64,
-    /// Lending and borrowing by the drives.
-    pub harvest: HarvestResult,
-    /// Cost and yield of the search for processors to borrow.
-    pub search: SearchResult,
     /// Laws that must hold on every run.
     pub laws: Laws,
-    /// One entry a drive, busy drives first.
-    pub drives: Vec<DriveResult>,
+    /// Its components with their figures; drives with the busy ones first.
+    pub components: ByKind<Component>,
 }
 
-/// Figures of one drive; the request figures are those of the workload it serves.
-#[derive(Clone, Debug, Serialize)]
-pub struct DriveResult {
-    /// Drive name.
-    pub name: String,
-    /// Requests completed.
-    pub ios: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Bytes read and written a second.
-    pub throughput_bytes_per_s: f64,
-    /// Requests a second.
-    pub iops: f64,
-    /// Latency.
-    pub latency_us: LatencySummary,
-    /// Busy share of the cores.
-    pub processor_utilization: f64,
-    /// The part of it that served other drives.
-    pub lent_utilization: f64,
-    /// Share of its commands that the host's driver sends to lenders, mean over the measured window.
-    pub redirected_share: f64,
-    /// Swing of that share in the second half of the window: the most less the least of any interval of the timeline.
-    pub redirected_swing: f64,
-    /// Seconds from the beginning of the window until that share stays within 0.05 of its mean in the second half;
-    /// absent when it does not settle.
-    pub redirected_settled_seconds: Option<f64>,
-    /// The busier of buses and dies.
-    pub flash_utilization: f64,
-    /// Mapping misses for each mapping access.
-    pub mapping_miss_ratio: f64,
-    /// Slots written to flash for each slot written to the drive.
-    pub write_amplification: f64,
-    /// Energy.
-    pub energy_joules: f64,
-    /// Price.
-    pub bom_dollars: f64,
-    /// Wear, where it decides how flash is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wear: Option<WearResult>,
+impl DesignResult {
+    /// Sets the parts of its rows in the order of `causes`, which has all of its own; the others took no time.
+    pub(crate) fn split_by(&mut self, causes: &[Cause]) {
+        let place = |cause: &Cause| self.causes.iter().position(|own| own.key == cause.key);
+        let places: Vec<Option<usize>> = causes.iter().map(place).collect();
+        for row in &mut self.latency_split {
+            let part = |place: &Option<usize>| place.and_then(|place| row.parts_us.get(place)).copied().unwrap_or(0.0);
+            row.parts_us = places.iter().map(part).collect();
+        }
+        self.causes = causes.to_vec();
+    }
+}
+
+impl Serialize for DesignResult {
+    /// The order of fields is that of earlier versions, in which all of them were written by hand: rows of times follow
+    /// latency, and halves of the window energy.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("design", &self.design)?;
+        map.serialize_entry("computes_on_host", &self.computes_on_host)?;
+        map.serialize_entry("point", &self.point)?;
+        let (mut split, mut halves) = (Some(&self.latency_split), Some(&self.halves));
+        self.figures.write_all(&mut map, |field, map| match field {
+            "latency_us" => split.take().map_or(Ok(()), |split| map.serialize_entry("latency_split", split)),
+            "energy_joules_per_gb" => halves.take().map_or(Ok(()), |halves| map.serialize_entry("halves", halves)),
+            _ => Ok(()),
+        })?;
+        split.map_or(Ok(()), |split| map.serialize_entry("latency_split", split))?;
+        halves.map_or(Ok(()), |halves| map.serialize_entry("halves", halves))?;
+        map.serialize_entry("laws", &self.laws)?;
+        self.components.write_all(&mut map)?;
+        map.end()
+    }
+}
+
+impl RunReport {
+    /// What the systems of its runs declare, each thing once.
+    pub(crate) fn declared(&self) -> Declared {
+        Declared::by(self.designs.iter().map(|design| design.declared))
+    }
 }

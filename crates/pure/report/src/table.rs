@@ -1,9 +1,11 @@
 //! Tables for people.
 
+use crate::component::{Component, ExtraTable, Part};
 use crate::expectation::Comparison;
+use crate::figure::{Figures, Metric, Shown};
 use crate::fitted::{fitted, right};
 use crate::schema::{DesignResult, RunReport};
-use crate::{CAUSES, SplitRow};
+use crate::{Cause, SplitRow};
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 
 pub(crate) fn table(header: &[&str]) -> Table {
@@ -15,48 +17,51 @@ pub(crate) fn table(header: &[&str]) -> Table {
 
 /// One row a design, with units in the header, at most `width` characters wide.
 pub fn run_table(report: &RunReport, width: usize) -> String {
-    let header = [
-        "design",
-        "throughput\nGB/s",
-        "requests\nk/s",
-        "mean\nus",
-        "p50\nus",
-        "p99\nus",
-        "p99.9\nus",
-        "max\nus",
-        "drive\ncores %",
-        "host\ncores %",
-        "flash\nbusy %",
-        "map\nmisses %",
-        "write\nampl.",
-        "drives\nJ/GB",
-        "drives\n$",
-        "MB/s\nper $",
-    ];
-    let row = |design: &DesignResult| {
-        let latency = &design.latency_us;
-        let percent = |share: f64| right(format!("{:.1}", share * 100.0));
-        let us = |latency: f64| right(format!("{latency:.1}"));
-        vec![
-            Cell::new(&design.name),
-            right(format!("{:.2}", design.throughput_bytes_per_s / 1e9)),
-            right(format!("{:.1}", design.iops / 1e3)),
-            us(latency.mean),
-            us(latency.p50),
-            us(latency.p99),
-            us(latency.p999),
-            us(latency.max),
-            percent(design.processor_utilization),
-            percent(design.host_utilization),
-            percent(design.flash_utilization),
-            percent(design.mapping_miss_ratio),
-            right(format!("{:.2}", design.write_amplification)),
-            right(design.energy_joules_per_gb.map_or("-".to_owned(), |joules| format!("{joules:.2}"))),
-            right(format!("{:.0}", design.bom_dollars)),
-            right(format!("{:.2}", design.throughput_bytes_per_s_per_dollar / 1e6)),
-        ]
+    let rows = report.designs.iter().map(|design| (vec![design.name.as_str()], &design.figures));
+    shown_table(&["design"], &report.declared().shown, rows, width)
+}
+
+/// Name and table of each kind of components that a system shows, one row a component; each at most `width` characters
+/// wide.
+pub fn component_tables<'a>(report: &'a RunReport, width: usize) -> Vec<(&'static str, String)> {
+    let table = |part: Part| {
+        let of = |design: &'a DesignResult| design.components.of(part.kind).iter().map(move |one| (design, one));
+        let named = |(design, component): (&'a DesignResult, &'a Component)| {
+            (vec![design.name.as_str(), component.name.as_str()], &component.figures)
+        };
+        let rows = report.designs.iter().flat_map(of).map(named);
+        (part.kind.title, shown_table(&["design", part.kind.id], part.shown, rows, width))
     };
-    fitted(1, &header, &report.designs.iter().map(row).collect::<Vec<_>>(), width)
+    report.declared().parts.into_iter().filter(|part| !part.shown.is_empty()).map(table).collect()
+}
+
+/// The tables that only some systems have, each with the line above it; at most `width` characters wide.
+pub fn extra_tables(report: &RunReport, width: usize) -> Vec<(&'static str, String)> {
+    let table = |table: &ExtraTable| Some((table.about, (table.text)(report, width)?));
+    report.declared().tables.iter().filter_map(table).collect()
+}
+
+/// One row for each of `rows`, which are names and figures, with a column for every metric that has one in the terminal.
+fn shown_table<'a>(
+    keys: &[&str],
+    metrics: &[&'static Metric],
+    rows: impl Iterator<Item = (Vec<&'a str>, &'a Figures)>,
+    width: usize,
+) -> String {
+    let shown: Vec<_> = metrics.iter().filter_map(|metric| Some((*metric, metric.terminal?))).collect();
+    let header: Vec<&str> = keys.iter().copied().chain(shown.iter().map(|(_, column)| column.header)).collect();
+    let row = |(names, figures): (Vec<&str>, &Figures)| {
+        let figure = |(metric, column): &(&Metric, Shown)| right(column.text(figures.get(metric)));
+        names.into_iter().map(Cell::new).chain(shown.iter().map(figure)).collect()
+    };
+    fitted(keys.len(), &header, &rows.map(row).collect::<Vec<_>>(), width)
+}
+
+/// Rows of text under `header`, at most `width` characters wide: the first column names the row, the others are figures.
+pub fn text_table(header: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+    let cell = |(place, text): (usize, String)| if place == 0 { Cell::new(text) } else { right(text) };
+    let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| row.into_iter().enumerate().map(cell).collect()).collect();
+    fitted(1, header, &rows, width)
 }
 
 /// Times by cause of the mean request and of those near p99; causes that cost nothing anywhere are left out. At most
@@ -64,14 +69,18 @@ pub fn run_table(report: &RunReport, width: usize) -> String {
 pub fn split_table(report: &RunReport, width: usize) -> String {
     let rows = || report.designs.iter().flat_map(|design| design.latency_split.iter().map(move |row| (design, row)));
     let shown = |row: &SplitRow| row.at == "mean" || row.at == "near p99";
-    let used: Vec<usize> =
-        (0..CAUSES.len()).filter(|&cause| rows().any(|(_, row)| shown(row) && row.parts_us[cause] > 0.0)).collect();
-    let labels: Vec<String> = used.iter().map(|&cause| CAUSES[cause].label.replace(' ', "\n")).collect();
+    let part = |(design, row): (&DesignResult, &SplitRow), cause: &Cause| {
+        let place = design.causes.iter().position(|own| own.key == cause.key);
+        place.and_then(|place| row.parts_us.get(place)).copied().unwrap_or(0.0)
+    };
+    let mut used = report.declared().causes;
+    used.retain(|cause| rows().any(|one| shown(one.1) && part(one, cause) > 0.0));
+    let labels: Vec<String> = used.iter().map(|cause| cause.label.replace(' ', "\n")).collect();
     let mut header = vec!["design", "at", "sum"];
     header.extend(labels.iter().map(String::as_str));
     let row = |(design, row): (&DesignResult, &SplitRow)| {
         let mut cells = vec![Cell::new(&design.name), Cell::new(&row.at), right(format!("{:.1}", row.latency_us))];
-        cells.extend(used.iter().map(|&cause| right(format!("{:.1}", row.parts_us[cause]))));
+        cells.extend(used.iter().map(|cause| right(format!("{:.1}", part((design, row), cause)))));
         cells
     };
     fitted(2, &header, &rows().filter(|(_, row)| shown(row)).map(row).collect::<Vec<_>>(), width)

@@ -6,7 +6,7 @@ mod systems;
 
 pub use flashyard_describe::*;
 pub use systems::SYSTEMS;
-pub use systems::jbof::{JbofRun, JbofWorld, fio_report, live, run_design, shapes};
+pub use systems::jbof::{JbofRun, JbofWorld, fio_report, live, result, run_design, shapes};
 pub use systems::life::{AgedLife, LifeSection, LifeStop, age};
 
 /// Reads a scenario of any system, as [`Rooms::resolve`].

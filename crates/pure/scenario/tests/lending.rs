@@ -1,6 +1,7 @@
 //! The main claims of the scenarios about lending, as orders rather than numbers, on shorter windows.
 
-use flashyard_report::{DesignResult, DriveResult};
+use flashyard_report::{Component, DRIVE, DesignResult, LATENCY_P99, THROUGHPUT, Value};
+use flashyard_scenario::result::drive::{REDIRECTED_SETTLED, REDIRECTED_SWING};
 use flashyard_scenario::{Files, JbofRun, fio_report, resolve, run_design};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
@@ -62,12 +63,16 @@ fn run(case: &'static Case, design: Design, settings: &[&str]) -> DesignResult {
     attempt(case, design, settings).expect("it runs").result
 }
 
-fn worst_p99(drives: &[DriveResult]) -> f64 {
-    drives.iter().map(|drive| drive.latency_us.p99).fold(0.0, f64::max)
+fn drives(run: &DesignResult) -> &[Component] {
+    run.components.of(&DRIVE)
 }
 
-fn throughput(drives: &[DriveResult]) -> f64 {
-    drives.iter().map(|drive| drive.throughput_bytes_per_s).sum()
+fn worst_p99(drives: &[Component]) -> f64 {
+    drives.iter().map(|drive| drive.figures.number(&LATENCY_P99)).fold(0.0, f64::max)
+}
+
+fn throughput(drives: &[Component]) -> f64 {
+    drives.iter().map(|drive| drive.figures.number(&THROUGHPUT)).sum()
 }
 
 #[test]
@@ -78,16 +83,17 @@ fn the_literal_law_swings_on_old_reports_and_water_filling_settles_and_serves_be
         run(&STABILITY, Design::ProcH, &settings)
     };
     let [literal, damped, filled] = ["literal", "damped", "water-filling"].map(with);
-    let swing = |run: &DesignResult| run.drives[0].redirected_swing;
+    let swing = |run: &DesignResult| drives(run)[0].figures.number(&REDIRECTED_SWING);
     assert!(swing(&literal) > 0.3, "{}", swing(&literal));
     assert!(swing(&damped) < 0.1 && swing(&filled) < 0.1, "{} {}", swing(&damped), swing(&filled));
-    assert_eq!(literal.drives[0].redirected_settled_seconds, None);
-    assert!(filled.drives[0].redirected_settled_seconds.is_some_and(|seconds| seconds < 0.1));
-    assert!(throughput(&literal.drives) < 0.95 * throughput(&damped.drives));
-    assert!(throughput(&filled.drives) > 0.999 * throughput(&damped.drives));
-    let [damped, filled] = [damped, filled].map(|run| worst_p99(&run.drives[..2]));
+    let settled = |run: &DesignResult| drives(run)[0].figures.get(&REDIRECTED_SETTLED);
+    assert_eq!(settled(&literal), Value::Absent);
+    assert!(settled(&filled).number().is_some_and(|seconds| seconds < 0.1));
+    assert!(throughput(drives(&literal)) < 0.95 * throughput(drives(&damped)));
+    assert!(throughput(drives(&filled)) > 0.999 * throughput(drives(&damped)));
+    let [damped, filled] = [&damped, &filled].map(|run| worst_p99(&drives(run)[..2]));
     assert!(filled < damped / 2.0, "{filled} against {damped}");
-    assert!(worst_p99(&literal.drives[..2]) > damped);
+    assert!(worst_p99(&drives(&literal)[..2]) > damped);
 }
 
 #[test]
@@ -99,8 +105,8 @@ fn a_cap_keeps_the_lenders_p99_and_leaves_the_borrower_some_gain() {
         run(&QOS, Design::ProcH, &[&cap, window[0], window[1]])
     };
     let [none, tenth, free] = ["0.0", "0.1", "100.0"].map(with);
-    let lenders = |run: &DesignResult| worst_p99(&run.drives[2..]) / worst_p99(&alone.drives[2..]);
-    let borrowers = |run: &DesignResult| throughput(&run.drives[..2]) / throughput(&alone.drives[..2]);
+    let lenders = |run: &DesignResult| worst_p99(&drives(run)[2..]) / worst_p99(&drives(&alone)[2..]);
+    let borrowers = |run: &DesignResult| throughput(&drives(run)[..2]) / throughput(&drives(&alone)[..2]);
     assert!(lenders(&none) < 1.02 && lenders(&tenth) < 1.12, "{} {}", lenders(&none), lenders(&tenth));
     assert!(lenders(&free) > 2.0, "{}", lenders(&free));
     let gains = [borrowers(&none), borrowers(&tenth), borrowers(&free)];
@@ -112,9 +118,9 @@ fn every_choice_of_lenders_beats_none_and_most_spare_beats_the_next_in_order() {
     let settings = |choice: &str| [format!("harvest.lender_choice={choice}"), "run.measure=240 ms".to_owned()];
     let with = |choice: &str| {
         let [choice, measure] = settings(choice);
-        throughput(&run(&CHOICE, Design::ProcH, &[&choice, &measure]).drives)
+        throughput(drives(&run(&CHOICE, Design::ProcH, &[&choice, &measure])))
     };
-    let shrunk = throughput(&run(&CHOICE, Design::Shrunk, &["run.measure=240 ms"]).drives);
+    let shrunk = throughput(drives(&run(&CHOICE, Design::Shrunk, &["run.measure=240 ms"])));
     let all = ["least-loaded", "next", "random", "two-choices", "most-spare"].map(with);
     assert!(all.iter().all(|&one| one > 1.1 * shrunk), "{all:?} against {shrunk}");
     assert!(all[4] > 1.02 * all[1], "{all:?}");

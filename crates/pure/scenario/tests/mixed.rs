@@ -1,5 +1,7 @@
 //! Drives that differ: groups reach drives, rows and prices, and what each indicator of load makes of unlike lenders.
 
+use flashyard_report::{DRIVE, PRICE, THROUGHPUT};
+use flashyard_scenario::result::drive::LENT_UTILIZATION;
 use flashyard_scenario::{Files, JbofRun, Resolved, resolve, run_design};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
@@ -44,13 +46,15 @@ fn lent(indicator: &str) -> (f64, f64, f64) {
     let indicator = format!("harvest.indicator={indicator}");
     let run = run(Design::ProcH, &["run.measure=60 ms", "harvest.lenders_max=1", &indicator]);
     assert!(run.figures.sanity.holds(), "{:#?}", run.figures.sanity);
-    let drives = &run.result.drives;
-    (drives[0].throughput_bytes_per_s / 1e9, drives[1].lent_utilization, drives[2].lent_utilization)
+    let drives = run.result.components.of(&DRIVE);
+    let lent = |number: usize| drives[number].figures.number(&LENT_UTILIZATION);
+    (drives[0].figures.number(&THROUGHPUT) / 1e9, lent(1), lent(2))
 }
 
 #[test]
 fn utilization_and_queue_depth_take_the_slow_lender_and_waiting_work_the_fast_one() {
-    let shrunk = run(Design::Shrunk, &["run.measure=60 ms"]).result.drives[0].throughput_bytes_per_s / 1e9;
+    let shrunk = run(Design::Shrunk, &["run.measure=60 ms"]).result;
+    let shrunk = shrunk.components.of(&DRIVE)[0].figures.number(&THROUGHPUT) / 1e9;
     for indicator in ["utilization", "queue-depth"] {
         let (borrower, slow, fast) = lent(indicator);
         assert!(slow > 0.2 && fast < 0.05, "{indicator}: {slow} and {fast}");
@@ -67,11 +71,12 @@ fn every_drive_keeps_a_share_of_its_own_and_has_its_own_row_and_price() {
     let run = run(Design::Shrunk, &["run.measure=5 ms"]);
     let cores: Vec<u32> = run.figures.drives.iter().map(|drive| drive.servers.cores).collect();
     assert_eq!(cores, [3, 1, 4]);
-    let names: Vec<&str> = run.result.drives.iter().map(|drive| drive.name.as_str()).collect();
+    let names: Vec<&str> = run.result.components.of(&DRIVE).iter().map(|drive| drive.name.as_str()).collect();
     assert_eq!(names, ["drive-0 borrower", "drive-1 slow", "drive-2 fast"]);
-    let prices: Vec<f64> = run.result.drives.iter().map(|drive| drive.bom_dollars).collect();
+    let drives = run.result.components.of(&DRIVE);
+    let prices: Vec<f64> = drives.iter().map(|drive| drive.figures.number(&PRICE)).collect();
     assert!(prices[1] < prices[0] && prices[0] < prices[2], "{prices:?}");
-    assert!((run.result.bom_dollars - prices.iter().sum::<f64>()).abs() < 1e-9);
+    assert!((run.result.figures.number(&PRICE) - prices.iter().sum::<f64>()).abs() < 1e-9);
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn groups_may_differ_in_flash_and_idle_drives_come_last() {
     assert!(run.figures.sanity.holds(), "{:#?}", run.figures.sanity);
     let channels: Vec<u32> = run.figures.drives.iter().map(|drive| drive.servers.channels).collect();
     assert_eq!(channels, [8, 4, 8, 4]);
-    assert_eq!(run.result.drives[3].name, "drive-3 slow");
+    assert_eq!(run.result.components.of(&DRIVE)[3].name, "drive-3 slow");
     assert_eq!(run.figures.drives[3].ios, 0);
     let error = run_design(&scenario, Design::Vh, &Mixed, &mut |_| true).err().expect("capacities differ");
     assert!(error.to_string().contains("equal drives"), "{error}");

@@ -1,6 +1,7 @@
 //! The main claims of `scenarios/rack`, on a small rack with small switches.
 
-use flashyard_report::SearchResult;
+use flashyard_report::Figures;
+use flashyard_scenario::result::run::{BORROWERS, SCAN_CORE_SHARE, SCAN_HOST_CORE_SHARE, SCANS};
 use flashyard_scenario::{Files, JbofRun, Overrides, resolve_with, run_design};
 use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
@@ -46,32 +47,42 @@ fn attempt(settings: &[&str]) -> Result<JbofRun, String> {
     run_design(&scenario, Design::ProcH, &JobFiles, &mut |_| true).map_err(|error| error.to_string())
 }
 
-fn search(settings: &[&str]) -> SearchResult {
+fn search(settings: &[&str]) -> Figures {
     let run = attempt(settings).expect("it runs");
     assert!(run.result.laws.hold, "{:?}", run.result.laws.broken);
-    run.result.search
+    run.result.figures
 }
 
 #[test]
 fn every_borrower_of_a_rack_finds_a_lender_and_its_own_leaf_is_cheaper_to_read() {
     let all = search(&["harvest.lenders_max=1"]);
     let leaf = search(&["harvest.lenders_max=1", "harvest.scan=leaf-first"]);
-    assert_eq!((all.borrowers, leaf.borrowers), (16, 16));
+    assert_eq!((all.count(&BORROWERS), leaf.count(&BORROWERS)), (16, 16));
     // Seven peers behind one switch instead of 31, 24 of them behind three; not every drive finds enough there.
-    assert!(leaf.core_share < all.core_share / 2.0, "{} against {}", leaf.core_share, all.core_share);
+    assert!(
+        leaf.number(&SCAN_CORE_SHARE) < all.number(&SCAN_CORE_SHARE) / 2.0,
+        "{} against {}",
+        leaf.number(&SCAN_CORE_SHARE),
+        all.number(&SCAN_CORE_SHARE)
+    );
 }
 
 #[test]
 fn own_leaf_first_saves_little_for_who_wants_more_than_there_is() {
     let (all, leaf) = (search(&[]), search(&["harvest.scan=leaf-first"]));
-    assert!(leaf.core_share > all.core_share / 2.0, "{} against {}", leaf.core_share, all.core_share);
+    assert!(
+        leaf.number(&SCAN_CORE_SHARE) > all.number(&SCAN_CORE_SHARE) / 2.0,
+        "{} against {}",
+        leaf.number(&SCAN_CORE_SHARE),
+        all.number(&SCAN_CORE_SHARE)
+    );
 }
 
 #[test]
 fn longer_hops_make_scans_longer_and_a_single_switch_none() {
     let near = search(&["fabric.radix=32"]);
     let far = search(&["fabric.hop='1 us'"]);
-    let per_scan = |found: &SearchResult| found.core_share / found.scans as f64;
+    let per_scan = |found: &Figures| found.number(&SCAN_CORE_SHARE) / found.number(&SCANS);
     // 31 loads of 300 ns, and 24 of them over two more switches, both ways.
     let expected = (31.0 * 0.3 + 24.0 * 4.0) / (31.0 * 0.3);
     assert!((per_scan(&far) / per_scan(&near) / expected - 1.0).abs() < 0.05, "{near:?} {far:?}");
@@ -81,7 +92,10 @@ fn longer_hops_make_scans_longer_and_a_single_switch_none() {
 fn each_host_scans_for_its_own_drives() {
     let (one, four) = (search(&["host.drives_per_host=32"]), search(&["host.drives_per_host=8"]));
     // Four hosts scan four times as much with four times the cores.
-    assert!((one.host_core_share / four.host_core_share - 1.0).abs() < 0.01, "{one:?} {four:?}");
+    assert!(
+        (one.number(&SCAN_HOST_CORE_SHARE) / four.number(&SCAN_HOST_CORE_SHARE) - 1.0).abs() < 0.01,
+        "{one:?} {four:?}"
+    );
     let error = attempt(&["host.drives_per_host=0"]).err().expect("no host");
     assert!(error.contains("host.drives_per_host"), "{error}");
 }

@@ -196,13 +196,13 @@ fn outcome(text: &str, settings: &[String], path: &str) -> Result<Vec<Value>, Sc
             .map_err(|error| resolved.locate(error, &[]))?;
         return Ok(Vec::new());
     }
-    let run = resolved.room.run().expect("it runs");
-    match run(scenario, &scenario.designs[0], &Few, &mut observer) {
+    let runner = resolved.room.run().expect("it runs");
+    match (runner.design)(scenario, &scenario.designs[0], &Few, &mut observer) {
         Ok(run) => {
             assert!(run.result.laws.hold, "{settings:?}: {:#?}", run.result.laws);
             let runs = vec![run];
             let report = summarize(scenario, resolved.room, &runs, 0.0, true);
-            let document = document(report, runs, "", "");
+            let document = document(runner.declaration, report, runs, "", "");
             Ok(vec![serde_json::to_value(&document.report).expect("it is data")])
         }
         Err(ScenarioError::Interrupted) => Ok(Vec::new()),

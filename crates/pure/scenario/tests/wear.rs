@@ -1,5 +1,7 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
+use flashyard_report::{DRIVE, IOS, LATENCY_MEAN, Value};
+use flashyard_scenario::result::wear::{ERASES_MAX, ERASES_MEAN, RETIRED, RETRIES_PER_READ, YOUNG};
 use flashyard_scenario::{JbofRun, NoFiles, live, resolve, run_design};
 use flashyard_served::Control;
 use flashyard_systems::jbof::{Design, LiveJbof};
@@ -18,7 +20,7 @@ fn unloaded(settings: &[&str]) -> (f64, JbofRun) {
     let mut all = vec!["workload.depth=1", "workload.read_share=1.0", "run.measure=20 ms"];
     all.extend(settings);
     let run = run(&all).expect("it runs");
-    (run.result.latency_us.mean, run)
+    (run.result.figures.number(&LATENCY_MEAN), run)
 }
 
 #[test]
@@ -29,15 +31,15 @@ fn every_retry_senses_once_more() {
         let (worn, run) = unloaded(&[&format!("drive.wear.erases={erases}")]);
         // All pages of this drive are sensed in 75 us. Percentiles are buckets, means are exact.
         assert!((worn - new - 75.0 * retries).abs() < 0.5, "{erases} erases: {worn} against {new}");
-        let wear = run.result.drives[0].wear.expect("wear decides");
-        assert_eq!((wear.retries_per_read, wear.erases_max), (retries, erases));
-        assert_eq!((wear.young, wear.retired), (0, 0));
+        let wear = &run.result.components.of(&DRIVE)[0].figures;
+        assert_eq!((wear.number(&RETRIES_PER_READ), wear.count(&ERASES_MAX)), (retries, erases));
+        assert_eq!([wear.get(&YOUNG), wear.get(&RETIRED)], [Value::Count(0); 2]);
     }
 }
 
 #[test]
 fn retries_cost_energy() {
-    let flash = |run: &JbofRun| run.figures.drives[0].energy.flash.as_joules() / run.result.ios as f64;
+    let flash = |run: &JbofRun| run.figures.drives[0].energy.flash.as_joules() / run.result.figures.number(&IOS);
     let ((_, new), (_, worn)) = (unloaded(&[]), unloaded(&["drive.wear.erases=300"]));
     assert!(flash(&worn) > 3.0 * flash(&new), "{} J a read against {}", flash(&worn), flash(&new));
 }
@@ -62,7 +64,7 @@ fn without_wear() -> String {
 fn the_wear_of_a_run_that_does_not_ask_for_it_is_not_in_its_results() {
     let scenario = resolve(&without_wear(), "ageing", &[], &NoFiles).expect("it is good").scenario;
     let run = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
-    assert!(run.result.drives[0].wear.is_none());
+    assert_eq!(run.result.components.of(&DRIVE)[0].figures.get(&ERASES_MEAN), Value::Absent);
     assert!(!serde_json::to_string(&run.result).expect("it is data").contains("\"wear\""));
 }
 
@@ -78,14 +80,14 @@ fn wear_that_cannot_be_is_refused_in_words() {
 }
 
 /// Erases of the most erased superblock of a drive of 40 MiB after eight seconds of writes to 2 MiB of it.
-fn most_erases(settings: &[&str]) -> u32 {
+fn most_erases(settings: &[&str]) -> u64 {
     let mut all = vec!["drive.channels=2", "drive.dies_per_channel=2", "drive.planes_per_die=1", "drive.filled=1.0"];
     all.extend(["drive.blocks_per_plane=40", "drive.pages_per_block=16", "drive.over_provisioning=0.15"]);
     all.extend(["drive.slc_superblocks=0", "drive.reclaim_below=2", "workload.read_share=0.0"]);
     all.extend(["workload.span=2 MiB", "run.measure=8 s"]);
     all.extend(settings);
     let run = run(&all).expect("it runs");
-    run.result.drives[0].wear.expect("wear decides").erases_max
+    run.result.components.of(&DRIVE)[0].figures.count(&ERASES_MAX)
 }
 
 #[test]

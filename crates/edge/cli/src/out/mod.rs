@@ -15,20 +15,18 @@ use flashyard_report::{LifeCourse, ReportDocument};
 use std::path::Path;
 use tables::Table;
 
-/// Writes `timeline.parquet`, `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`,
-/// `drives.parquet` and `explorer.parquet` to `directory`, which is made when it is not there. Each file is replaced
-/// when the new one is complete.
+/// Writes `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`, `explorer.parquet` and the tables that
+/// systems declare, such as `timeline.parquet` and `drives.parquet`, to `directory`, which is made when it is not there.
+/// Each file is replaced when the new one is complete.
 ///
 /// Errors: a directory or file that cannot be written, and lending between drives that are not in the report.
 pub(crate) fn write_parquet(directory: &Path, document: &ReportDocument) -> Result<()> {
-    let tables = [
-        ("timeline", tables::timeline(document)),
+    let mut tables = vec![
         ("latency_histogram", tables::latency_histogram(document)),
-        ("latency_split", tables::latency_split(document)),
         ("lending", tables::lending(document)?),
-        ("drives", tables::drives(document)),
         ("explorer", tables::explorer(document)),
     ];
+    tables.extend(tables::declared(document));
     std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
     let origin = Origin { version: &document.version, scenario: &document.report.scenario, seed: document.report.seed };
     tables.iter().try_for_each(|(name, table)| write(directory, name, table, origin))

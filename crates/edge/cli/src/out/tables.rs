@@ -3,51 +3,79 @@
 use anyhow::{Context, Result};
 use flashyard_columns::Values;
 use flashyard_report::{
-    DesignDetail, DriveResult, DriveTimeline, ExplorerPoint, Front, LatencyBucket, LentResource, ReportDocument,
-    SplitRow, Timeline,
+    Component, ComponentTimeline, DRIVE, DesignDetail, ExplorerPoint, Form, Front, LatencyBucket, LentResource, Metric,
+    Part, ReportDocument, SplitRow, Timeline, Value,
 };
 use std::borrow::Cow;
 
 /// Columns by name.
 pub(super) type Table<'a> = Vec<(Cow<'a, str>, Values)>;
 
-/// A row for each interval of each drive.
-pub(super) fn timeline(document: &ReportDocument) -> Table<'_> {
-    let drives: Vec<(&DesignDetail, &DriveTimeline)> = document
+/// A name and columns for each table that follows from declarations, kind by kind.
+pub(super) fn declared(document: &ReportDocument) -> Vec<(&str, Table<'_>)> {
+    let of_part = |part: &Part| {
+        let timeline = (!(part.series)().is_empty()).then(|| (part.timeline, timeline(document, part)));
+        timeline.into_iter().chain([(part.kind.plural, components(document, part))])
+    };
+    let parts = document.parts.iter().flat_map(of_part);
+    parts.chain([("latency_split", latency_split(document))]).collect()
+}
+
+/// Values of a metric in one column.
+fn column(metric: &Metric, values: Vec<Value>) -> (Cow<'static, str>, Values) {
+    let numbers = || values.iter().map(|value| value.number());
+    let values = match metric.form {
+        Form::Count => {
+            Values::U64(values.iter().map(|value| if let Value::Count(count) = value { *count } else { 0 }).collect())
+        }
+        Form::Number => Values::F64(numbers().map(|number| number.unwrap_or(f64::NAN)).collect()),
+        Form::Maybe => Values::OptionalF64(numbers().collect()),
+    };
+    (metric.column_name(), values)
+}
+
+/// A row for each interval of each component of a kind.
+fn timeline(document: &ReportDocument, part: &Part) -> Table<'static> {
+    let all: Vec<(&DesignDetail, &ComponentTimeline)> = document
         .details
         .iter()
-        .flat_map(|detail| detail.timeline.drives.iter().map(move |drive| (detail, drive)))
+        .flat_map(|detail| detail.timeline.components.of(part.kind).iter().map(move |one| (detail, one)))
         .collect();
-    let numbers = |series: fn(&DriveTimeline) -> &Vec<f64>| {
-        Values::F64(drives.iter().flat_map(|(_, drive)| series(drive)).copied().collect())
-    };
-    let maybe = |series: fn(&DriveTimeline) -> &Vec<Option<f64>>| {
-        Values::OptionalF64(drives.iter().flat_map(|(_, drive)| series(drive)).copied().collect())
-    };
-    let names = |name: fn(&(&DesignDetail, &DriveTimeline)) -> String| {
-        let intervals = |drive: &(&DesignDetail, _)| drive.0.timeline.begin_seconds.len();
-        Values::Text(drives.iter().flat_map(|drive| std::iter::repeat_n(name(drive), intervals(drive))).collect())
+    let names = |name: fn(&(&DesignDetail, &ComponentTimeline)) -> String| {
+        let intervals = |one: &(&DesignDetail, _)| one.0.timeline.begin_seconds.len();
+        Values::Text(all.iter().flat_map(|one| std::iter::repeat_n(name(one), intervals(one))).collect())
     };
     let times = |times: fn(&Timeline) -> Vec<f64>| {
-        Values::F64(drives.iter().flat_map(|(detail, _)| times(&detail.timeline)).collect())
+        Values::F64(all.iter().flat_map(|(detail, _)| times(&detail.timeline)).collect())
     };
-    vec![
+    let series = |metric: &'static Metric| {
+        column(metric, all.iter().flat_map(|(_, one)| one.of(metric)).map(|&value| value.into()).collect())
+    };
+    let mut columns: Table<'static> = vec![
         ("design".into(), names(|(detail, _)| detail.name.clone())),
-        ("drive".into(), names(|(_, drive)| drive.name.clone())),
+        (part.kind.id.into(), names(|(_, one)| one.name.clone())),
         ("begin_seconds".into(), times(|timeline| timeline.begin_seconds.clone())),
         ("end_seconds".into(), times(ends)),
-        ("read_bytes_per_s".into(), numbers(|drive| &drive.read_bytes_per_s)),
-        ("write_bytes_per_s".into(), numbers(|drive| &drive.write_bytes_per_s)),
-        ("requests_per_s".into(), numbers(|drive| &drive.iops)),
-        ("latency_mean_us".into(), maybe(|drive| &drive.latency_mean_us)),
-        ("processor_busy_share".into(), numbers(|drive| &drive.processor_utilization)),
-        ("lent_busy_share".into(), numbers(|drive| &drive.lent_utilization)),
-        ("redirected_share".into(), numbers(|drive| &drive.redirected_share)),
-        ("bus_busy_share".into(), numbers(|drive| &drive.bus_utilization)),
-        ("die_busy_share".into(), numbers(|drive| &drive.die_utilization)),
-        ("mapping_miss_ratio".into(), maybe(|drive| &drive.mapping_miss_ratio)),
-        ("write_amplification_ratio".into(), maybe(|drive| &drive.write_amplification)),
-    ]
+    ];
+    columns.extend((part.series)().into_iter().map(series));
+    columns
+}
+
+/// A row for each component of a kind of each design.
+fn components(document: &ReportDocument, part: &Part) -> Table<'static> {
+    let designs = document.report.designs.iter();
+    let rows: Vec<(&str, &Component)> = designs
+        .flat_map(|design| design.components.of(part.kind).iter().map(move |one| (design.name.as_str(), one)))
+        .collect();
+    let names = |name: fn(&(&str, &Component)) -> String| Values::Text(rows.iter().map(name).collect());
+    let mut columns: Table<'static> = vec![
+        ("design".into(), names(|(design, _)| (*design).to_owned())),
+        (part.kind.id.into(), names(|(_, one)| one.name.clone())),
+    ];
+    let figures =
+        |metric: &'static Metric| column(metric, rows.iter().map(|(_, one)| one.figures.get(metric)).collect());
+    columns.extend((part.metrics)().into_iter().map(figures));
+    columns
 }
 
 /// The end of each interval: the begin of the next one.
@@ -74,21 +102,22 @@ pub(super) fn latency_histogram(document: &ReportDocument) -> Table<'_> {
 }
 
 /// A row for the mean and for each percentile of each design, with a column for each cause.
-pub(super) fn latency_split(document: &ReportDocument) -> Table<'_> {
+fn latency_split(document: &ReportDocument) -> Table<'static> {
     let designs = document.report.designs.iter();
     let rows: Vec<(&str, &SplitRow)> =
         designs.flat_map(|design| design.latency_split.iter().map(move |row| (design.name.as_str(), row))).collect();
-    let mut table: Table<'_> = vec![
-        ("design".into(), Values::Text(rows.iter().map(|(design, _)| (*design).to_owned()).collect())),
-        ("at".into(), Values::Text(rows.iter().map(|(_, row)| row.at.clone()).collect())),
+    let text = |text: fn(&(&str, &SplitRow)) -> String| Values::Text(rows.iter().map(text).collect());
+    let mut columns: Table<'static> = vec![
+        ("design".into(), text(|(design, _)| (*design).to_owned())),
+        ("at".into(), text(|(_, row)| row.at.clone())),
         ("requests".into(), Values::U64(rows.iter().map(|(_, row)| row.requests).collect())),
         ("latency_us".into(), Values::F64(rows.iter().map(|(_, row)| row.latency_us).collect())),
     ];
-    for (index, cause) in document.causes.iter().enumerate() {
+    columns.extend(document.causes.iter().enumerate().map(|(index, cause)| {
         let parts = rows.iter().map(|(_, row)| row.parts_us[index]).collect();
-        table.push((format!("{}_us", cause.key).into(), Values::F64(parts)));
-    }
-    table
+        (format!("{}_us", cause.key).into(), Values::F64(parts))
+    }));
+    columns
 }
 
 /// A row for each interval of each loan.
@@ -98,7 +127,7 @@ pub(super) fn lending(document: &ReportDocument) -> Result<Table<'_>> {
     let (mut texts, mut times) = ([const { Vec::new() }; 5], [const { Vec::new() }; 3]);
     for detail in &document.details {
         let drive = |index: u32| {
-            let drive = detail.timeline.drives.get(index as usize);
+            let drive = detail.timeline.components.of(&DRIVE).get(index as usize);
             drive.with_context(|| format!("{}: drive {index} lends or borrows, but is not in the report", detail.name))
         };
         let ends = ends(&detail.timeline);
@@ -130,42 +159,6 @@ pub(super) fn lending(document: &ReportDocument) -> Result<Table<'_>> {
         ("amount".into(), amount),
         ("unit".into(), unit),
     ])
-}
-
-/// A row for each drive of each design.
-pub(super) fn drives(document: &ReportDocument) -> Table<'_> {
-    let designs = document.report.designs.iter();
-    let rows: Vec<(&str, &DriveResult)> =
-        designs.flat_map(|design| design.drives.iter().map(move |drive| (design.name.as_str(), drive))).collect();
-    let count = |figure: fn(&DriveResult) -> u64| Values::U64(rows.iter().map(|(_, drive)| figure(drive)).collect());
-    let number = |figure: fn(&DriveResult) -> f64| Values::F64(rows.iter().map(|(_, drive)| figure(drive)).collect());
-    let maybe = |figure: fn(&DriveResult) -> Option<f64>| {
-        Values::OptionalF64(rows.iter().map(|(_, drive)| figure(drive)).collect())
-    };
-    vec![
-        ("design".into(), Values::Text(rows.iter().map(|(design, _)| (*design).to_owned()).collect())),
-        ("drive".into(), Values::Text(rows.iter().map(|(_, drive)| drive.name.clone()).collect())),
-        ("requests".into(), count(|drive| drive.ios)),
-        ("read_bytes".into(), count(|drive| drive.read_bytes)),
-        ("write_bytes".into(), count(|drive| drive.write_bytes)),
-        ("throughput_bytes_per_s".into(), number(|drive| drive.throughput_bytes_per_s)),
-        ("requests_per_s".into(), number(|drive| drive.iops)),
-        ("latency_mean_us".into(), number(|drive| drive.latency_us.mean)),
-        ("latency_p50_us".into(), number(|drive| drive.latency_us.p50)),
-        ("latency_p99_us".into(), number(|drive| drive.latency_us.p99)),
-        ("latency_p999_us".into(), number(|drive| drive.latency_us.p999)),
-        ("latency_max_us".into(), number(|drive| drive.latency_us.max)),
-        ("processor_busy_share".into(), number(|drive| drive.processor_utilization)),
-        ("lent_busy_share".into(), number(|drive| drive.lent_utilization)),
-        ("redirected_share".into(), number(|drive| drive.redirected_share)),
-        ("redirected_swing".into(), number(|drive| drive.redirected_swing)),
-        ("redirected_settled_seconds".into(), maybe(|drive| drive.redirected_settled_seconds)),
-        ("flash_busy_share".into(), number(|drive| drive.flash_utilization)),
-        ("mapping_miss_ratio".into(), number(|drive| drive.mapping_miss_ratio)),
-        ("write_amplification_ratio".into(), number(|drive| drive.write_amplification)),
-        ("energy_joules".into(), number(|drive| drive.energy_joules)),
-        ("bom_dollars".into(), number(|drive| drive.bom_dollars)),
-    ]
 }
 
 /// A row for each run of a sweep; none without one.

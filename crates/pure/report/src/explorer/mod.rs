@@ -7,6 +7,8 @@ mod table;
 pub(crate) mod tests;
 
 use crate::DesignResult;
+use crate::common::{ENERGY, ENERGY_PER_GB, IOS, LATENCY_P99, PRICE, THROUGHPUT};
+use crate::component::DRIVE;
 use crate::pareto::front;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -208,15 +210,16 @@ impl ExplorerLoad {
 }
 
 fn point(design: &DesignResult, equipment: Equipment) -> ExplorerPoint {
+    let figures = &design.figures;
     ExplorerPoint {
         name: design.name.clone(),
         equipment,
-        drive_dollars: design.bom_dollars / design.drives.len().max(1) as f64,
-        jbof_dollars: design.bom_dollars,
-        energy_joules: design.energy_joules,
-        energy_joules_per_gb: design.energy_joules_per_gb,
-        throughput_bytes_per_s: design.throughput_bytes_per_s,
-        latency_p99_us: (design.ios > 0).then_some(design.latency_us.p99),
+        drive_dollars: figures.number(&PRICE) / design.components.of(&DRIVE).len().max(1) as f64,
+        jbof_dollars: figures.number(&PRICE),
+        energy_joules: figures.number(&ENERGY),
+        energy_joules_per_gb: figures.get(&ENERGY_PER_GB).number(),
+        throughput_bytes_per_s: figures.number(&THROUGHPUT),
+        latency_p99_us: (figures.count(&IOS) > 0).then(|| figures.number(&LATENCY_P99)),
         fronts: BTreeSet::new(),
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::RunReport;
+use crate::common::WRITE_AMPLIFICATION;
 use crate::html::tests::{document, shape};
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ fn run(name: &str, busy: &str, dollars: f64, p99: f64, throughput: f64) -> (Desi
     let mut design = document().report.designs.remove(0);
     design.name = format!("{name} {dollars}");
     design.point = vec![format!("jbof.busy_drives={busy}"), format!("jbof.shrunk_cores={dollars}")];
-    design.bom_dollars = dollars;
-    design.latency_us.p99 = p99;
-    design.throughput_bytes_per_s = throughput;
-    design.write_amplification = 1.0;
+    design.figures.set(&PRICE, dollars);
+    design.figures.set(&LATENCY_P99, p99);
+    design.figures.set(&THROUGHPUT, throughput);
+    design.figures.set(&WRITE_AMPLIFICATION, 1.0);
     let equipment = Equipment {
         design: name.to_owned(),
         computes_on_host: false,
@@ -100,7 +101,8 @@ fn the_reference_may_be_the_cheapest_or_missing() {
 #[test]
 fn a_run_without_requests_is_on_no_front_of_latency_and_has_no_figures_for_each_gigabyte() {
     let mut idle = run("xbof", "6", 100.0, 0.0, 0.0);
-    (idle.0.ios, idle.0.read_bytes, idle.0.energy_joules_per_gb) = (0, 0, None);
+    idle.0.figures.set(&IOS, 0_u64);
+    idle.0.figures.set(&ENERGY_PER_GB, None);
     let explorer = explore(&[run("conv", "6", 200.0, 100.0, 100.0), idle]);
     let point = &explorer.points[1];
     assert_eq!((point.latency_p99_us, point.energy_joules_per_gb), (None, None));

@@ -1,14 +1,14 @@
 //! From a world's raw figures to the distributions and series of the report.
 
+use super::result::{CAUSES, series};
 use super::run::JbofRun;
-use super::steadiness::redirected;
 use flashyard_report::{
-    CAUSES, DesignDetail, DriveTimeline, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile,
-    SplitRow, Timeline,
+    ByKind, DRIVE, DesignDetail, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile, SplitRow,
+    Timeline,
 };
 use flashyard_stats::{CAUSE_COUNT, LatencyHistogram, MeanSplit};
-use flashyard_systems::jbof::{DriveCounters, DriveFigures, JbofFigures, Reading};
-use flashyard_units::{Picojoules, SimSpan};
+use flashyard_systems::jbof::{DriveFigures, JbofFigures, Reading};
+use flashyard_units::Picojoules;
 use std::collections::BTreeMap;
 
 // The report names the causes that the models book: the same ones in the same order.
@@ -49,7 +49,7 @@ pub(crate) fn split_rows(figures: &JbofFigures) -> Vec<SplitRow> {
         at: at.to_owned(),
         requests: split.requests,
         latency_us: split.total_us(),
-        parts_us: split.parts_us,
+        parts_us: split.parts_us.to_vec(),
     };
     if figures.split.count() == 0 {
         return Vec::new();
@@ -85,15 +85,17 @@ fn flash(drive: &DriveFigures) -> FlashDetail {
 fn timeline(run: &JbofRun) -> Timeline {
     let figures = &run.figures;
     let readings = &figures.timeline.readings;
-    let drives =
-        run.result.drives.iter().enumerate().map(|(number, drive)| drive_timeline(figures, number, &drive.name));
+    let drives = run.result.components.of(&DRIVE).iter().enumerate();
     Timeline {
         interval_seconds: figures.timeline.interval.as_secs_f64(),
         begin_seconds: intervals(readings).map(|(begin, _)| begin.at.as_secs_f64()).collect(),
         end_seconds: readings.last().map_or(0.0, |last| last.at.as_secs_f64()),
         measured_from_seconds: figures.measured_from.as_secs_f64(),
         measured_to_seconds: figures.stopped.as_secs_f64(),
-        drives: drives.collect(),
+        components: ByKind::new(
+            &DRIVE,
+            drives.map(|(number, drive)| series::of_drive(figures, number, &drive.name)).collect(),
+        ),
     }
 }
 
@@ -101,47 +103,15 @@ fn intervals(readings: &[Reading]) -> impl Iterator<Item = (&Reading, &Reading)>
     readings.windows(2).map(|pair| (&pair[0], &pair[1]))
 }
 
-fn drive_timeline(figures: &JbofFigures, number: usize, name: &str) -> DriveTimeline {
-    let servers = figures.drives[number].servers;
-    let mut series = DriveTimeline { name: name.to_owned(), ..DriveTimeline::default() };
-    for (begin, end) in intervals(&figures.timeline.readings) {
-        let span = end.at.since(begin.at);
-        let seconds = span.as_secs_f64();
-        let (before, after) = (&begin.drives[number], &end.drives[number]);
-        let share = |clock: fn(&DriveCounters) -> SimSpan, servers: u32| {
-            (clock(after) - clock(before)).ratio_of(span * u64::from(servers)).min(1.0)
-        };
-        let count = |counter: fn(&DriveCounters) -> u64| counter(after) - counter(before);
-        let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let ios = count(|drive| drive.totals.ios);
-        let waited = (after.totals.latency_ps - before.totals.latency_ps) as f64 / 1e6;
-        series.read_bytes_per_s.push(count(|drive| drive.totals.read_bytes) as f64 / seconds);
-        series.write_bytes_per_s.push(count(|drive| drive.totals.write_bytes) as f64 / seconds);
-        series.iops.push(ios as f64 / seconds);
-        series.latency_mean_us.push((ios > 0).then(|| waited / ios as f64));
-        series.processor_utilization.push(share(|drive| drive.busy, servers.cores));
-        series.lent_utilization.push(share(|drive| drive.lent, servers.cores));
-        series.redirected_share.push(redirected(begin, end, number));
-        series.bus_utilization.push(share(|drive| drive.bus, servers.channels));
-        series.die_utilization.push(share(|drive| drive.die, servers.dies));
-        series.mapping_miss_ratio.push(ratio(count(|drive| drive.misses), count(|drive| drive.accesses)));
-        let written = (count(|drive| drive.programmed_slots), count(|drive| drive.host_slots));
-        series.write_amplification.push(ratio(written.0, written.1));
-    }
-    series
-}
-
 /// One entry for each pair of drives that lent anything, core time first.
 fn lending(figures: &JbofFigures) -> Vec<Lending> {
     let Some(last) = figures.timeline.readings.last() else { return Vec::new() };
     let segment_mib = figures.segment_bytes as f64 / BYTES_PER_MIB;
     let processor = last.processor_lent.iter().map(|&(pair, _)| {
-        series(figures, LentResource::Processor, pair, 1.0, |reading| {
-            find(&reading.processor_lent, pair).as_ps().into()
-        })
+        loan(figures, LentResource::Processor, pair, 1.0, |reading| find(&reading.processor_lent, pair).as_ps().into())
     });
     let memory = last.memory_lent.iter().map(|&(pair, _)| {
-        series(figures, LentResource::Memory, pair, segment_mib, |reading| find(&reading.memory_lent, pair))
+        loan(figures, LentResource::Memory, pair, segment_mib, |reading| find(&reading.memory_lent, pair))
     });
     processor.chain(memory).collect()
 }
@@ -152,7 +122,7 @@ fn find<T: Copy + Default>(lent: &[((u16, u16), T)], pair: (u16, u16)) -> T {
 }
 
 /// From an amount times picoseconds since the beginning to the mean amount of each interval, times `scale`.
-fn series(
+fn loan(
     figures: &JbofFigures,
     resource: LentResource,
     (lender, borrower): (u16, u16),

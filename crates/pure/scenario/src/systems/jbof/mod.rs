@@ -10,7 +10,7 @@ mod groups;
 mod keyed;
 mod keys;
 mod live;
-mod result;
+pub mod result;
 mod run;
 mod section;
 mod steadiness;
@@ -95,8 +95,11 @@ impl Room for Xbof {
     }
 
     fn run(&self) -> Option<Run> {
-        Some(|scenario, design, files, observer| {
-            run_design(scenario, design_called(design)?, files, observer).map(Into::into)
+        Some(Run {
+            declaration: &result::DECLARATION,
+            design: |scenario, design, files, observer| {
+                run_design(scenario, design_called(design)?, files, observer).map(Into::into)
+            },
         })
     }
 

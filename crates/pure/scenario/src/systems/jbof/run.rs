@@ -27,6 +27,7 @@ impl From<JbofRun> for Measured {
     fn from(run: JbofRun) -> Self {
         let (detail, fio) = (detail(&run), fio_report(&run));
         let JbofRun { figures, result, jobs, equipment } = run;
+        let (first_end, window) = (figures.first_end, figures.window.as_secs_f64());
         Self {
             design: figures.design.name().to_owned(),
             result,
@@ -36,7 +37,7 @@ impl From<JbofRun> for Measured {
             jobs: jobs.map(|jobs| jobs.in_words()),
             scaling: figures.scaling,
             closed_loop: figures.closed_loop,
-            first_end_seconds: figures.first_end.map(|end| end.since(figures.measured_from).as_secs_f64()),
+            first_end_seconds: first_end.map(|end| (end.since(figures.measured_from).as_secs_f64(), window)),
             simulated_seconds: figures.simulated.as_secs_f64(),
         }
     }

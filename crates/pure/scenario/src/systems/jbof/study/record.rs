@@ -1,7 +1,7 @@
 //! Record of a run of the study: the figures that numbers are made of, and those that explain them.
 
+use super::super::result::CAUSES;
 use flashyard_describe::Choice;
-use flashyard_report::CAUSES;
 use flashyard_stats::Cause;
 use flashyard_systems::jbof::{Design, DriveFigures, JbofFigures, StreamFigures};
 use flashyard_units::SimSpan;
