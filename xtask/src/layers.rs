@@ -1,11 +1,29 @@
 //! Imports go to a strictly lower layer, and every third-party crate has a reason.
 
 use crate::Finding;
-use crate::policy::{Imports, Layer, Policy};
+use crate::policy::{Imports, Layer, Place, Policy};
 use crate::repository::{Crate, Dependency, Region};
 
-/// Where a type may become a file format on purpose (rule 5 of the architecture).
-const SERDE_HOMES: [&str; 2] = ["report", "scenario"];
+/// Where a type may become a file format on purpose, beside the rooms of systems, whose sections and records are some
+/// (rule 5 of the architecture).
+const SERDE_HOMES: [&str; 2] = ["report", "describe"];
+
+/// The folder of systems; a crate there without a line of its own stands by the line [`SYSTEMS`].
+pub(crate) const SYSTEMS_FOLDER: &str = "crates/systems/";
+/// The line of `layers.toml` for all systems.
+const SYSTEMS: &str = "systems";
+
+impl Crate {
+    fn is_system(&self) -> bool {
+        self.directory.starts_with(SYSTEMS_FOLDER)
+    }
+}
+
+/// Where a crate stands, by its own line or by that of all systems.
+fn place_of<'a>(policy: &'a Policy, name: &str, crates: &[Crate]) -> Option<&'a Place> {
+    let is_system = || crates.iter().any(|member| member.name == name && member.is_system());
+    policy.crates.get(name).or_else(|| policy.crates.get(SYSTEMS).filter(|_| is_system()))
+}
 
 /// Everything the manifests do that `layers.toml` does not allow, and every unused permission.
 pub(crate) fn check(policy: &Policy, crates: &[Crate]) -> Vec<Finding> {
@@ -16,7 +34,7 @@ pub(crate) fn check(policy: &Policy, crates: &[Crate]) -> Vec<Finding> {
 
 fn check_crate(policy: &Policy, member: &Crate, crates: &[Crate]) -> Vec<Finding> {
     let manifest = format!("{}/Cargo.toml", member.directory);
-    if !policy.crates.contains_key(&member.name) {
+    if place_of(policy, &member.name, crates).is_none() {
         let message = format!("`{0}` has no layer; add a line `{0} = {{ layer = … }}` to layers.toml", member.name);
         return vec![Finding::failure(&manifest, 0, message)];
     }
@@ -34,7 +52,7 @@ fn check_crate(policy: &Policy, member: &Crate, crates: &[Crate]) -> Vec<Finding
 fn internal_complaint(policy: &Policy, member: &Crate, import: &Dependency, crates: &[Crate]) -> Option<String> {
     let (from, to) = (&member.name, &import.name);
     let target_region = crates.iter().find(|other| other.name == *to).map(|other| other.region);
-    let (Some(place), Some(target)) = (policy.crates.get(from), policy.crates.get(to)) else {
+    let (Some(place), Some(target)) = (place_of(policy, from, crates), place_of(policy, to, crates)) else {
         return Some(format!("`{from}` imports `{to}`, which has no layer in layers.toml"));
     };
     if member.region != Region::Edge && target_region == Some(Region::Edge) {
@@ -78,13 +96,14 @@ fn internal_complaint(policy: &Policy, member: &Crate, import: &Dependency, crat
 
 fn third_party_complaint(policy: &Policy, member: &Crate, dependency: &Dependency) -> Option<String> {
     let (user, name) = (&member.name, &dependency.name);
-    if name == "serde" && !dependency.dev && !SERDE_HOMES.contains(&user.as_str()) {
+    if name == "serde" && !dependency.dev && !member.is_system() && !SERDE_HOMES.contains(&user.as_str()) {
         return Some(format!(
-            "`{user}` uses serde: only {} may, so that no model type becomes a file format by convenience",
+            "`{user}` uses serde: only {} and rooms of systems may, so that no model type becomes a file format by convenience",
             SERDE_HOMES.join(" and ")
         ));
     }
-    let is_shipped = policy.third_party.get(name).is_some_and(|permission| permission.used_by.contains(user));
+    let names = |known: &String| known == user || known == SYSTEMS && member.is_system();
+    let is_shipped = policy.third_party.get(name).is_some_and(|permission| permission.used_by.iter().any(names));
     if is_shipped || (dependency.dev && policy.third_party_in_tests.contains_key(name)) {
         return None;
     }
@@ -99,12 +118,13 @@ fn third_party_complaint(policy: &Policy, member: &Crate, dependency: &Dependenc
 
 /// Lines of `layers.toml` that no manifest needs any more: a permission is given up with its use.
 fn unused_permissions(policy: &Policy, crates: &[Crate]) -> Vec<Finding> {
+    let is_meant = |member: &Crate, user: &str| member.name == user || user == SYSTEMS && member.is_system();
     let uses = |user: &str, name: &str| {
-        let member = crates.iter().find(|member| member.name == user);
-        member.is_some_and(|member| member.dependencies.iter().any(|dependency| dependency.name == name))
+        let mut meant = crates.iter().filter(|member| is_meant(member, user));
+        meant.any(|member| member.dependencies.iter().any(|dependency| dependency.name == name))
     };
     let mut stale = Vec::new();
-    for name in policy.crates.keys().filter(|name| crates.iter().all(|member| member.name != **name)) {
+    for name in policy.crates.keys().filter(|name| !crates.iter().any(|member| is_meant(member, name))) {
         stale.push(format!("`{name}` has a layer but is no workspace crate; remove its line"));
     }
     for (name, place) in &policy.crates {
@@ -213,7 +233,7 @@ mod tests {
             ("ftl", "libm", "without permission"),
             ("ftl", "proptest", "under [third_party]"),
             ("ftl", "rand?", "under [third_party_in_tests]"),
-            ("kernel", "serde", "only report and scenario may"),
+            ("kernel", "serde", "only report and describe and rooms of systems may"),
             ("stranger", "units", "has no layer"),
         ] {
             let message = complaint(user, dependency);

@@ -80,6 +80,14 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
         if provenance::applies_to(file) {
             findings.extend(provenance::check(file, &text));
         }
+        if let Some(model) =
+            file.strip_prefix(layers::SYSTEMS_FOLDER).filter(|file| file.contains("/src/") && !file.contains("/room"))
+            && text.contains("use serde")
+        {
+            let message =
+                format!("{model} is a model: sections and records, which are file formats, stand in the room");
+            findings.push(Finding::failure(file, 0, message));
+        }
         if provenance::has_constants(file) {
             findings.extend(provenance::check_constants(file, &text));
         }

@@ -129,7 +129,7 @@ fn describe(root: &Path, package: &cargo_metadata::Package) -> Result<Crate> {
     });
     Ok(Crate {
         name: directory.rsplit('/').next().unwrap_or_default().to_owned(),
-        region: if directory.starts_with("crates/pure/") {
+        region: if directory.starts_with("crates/pure/") || directory.starts_with("crates/systems/") {
             Region::Pure
         } else if directory.starts_with("crates/edge/") {
             Region::Edge

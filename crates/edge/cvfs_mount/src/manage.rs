@@ -13,10 +13,10 @@
 use crate::control::{Asked, ControlError, ask_shrink, ask_usage};
 use flashyard_cvfs::Method;
 use flashyard_live::{Host, HostError};
+use flashyard_lives::cvss::{Answer, Capacities, Manager, retries_allowed};
 use flashyard_nvme::feature::{RetirementRule, id};
 use flashyard_nvme::log::{CapacityLog, page};
 use flashyard_nvmf::initiator::InitiatorConfig;
-use flashyard_systems::cvss::{Answer, Capacities, Manager, retries_allowed};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

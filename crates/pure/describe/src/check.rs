@@ -5,8 +5,7 @@
 
 use crate::names::advice;
 use crate::quantity::Kind;
-use crate::room::Room;
-use crate::rooms::Rooms;
+use crate::section::Section;
 use flashyard_workload::nearest;
 use serde_json::Value as Json;
 use toml::{Table, Value};
@@ -29,12 +28,11 @@ pub(crate) struct Findings {
     pub(crate) missing: Vec<String>,
 }
 
-/// Compares a scenario of `room`, with its profiles merged in, with the schema.
-pub(crate) fn check(rooms: &Rooms, table: &Table, room: &dyn Room) -> Findings {
+/// Compares a scenario, with its profiles merged in, with the schema; `sections` are those of all systems.
+pub(crate) fn check(schema: &Json, sections: &[&'static Section], table: &Table) -> Findings {
     let mut findings = Findings::default();
-    let mut check = Check { rooms, definitions: &rooms.schema()["$defs"], findings: &mut findings };
-    check.table("", table, rooms.schema());
-    check.of_system(table, room);
+    let mut check = Check { schema, sections, definitions: &schema["$defs"], findings: &mut findings };
+    check.table("", table, schema);
     findings
 }
 
@@ -70,7 +68,8 @@ impl<'a> Node<'a> {
 }
 
 struct Check<'a, 'b> {
-    rooms: &'a Rooms,
+    schema: &'a Json,
+    sections: &'a [&'static Section],
     definitions: &'a Json,
     findings: &'b mut Findings,
 }
@@ -112,28 +111,6 @@ impl<'a> Check<'a, '_> {
         }
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
         self.findings.missing.extend(required.filter(|key| !table.contains_key(*key)).map(|key| join(path, key)));
-    }
-
-    /// Holds the sections of a scenario against its system: which it may have, and what it must give.
-    fn of_system(&mut self, table: &Table, room: &dyn Room) {
-        let own = self.rooms.sections_of(room);
-        let others =
-            self.rooms.sections().into_iter().filter(|section| own.iter().all(|known| known.name != section.name));
-        for section in others.filter(|section| table.contains_key(section.name)) {
-            let having =
-                self.rooms.iter().filter(|room| room.sections().iter().any(|known| known.name == section.name));
-            let having: Vec<&str> = having.map(|room| room.name()).collect();
-            let message = format!(
-                "[{}] belongs to scenarios of {}, and this one is of {}; leave it out, or give system = \"{}\"",
-                section.name,
-                having.join(", "),
-                room.name(),
-                having[0]
-            );
-            self.wrong(section.name, message);
-        }
-        let missing = room.required().iter().filter(|key| !table.contains_key(**key));
-        self.findings.missing.extend(missing.map(|key| (*key).to_owned()));
     }
 
     fn value(&mut self, path: &str, value: &Value, node: Node<'a>) {
@@ -294,7 +271,7 @@ const TOLD_KEYS_MAX: usize = 12;
 impl<'a> Check<'a, '_> {
     /// The keys of a section, by its path; `group.0.drive` has those of a group's drive.
     fn keys_of(&self, path: &str) -> Vec<&'a str> {
-        let mut section = self.rooms.schema();
+        let mut section = self.schema;
         for part in path.split('.').filter(|part| !part.is_empty() && part.parse::<usize>().is_err()) {
             let Some(next) = section.get("properties").and_then(|keys| keys.get(part)) else { return Vec::new() };
             let node = self.node(next);
@@ -307,8 +284,7 @@ impl<'a> Check<'a, '_> {
     fn unknown(&self, path: &str, key: &str) -> String {
         let here = self.keys_of(path);
         let full = join(path, key);
-        let sections = self.rooms.sections();
-        let mut moved = sections.iter().flat_map(|section| section.moved);
+        let mut moved = self.sections.iter().flat_map(|section| section.moved);
         if let Some((_, new, why)) = moved.find(|(old, ..)| *old == full) {
             return format!("there is no key {full}; it is {new}, {why}");
         }

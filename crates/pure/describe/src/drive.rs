@@ -129,3 +129,10 @@ fn remap_entries(geometry: &Geometry) -> u32 {
     let entries = geometry.raw_bytes().get() / BYTES_PER_ENTRY;
     u32::try_from(entries).unwrap_or(u32::MAX).max(SLOT_BYTES / 8)
 }
+
+/// Why a key of drives has no effect on any of `drives`, which have it: they begin as aged ones.
+pub fn idle_where_aged(key: &str, drives: &[&DriveSection]) -> Option<String> {
+    let aged = drives.iter().all(|drive| drive.aged_state.is_some());
+    (matches!(key, "filled" | "overwritten") && aged && !drives.is_empty())
+        .then(|| "drive.aged_state says what is on the drive".to_owned())
+}

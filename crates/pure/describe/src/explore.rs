@@ -4,28 +4,9 @@ use crate::error::{ScenarioError, value};
 use crate::measured::Measured;
 use crate::names::Unknown;
 use crate::room::Room;
+use crate::schema::ExploreSection;
 use crate::sweep::section_and_key;
 use flashyard_report::Explorer;
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-/// What the explorer holds the runs of a sweep against.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ExploreSection {
-    /// How much less throughput and how much more p99 than the reference still counts as the same service, in percent.
-    #[schemars(range(min = 0.0, max = 100.0))]
-    pub within_percent: f64,
-    /// Design that is the reference; the first of the system without it.
-    pub reference: Option<String>,
-}
-
-impl Default for ExploreSection {
-    fn default() -> Self {
-        // [A] a loss that a user would hardly notice
-        Self { within_percent: 5.0, reference: None }
-    }
-}
 
 impl ExploreSection {
     /// Errors: a reference that is no design.

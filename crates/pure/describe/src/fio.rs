@@ -3,8 +3,8 @@
 //! Every busy drive runs all jobs of its file, as if fio ran on each: a clone of a job is a stream of requests with
 //! its own depth, and the streams of a drive that run at once share it.
 
-use crate::Files;
 use crate::error::{ScenarioError, value};
+use crate::files::Files;
 use crate::schema::{OneOrMany, Scenario};
 use flashyard_kernel::Rng;
 use flashyard_measure::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};

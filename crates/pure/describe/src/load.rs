@@ -1,8 +1,8 @@
 //! From the `[workload]` and `[run]` sections to sources of requests and the plan of a run.
 
-use crate::Files;
 use crate::drive::bytes_u32;
 use crate::error::{ScenarioError, value};
+use crate::files::Files;
 use crate::schema::{PatternName, Scenario, WorkloadSection};
 use crate::traces;
 use flashyard_kernel::Rng;

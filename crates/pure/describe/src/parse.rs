@@ -1,14 +1,15 @@
 //! Reads a scenario: text, overrides, profiles.
 
-use crate::Files;
 use crate::annotate::Sources;
-use crate::check::{Findings, check};
+use crate::check::Findings;
 use crate::error::ScenarioError;
+use crate::files::Files;
 use crate::places::{By, Places};
 use crate::room::{Room, designs_of};
 use crate::rooms::Rooms;
 use crate::schema::Scenario;
-use crate::used::{Against, Effects, Purpose, SOURCES, goes_with};
+use crate::section::Purpose;
+use crate::used::{Against, Effects, SOURCES, goes_with};
 use toml::{Table, Value};
 
 /// A scenario ready to run, and its text with everything merged in.
@@ -67,7 +68,8 @@ impl Resolved {
     pub fn refuse_idle_flags(&self, purpose: Purpose) -> Result<(), ScenarioError> {
         let mut effects = Effects::new(purpose, By::Flag);
         // A system that is only aged needs no design.
-        let designs = if purpose == Purpose::Age { Vec::new() } else { designs_of(self.room, &self.scenario)? };
+        let designs =
+            if purpose == Purpose::Age { Vec::new() } else { designs_of(&self.room.designs(), &self.scenario)? };
         let sections = self.rooms.sections_of(self.room);
         let against = Against { room: self.room, sections: &sections, designs: &designs[..designs.len().min(1)] };
         effects.see(&self.scenario, against, &self.places);
@@ -151,7 +153,7 @@ impl Rooms {
         places: &Places,
         origin: &str,
     ) -> Result<(), ScenarioError> {
-        let Findings { wrong: found, missing } = check(self, table, room);
+        let Findings { wrong: found, missing } = self.findings(table, room);
         if let Some(first) = found.first() {
             let place = places.of(&first.path).map_or(origin, |place| &place.text);
             // The line tells which entry of a list it is; its number is none of the user's.

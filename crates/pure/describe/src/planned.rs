@@ -1,14 +1,15 @@
 //! The runs that a command line asks for.
 
-use crate::Files;
 use crate::error::ScenarioError;
+use crate::files::Files;
 use crate::parse::{Overrides, Resolved};
 use crate::places::By;
 use crate::room::designs_of;
 use crate::rooms::Rooms;
 use crate::schema::Scenario;
+use crate::section::Purpose;
 use crate::sweep::{Task, tasks};
-use crate::used::{Against, Effects, Purpose};
+use crate::used::{Against, Effects};
 use std::sync::Arc;
 
 /// A scenario, and the runs that it asks for.
@@ -59,7 +60,8 @@ impl Rooms {
         let tasks = tasks(&resolved.scenario, room, |point| {
             let here = Overrides { point: point.to_vec(), ..overrides.clone() };
             let at_point = self.resolve_with(text, origin, &here, files)?;
-            let designs = designs_of(room, &at_point.scenario).map_err(|error| at_point.locate(error, &[]))?;
+            let designs =
+                designs_of(&room.designs(), &at_point.scenario).map_err(|error| at_point.locate(error, &[]))?;
             for effects in [&mut flags, &mut keys] {
                 let against = Against { room, sections: &sections, designs: &designs };
                 effects.see(&at_point.scenario, against, &at_point.places);

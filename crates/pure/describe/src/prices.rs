@@ -1,7 +1,7 @@
 //! Prices: the section, and the list that is made of it.
 
+use crate::section::Purpose::Run;
 use crate::section::Section;
-use crate::used::Purpose::Run;
 use flashyard_report::Prices;
 use schemars::JsonSchema;
 use serde::Deserialize;

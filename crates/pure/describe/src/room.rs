@@ -5,16 +5,17 @@
 //! tables go by that table; no system is named anywhere else.
 
 use crate::error::ScenarioError;
+use crate::files::Files;
 use crate::measured::Measured;
 use crate::names::Unknown;
 use crate::places::Places;
 use crate::reproduce::{NamedRun, NamedStudy, Reproduction, StudyError};
 use crate::schema::Scenario;
 use crate::section::Section;
-use crate::{Files, Observer};
 use flashyard_faults::World;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
+use flashyard_measure::Observer;
 use flashyard_report::Declaration;
 use flashyard_served::Served;
 use toml::Table;
@@ -62,7 +63,7 @@ pub trait Room: Sync {
 
     /// Why a key of `[drive]`, or of drives like it, has no effect. `path` has the number of its group.
     fn idle_in_drives(&self, key: &str, _path: &str, scenario: &Scenario, _places: &Places) -> Option<String> {
-        crate::used::idle_where_aged(key, &[&scenario.drive])
+        crate::drive::idle_where_aged(key, &[&scenario.drive])
     }
 
     /// Whether a swept key is a choice of equipment, which runs are compared by. All other keys are conditions.
@@ -215,17 +216,16 @@ pub enum MadeOf {
     Nothing(fn() -> AnyWorld),
 }
 
-/// The designs of a room that `scenario` names, in order.
+/// Those of the designs `known` that `scenario` names, in order.
 ///
 /// Errors: none is named; a name that is no design.
-pub fn designs_of(room: &dyn Room, scenario: &Scenario) -> Result<Vec<DesignInfo>, ScenarioError> {
-    let known = room.designs();
+pub fn designs_of(known: &[DesignInfo], scenario: &Scenario) -> Result<Vec<DesignInfo>, ScenarioError> {
     if scenario.designs.is_empty() {
         let names: Vec<&str> = known.iter().map(|design| design.name.as_str()).collect();
         let message = format!("none given, give some of {}", names.join(", "));
         return Err(ScenarioError::Value { key: "designs", message });
     }
-    scenario.designs.iter().map(|name| design_called(&known, name)).collect()
+    scenario.designs.iter().map(|name| design_called(known, name)).collect()
 }
 
 fn design_called(known: &[DesignInfo], name: &str) -> Result<DesignInfo, ScenarioError> {

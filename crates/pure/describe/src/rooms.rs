@@ -1,6 +1,6 @@
 //! The table of systems, and the language of scenarios that follows from it.
 
-use crate::check::check;
+use crate::check::{Findings, Wrong, check};
 use crate::error::ScenarioError;
 use crate::names::Unknown;
 use crate::room::{FaultWorld, Room, Study};
@@ -140,8 +140,32 @@ impl Rooms {
     /// Mistakes of a scenario whose profiles are merged in: what the schema has against it.
     pub fn mistakes(&self, scenario: &Table) -> Mistakes {
         let room = self.room_of(scenario).unwrap_or(self.all[0]);
-        let found = check(self, scenario, room);
+        let found = self.findings(scenario, room);
         Mistakes { wrong: found.wrong.into_iter().map(|wrong| wrong.message).collect(), missing: found.missing }
+    }
+
+    /// Holds a scenario of `room` against the schema, and its sections against the system: which it may have, and what
+    /// it must give.
+    pub(crate) fn findings(&self, table: &Table, room: &dyn Room) -> Findings {
+        let all = self.sections();
+        let mut findings = check(self.schema(), &all, table);
+        let own = self.sections_of(room);
+        let others = all.into_iter().filter(|section| own.iter().all(|known| known.name != section.name));
+        for section in others.filter(|section| table.contains_key(section.name)) {
+            let has = |room: &&'static dyn Room| room.sections().iter().any(|known| known.name == section.name);
+            let having: Vec<&str> = self.iter().filter(has).map(Room::name).collect();
+            let message = format!(
+                "[{}] belongs to scenarios of {}, and this one is of {}; leave it out, or give system = \"{}\"",
+                section.name,
+                having.join(", "),
+                room.name(),
+                having[0]
+            );
+            findings.wrong.push(Wrong { path: section.name.to_owned(), message });
+        }
+        let missing = room.required().iter().filter(|key| !table.contains_key(**key));
+        findings.missing.extend(missing.map(|key| (*key).to_owned()));
+        findings
     }
 
     /// The JSON Schema of scenario files: the sections that all have, and those of each system.

@@ -1,18 +1,17 @@
 //! The scenario file: every key, with its unit in its name or its value. One definition feeds parsing, the
 //! JSON Schema and the resolved copy in every result.
 
-use crate::error::ScenarioError;
-use crate::explore::ExploreSection;
+use crate::error::{ScenarioError, value};
 use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
-use crate::serve::ServeSection;
-use crate::sweep::Sweep;
+use crate::serving::ServeSection;
 use crate::wear::WearSection;
 use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
 use flashyard_ssd::BlockedReads;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use toml::Table;
 
 /// A scenario with its profiles merged in: what the scenarios of all systems have.
@@ -61,6 +60,71 @@ impl Scenario {
     /// Errors: a section that was not held against the schema of this system.
     pub fn own<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
         self.own.clone().try_into().map_err(|error| ScenarioError::Program(format!("sections of a system: {error}")))
+    }
+}
+
+impl Scenario {
+    /// The numbers of the volumes that clients see, of as many as the system has.
+    ///
+    /// Errors: a volume that there is not, or none.
+    pub fn exported(&self, volumes: u16) -> Result<Vec<u16>, ScenarioError> {
+        let Some(list) = &self.serve.drives else { return Ok((0..volumes).collect()) };
+        if let Some(beyond) = list.iter().find(|&&volume| volume >= volumes) {
+            return Err(value("serve.drives", format!("there is no drive {beyond}, give 0 to {}", volumes - 1)));
+        }
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.is_empty() {
+            return Err(value("serve.drives", "none is served; name some, or leave the key out for all".to_owned()));
+        }
+        Ok(sorted)
+    }
+}
+
+/// A value of an axis, as it stands in the file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SweepValue {
+    /// A switch.
+    Switch(bool),
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Number(f64),
+    /// A quantity with its unit, or a name.
+    Text(String),
+}
+
+impl std::fmt::Display for SweepValue {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Switch(value) => value.fmt(out),
+            Self::Whole(value) => value.fmt(out),
+            Self::Number(value) => value.fmt(out),
+            Self::Text(value) => value.fmt(out),
+        }
+    }
+}
+
+/// Keys (`section.key`) with the values that each takes.
+pub type Sweep = BTreeMap<String, Vec<SweepValue>>;
+
+/// What the explorer holds the runs of a sweep against.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExploreSection {
+    /// How much less throughput and how much more p99 than the reference still counts as the same service, in percent.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub within_percent: f64,
+    /// Design that is the reference; the first of the system without it.
+    pub reference: Option<String>,
+}
+
+impl Default for ExploreSection {
+    fn default() -> Self {
+        // [A] a loss that a user would hardly notice
+        Self { within_percent: 5.0, reference: None }
     }
 }
 

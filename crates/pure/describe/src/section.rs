@@ -1,7 +1,31 @@
 //! Sections of scenarios that belong to systems.
 
-use crate::used::Purpose;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+/// Purpose for which a scenario is resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// `flashyard run`.
+    Run,
+    /// `flashyard age`.
+    Age,
+    /// `flashyard serve`.
+    Serve,
+    /// `flashyard faults`.
+    Faults,
+}
+
+impl Purpose {
+    /// The command.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Run => "flashyard run",
+            Self::Age => "flashyard age",
+            Self::Serve => "flashyard serve",
+            Self::Faults => "flashyard faults",
+        }
+    }
+}
 
 /// A section of scenarios that some systems have and others do not.
 pub struct Section {

@@ -2,41 +2,11 @@
 
 use crate::error::ScenarioError;
 use crate::room::{DesignInfo, Room};
-use crate::schema::Scenario;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::schema::{Scenario, Sweep, SweepValue};
+use std::collections::BTreeSet;
 
 /// Points at most: a larger grid is rather a slip of the keyboard.
 const POINTS_MAX: usize = 10_000;
-
-/// A value of an axis, as it stands in the file.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SweepValue {
-    /// A switch.
-    Switch(bool),
-    /// A whole number.
-    Whole(i64),
-    /// A number.
-    Number(f64),
-    /// A quantity with its unit, or a name.
-    Text(String),
-}
-
-impl std::fmt::Display for SweepValue {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Switch(value) => value.fmt(out),
-            Self::Whole(value) => value.fmt(out),
-            Self::Number(value) => value.fmt(out),
-            Self::Text(value) => value.fmt(out),
-        }
-    }
-}
-
-/// Keys (`section.key`) with the values that each takes.
-pub type Sweep = BTreeMap<String, Vec<SweepValue>>;
 
 /// One point of a grid: overrides `section.key=value`, none where nothing is swept.
 pub type Point = Vec<String>;

@@ -3,8 +3,8 @@
 //! The drives that replay one trace begin at different places: of n such drives the k-th adds k n-ths of the drive to
 //! every address, in whole 4 MiB.
 
-use crate::Files;
 use crate::error::{ScenarioError, value};
+use crate::files::Files;
 use crate::schema::{OneOrMany, WorkloadSection};
 use flashyard_measure::Source;
 use flashyard_workload::{Replay, ReplayOptions, ScalingNote, SourceError};

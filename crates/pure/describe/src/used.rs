@@ -7,35 +7,10 @@
 use crate::error::ScenarioError;
 use crate::places::{By, Place, Places};
 use crate::room::{DesignInfo, Room};
-use crate::schema::{DriveSection, PatternName, Scenario};
-use crate::section::Section;
+use crate::schema::{PatternName, Scenario};
+use crate::section::{Purpose, Section};
 use Purpose::{Age, Faults, Run, Serve};
 use std::collections::BTreeMap;
-
-/// Purpose for which a scenario is resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// `flashyard run`.
-    Run,
-    /// `flashyard age`.
-    Age,
-    /// `flashyard serve`.
-    Serve,
-    /// `flashyard faults`.
-    Faults,
-}
-
-impl Purpose {
-    /// The command.
-    pub(crate) const fn command(self) -> &'static str {
-        match self {
-            Run => "flashyard run",
-            Age => "flashyard age",
-            Serve => "flashyard serve",
-            Faults => "flashyard faults",
-        }
-    }
-}
 
 /// Which commands read a key, or a section with all its keys; the first line that fits counts, and what is in none is
 /// read by all. A file that describes a run may be taken by the other commands as well: they say what they read of it.
@@ -233,13 +208,6 @@ fn without_source(key: &str, scenario: &Scenario) -> Option<String> {
     let named: Vec<String> = sources.iter().map(|source| format!("workload.{source}")).collect();
     (!sources.contains(&source))
         .then(|| format!("it goes with {}, and requests come from workload.{source}", named.join(", ")))
-}
-
-/// Why a key of drives has no effect on any of `drives`, which have it: they begin as aged ones.
-pub fn idle_where_aged(key: &str, drives: &[&DriveSection]) -> Option<String> {
-    let aged = drives.iter().all(|drive| drive.aged_state.is_some());
-    (matches!(key, "filled" | "overwritten") && aged && !drives.is_empty())
-        .then(|| "drive.aged_state says what is on the drive".to_owned())
 }
 
 /// Collects over the points of a sweep which keys have an effect at one of them.

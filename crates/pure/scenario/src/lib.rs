@@ -1,13 +1,14 @@
 //! The systems of the house, and scenarios of them: one table, [`SYSTEMS`].
 //!
-//! How a scenario is read stands in the crate `describe`; this crate has the rooms.
+//! How a scenario is read stands in the crate `describe`; each system stands in a crate of its own in `crates/systems`.
 
-mod systems;
+mod table;
 
 pub use flashyard_describe::*;
-pub use systems::SYSTEMS;
-pub use systems::jbof::{JbofRun, JbofWorld, fio_report, live, result, run_design, shapes};
-pub use systems::life::{AgedLife, LifeSection, LifeStop, age};
+pub use table::SYSTEMS;
+
+pub use flashyard_lives::room::{AgedLife, LifeSection, LifeStop, age};
+pub use flashyard_xbof::room::{JbofRun, JbofWorld, fio_report, live, result, run_design, shapes};
 
 /// Reads a scenario of any system, as [`Rooms::resolve`].
 ///

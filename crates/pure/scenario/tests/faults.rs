@@ -2,7 +2,7 @@
 
 use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
 use flashyard_scenario::{JbofWorld, NoFiles, resolve};
-use flashyard_systems::jbof::Design;
+use flashyard_xbof::jbof::Design;
 
 const FAULTS: &str = include_str!("../../../../scenarios/faults/scenario.toml");
 

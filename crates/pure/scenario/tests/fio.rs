@@ -2,8 +2,8 @@
 
 use flashyard_blk::Operation;
 use flashyard_scenario::{Files, JbofRun, Overrides, fio_report, resolve, resolve_with, run_design};
-use flashyard_systems::jbof::{Design, StreamFigures};
 use flashyard_workload::Records;
+use flashyard_xbof::jbof::{Design, StreamFigures};
 
 /// Job files by name, written here.
 struct Texts(Vec<(&'static str, String)>);

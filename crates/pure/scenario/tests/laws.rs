@@ -4,7 +4,7 @@
 use flashyard_kernel::Rng;
 use flashyard_report::THROUGHPUT;
 use flashyard_scenario::{JbofRun, NoFiles, resolve, run_design};
-use flashyard_systems::jbof::{Design, JbofFigures, Reading};
+use flashyard_xbof::jbof::{Design, JbofFigures, Reading};
 
 const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
 const XBOF: &str = include_str!("../../../../scenarios/xbof/scenario.toml");

@@ -3,8 +3,8 @@
 use flashyard_report::{Component, DRIVE, DesignResult, LATENCY_P99, THROUGHPUT, Value};
 use flashyard_scenario::result::drive::{REDIRECTED_SETTLED, REDIRECTED_SWING};
 use flashyard_scenario::{Files, JbofRun, fio_report, resolve, run_design};
-use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
+use flashyard_xbof::jbof::Design;
 
 /// A scenario with its job files.
 struct Case {

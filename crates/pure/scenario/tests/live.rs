@@ -9,8 +9,8 @@ use flashyard_served::{
     Answer, Control, Effect, JournalError, JournalHeader, Refused, Served, Session, read_journal, replay,
 };
 use flashyard_ssd::Movement;
-use flashyard_systems::jbof::LiveJbof;
 use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
+use flashyard_xbof::jbof::LiveJbof;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -90,7 +90,7 @@ impl Clients {
     }
 
     fn of(scenario: &Scenario, journal: bool) -> Self {
-        let world = live(&scenario, &NoFiles, None).expect("its enclosure can serve");
+        let world = live(scenario, &NoFiles, None).expect("its enclosure can serve");
         let drives = world.drives() as usize;
         let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents: None };
         Self {

@@ -4,8 +4,8 @@ use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::{FreeRun, Rng};
 use flashyard_scenario::{NoFiles, Scenario, live, resolve};
 use flashyard_served::{Answer, Control, Effect, JournalHeader, Refused, Session, read_journal, replay};
-use flashyard_systems::jbof::LiveJbof;
 use flashyard_units::{DriveId, SimTime, VolumeId};
+use flashyard_xbof::jbof::LiveJbof;
 
 const DRIVE: DriveId = DriveId::new(0);
 

@@ -3,8 +3,8 @@
 use flashyard_report::{DRIVE, PRICE, THROUGHPUT};
 use flashyard_scenario::result::drive::LENT_UTILIZATION;
 use flashyard_scenario::{Files, JbofRun, Resolved, resolve, run_design};
-use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
+use flashyard_xbof::jbof::Design;
 
 /// The job files of the scenario.
 struct Mixed;

@@ -3,8 +3,8 @@
 use flashyard_report::Figures;
 use flashyard_scenario::result::run::{BORROWERS, SCAN_CORE_SHARE, SCAN_HOST_CORE_SHARE, SCANS};
 use flashyard_scenario::{Files, JbofRun, Overrides, resolve_with, run_design};
-use flashyard_systems::jbof::Design;
 use flashyard_workload::Records;
+use flashyard_xbof::jbof::Design;
 
 const SCENARIO: &str = include_str!("../../../../scenarios/rack/scenario.toml");
 const BURST: &str = include_str!("../../../../scenarios/rack/burst.fio");

@@ -37,7 +37,7 @@ fn swept_over(designs: &str, axes: &[&str]) -> Resolved {
 }
 
 fn runs(Resolved { scenario, room, .. }: &Resolved) -> Vec<String> {
-    let tasks = tasks(scenario, *room, |_| Ok((designs_of(*room, scenario)?, ()))).expect("it is a grid");
+    let tasks = tasks(scenario, *room, |_| Ok((designs_of(&room.designs(), scenario)?, ()))).expect("it is a grid");
     tasks.iter().map(|(design, point, ())| format!("{}{}", design.name, label(point))).collect()
 }
 

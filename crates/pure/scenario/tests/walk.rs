@@ -6,9 +6,9 @@ use flashyard_scenario::{
     Files, LifeStop, NoFiles, Overrides, Purpose, ScenarioError, age, document, json_schema, plan_runs, resolve,
     run_design, summarize,
 };
-use flashyard_systems::jbof::Design;
 use flashyard_units::SimTime;
 use flashyard_workload::{Records, SourceError, records};
+use flashyard_xbof::jbof::Design;
 use serde_json::Value;
 
 /// Three small drives, two of them busy.

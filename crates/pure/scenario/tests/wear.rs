@@ -4,8 +4,8 @@ use flashyard_report::{DRIVE, IOS, LATENCY_MEAN, Value};
 use flashyard_scenario::result::wear::{ERASES_MAX, ERASES_MEAN, RETIRED, RETRIES_PER_READ, YOUNG};
 use flashyard_scenario::{JbofRun, NoFiles, live, resolve, run_design};
 use flashyard_served::Control;
-use flashyard_systems::jbof::{Design, LiveJbof};
 use flashyard_units::{DriveId, SimTime};
+use flashyard_xbof::jbof::{Design, LiveJbof};
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 

@@ -3,7 +3,7 @@
 use crate::Digest;
 use anyhow::Result;
 use flashyard_scenario::{NoFiles, resolve, run_design};
-use flashyard_systems::jbof::{Design, JbofFigures};
+use flashyard_xbof::jbof::{Design, JbofFigures};
 use std::time::Instant;
 
 const R8: &str = include_str!("../../../../../scenarios/bench/r8.toml");

@@ -27,9 +27,9 @@ pub(crate) fn exported() -> Vec<VolumeId> {
 
 /// The enclosure of a scenario with its bytes in memory, or in a directory.
 pub(crate) fn enclosure_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
-    let shapes = shapes(&scenario).map_err(SetUpError::World)?;
+    let shapes = shapes(scenario).map_err(SetUpError::World)?;
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    set_up(data, &shapes, |contents| serve_world(&scenario, &NoFiles, contents))
+    set_up(data, &shapes, |contents| serve_world(scenario, &NoFiles, contents))
 }
 
 /// Runs `engine` while `client` works, and ends it in order, also when the client panics.

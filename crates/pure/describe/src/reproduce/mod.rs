@@ -9,6 +9,6 @@ mod named;
 mod number;
 mod study;
 
-pub use named::{NamedRun, NamedStudy, assert_complete};
+pub use named::{Draw, NamedRun, NamedStudy, assert_complete};
 pub use number::{Number, claim, percent_above};
 pub use study::{Reproduction, ReproductionError, StudyError};

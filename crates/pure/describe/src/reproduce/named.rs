@@ -2,8 +2,8 @@
 
 use super::number::Number;
 use super::study::{Reproduction, ReproductionError, StudyError};
-use crate::Files;
 use crate::error::ScenarioError;
+use crate::files::Files;
 use flashyard_report::{ChartSection, Comparison, Expectations, Kind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,10 +32,10 @@ pub trait NamedRun: Copy + PartialEq + Sync {
 
     /// The records as a table for people.
     fn table(records: &[Self::Record]) -> String;
-
-    /// The records as charts, beside the published figures where there are any.
-    fn charts(records: &[(Self, Self::Record)], comparisons: &[Comparison]) -> Vec<ChartSection>;
 }
+
+/// Draws records as charts, beside the published figures where there are any.
+pub type Draw<R> = fn(&[(R, <R as NamedRun>::Record)], &[Comparison]) -> Vec<ChartSection>;
 
 /// The study: published numbers, and the runs that they are made of.
 pub struct NamedStudy<R: NamedRun> {
@@ -46,6 +46,7 @@ pub struct NamedStudy<R: NamedRun> {
     expectations: Expectations,
     numbers: Vec<Number<R, R::Record>>,
     wanted: Vec<String>,
+    draw: Draw<R>,
     /// The runs that wanted numbers need, each once.
     pub runs: Vec<R>,
 }
@@ -64,7 +65,7 @@ impl<R: NamedRun> NamedStudy<R> {
         let expectations = Expectations::parse(expectations)?;
         check_ids(&expectations, ids)?;
         let runs = runs_of(&numbers, ids);
-        Ok(Self { base, files, expectations, numbers, wanted: ids.to_vec(), runs })
+        Ok(Self { base, files, expectations, numbers, wanted: ids.to_vec(), draw: |_, _| Vec::new(), runs })
     }
 
     /// The study with runs that no number is made of but its charts, when all of it was asked for.
@@ -79,6 +80,11 @@ impl<R: NamedRun> NamedStudy<R> {
     }
 
     /// The finished runs with their records, in the order of the study.
+    /// The study with charts.
+    pub fn with_charts(self, draw: Draw<R>) -> Self {
+        Self { draw, ..self }
+    }
+
     fn records(&self, finished: &[(String, Value)]) -> Result<Vec<(R, R::Record)>, ReproductionError> {
         let mut records = Vec::new();
         for run in &self.runs {
@@ -123,7 +129,7 @@ impl<R: NamedRun> Reproduction for NamedStudy<R> {
         finished: &[(String, Value)],
         comparisons: &[Comparison],
     ) -> Result<Vec<ChartSection>, ReproductionError> {
-        Ok(R::charts(&self.records(finished)?, comparisons))
+        Ok((self.draw)(&self.records(finished)?, comparisons))
     }
 }
 

@@ -1,0 +1,86 @@
+//! How a system serves: the `[serve]` section.
+
+use crate::quantity::Time;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How a system serves. The command line says otherwise where it says something.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServeSection {
+    /// Numbers of the volumes that clients see; all of them without this. In a JBOF they are its drives, and the others lend.
+    #[schemars(inner(range(min = 0, max = 65_534)))]
+    pub drives: Option<Vec<u16>>,
+    /// Beginning of the NVMe qualified name of each exported drive; its number follows.
+    pub nqn: String,
+    /// Directory that keeps the drives' data, from the directory of the scenario; memory without it.
+    pub data: Option<String>,
+    /// `real`, `off` (as fast as possible while requests are in flight), or simulated seconds for each second.
+    pub pace: Pacing,
+    /// Erases that a block takes before the drive counts as used up.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub endurance_erases: u32,
+    /// 99th percentile of lateness above which the report calls its timings unusable.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1000 s"))]
+    pub lateness_tolerance: Time,
+}
+
+/// How virtual time follows the clock on the wall.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(try_from = "PacingText")]
+pub enum Pacing {
+    /// So many simulated seconds for each second.
+    Scaled(f64),
+    /// As fast as possible while requests are in flight; without them time stands still.
+    Off,
+}
+
+/// The pacing as it is written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PacingText {
+    Word(String),
+    Scale(f64),
+}
+
+impl TryFrom<PacingText> for Pacing {
+    type Error = String;
+
+    fn try_from(text: PacingText) -> Result<Self, String> {
+        match text {
+            PacingText::Word(word) => word.parse(),
+            PacingText::Scale(scale) => scale.to_string().parse(),
+        }
+    }
+}
+
+impl std::str::FromStr for Pacing {
+    type Err = String;
+
+    /// Errors: what is accepted.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "real" => Ok(Self::Scaled(1.0)),
+            "off" => Ok(Self::Off),
+            number => match number.parse::<f64>() {
+                Ok(scale) if (1e-6..=1e6).contains(&scale) => Ok(Self::Scaled(scale)),
+                _ => Err(format!("{text:?} is no pace; give real, off, or simulated seconds a second (1e-6 to 1e6)")),
+            },
+        }
+    }
+}
+
+impl Default for ServeSection {
+    fn default() -> Self {
+        Self {
+            drives: None,
+            nqn: "nqn.2026-11.io.flashyard:drive-".to_owned(),
+            data: None,
+            pace: Pacing::Scaled(1.0),
+            // [X] three-level flash of data centres
+            endurance_erases: 3000,
+            // [A] a tenth of the shortest latency that a drive of this kind has
+            lateness_tolerance: Time(flashyard_units::SimSpan::from_us(5)),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The runs of the study and how each is set up.
+
+use flashyard_blk::Operation;
+use flashyard_describe::Choice;
+use flashyard_describe::Files;
+use flashyard_describe::ScenarioError;
+use flashyard_describe::Size;
+use flashyard_describe::WearSection;
+use flashyard_describe::drive::drive;
+use flashyard_describe::reproduce::{NamedRun, Number};
+use flashyard_describe::{Scenario, StripeSection};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_report::{ReclaimRecord, reclaim_table};
+use flashyard_ssd::BlockedReads;
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::Bytes;
+use flashyard_xbof::jbof::{Design, JbofFigures};
+use flashyard_xbof::room::{of_laws, run_design};
+
+/// Dies of a stripe. Source: [A] sheet cvss §5, one for each channel.
+const MEMBERS: u32 = 8;
+
+/// Random overwrites that bring a drive into use. [A] the fullest one has had the steady amplification by then
+const OVERWRITTEN: f64 = 3.0;
+
+/// Times the flash at which nothing has to be reclaimed: room for the data, its overwrites and the run's.
+/// [D] 1 + 3, and a part of one
+const NO_RECLAIM: u32 = 5;
+
+/// Retries of every read on the worn drive follow from this many erases of 300. [A] two thirds of a lifetime
+const WORN: u32 = 200;
+
+/// Percentiles of a record, after the mean. [X]
+const PERCENTILES: [f64; 4] = [0.50, 0.99, 0.999, 0.9999];
+
+/// A rival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rival {
+    /// The traditional drive with flash enough to do without garbage collection.
+    NoReclaim,
+    /// The traditional drive.
+    Traditional,
+    /// Stripes with parity, garbage collection on one member at a time, but reads wait.
+    Rotating,
+    /// Like `Rotating`, and reads are rebuilt.
+    TtFlash,
+    /// Like `Rotating`, and reads are rebuilt when that is sooner.
+    Sooner,
+}
+
+impl Rival {
+    /// All of them, in the order of results.
+    pub(super) const ALL: [Self; 5] = [Self::NoReclaim, Self::Traditional, Self::Rotating, Self::TtFlash, Self::Sooner];
+
+    /// The rival in one line.
+    pub(super) const fn about(self) -> &'static str {
+        match self {
+            Self::NoReclaim => "the traditional drive with so much flash that garbage collection never runs",
+            Self::Traditional => "a drive without parity, whose reads wait",
+            Self::Rotating => "stripes with parity, garbage collection on one member at a time, but reads wait",
+            Self::TtFlash => "the same, and blocked reads are rebuilt from the other members",
+            Self::Sooner => "the same, if rebuilding is sooner than waiting",
+        }
+    }
+
+    /// Its name in results.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::NoReclaim => "no reclaim",
+            Self::Traditional => "trss",
+            Self::Rotating => "rotating",
+            Self::TtFlash => "ttflash",
+            Self::Sooner => "ttflash if sooner",
+        }
+    }
+
+    fn stripe(self) -> Option<StripeSection> {
+        let blocked = match self {
+            Self::NoReclaim | Self::Traditional => return None,
+            Self::Rotating => BlockedReads::Wait,
+            Self::TtFlash => BlockedReads::Rebuild,
+            Self::Sooner => BlockedReads::RebuildIfSooner,
+        };
+        Some(StripeSection { members: MEMBERS, rotates: true, blocked_reads: Some(Choice(blocked)) })
+    }
+}
+
+/// Order of work at a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Reads pass what has not begun, and garbage collection issues some work at a time.
+    ReadsFirst,
+    /// Garbage collection issues a whole victim at once, and reads wait for all of it that is at their die.
+    WholeVictims,
+}
+
+impl Order {
+    /// In words.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ReadsFirst => "reads pass reclaim",
+            Self::WholeVictims => "reads wait for whole victims",
+        }
+    }
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReclaimRun {
+    pub(super) rival: Rival,
+    pub(super) order: Order,
+    /// Data in percent of what the traditional drive exports.
+    pub(super) percent: u32,
+    /// Requests a second.
+    pub(super) rate: u32,
+    pub(super) worn: bool,
+}
+
+/// Requests a second by default. [A] few enough for garbage collection in turns to keep up on the fullest drive
+pub(super) const RATE: u32 = 1000;
+
+/// A new drive at the usual rate.
+pub(super) const fn run(rival: Rival, order: Order, percent: u32) -> ReclaimRun {
+    ReclaimRun { rival, order, percent, rate: RATE, worn: false }
+}
+
+impl ReclaimRun {
+    fn scenario(&self, base: &Scenario) -> Result<Scenario, ScenarioError> {
+        let mut scenario = base.clone();
+        let exported = drive(&base.drive)?.ftl.logical_slots;
+        scenario.drive.stripe = self.rival.stripe();
+        if self.order == Order::WholeVictims {
+            scenario.drive.starvation_bound = 0;
+            scenario.drive.reclaim_reads =
+                base.drive.channels * base.drive.dies_per_channel * base.drive.pages_per_block;
+        }
+        if self.worn {
+            scenario.drive.wear = Some(WearSection::by_erases(WORN));
+        }
+        if self.rival == Rival::NoReclaim {
+            // The data lies as scattered, so that reads meet writes of the host alike.
+            scenario.drive.blocks_per_plane *= NO_RECLAIM;
+        }
+        let slots = u64::from(exported) * u64::from(self.percent) / 100;
+        let own = drive(&scenario.drive)?.ftl.logical_slots;
+        // Every drive holds equal data.
+        scenario.drive.filled = slots as f64 / f64::from(own);
+        scenario.drive.overwritten = OVERWRITTEN;
+        scenario.workload.span = Some(Size(Bytes::new(slots * u64::from(SLOT_BYTES))));
+        scenario.workload.requests_per_second = Some(f64::from(self.rate));
+        Ok(scenario)
+    }
+}
+
+/// A number made of runs.
+pub(super) type ReclaimNumber = Number<ReclaimRun, ReclaimRecord>;
+
+impl NamedRun for ReclaimRun {
+    type Base = Scenario;
+    type Record = ReclaimRecord;
+
+    fn name(&self) -> String {
+        let worn = if self.worn { ", worn" } else { "" };
+        format!("{} {} %, {} a second, {}{worn}", self.rival.name(), self.percent, self.rate, self.order.name())
+    }
+
+    fn carry_out(
+        &self,
+        base: &Scenario,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<ReclaimRecord>, ScenarioError> {
+        let finished = ScenarioError::unless_stopped(run_design(&self.scenario(base)?, Design::Conv, files, observer))?;
+        let Some(run) = finished else { return Ok(None) };
+        of_laws(&run.figures)?;
+        Ok(Some(record(self.name(), &run.figures)))
+    }
+
+    fn table(records: &[ReclaimRecord]) -> String {
+        reclaim_table(records)
+    }
+}
+
+fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
+    let (drive, stream) = (&figures.drives[0], &figures.streams[0]);
+    let latencies = |histogram: &LatencyHistogram| {
+        let mut all = [histogram.mean_us(); 5];
+        for (one, quantile) in all[1..].iter_mut().zip(PERCENTILES) {
+            *one = histogram.percentile_us(quantile);
+        }
+        all
+    };
+    let reads = stream.of(Operation::Read);
+    let rebuilt = drive.rebuilt;
+    ReclaimRecord {
+        name,
+        reads: reads.ios,
+        read_us: latencies(&reads.latency),
+        write_us: latencies(&stream.of(Operation::Write).latency),
+        // A page is a slot here.
+        amplification: drive.medium.page_programs as f64 / drive.ftl.host_slots.max(1) as f64,
+        dies: drive.die_utilization,
+        rebuilt: rebuilt.reads as f64 / reads.ios.max(1) as f64,
+        rebuilding: rebuilt.flash_reads as f64 / rebuilt.reads.max(1) as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::Time;
+    use flashyard_units::SimSpan;
+    use flashyard_xbof::room::JBOFS;
+
+    fn base(overrides: &[&str]) -> Result<Scenario, ScenarioError> {
+        let text = include_str!("../../../../scenarios/ttflash/scenario.toml");
+        let overrides: Vec<String> = overrides.iter().map(|&one| one.to_owned()).collect();
+        JBOFS.resolve(text, "scenario.toml", &overrides, &NoFiles).map(|resolved| resolved.scenario)
+    }
+
+    #[test]
+    fn striped_drives_obey_the_laws_and_rebuild_reads() {
+        let mut base = base(&["drive.blocks_per_plane=96", "drive.pages_per_block=32"]).expect("it is a scenario");
+        base.run.warmup = None;
+        base.run.measure = Some(Time(SimSpan::from_ms(2000)));
+        let scenario = run(Rival::TtFlash, Order::ReadsFirst, 80).scenario(&base).expect("it is a drive");
+        let figures = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs").figures;
+        assert!(figures.sanity.holds(), "{:?}", figures.sanity);
+        let record = record(String::new(), &figures);
+        assert!(record.rebuilt > 0.0 && record.rebuilding <= 7.0, "{record:?}");
+    }
+
+    #[test]
+    fn stripes_that_do_not_fit_are_refused_in_words() {
+        for (members, blocked) in [(3, "wait"), (16, "wait"), (8, "never")] {
+            let members = format!("drive.stripe.members={members}");
+            let scenario = base(&[&members, &format!("drive.stripe.blocked_reads={blocked}")]);
+            let drive = scenario.and_then(|scenario| drive(&scenario.drive));
+            let error = drive.expect_err("it is wrong").to_string();
+            let expected = if blocked == "never" { "rebuild-if-sooner" } else { "divisor of the channels" };
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

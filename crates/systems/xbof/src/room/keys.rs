@@ -1,0 +1,77 @@
+//! Which keys of a scenario a design of the JBOF uses. Keys that stand in no rule concern all of them.
+
+use super::section::JbofScenario;
+use crate::jbof::Design;
+use crate::xbof::BalanceRule;
+use flashyard_describe::{Choice, is_in};
+
+/// A key, and whether a design uses it.
+type OfDesign = (&'static str, fn(Design) -> bool);
+
+/// Which designs use a key, or a section with all its keys; every line that fits counts.
+const RULES: &[OfDesign] = &[
+    ("jbof.shrunk_share", is_shrunk),
+    ("jbof.shrunk_cores", is_shrunk),
+    ("jbof.shrunk_memory", is_shrunk),
+    ("group.shrunk_cores", is_shrunk),
+    ("group.shrunk_memory", is_shrunk),
+    ("harvest", Design::harvests_processors),
+    ("harvest.memory_offers", Design::harvests_memory),
+    ("harvest.segment_pages", Design::harvests_memory),
+    ("harvest.log_records", Design::harvests_memory),
+    ("harvest.accesses_min", Design::harvests_memory),
+    ("harvest.withdraw_periods", Design::harvests_memory),
+    ("harvest.target_miss_ratio", Design::harvests_memory),
+    ("harvest.warm_memory", Design::harvests_memory),
+    ("vh", Design::is_virtual),
+    ("vh.copy_back_size", |design| matches!(design, Design::Vh)),
+    ("vh.copy_back_depth", |design| matches!(design, Design::Vh)),
+    ("host.memory", is_open_channel),
+    ("host.oc_cycles_factor", is_open_channel),
+    ("host.oc_latency", is_open_channel),
+    ("drive.cores", |design| !is_open_channel(design)),
+    ("drive.translation_page_transfer", has_part_of_the_map),
+    ("run.warm_mapping_requests", has_part_of_the_map),
+    ("prices.oc_controller_dollars", is_open_channel),
+    ("prices.controller_dollars", |design| !is_open_channel(design)),
+    ("group.controller_dollars", |design| !is_open_channel(design)),
+    ("prices.cxl_premium", Design::harvests_processors),
+];
+
+const fn is_shrunk(design: Design) -> bool {
+    !matches!(design, Design::Conv | Design::Oc)
+}
+
+const fn is_open_channel(design: Design) -> bool {
+    matches!(design, Design::Oc)
+}
+
+/// Whether a drive's memory may hold less than its whole map.
+const fn has_part_of_the_map(design: Design) -> bool {
+    !matches!(design, Design::Conv)
+}
+
+/// Whether a setting of `key` changes what `design` does or costs.
+pub(crate) fn concerns(key: &str, design: Design) -> bool {
+    RULES.iter().filter(|rule| is_in(key, rule.0)).all(|rule| rule.1(design))
+}
+
+/// The keys and sections of the rules that `design` uses.
+pub(super) fn of(design: Design) -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.0).filter(|key| concerns(key, design)).collect()
+}
+
+/// Why a key that designs read has no effect in this scenario.
+pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
+    let (jbof, harvest) = (&scenario.jbof, &scenario.harvest);
+    let why = match key {
+        "jbof.shrunk_share" if jbof.shrunk_cores.is_some() && jbof.shrunk_memory.is_some() => {
+            "jbof.shrunk_cores and jbof.shrunk_memory take its place"
+        }
+        "harvest.damping" if harvest.balance == Some(Choice(BalanceRule::Literal)) => {
+            "harvest.balance = \"literal\" takes whole steps"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}

@@ -1,0 +1,170 @@
+//! The JBOF and its designs: what distinguishes them, how they run and serve, the enclosure as a world of faults, and the
+//! study of XBOF.
+
+mod aged;
+pub(crate) mod assemble;
+mod designs;
+mod detail;
+mod faulty;
+mod fio_result;
+mod groups;
+mod keyed;
+mod keys;
+mod live;
+mod measured;
+pub mod result;
+mod run;
+mod section;
+mod steadiness;
+mod study;
+
+pub use designs::of_laws;
+pub use faulty::JbofWorld;
+pub use fio_result::fio_report;
+pub use live::{live, shapes};
+pub use run::{JbofRun, run_design};
+pub(crate) use section::JbofScenario;
+
+use crate::jbof::Design;
+use designs::design_called;
+use flashyard_describe::{
+    DesignInfo, FaultWorld, MadeOf, Places, Room, Rooms, Run, Scenario, Section, Serve, Study, boxed,
+};
+use flashyard_units::Named;
+use toml::Table;
+
+/// XBOF and its rivals.
+pub struct Xbof;
+
+/// The language of scenarios that are of JBOFs, for studies that run them.
+pub static JBOFS: Rooms = Rooms::new(&[&Xbof]);
+
+impl Room for Xbof {
+    fn name(&self) -> &'static str {
+        "xbof"
+    }
+
+    fn about(&self) -> &'static str {
+        "JBOFs whose idle drives lend processor time and mapping memory to busy ones, and their rivals"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        designs::infos()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["designs", "jbof", "host", "prices"]
+    }
+
+    fn complete(&self, scenario: &mut Table) {
+        groups::complete(scenario);
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        Design::by_name(design).is_none_or(|design| keys::concerns(key, design))
+    }
+
+    fn idle(&self, key: &str, scenario: &Scenario) -> Option<String> {
+        JbofScenario::of(scenario).ok().and_then(|scenario| keys::idle(key, &scenario))
+    }
+
+    fn idle_in_drives(&self, key: &str, path: &str, scenario: &Scenario, places: &Places) -> Option<String> {
+        JbofScenario::of(scenario).ok().and_then(|scenario| groups::idle(key, path, &scenario, places))
+    }
+
+    fn is_equipment(&self, section: &str, key: &str) -> bool {
+        match section {
+            "jbof" => key.starts_with("shrunk_"),
+            section => matches!(section, "drive" | "harvest" | "vh"),
+        }
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        run::load_in_words(scenario)
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(Run {
+            declaration: &result::DECLARATION,
+            design: |scenario, design, files, observer| {
+                run_design(scenario, design_called(design)?, files, observer).map(Into::into)
+            },
+        })
+    }
+
+    fn serve(&self) -> Option<Serve> {
+        Some(Serve {
+            shapes,
+            volumes: |scenario| JbofScenario::of(scenario).map_or(0, |scenario| scenario.jbof.drives as u16),
+            world: |scenario, files, contents| Ok(Box::new(live(scenario, files, contents)?)),
+        })
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
+    }
+
+    fn world(&self) -> Option<FaultWorld> {
+        let make = |scenario: &_| Ok(Box::new(JbofWorld::new(scenario)?) as _);
+        let made_of = MadeOf::Scenario { carried: "faults", make };
+        Some(FaultWorld { name: "jbof", about: "the enclosure of a scenario", made_of })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_describe::NoFiles;
+
+    /// A scenario with one design.
+    fn of(text: &str, design: &str) -> Scenario {
+        let settings = [format!("designs=[\"{design}\"]")];
+        JBOFS.resolve(text, "text", &settings, &NoFiles).expect("it is a scenario").scenario
+    }
+
+    #[test]
+    fn designs_serve_and_break_as_the_table_says() {
+        const LIVE: &str = include_str!("../../../../../scenarios/live/scenario.toml");
+        let faults = include_str!("../../../../../scenarios/faults/scenario.toml");
+        for design in Xbof.designs() {
+            assert_eq!(live(&of(LIVE, &design.name), &NoFiles, None).is_ok(), design.serves, "{}", design.name);
+            assert_eq!(JbofWorld::new(&of(faults, &design.name)).is_ok(), design.breaks, "{}", design.name);
+        }
+    }
+
+    #[test]
+    fn keys_are_those_that_a_design_has_and_another_has_not() {
+        let keys = |name: &str| Xbof.designs().into_iter().find(|design| design.name == name).expect("it is one").keys;
+        assert!(keys("xbof").contains(&"harvest.memory_offers") && !keys("proch").contains(&"harvest.memory_offers"));
+        assert!(keys("vh").contains(&"vh") && !keys("conv").contains(&"vh"));
+    }
+
+    #[test]
+    fn equipment_is_compared_under_the_other_settings_of_a_point() {
+        for (section, key) in [("drive", "cores"), ("harvest", "period"), ("jbof", "shrunk_cores"), ("vh", "lenders")] {
+            assert!(Xbof.is_equipment(section, key), "{section}.{key}");
+        }
+        for (section, key) in
+            [("host", "cores"), ("jbof", "busy_drives"), ("prices", "cxl_premium"), ("", "seed"), ("workload", "depth")]
+        {
+            assert!(!Xbof.is_equipment(section, key), "{section}.{key}");
+        }
+    }
+
+    #[test]
+    fn shares_of_the_explorers_grid_are_whole_cores_and_a_quarter_of_the_map() {
+        let text = include_str!("../../../../../scenarios/explorer/scenario.toml");
+        let table: Table = toml::from_str(text).expect("it is TOML");
+        let shares = table["sweep"]["jbof.shrunk_cores"].as_array().expect("it is an axis");
+        let cores: Vec<u32> = shares.iter().map(|share| (6.0 * share.as_float().expect("a number")) as u32).collect();
+        assert_eq!(cores, [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Lenders with work of their own, twelve busy drives, applications, and what sharing costs.
+
+use super::super::section::JbofScenario;
+use super::loads::APPLICATIONS;
+use super::number::{Number, mean_gain, throughput_of};
+use super::record::{RunRecord, StreamRecord};
+use super::runs::{LenderLoad, PAUSES, Run};
+use crate::jbof::Design;
+use flashyard_describe::reproduce::percent_above;
+use flashyard_stats::Cause;
+
+/// Busy drives of the default experiment: the first ones. Source: [P] sheet xbof §4.2.
+const BORROWERS: usize = 6;
+/// The others. Source: [P] sheet xbof §4.2.
+const LENDERS: usize = 6;
+
+/// Depths of the lenders' own writes. Source: [P] sheet xbof §7, row 26.
+const OWN_DEPTHS: [u32; 3] = [32, 16, 1];
+
+/// Groups of the complex scenario. Source: [P] sheet xbof §6.
+const GROUPS: u32 = 10;
+
+pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
+    let mut numbers = lenders();
+    numbers.extend(complex());
+    numbers.extend(latency());
+    numbers.extend(charged(base));
+    let all: Vec<usize> = (0..APPLICATIONS.len()).collect();
+    for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
+        let of = |design| all.iter().map(move |&place| Run::Application(design, place));
+        let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, RunRecord::throughput)));
+    }
+    numbers
+}
+
+/// Runs with lenders at work: XBOF's, then Shrunk's, each with readers and writers as borrowers.
+fn beside(owns: &[LenderLoad]) -> Vec<Run> {
+    let of = |design| {
+        let each = owns.iter().flat_map(|&own| [true, false].map(|read| (read, own)));
+        each.map(move |(read, own)| Run::Lenders { design, read, own })
+    };
+    of(Design::Xbof).chain(of(Design::Shrunk)).collect()
+}
+
+fn lenders() -> Vec<Number> {
+    let own = OWN_DEPTHS.map(LenderLoad::SmallWrites);
+    let mut numbers = vec![
+        Number::of("lender-loss", beside(&own), |figures| {
+            -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
+        }),
+        Number::of("lender-src", [true, false].map(src), |figures| {
+            let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
+            100.0 * lent.map(|drive| drive.lent_busy_share).sum::<f64>() / (LENDERS * figures.len()) as f64
+        }),
+    ];
+    for depth in OWN_DEPTHS {
+        let runs = beside(&[LenderLoad::SmallWrites(depth)]);
+        numbers.push(Number::of(format!("borrower-gain-{depth}"), runs, |figures| {
+            mean_gain(figures, |figures| throughput_of(figures, 0, BORROWERS))
+        }));
+    }
+    numbers
+}
+
+fn src(read: bool) -> Run {
+    Run::Lenders { design: Design::Xbof, read, own: LenderLoad::Src }
+}
+
+fn complex() -> Vec<Number> {
+    let of = |design| (0..GROUPS).map(move |group| Run::Complex { design, group });
+    let both: Vec<Run> = of(Design::Xbof).chain(of(Design::Shrunk)).collect();
+    let peak = |figures: &[&RunRecord]| figures.iter().map(|run| peak(run)).fold(0.0, f64::max) / 1e9;
+    // The source compares groups, not drives.
+    let completion = |figures: &[&RunRecord]| -> Vec<f64> {
+        let (ours, theirs) = figures.split_at(figures.len() / 2);
+        let at_work = |group: &RunRecord| -> f64 {
+            group.streams.iter().map(|stream| (stream.active() - PAUSES).as_secs_f64()).sum()
+        };
+        ours.iter().zip(theirs).map(|(ours, theirs)| percent_above(at_work(ours), at_work(theirs))).collect()
+    };
+    vec![
+        Number::of("complex-peak-shrunk", of(Design::Shrunk).collect::<Vec<_>>(), peak),
+        Number::of("complex-peak-xbof", of(Design::Xbof).collect::<Vec<_>>(), peak),
+        Number::of("complex-completion-most", both.clone(), move |figures| {
+            completion(figures).into_iter().fold(0.0, f64::min)
+        }),
+        Number::of("complex-completion-mean", both, move |figures| {
+            let all = completion(figures);
+            all.iter().sum::<f64>() / all.len() as f64
+        }),
+    ]
+}
+
+/// The highest throughput of a workload, over its time at work: the figure's distribution is one over workloads.
+fn peak(figures: &RunRecord) -> f64 {
+    let rate = |stream: &StreamRecord| stream.bytes as f64 / (stream.active() - PAUSES).as_secs_f64();
+    figures.streams.iter().map(rate).fold(0.0, f64::max)
+}
+
+fn random_64k(design: Design) -> Run {
+    Run::Micro { design, read: true, sequential: false, kib: 64 }
+}
+
+/// Time of a redirected read, and where it goes.
+fn latency() -> Vec<Number> {
+    let unloaded = |design, kib| Run::Unloaded { design, read: true, kib };
+    let both = |design| [unloaded(design, 4), unloaded(design, 64)];
+    let compared = [both(Design::Xbof), both(Design::Conv)].concat();
+    vec![
+        Number::of("latency-flash", compared.clone(), |figures| {
+            mean_gain(figures, |run| run.spent_us(&[Cause::Mapping, Cause::Bus, Cause::Die]))
+        }),
+        Number::of("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
+            mean_gain(figures, |run| run.core_seconds() / run.requests as f64)
+        }),
+        Number::of("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
+            let redirected = figures[0].lent_seconds() / (figures[0].core_seconds() / figures[0].requests as f64);
+            let each_us = figures[0].spent_us(&[Cause::InterDrive]) * figures[0].requests as f64 / redirected;
+            100.0 * each_us / figures[1].spent_in_all_us()
+        }),
+        Number::of("latency-host", [unloaded(Design::Xbof, 4), unloaded(Design::Conv, 4)], |figures| {
+            1000.0 * (figures[0].spent_us(&[Cause::Host]) - figures[1].spent_us(&[Cause::Host]))
+        }),
+        Number::of("latency-remote-access", [unloaded(Design::Xbof, 4)], |figures| {
+            let accesses: u64 = figures[0].drives.iter().map(|drive| drive.offsite_hits).sum();
+            figures[0].spent_us(&[Cause::InterDrive]) * figures[0].requests as f64 / accesses as f64
+        }),
+    ]
+}
+
+/// Charges of runs for one message and for one commit, worked out from where requests spent their time.
+fn charged(base: &JbofScenario) -> [Number; 2] {
+    let cycles = base.drive.cycles_per_command + 16 * base.drive.cycles_per_slice;
+    let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64;
+    let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();
+    // One DMA operation and four flash pages. [D] sheet xbof §8.8
+    let operations = 5.0;
+    let dequeue = Number::of("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
+        let ios = figures[0].requests as f64;
+        let share = figures[0].lent_seconds() * 1e6 / firmware_us / ios;
+        // A command at home waits for its own memory, a redirected one for its owner's agent.
+        let core_us = figures[0].spent_us(&[Cause::Core]);
+        let agent_us = (core_us - firmware_us - (1.0 - share) * stall_us) / share;
+        1000.0 * agent_us / operations
+    });
+    let writes = Run::Unloaded { design: Design::Xbof, read: false, kib: 4 };
+    let commit = Number::of("log-commit", [writes], |figures| {
+        let run = figures[0];
+        let hits: u64 = run.drives.iter().map(|drive| drive.offsite_hits).sum();
+        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.requests as f64;
+        1000.0 * (run.spent_us(&[Cause::InterDrive]) - remote_us)
+    });
+    [dequeue, commit]
+}
