@@ -412,6 +412,10 @@ impl Engine {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Payload { drive, movement } => self.move_bytes(drive, &movement)?,
+                Effect::Copied { from, source, drive, logical, slot, before } => {
+                    let copied = self.media.copy((from, source), drive, logical, slot, before);
+                    copied.map_err(EngineError::Media)?;
+                }
                 Effect::Answered { token, at, answer } => self.answer(token, at, answer),
                 Effect::Gone { volume } => {
                     tracing::info!(%volume, "volume does not answer any more");
@@ -436,7 +440,7 @@ impl Engine {
         }
         let world = self.session.world();
         for drive in DriveId::first(world.drives()) {
-            let of_drive = self.volumes.iter().filter(|volume| world.drive_of(volume.id) == drive);
+            let of_drive = self.volumes.iter().filter(|volume| world.drives_of(volume.id).contains(&drive));
             let entries = |volume: VolumeId| self.fronts.iter().map(move |front| front.error_entries(volume));
             let errors = of_drive.flat_map(|volume| entries(volume.id)).sum();
             let before = self.media.drive(drive).before();

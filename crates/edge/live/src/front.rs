@@ -175,25 +175,27 @@ impl Context<'_> {
         self.volumes.iter().find(|volume| volume.id == id)
     }
 
-    /// The drive on which all bytes of a volume lie. Panics beyond the volumes of the world.
-    pub fn drive_of(&self, volume: VolumeId) -> DriveId {
-        self.world.drive_of(volume)
+    /// The drive that stands for a volume where its protocol knows one drive only: the first of those on which its bytes
+    /// lie. Panics beyond the volumes of the world.
+    pub fn first_drive_of(&self, volume: VolumeId) -> DriveId {
+        *self.world.drives_of(volume).first().expect("a volume lies on a drive")
     }
 
-    /// The life of a volume's drive since the world began, for its health log. Panics beyond the volumes of the world.
+    /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the
+    /// world.
     pub fn health(&self, volume: VolumeId) -> Health {
-        self.world.health(self.drive_of(volume), self.world.now())
+        self.world.health(self.first_drive_of(volume), self.world.now())
     }
 
-    /// The lifetime record of a volume's drive before the world began, with this start. Panics beyond the volumes of
+    /// The lifetime record of a volume's first drive before the world began, with this start. Panics beyond the volumes of
     /// the world.
     pub(crate) fn before(&self, volume: VolumeId) -> &Life {
-        self.media.drive(self.drive_of(volume)).before()
+        self.media.drive(self.first_drive_of(volume)).before()
     }
 
-    /// Capacity that a volume's drive has left, where its flash wears. Panics beyond the volumes of the world.
+    /// Capacity that a volume's first drive has left, where its flash wears. Panics beyond the volumes of the world.
     pub fn capacity(&self, volume: VolumeId) -> Option<Capacity> {
-        self.world.capacity(self.drive_of(volume))
+        self.world.capacity(self.first_drive_of(volume))
     }
 }
 

@@ -180,6 +180,7 @@ impl Clients {
             match effect {
                 Effect::Payload { drive, movement } => self.moved(drive.get(), movement),
                 Effect::Answered { token, answer, .. } => self.answered(token, answer),
+                Effect::Copied { .. } => unreachable!("each volume of an enclosure lies on one drive"),
                 Effect::Gone { volume } => self.gone[volume.index()] = true,
                 Effect::Back { volume } => self.gone[volume.index()] = false,
             }

@@ -1,5 +1,6 @@
 //! Effects of a world that serves, for its owner.
 
+use flashyard_flash::Slot;
 use flashyard_ssd::Movement;
 use flashyard_units::{DriveId, SimTime, VolumeId};
 
@@ -29,6 +30,21 @@ pub enum Effect {
         drive: DriveId,
         /// The movement of its payload.
         movement: Movement,
+    },
+    /// A block of one drive was written with what another one holds, by the world itself and not for a request.
+    Copied {
+        /// The drive that was read.
+        from: DriveId,
+        /// Where the block is there.
+        source: Slot,
+        /// The drive that was written.
+        drive: DriveId,
+        /// The block there.
+        logical: u32,
+        /// Where it went.
+        slot: Slot,
+        /// Where it was before; `Slot::NONE` for nowhere.
+        before: Slot,
     },
     /// A request has ended. Every block of a read was reported before.
     Answered {

@@ -124,6 +124,10 @@ impl EffectDigest {
                 };
                 step(1, [token.into(), at.as_ps(), code, block]);
             }
+            Effect::Copied { from, source, drive, logical, slot, before } => {
+                let drives = pair(from.get().into(), drive.get().into());
+                step(12, [drives, source.get().into(), logical.into(), pair(slot.get(), before.get())]);
+            }
             Effect::Gone { volume } => step(2, [volume.get().into(), 0, 0, 0]),
             Effect::Back { volume } => step(3, [volume.get().into(), 0, 0, 0]),
             Effect::Payload { drive, movement } => {
@@ -517,6 +521,7 @@ fn decode_entry(bytes: &mut &[u8]) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_flash::Slot;
 
     /// Journals are files that outlive the program: their records are these bytes for ever.
     #[test]
@@ -580,6 +585,14 @@ mod tests {
             answered(Answer::Unread { block: 1 << 32 }),
             Effect::Gone { volume },
             Effect::Back { volume },
+            Effect::Copied {
+                from: DriveId::new(0),
+                source: Slot::new(0),
+                drive: DriveId::new(2),
+                logical: 0,
+                slot: Slot::new(0),
+                before: Slot::NONE,
+            },
             Effect::Payload { drive: DriveId::new(2), movement: Movement::Erased { superblock: 0 } },
             Effect::Payload { drive: DriveId::new(3), movement: Movement::Erased { superblock: 0 } },
         ];

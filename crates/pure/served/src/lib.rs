@@ -7,7 +7,7 @@
 //! The path of a request: `submit` → virtual time passes in `World::run` → `take_effects` gives, in order, every movement
 //! of its payload and then its [`Answer`].
 //!
-//! What it does not model: volumes whose bytes lie on more than one drive.
+//! What it does not model: requests whose blocks are read from more than one drive.
 //!
 //! Invariants: a caller holds the world as `dyn Served` and crosses the seam once for hundreds of events; the same calls
 //! at the same times, with as many events between them, give the same effects.

@@ -15,8 +15,9 @@ pub trait Served: World {
     /// The volumes that clients may see, by number.
     fn volumes(&self) -> Vec<VolumeInfo>;
 
-    /// The drive on which all bytes of `volume` lie.
-    fn drive_of(&self, volume: VolumeId) -> DriveId;
+    /// The drives on which bytes of `volume` lie, at least one. What is written may go to several of them, and what one
+    /// request reads comes from one.
+    fn drives_of(&self, volume: VolumeId) -> Vec<DriveId>;
 
     /// Drives, which keep the bytes of volumes.
     fn drives(&self) -> u16;

@@ -33,7 +33,7 @@ pub(super) struct Pending {
     front: usize,
     tag: u64,
     request: VolumeRequest,
-    /// Where its bytes lie.
+    /// Where the bytes of a read lie: the drive that has read a slot of it last.
     drive: DriveId,
     payload: Payload,
     places: Places,
@@ -51,7 +51,7 @@ impl Engine {
         request: VolumeRequest,
         payload: Payload,
     ) {
-        let drive = self.session.world().drive_of(request.volume);
+        let drive = DriveId::default();
         let mut places = self.spare_places.pop().unwrap_or_default();
         if request.operation == Operation::Read {
             places.found.resize(request.count as usize, Slot::NONE);
@@ -99,7 +99,9 @@ impl Engine {
     pub(super) fn move_bytes(&mut self, drive: DriveId, movement: &Movement) -> Result<(), EngineError> {
         match *movement {
             Movement::Read { tag, place, slot } => {
-                let places = &mut self.pending[tag as usize].places;
+                let pending = &mut self.pending[tag as usize];
+                pending.drive = drive;
+                let places = &mut pending.places;
                 places.found[place as usize] = slot;
                 // Drops the bytes promised to an earlier attempt.
                 places.kept.retain(|kept| kept.place != place);

@@ -23,7 +23,7 @@ pub use drive::DriveMedia;
 pub(crate) use life::Life;
 pub use recover::RecoveryReport;
 
-use flashyard_flash::Layout;
+use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_served::{Control, Served};
 use flashyard_ssd::Movement;
@@ -87,6 +87,30 @@ impl Media {
             Movement::Read { .. } => {}
         }
         Ok(true)
+    }
+
+    /// Writes a block of `drive` with what another drive holds at a place. What is damaged there is lost here.
+    ///
+    /// Errors: those of the operating system; no room for the bytes among them, as no client can be told.
+    pub(crate) fn copy(
+        &mut self,
+        (from, source): (DriveId, Slot),
+        drive: DriveId,
+        logical: u32,
+        slot: Slot,
+        before: Slot,
+    ) -> io::Result<()> {
+        let held = &self.drives[from.index()];
+        let (is_whole, has_payload) = (held.is_whole(source), held.has_payload(held.place_of(source)));
+        let bytes = has_payload.then(|| held.slot(source).to_vec());
+        let media = &mut self.drives[drive.index()];
+        if !media.write(logical, slot, before, bytes.as_deref()) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if !is_whole {
+            media.lost(logical, slot);
+        }
+        Ok(())
     }
 
     /// Keeps what was just done to a drive of `world` and outlives the process, if it is such a thing. Panics beyond the

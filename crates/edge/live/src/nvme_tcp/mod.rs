@@ -150,7 +150,7 @@ impl NvmeTcp {
     /// Hands on what hosts want of capacity-variant drives.
     fn ask_drives(&mut self, context: &mut Context<'_>) {
         for demand in self.target.take_demands() {
-            let drive = context.drive_of(self.volumes[demand.subsystem]);
+            let drive = context.first_drive_of(self.volumes[demand.subsystem]);
             let control = match demand.wish {
                 Wish::Degraded(on) => Control::Degrade { drive, on },
                 Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {

@@ -45,8 +45,8 @@ impl Served for LiveJbof {
         VolumeId::first(self.drives()).map(volume).collect()
     }
 
-    fn drive_of(&self, volume: VolumeId) -> DriveId {
-        DriveId::new(volume.get())
+    fn drives_of(&self, volume: VolumeId) -> Vec<DriveId> {
+        vec![DriveId::new(volume.get())]
     }
 
     fn drives(&self) -> u16 {
