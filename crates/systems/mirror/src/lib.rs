@@ -20,7 +20,9 @@
 //! a host that loses its knowledge of which blocks are stale; reads that are split over both drives.
 
 mod config;
+mod explored;
 mod figures;
+mod live;
 mod locks;
 mod marks;
 mod outage;
@@ -28,6 +30,7 @@ mod path;
 mod policy;
 mod request;
 mod resync;
+mod served;
 #[cfg(test)]
 mod small;
 mod stale;
@@ -36,7 +39,9 @@ mod tests;
 mod world;
 
 pub use config::{MirrorConfig, MirrorError};
+pub use explored::MirrorWorld;
 pub use figures::{DriveFigures, MirrorFigures, OutageCounters};
+pub use live::LiveMirror;
 pub use marks::{DriveCounters, MirrorReading};
 pub use policy::ReadPolicy;
 pub use request::{CAUSES, OTHER_COPY};

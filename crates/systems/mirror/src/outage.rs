@@ -1,8 +1,9 @@
 //! Drives that are away: their commands are lost, requests wait for them or go to the other one, and they return.
 
-use crate::config::MirrorError;
-use crate::request::{Copy, Event};
+use crate::request::{Copy, Event, Purpose, Request};
 use crate::world::Mirror;
+use flashyard_blk::Operation;
+use flashyard_served::Answer;
 use flashyard_units::SimTime;
 
 impl Mirror {
@@ -18,11 +19,17 @@ impl Mirror {
             return;
         }
         (side.off, side.serves) = (true, false);
+        side.breaks += 1;
         self.outages.breaks += 1;
         self.drives[drive].power_cut(now);
+        // What was torn is told under the numbers of its requests.
+        self.gather();
         let lost: Vec<u32> = self.commands.iter().filter(|(_, command)| command.drive == drive).map(number).collect();
         for number in lost {
             let Some(command) = self.commands.remove(number as usize) else { continue };
+            if let Some(book) = &mut self.book {
+                book.forget_stamps(number);
+            }
             self.sides[drive].depth.fall(now);
             self.requests[command.request as usize].copies[drive] = Copy::Lost;
             self.copy_ended(now, command.request);
@@ -51,11 +58,29 @@ impl Mirror {
 
     /// No drive can take the request now: it waits for one, if one will come.
     #[cold]
-    pub(crate) fn hold(&mut self, _now: SimTime, id: u32) {
+    pub(crate) fn hold(&mut self, now: SimTime, id: u32) {
         if self.sides.iter().all(|side| side.worn_out) && self.requests[id as usize].changes_data() {
-            self.fault = Some(MirrorError::WornOut);
+            return self.end_without(now, id, Answer::Failed);
         }
         self.held.push(id);
+    }
+
+    /// Gives up what a client asked for under `token`: at once if no drive has it, and otherwise when none has it any
+    /// more.
+    pub(crate) fn drop_request(&mut self, now: SimTime, token: u32) {
+        let of_token = |request: &Request| request.purpose == Purpose::Asked { token };
+        let Some(id) = self.requests.iter().find(|(_, request)| of_token(request)).map(number) else { return };
+        let held = self.held.iter().position(|&held| held == id);
+        self.requests[id as usize].given_up = true;
+        if self.locks.forget(id) {
+            // It has not locked its blocks.
+            let request = &mut self.requests[id as usize];
+            request.operation = Operation::Flush;
+            self.end_without(now, id, Answer::Dropped);
+        } else if let Some(held) = held {
+            self.held.remove(held);
+            self.end_without(now, id, Answer::Dropped);
+        }
     }
 
     /// Tries once more to send what is held.

@@ -7,6 +7,7 @@ use crate::world::Mirror;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Streamed;
+use flashyard_served::Answer;
 use flashyard_ssd::CommandSpec;
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::SimTime;
@@ -25,6 +26,7 @@ impl Request {
             copies: [Copy::Unsent; 2],
             sent: None,
             done: None,
+            given_up: false,
             unread: [false; 2],
         }
     }
@@ -67,11 +69,21 @@ impl Mirror {
         request.stamp = self.last_stamp;
         self.bench.ledger.issued(now, request.operation, request.bytes());
         let id = self.requests.insert(request) as u32;
-        if self.locks.covers(request.first, request.count) {
+        if self.must_wait(&request) {
             self.locks.wait(id, request.first, request.count);
         } else {
             self.begin(now, id);
         }
+    }
+
+    /// Whether a write of one of the request's blocks is under way.
+    #[inline]
+    fn must_wait(&self, request: &Request) -> bool {
+        #[cfg(test)]
+        if self.bug == Some(crate::small::Bug::Overlaps) {
+            return false;
+        }
+        self.locks.covers(request.first, request.count)
     }
 
     /// No write of the request's blocks is under way any more.
@@ -87,6 +99,9 @@ impl Mirror {
     /// Sends the request to a drive that has its data, or to all that take writes. It is held if there is none.
     pub(crate) fn dispatch(&mut self, now: SimTime, id: u32) {
         let request = &self.requests[id as usize];
+        if request.given_up {
+            return self.end_without(now, id, Answer::Dropped);
+        }
         self.outages.sent_again += u64::from(request.sent.is_some());
         let sent = if request.operation == Operation::Read {
             let able = [0, 1].map(|drive| self.is_able(drive, request));
@@ -156,6 +171,13 @@ impl Mirror {
         let command = &mut self.commands[number as usize];
         command.time.merge(&time.widened());
         command.time.add(Cause::Host, self.config.complete_latency);
+        let drive = &mut self.drives[command.drive];
+        if drive.config().ftl.stamps {
+            let found = drive.data.take_stamps_read();
+            if let Some(book) = &mut self.book {
+                book.note_stamps(found);
+            }
+        }
         let generation = self.drives[command.drive].generation() as u16;
         let heard = Event::Heard { drive: command.drive as u8, generation, command: number };
         self.runner.queue.push(at + self.config.complete_latency, heard);
@@ -180,6 +202,9 @@ impl Mirror {
         }
         match command.failure {
             None => {
+                if let Some(book) = &mut self.book {
+                    book.keep_stamps(number, request);
+                }
                 request.copies[drive] = Copy::Done;
                 request.done.get_or_insert((command.time, now));
             }
@@ -191,7 +216,7 @@ impl Mirror {
                 request.copies[drive] = Copy::Lost;
                 request.unread[drive] = true;
                 if request.unread == [true; 2] {
-                    self.fault = Some(MirrorError::Unread { block });
+                    return self.end_without(now, id, Answer::Unread { block: block.into() });
                 }
             }
         }
@@ -228,7 +253,46 @@ impl Mirror {
                 let pause_end = self.bench.finished(now, &request.completion(stream), &time);
                 self.go_on(now, stream, pause_end);
             }
-            Purpose::Asked { .. } | Purpose::Resync { .. } => {}
+            Purpose::Asked { token } => {
+                self.bench.ledger.finished(now, request.issued, time.total());
+                self.answer(now, token, &request, Answer::Done);
+            }
+            Purpose::Resync { .. } => {}
+        }
+    }
+
+    /// The request ends without being carried out.
+    #[cold]
+    pub(crate) fn end_without(&mut self, now: SimTime, id: u32, answer: Answer) {
+        let Some(request) = self.requests.remove(id as usize) else { return };
+        let mut time = TimeSplit::<CAUSES>::default();
+        time.add(OTHER_COPY, now.since(request.issued));
+        match request.purpose {
+            Purpose::Asked { token } => {
+                self.bench.ledger.finished(now, request.issued, time.total());
+                self.answer(now, token, &request, answer);
+            }
+            Purpose::Stream { .. } | Purpose::Resync { .. } => {
+                self.fault = Some(match answer {
+                    Answer::Unread { block } => MirrorError::Unread { block: block as u32 },
+                    _ => MirrorError::WornOut,
+                });
+            }
+        }
+        if request.changes_data() {
+            self.note_torn(&request);
+            self.unlock(now, id);
+        }
+    }
+
+    /// A write that is given up may have reached drives in part. The copy of one of those for which a block was current
+    /// counts from now on.
+    fn note_torn(&mut self, request: &Request) {
+        for block in request.first..request.first + request.count {
+            let tore = |drive: usize| request.copies[drive] == Copy::Lost && !self.sides[drive].stale.contains(block);
+            if let Some(drive) = (0..2).find(|&drive| tore(drive)) {
+                self.sides[1 - drive].stale.insert(block, 1);
+            }
         }
     }
 
@@ -239,6 +303,10 @@ impl Mirror {
             if copy == Copy::Done {
                 side.stale.remove(request.first, request.count);
             } else {
+                #[cfg(test)]
+                if self.bug == Some(crate::small::Bug::ForgetsStale) {
+                    continue;
+                }
                 side.stale.insert(request.first, request.count);
             }
         }

@@ -88,6 +88,8 @@ pub(crate) struct Request {
     pub(crate) sent: Option<SimTime>,
     /// Where its time went up to the completion of its first copy, and when that was.
     pub(crate) done: Option<(TimeSplit<CAUSES>, SimTime)>,
+    /// Whether its client has given it up: it is not sent again.
+    pub(crate) given_up: bool,
     /// The drives that could not correct what it reads.
     pub(crate) unread: [bool; 2],
 }

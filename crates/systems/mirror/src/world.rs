@@ -2,6 +2,7 @@
 
 use crate::config::{MirrorConfig, MirrorError};
 use crate::figures::{MirrorFigures, OutageCounters};
+use crate::live::Book;
 use crate::locks::Locks;
 use crate::marks::{Marks, MirrorReading};
 use crate::policy::Chooser;
@@ -48,6 +49,8 @@ pub(crate) struct Side {
     pub(crate) serves: bool,
     /// Whether it has no power.
     pub(crate) off: bool,
+    /// How often it has lost it.
+    pub(crate) breaks: u32,
     /// Until when it has none.
     pub(crate) off_until: SimTime,
     /// Whether writes fail for want of room that will not come back: it is not written any more.
@@ -66,6 +69,7 @@ impl Side {
             unreadable: BlockSet::default(),
             serves: true,
             off: false,
+            breaks: 0,
             off_until: SimTime::ZERO,
             worn_out: false,
             commands: [0; 3],
@@ -97,6 +101,8 @@ pub struct Mirror {
     pub(crate) outages: OutageCounters,
     pub(crate) effects: Vec<DriveEffect>,
     pub(crate) bench: Bench<Marks, MirrorReading, CAUSES>,
+    /// Effects and counts that a world that serves keeps for its owner.
+    pub(crate) book: Option<Box<Book>>,
     /// Stamp of the last write.
     pub(crate) last_stamp: u64,
     /// Events handled.
@@ -126,12 +132,19 @@ impl Mirror {
         if let Some(value) = streams.iter().map(|stream| u64::from(stream.drive)).find(|&volume| volume > 0) {
             return Err(MirrorError::Range { name: "volume of a stream", value, least: 0, most: 0 });
         }
-        let mut drives = Self::make(|number| Drive::new(config.drives[number], &[1, 1], plan.seed + number as u64))?;
+        let drives = Self::preconditioned(&config, plan.seed)?;
+        Ok(Self::over(config, plan, streams, drives))
+    }
+
+    /// Drives as they are before the run.
+    pub(crate) fn preconditioned(config: &MirrorConfig, seed: u64) -> Result<[Drive; 2], MirrorError> {
+        let of = |number: usize| Drive::new(config.drives[number], &[1, 1], seed.wrapping_add(number as u64));
+        let mut drives = Self::make(of)?;
         for (number, drive) in drives.iter_mut().enumerate() {
-            let mut rng = Rng::named(plan.seed, &format!("precondition.{number}"));
+            let mut rng = Rng::named(seed, &format!("precondition.{number}"));
             drive.data.overwrite(config.overwritten[number], &mut rng);
         }
-        Ok(Self::over(config, plan, streams, drives))
+        Ok(drives)
     }
 
     /// Both drives.
@@ -157,6 +170,7 @@ impl Mirror {
             outages: OutageCounters::default(),
             effects: Vec::with_capacity(64),
             bench: Bench::new(plan, streams, 1),
+            book: None,
             last_stamp: 0,
             steps: 0,
             fault: None,
