@@ -3,6 +3,7 @@
 use crate::marks::{DriveMarks, MirrorReading};
 use crate::policy::ReadPolicy;
 use crate::request::CAUSES;
+use crate::side::OutageCounters;
 use crate::world::Mirror;
 use flashyard_flash::MediumCounters;
 use flashyard_ftl::{CacheCounters, FtlCounters};
@@ -10,17 +11,6 @@ use flashyard_measure::{Pacing, SanityCheck, SanityReport, StreamFigures, Timeli
 use flashyard_ssd::Drive;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
-
-/// Counts of what outages made necessary, over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutageCounters {
-    /// Times that a drive lost its power.
-    pub breaks: u64,
-    /// Requests that were sent again, or to the other drive.
-    pub sent_again: u64,
-    /// Blocks copied to a drive on which they were stale.
-    pub blocks_copied: u64,
-}
 
 /// Figures of one drive.
 #[derive(Clone, Debug)]
@@ -183,7 +173,7 @@ fn sanity(world: &Mirror) -> SanityReport {
     let (bench, outages) = (&world.bench, &world.outages);
     let mut checks = bench.ledger.laws().to_vec();
     let of = |figure: fn(&Drive) -> u64| world.drives.each_ref().map(figure);
-    // What a drive took of a command that vanished, or moved a second time, no one has asked for.
+    // A drive may have taken part of a command that vanished, or moved a block once more to copy it: then these do not hold.
     if *outages == OutageCounters::default() {
         let [first, second] = of(|drive| drive.data.counters().write_bytes);
         let read: u64 = of(|drive| drive.data.counters().read_bytes).iter().sum();

@@ -19,6 +19,7 @@
 //! What it does not model: cores of the host; time-outs (the host knows at once when a drive is away); links that fail;
 //! a host that loses its knowledge of which blocks are stale; reads that are split over both drives.
 
+mod book;
 mod config;
 mod explored;
 mod figures;
@@ -29,8 +30,9 @@ mod outage;
 mod path;
 mod policy;
 mod request;
-mod resync;
+mod run;
 mod served;
+mod side;
 #[cfg(test)]
 mod small;
 mod stale;
@@ -40,9 +42,10 @@ mod world;
 
 pub use config::{MirrorConfig, MirrorError};
 pub use explored::MirrorWorld;
-pub use figures::{DriveFigures, MirrorFigures, OutageCounters};
+pub use figures::{DriveFigures, MirrorFigures};
 pub use live::LiveMirror;
 pub use marks::{DriveCounters, MirrorReading};
 pub use policy::ReadPolicy;
 pub use request::{CAUSES, OTHER_COPY};
+pub use side::OutageCounters;
 pub use world::Mirror;

@@ -3,69 +3,16 @@
 //! It is the world of every other run, without streams. Its owner uses it through [`flashyard_served::Served`]
 //! (`served.rs`), says when, and gets effects back, in order.
 
+use crate::book::Book;
 use crate::config::{MirrorConfig, MirrorError};
-use crate::marks::MirrorReading;
 use crate::request::{Purpose, Request};
 use crate::world::Mirror;
 use flashyard_blk::Operation;
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
 use flashyard_measure::{RunPlan, StopRule};
-use flashyard_served::{Answer, Effect};
-use flashyard_ssd::{Drive, Movement};
-use flashyard_stats::LatencyHistogram;
-use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
-
-/// Effects and counts that a world that serves keeps for its owner.
-#[derive(Default)]
-pub(crate) struct Book {
-    pub(crate) effects: Vec<Effect>,
-    /// Requests under way.
-    pub(crate) in_flight: u32,
-    /// Whether the volume was reported gone.
-    gone: bool,
-    /// By drive: it was pulled out, and not put back.
-    pub(crate) pulled: [bool; 2],
-    /// Of requests completed since figures were last taken.
-    pub(crate) latency: LatencyHistogram,
-    /// The counters when figures were last taken.
-    pub(crate) reading: Option<MirrorReading>,
-    /// Room for one step's movements.
-    movements: Vec<Movement>,
-    /// Stamps that read commands under way have found: command, block, stamp.
-    found: Vec<(u32, u32, u64)>,
-    /// Stamps that reads have found, by token, if they are kept.
-    pub(crate) reads: Option<Vec<(u32, Vec<u64>)>>,
-}
-
-impl Book {
-    #[cold]
-    pub(crate) fn note_stamps(&mut self, found: Vec<(u32, u32, u64)>) {
-        if self.reads.is_some() {
-            self.found.extend(found);
-        }
-    }
-
-    /// A command is lost with what it has found.
-    pub(crate) fn forget_stamps(&mut self, command: u32) {
-        self.found.retain(|found| found.0 != command);
-    }
-
-    /// A command has completed for its request: keeps what it has found.
-    pub(crate) fn keep_stamps(&mut self, command: u32, request: &Request) {
-        let (Some(reads), Purpose::Asked { token }, Operation::Read) =
-            (&mut self.reads, request.purpose, request.operation)
-        else {
-            return self.forget_stamps(command);
-        };
-        let mut stamps = vec![0; request.count as usize];
-        for &(_, block, stamp) in self.found.iter().filter(|found| found.0 == command) {
-            stamps[(block - request.first) as usize] = stamp;
-        }
-        reads.push((token, stamps));
-        self.forget_stamps(command);
-    }
-}
+use flashyard_ssd::Drive;
+use flashyard_units::{SimSpan, SimTime};
 
 /// A mirror that serves one volume.
 pub struct LiveMirror {
@@ -129,8 +76,7 @@ impl LiveMirror {
         {
             self.world.handle(now, event);
             self.world.steps += 1;
-            self.world.gather();
-            self.world.tell_presence();
+            self.gather();
             events += 1;
         }
         events
@@ -146,8 +92,17 @@ impl LiveMirror {
     /// Follows what was done at `now`.
     pub(crate) fn after(&mut self, now: SimTime) {
         self.world.settle(now);
-        self.world.gather();
-        self.world.tell_presence();
+        self.gather();
+    }
+
+    /// Takes over what the drives tell.
+    #[inline]
+    fn gather(&mut self) {
+        let Mirror { book, drives, requests, commands, sides, .. } = &mut self.world;
+        if let Some(book) = book {
+            book.gather(drives, requests, commands);
+            book.tell_presence(sides);
+        }
     }
 
     /// Requests under way that time alone brings to an end. The others are kept for drives whose power is away.
@@ -160,64 +115,5 @@ impl LiveMirror {
     /// Whether both drives serve and hold everything.
     pub(crate) fn is_whole(&self) -> bool {
         self.world.sides.iter().all(|side| side.serves && side.stale.is_empty())
-    }
-}
-
-impl Mirror {
-    /// A request from outside has ended.
-    pub(crate) fn answer(&mut self, now: SimTime, token: u32, request: &Request, answer: Answer) {
-        let latency = now.since(request.issued);
-        self.bench.totals[0].count(request.operation, request.bytes(), latency);
-        self.gather();
-        if let Some(book) = &mut self.book {
-            book.in_flight -= 1;
-            book.latency.record(latency);
-            book.effects.push(Effect::Answered { token, at: now, answer });
-        }
-    }
-
-    /// Takes over what the drives tell of payload, under the tokens of requests.
-    #[inline]
-    pub(crate) fn gather(&mut self) {
-        for drive in 0..2 {
-            if self.drives[drive].data.has_movements() {
-                self.gather_of(drive);
-            }
-        }
-    }
-
-    fn gather_of(&mut self, number: usize) {
-        let Some(book) = &mut self.book else { return };
-        self.drives[number].data.take_movements(&mut book.movements);
-        let drive = DriveId::new(number as u16);
-        for mut movement in book.movements.drain(..) {
-            if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
-                match self.requests[self.commands[*tag as usize].request as usize].purpose {
-                    Purpose::Asked { token } => *tag = token,
-                    Purpose::Stream { .. } => continue,
-                    Purpose::Resync { .. } => {
-                        let Movement::Written { logical, slot, before, .. } = movement else { continue };
-                        let from = DriveId::new(1 - number as u16);
-                        // The block is locked: it holds there what was read, wherever garbage collection has moved it.
-                        let source = self.drives[1 - number].data.ftl.lookup(logical);
-                        book.effects.push(Effect::Copied { from, source, drive, logical, slot, before });
-                        continue;
-                    }
-                }
-            }
-            book.effects.push(Effect::Payload { drive, movement });
-        }
-    }
-
-    /// Tells when the volume has no drive any more, and when it has one again.
-    pub(crate) fn tell_presence(&mut self) {
-        let gone = self.sides.iter().all(|side| !side.serves);
-        let volume = VolumeId::new(0);
-        if let Some(book) = &mut self.book
-            && book.gone != gone
-        {
-            book.gone = gone;
-            book.effects.push(if gone { Effect::Gone { volume } } else { Effect::Back { volume } });
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Counters of a mirror: at the ends of the measured window, and over time.
 
-use crate::world::Mirror;
+use crate::side::Side;
 use flashyard_flash::MediumCounters;
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_measure::{Dated, Totals};
@@ -30,9 +30,9 @@ pub(crate) struct DriveMarks {
 }
 
 impl Marks {
-    pub(crate) fn of(world: &Mirror, now: SimTime) -> Self {
+    pub(crate) fn of(drives: &[Drive; 2], sides: &[Side; 2], now: SimTime) -> Self {
         let of = |number: usize| {
-            let (drive, side) = (&world.drives[number], &world.sides[number]);
+            let (drive, side) = (&drives[number], &sides[number]);
             let (nand, data) = (&drive.data.nand, drive.data.counters());
             DriveMarks {
                 busy: drive.compute.busy(),
@@ -99,17 +99,17 @@ impl Dated for MirrorReading {
 }
 
 impl MirrorReading {
-    pub(crate) fn of(world: &Mirror, at: SimTime) -> Self {
+    pub(crate) fn of(totals: Totals, drives: &[Drive; 2], sides: &[Side; 2], at: SimTime) -> Self {
         let drive = |number: usize| {
-            let side = &world.sides[number];
+            let side = &sides[number];
             DriveCounters {
                 commands: side.commands.iter().sum(),
                 depth: side.depth.integral_ps(at),
                 stale: side.stale.len(),
-                ..DriveCounters::of(&world.drives[number])
+                ..DriveCounters::of(&drives[number])
             }
         };
-        Self { at, totals: world.bench.totals[0], drives: [drive(0), drive(1)] }
+        Self { at, totals, drives: [drive(0), drive(1)] }
     }
 }
 

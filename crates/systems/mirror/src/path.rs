@@ -3,6 +3,7 @@
 
 use crate::config::MirrorError;
 use crate::request::{CAUSES, Command, Copy, Event, Failure, OTHER_COPY, Purpose, Request};
+use crate::side::{note_torn, note_written};
 use crate::world::Mirror;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
@@ -245,7 +246,11 @@ impl Mirror {
         let Some(request) = self.requests.remove(id as usize) else { return };
         time.add(OTHER_COPY, now.since(done));
         if request.changes_data() {
-            self.note_stale(&request);
+            note_written(&mut self.sides, &request);
+            #[cfg(test)]
+            if self.bug == Some(crate::small::Bug::ForgetsStale) {
+                self.sides.iter_mut().for_each(|side| side.stale.remove(request.first, request.count));
+            }
             self.unlock(now, id);
         }
         match request.purpose {
@@ -254,10 +259,20 @@ impl Mirror {
                 self.go_on(now, stream, pause_end);
             }
             Purpose::Asked { token } => {
-                self.bench.ledger.finished(now, request.issued, time.total());
                 self.answer(now, token, &request, Answer::Done);
             }
             Purpose::Resync { .. } => {}
+        }
+    }
+
+    /// A request from outside has ended. Its causes account for all of its time.
+    fn answer(&mut self, now: SimTime, token: u32, request: &Request, answer: Answer) {
+        let latency = now.since(request.issued);
+        self.bench.ledger.finished(now, request.issued, latency);
+        self.bench.totals[0].count(request.operation, request.bytes(), latency);
+        if let Some(book) = &mut self.book {
+            book.gather(&mut self.drives, &self.requests, &self.commands);
+            book.answer(now, token, latency, answer);
         }
     }
 
@@ -265,11 +280,8 @@ impl Mirror {
     #[cold]
     pub(crate) fn end_without(&mut self, now: SimTime, id: u32, answer: Answer) {
         let Some(request) = self.requests.remove(id as usize) else { return };
-        let mut time = TimeSplit::<CAUSES>::default();
-        time.add(OTHER_COPY, now.since(request.issued));
         match request.purpose {
             Purpose::Asked { token } => {
-                self.bench.ledger.finished(now, request.issued, time.total());
                 self.answer(now, token, &request, answer);
             }
             Purpose::Stream { .. } | Purpose::Resync { .. } => {
@@ -280,35 +292,8 @@ impl Mirror {
             }
         }
         if request.changes_data() {
-            self.note_torn(&request);
+            note_torn(&mut self.sides, &request);
             self.unlock(now, id);
-        }
-    }
-
-    /// A write that is given up may have reached drives in part. The copy of one of those for which a block was current
-    /// counts from now on.
-    fn note_torn(&mut self, request: &Request) {
-        for block in request.first..request.first + request.count {
-            let tore = |drive: usize| request.copies[drive] == Copy::Lost && !self.sides[drive].stale.contains(block);
-            if let Some(drive) = (0..2).find(|&drive| tore(drive)) {
-                self.sides[1 - drive].stale.insert(block, 1);
-            }
-        }
-    }
-
-    /// A drive that has not done a write does not have its blocks; one that has does.
-    #[inline]
-    fn note_stale(&mut self, request: &Request) {
-        for (side, copy) in self.sides.iter_mut().zip(request.copies) {
-            if copy == Copy::Done {
-                side.stale.remove(request.first, request.count);
-            } else {
-                #[cfg(test)]
-                if self.bug == Some(crate::small::Bug::ForgetsStale) {
-                    continue;
-                }
-                side.stale.insert(request.first, request.count);
-            }
         }
     }
 

@@ -1,20 +1,18 @@
 //! The world: two drives, the host in front of them, and what surrounds both, under one clock.
 
+use crate::book::Book;
 use crate::config::{MirrorConfig, MirrorError};
-use crate::figures::{MirrorFigures, OutageCounters};
-use crate::live::Book;
 use crate::locks::Locks;
 use crate::marks::{Marks, MirrorReading};
 use crate::policy::Chooser;
 use crate::request::{CAUSES, Command, Event, Failure, Request};
-use crate::stale::BlockSet;
+use crate::side::{OutageCounters, Side};
 use flashyard_blk::TraceRecord;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-use flashyard_kernel::{EventQueue, FreeRun, Machine, Nested, Rng, Runner, Slab, Wrap};
-use flashyard_measure::{Bench, Observer, RunPlan, Source, StopRule, StreamSpec, Streamed};
+use flashyard_kernel::{EventQueue, Machine, Nested, Rng, Runner, Slab, Wrap};
+use flashyard_measure::{Bench, RunPlan, Source, StopRule, StreamSpec, Streamed};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent};
-use flashyard_stats::{LatencyHistogram, LevelMeter};
 use flashyard_units::{SimSpan, SimTime};
 use flashyard_workload::SourceError;
 
@@ -36,53 +34,6 @@ impl Wrap<DriveEvent> for OfDrive {
 
 /// The outbox of a drive inside this world.
 pub(crate) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;
-
-/// The host's view of one drive.
-pub(crate) struct Side {
-    /// Commands under way.
-    pub(crate) depth: LevelMeter,
-    /// Blocks whose copy there is not current.
-    pub(crate) stale: BlockSet,
-    /// Blocks that could not be copied from it: they are not tried again.
-    pub(crate) unreadable: BlockSet,
-    /// Whether it takes commands, as far as the host knows.
-    pub(crate) serves: bool,
-    /// Whether it has no power.
-    pub(crate) off: bool,
-    /// How often it has lost it.
-    pub(crate) breaks: u32,
-    /// Until when it has none.
-    pub(crate) off_until: SimTime,
-    /// Whether writes fail for want of room that will not come back: it is not written any more.
-    pub(crate) worn_out: bool,
-    /// Read and write commands completed, and others.
-    pub(crate) commands: [u64; 3],
-    /// From sending a command to hearing of its completion, in the measured window.
-    pub(crate) latency: LatencyHistogram,
-}
-
-impl Side {
-    fn new() -> Self {
-        Self {
-            depth: LevelMeter::new(SimTime::ZERO),
-            stale: BlockSet::default(),
-            unreadable: BlockSet::default(),
-            serves: true,
-            off: false,
-            breaks: 0,
-            off_until: SimTime::ZERO,
-            worn_out: false,
-            commands: [0; 3],
-            latency: LatencyHistogram::new(),
-        }
-    }
-
-    /// Whether writes are sent to it.
-    #[inline]
-    pub(crate) fn takes_writes(&self) -> bool {
-        self.serves && !self.worn_out
-    }
-}
 
 /// A mirror, ready to run once.
 pub struct Mirror {
@@ -197,52 +148,6 @@ impl Mirror {
         }
         self.drives.iter_mut().for_each(|drive| drive.data.cache.reset_counters());
         Ok(())
-    }
-
-    /// Runs to the end of the plan and returns the figures. `observer` hears of progress.
-    ///
-    /// Errors: a source that fails, a request beyond the volume, drives that wear out or cannot be read, an observer that
-    /// stops the run.
-    pub fn run(mut self, observer: Observer<'_>) -> Result<MirrorFigures, MirrorError> {
-        let horizon = self.horizon();
-        self.start();
-        if let StopRule::After(span) = self.bench.plan.stop
-            && SimTime::ZERO + self.bench.plan.warmup + span > horizon
-        {
-            return Err(MirrorError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
-        }
-        while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
-            if self.bench.timeline.due() < now {
-                // Beside the reading of figures, which is rare, this costs nothing.
-                if now > horizon {
-                    return Err(MirrorError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
-                }
-                self.read_timeline(now);
-            }
-            self.handle(now, event);
-            self.steps += 1;
-            if self.steps & 0x3FFF == 0 && !observer(self.bench.progress(now)) {
-                return Err(MirrorError::Interrupted);
-            }
-            if let Some(fault) = self.fault.take() {
-                return Err(fault);
-            }
-            if self.is_over() {
-                break;
-            }
-        }
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
-        observer(1.0);
-        Ok(MirrorFigures::of(self))
-    }
-
-    /// The end of simulated time: the busy time of all dies, or of all cores, is added up in the same 64 bits.
-    fn horizon(&self) -> SimTime {
-        let servers = |drive: &Drive| drive.config().nand.geometry.dies().max(drive.compute.cores());
-        let most = self.drives.iter().map(servers).max().unwrap_or(1);
-        SimTime::from_ps(u64::MAX / u64::from(most.max(2)))
     }
 
     pub(crate) fn start(&mut self) {
@@ -379,10 +284,10 @@ impl Streamed<CAUSES> for Mirror {
     }
 
     fn marks(&self, now: SimTime) -> Marks {
-        Marks::of(self, now)
+        Marks::of(&self.drives, &self.sides, now)
     }
 
     fn reading(&mut self, at: SimTime) -> MirrorReading {
-        MirrorReading::of(self, at)
+        MirrorReading::of(self.bench.totals[0], &self.drives, &self.sides, at)
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn exported() -> Vec<VolumeId> {
 }
 
 /// The enclosure of a scenario with its bytes in memory, or in a directory.
+#[allow(dead_code, reason = "not every test is of an enclosure")]
 pub(crate) fn enclosure_of(scenario: &Scenario, data: Option<&Path>) -> Result<SetUp, SetUpError<ScenarioError>> {
     let shapes = shapes(scenario).map_err(SetUpError::World)?;
     let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
