@@ -35,6 +35,7 @@ pub(crate) const CARRIED: &[Carried] = carried! {
     "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
     "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
     "live": "scenario.toml";
+    "mirror": "scenario.toml";
     "mixed": "scenario.toml" "borrower.fio" "fast.fio" "slow.fio";
     "rack": "scenario.toml" "burst.fio" "idle.fio";
     "stability": "scenario.toml" "borrower.fio" "heavy.fio" "light.fio";

@@ -5,11 +5,12 @@
 
 use flashyard_describe::Rooms;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
+use flashyard_mirror::room::MirrorRoom;
 use flashyard_ttflash::TtFlash;
 use flashyard_xbof::room::Xbof;
 
 /// All systems, in the order in which they are listed. A scenario that names none is of the first.
-pub static SYSTEMS: Rooms = Rooms::new(&[&Xbof, &WearLeveling, &FfSsd, &Cvss, &TtFlash, &Cvfs]);
+pub static SYSTEMS: Rooms = Rooms::new(&[&Xbof, &WearLeveling, &FfSsd, &Cvss, &TtFlash, &Cvfs, &MirrorRoom]);
 
 #[cfg(test)]
 mod tests {

@@ -30,6 +30,7 @@ mod outage;
 mod path;
 mod policy;
 mod request;
+pub mod room;
 mod run;
 mod served;
 mod side;

@@ -3,20 +3,14 @@
 use super::result::{CAUSES, series};
 use super::run::JbofRun;
 use crate::jbof::{DriveFigures, JbofFigures, Reading};
-use flashyard_report::{
-    ByKind, DRIVE, DesignDetail, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile, SplitRow,
-    Timeline,
-};
-use flashyard_stats::{CAUSE_COUNT, LatencyHistogram, MeanSplit};
+use flashyard_describe::figures::{buckets, percentiles};
+use flashyard_report::{ByKind, DRIVE, DesignDetail, EnergyParts, FlashDetail, Lending, LentResource, Timeline};
+use flashyard_stats::CAUSE_COUNT;
 use flashyard_units::Picojoules;
 use std::collections::BTreeMap;
 
 // The report names the causes that the models book: the same ones in the same order.
 const _: () = assert!(CAUSES.len() == CAUSE_COUNT);
-
-/// Percentiles that the report draws, in percent: close together where the tail is.
-const PERCENTS: [f64; 17] =
-    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99];
 
 const BYTES_PER_MIB: f64 = (1 << 20) as f64;
 
@@ -29,7 +23,7 @@ pub(crate) fn detail(run: &JbofRun) -> DesignDetail {
     };
     DesignDetail {
         name: run.result.name.clone(),
-        latency: latency.buckets().map(|(up_to_us, requests)| LatencyBucket { up_to_us, requests }).collect(),
+        latency: buckets(&latency),
         percentiles: percentiles(&latency),
         timeline: timeline(run),
         lending: lending(figures),
@@ -41,33 +35,6 @@ pub(crate) fn detail(run: &JbofRun) -> DesignDetail {
             flash: energy(|drive| drive.energy.flash),
         },
     }
-}
-
-/// Where the time went: of the mean request, and of those near p50, p99 and p99.9.
-pub(crate) fn split_rows(figures: &JbofFigures) -> Vec<SplitRow> {
-    let row = |at: &str, split: MeanSplit| SplitRow {
-        at: at.to_owned(),
-        requests: split.requests,
-        latency_us: split.total_us(),
-        parts_us: split.parts_us.to_vec(),
-    };
-    if figures.split.count() == 0 {
-        return Vec::new();
-    }
-    vec![
-        row("mean", figures.split.mean()),
-        row("near p50", figures.split.near(0.5)),
-        row("near p99", figures.split.near(0.99)),
-        row("near p99.9", figures.split.near(0.999)),
-    ]
-}
-
-fn percentiles(latency: &LatencyHistogram) -> Vec<Percentile> {
-    if latency.count() == 0 {
-        return Vec::new();
-    }
-    let point = |percent: f64| Percentile { percent, latency_us: latency.percentile_us(percent / 100.0) };
-    PERCENTS.map(point).to_vec()
 }
 
 fn flash(drive: &DriveFigures) -> FlashDetail {

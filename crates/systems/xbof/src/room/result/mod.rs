@@ -9,10 +9,10 @@ pub mod run;
 pub mod series;
 pub mod wear;
 
-use super::detail::split_rows;
 use super::groups::OneDrive;
 use super::steadiness::halves;
 use crate::jbof::{JbofFigures, SanityReport};
+use flashyard_describe::figures::split_rows;
 use flashyard_report::{ByKind, Cause, DRIVE, Declaration, DesignResult, ExtraTable, Laws, Part};
 
 /// Where the time of a request goes in a JBOF, in the order in which a request meets them.
@@ -58,7 +58,7 @@ pub(crate) fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> Desig
         computes_on_host: figures.design.computes_on_host(),
         declared: &DECLARATION,
         figures: run::figures(figures, drives),
-        latency_split: split_rows(figures),
+        latency_split: split_rows(&figures.split),
         causes: CAUSES.to_vec(),
         halves: halves(figures).map_or_else(Vec::new, Vec::from),
         laws: laws(&figures.sanity),
