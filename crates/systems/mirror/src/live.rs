@@ -107,13 +107,113 @@ impl LiveMirror {
 
     /// Requests under way that time alone brings to an end. The others are kept for drives whose power is away.
     pub(crate) fn in_progress(&self) -> u32 {
-        let all_serve = self.world.sides.iter().all(|side| side.serves);
-        let kept = if all_serve { 0 } else { self.world.held.len() as u32 };
-        self.book().in_flight.saturating_sub(kept)
+        let (sides, in_flight) = (&self.world.sides, self.book().in_flight);
+        match sides.iter().filter(|side| side.off).count() {
+            // What is held is held until blocks are copied, or a drive has started.
+            0 => in_flight,
+            1 if sides.iter().all(|side| side.off || side.serves) => in_flight - self.world.held.len() as u32,
+            1 => in_flight,
+            // No command is under way: everything is held, or waits for what is.
+            _ => 0,
+        }
     }
 
     /// Whether both drives serve and hold everything.
     pub(crate) fn is_whole(&self) -> bool {
         self.world.sides.iter().all(|side| side.serves && side.stale.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::ReadPolicy;
+    use crate::small::config;
+    use flashyard_blk::VolumeRequest;
+    use flashyard_kernel::World;
+    use flashyard_served::{Control, Effect, Refused, Served};
+    use flashyard_units::{DriveId, VolumeId};
+
+    fn live(policy: ReadPolicy) -> LiveMirror {
+        LiveMirror::new(config(policy), 1, None).expect("it can be built")
+    }
+
+    fn submit(mirror: &mut LiveMirror, token: u32, operation: Operation, first: u64, count: u32) {
+        let request = VolumeRequest { volume: VolumeId::new(0), operation, first, count, source: 0 };
+        mirror.submit(mirror.now(), token, &request).expect("it is in the volume");
+    }
+
+    fn control(mirror: &mut LiveMirror, control: Control) {
+        mirror.control(mirror.now(), control).expect("it can be done");
+    }
+
+    /// Answers, and whether the volume is told to be gone or back, until time alone brings nothing more.
+    fn told(mirror: &mut LiveMirror) -> Vec<String> {
+        mirror.run_in_progress(1_000_000);
+        let mut effects = Vec::new();
+        mirror.take_effects(&mut effects);
+        let told = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Answered { token, answer, .. } => Some(format!("{token} {answer:?}")),
+            Effect::Gone { .. } => Some("gone".to_owned()),
+            Effect::Back { .. } => Some("back".to_owned()),
+            Effect::Payload { .. } | Effect::Copied { .. } => None,
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn requests_wait_for_a_drive_and_may_be_given_up_meanwhile() {
+        let mut mirror = live(ReadPolicy::ShorterQueue);
+        submit(&mut mirror, 1, Operation::Write, 10, 6);
+        control(&mut mirror, Control::PowerOff);
+        submit(&mut mirror, 2, Operation::Read, 12, 1);
+        submit(&mut mirror, 3, Operation::Write, 40, 1);
+        submit(&mut mirror, 4, Operation::Read, 80, 1);
+        assert_eq!((told(&mut mirror), mirror.in_flight(), mirror.in_progress()), (vec!["gone".to_owned()], 4, 0));
+        // The read of a block that is being written waits for the write, and is held in its turn once that is given up.
+        control(&mut mirror, Control::Drop { token: 1 });
+        control(&mut mirror, Control::Drop { token: 2 });
+        control(&mut mirror, Control::Drop { token: 9 });
+        assert_eq!(told(&mut mirror), ["1 Dropped", "2 Dropped"]);
+        control(&mut mirror, Control::Insert { drive: DriveId::new(1) });
+        assert_eq!(told(&mut mirror), ["back", "3 Done", "4 Done"]);
+        assert_eq!(mirror.world.sides[0].stale.from(0).collect::<Vec<_>>(), [40]);
+        control(&mut mirror, Control::PowerOn);
+        submit(&mut mirror, 5, Operation::Read, 0, 64);
+        assert_eq!((told(&mut mirror), mirror.is_whole()), (vec!["5 Done".to_owned()], true));
+    }
+
+    #[test]
+    fn data_that_one_drive_cannot_correct_is_read_from_the_other() {
+        let mut config = config(ReadPolicy::First);
+        config.drives.iter_mut().for_each(|drive| drive.nand.read_retries_max = Some(1));
+        let mut mirror = LiveMirror::new(config, 1, None).expect("it can be built");
+        let age = |drive| Control::Age { drive: DriveId::new(drive), raw_bit_error_rate: 0.4 };
+        control(&mut mirror, age(0));
+        submit(&mut mirror, 1, Operation::Read, 100, 4);
+        assert_eq!((told(&mut mirror), mirror.world.outages.sent_again), (vec!["1 Done".to_owned()], 1));
+        control(&mut mirror, age(1));
+        submit(&mut mirror, 2, Operation::Read, 100, 4);
+        assert_eq!(told(&mut mirror), ["2 Unread { block: 100 }"]);
+    }
+
+    #[test]
+    fn drives_that_there_are_not_and_ranges_beyond_the_volume_are_refused() {
+        let mut mirror = live(ReadPolicy::Turns);
+        let blocks = mirror.volumes()[0].limits.blocks;
+        let mut refused = |volume, operation, first| {
+            let request = VolumeRequest { volume: VolumeId::new(volume), operation, first, count: 1, source: 0 };
+            mirror.submit(SimTime::ZERO, 1, &request).is_err()
+        };
+        assert!(
+            refused(1, Operation::Read, 0) && refused(0, Operation::Read, blocks) && refused(0, Operation::Remap, 5)
+        );
+        let pull = Control::Pull { drive: DriveId::new(2) };
+        let Err(Refused::Control { reason }) = mirror.control(SimTime::ZERO, pull) else {
+            panic!("there is no drive 2")
+        };
+        assert_eq!(reason, "there is no drive 2, give 0 to 1");
+        let link = Control::Link { drive: DriveId::new(0), up: false };
+        assert!(mirror.control(SimTime::ZERO, link).is_err() && mirror.in_flight() == 0);
     }
 }

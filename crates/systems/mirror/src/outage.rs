@@ -78,13 +78,10 @@ impl Mirror {
         let Some(id) = self.requests.iter().find(|(_, request)| of_token(request)).map(number) else { return };
         let held = self.held.iter().position(|&held| held == id);
         self.requests[id as usize].given_up = true;
-        if self.locks.forget(id) {
-            // It has not locked its blocks.
-            let request = &mut self.requests[id as usize];
-            request.operation = Operation::Flush;
-            self.end_without(now, id, Answer::Dropped);
-        } else if let Some(held) = held {
+        if let Some(held) = held {
             self.held.remove(held);
+        }
+        if held.is_some() || self.locks.forget(id) {
             self.end_without(now, id, Answer::Dropped);
         }
     }
@@ -109,12 +106,13 @@ impl Mirror {
 
     #[cold]
     fn begin_copies(&mut self, now: SimTime, to: usize) {
-        while self.resync[to].1 < self.config.resync_depth {
+        while self.resync[to].under_way < self.config.resync_depth {
             let Some(block) = self.next_stale(to) else { break };
             let request = Request::new(now, Purpose::Resync { to: to as u8 }, Operation::Read, block, 1);
             let id = self.requests.insert(request) as u32;
             self.locks.acquire(id, block, 1);
-            self.resync[to] = (block + 1, self.resync[to].1 + 1);
+            self.resync[to].next = block + 1;
+            self.resync[to].under_way += 1;
             self.send(now, id, 1 - to);
         }
     }
@@ -123,7 +121,7 @@ impl Mirror {
     /// begins again with the first.
     fn next_stale(&self, to: usize) -> Option<u32> {
         let (stale, other) = (&self.sides[to].stale, &self.sides[1 - to].stale);
-        let from = self.resync[to].0;
+        let from = self.resync[to].next;
         let mut blocks = stale.from(from).chain(stale.from(0).take_while(|&block| block < from));
         let readable = |block| !other.contains(block) && !self.sides[1 - to].unreadable.contains(block);
         blocks.find(|&block| readable(block) && !self.locks.covers(block, 1))
@@ -150,7 +148,7 @@ impl Mirror {
             self.outages.blocks_copied += 1;
         }
         self.requests.remove(id as usize);
-        self.resync[to].1 -= 1;
+        self.resync[to].under_way -= 1;
         self.unlock(now, id);
     }
 }

@@ -63,6 +63,15 @@ impl Side {
     }
 }
 
+/// Copying of stale blocks to one drive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resync {
+    /// The block at which the look for the next one goes on.
+    pub(crate) next: u32,
+    /// Copies under way.
+    pub(crate) under_way: u32,
+}
+
 /// Notes the end of a write that was done somewhere: a drive that has not done it does not have its blocks, and one that
 /// has does.
 #[inline]

@@ -6,7 +6,7 @@ use crate::locks::Locks;
 use crate::marks::{Marks, MirrorReading};
 use crate::policy::Chooser;
 use crate::request::{CAUSES, Command, Event, Failure, Request};
-use crate::side::{OutageCounters, Side};
+use crate::side::{OutageCounters, Resync, Side};
 use flashyard_blk::TraceRecord;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
@@ -47,8 +47,8 @@ pub struct Mirror {
     pub(crate) locks: Locks,
     /// Requests that wait for a drive to return, or for blocks to be copied.
     pub(crate) held: Vec<u32>,
-    /// Where the look for blocks to copy to each drive goes on, and copies under way.
-    pub(crate) resync: [(u32, u32); 2],
+    /// Copying to each drive.
+    pub(crate) resync: [Resync; 2],
     pub(crate) outages: OutageCounters,
     pub(crate) effects: Vec<DriveEffect>,
     pub(crate) bench: Bench<Marks, MirrorReading, CAUSES>,
@@ -117,7 +117,7 @@ impl Mirror {
             commands: Slab::default(),
             locks: Locks::default(),
             held: Vec::new(),
-            resync: [(0, 0); 2],
+            resync: [Resync::default(); 2],
             outages: OutageCounters::default(),
             effects: Vec::with_capacity(64),
             bench: Bench::new(plan, streams, 1),
