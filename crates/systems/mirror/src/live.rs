@@ -109,7 +109,7 @@ impl LiveMirror {
     pub(crate) fn in_progress(&self) -> u32 {
         let (sides, in_flight) = (&self.world.sides, self.book().in_flight);
         match sides.iter().filter(|side| side.off).count() {
-            // What is held is held until blocks are copied, or a drive has started.
+            // Requests are held until blocks are copied, or a drive has started.
             0 => in_flight,
             1 if sides.iter().all(|side| side.off || side.serves) => in_flight - self.world.held.len() as u32,
             1 => in_flight,
