@@ -339,9 +339,11 @@ impl DataEnd {
     ) {
         let mut effects = std::mem::take(&mut self.nand_effects);
         self.nand.handle(now, event, &mut Nested::new(out, DriveEvent::Nand, &mut effects));
-        for done in effects.drain(..) {
-            self.flash_done(now, &done, out);
+        // Not drained: that hands its ends over in memory, and a processor waits for them.
+        for done in &effects {
+            self.flash_done(now, done, out);
         }
+        effects.clear();
         self.nand_effects = effects;
     }
 
