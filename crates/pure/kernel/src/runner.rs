@@ -54,22 +54,27 @@ impl<E: Copy> Runner<E> {
         self.now
     }
 
-    /// The next event and its time, once `pace` lets it run; `None` when nothing is pending or when
-    /// input arrived first.
+    /// Goes on to the time of the next event, once `pace` lets it happen; `None` when nothing is pending or when input
+    /// arrived first. The event is then to be [taken](Self::take).
     #[inline(always)]
-    pub fn next_event(&mut self, pace: &mut (impl Pace + ?Sized)) -> Option<(SimTime, E)> {
+    pub fn advance(&mut self, pace: &mut (impl Pace + ?Sized)) -> Option<SimTime> {
         let deadline = self.queue.next_time()?;
         match pace.wait_until(deadline) {
             Wake::Due { .. } => {
-                let (time, event) = self.queue.pop()?;
-                debug_assert!(time >= self.now, "time went backwards from {:?} to {time:?}", self.now);
-                self.now = time;
-                Some((time, event))
+                debug_assert!(deadline >= self.now, "time went backwards from {:?} to {deadline:?}", self.now);
+                self.now = deadline;
+                Some(deadline)
             }
             Wake::Input { now } => {
                 self.now = now;
                 None
             }
         }
+    }
+
+    /// Takes the earliest event. Panics if there is none.
+    #[inline(always)]
+    pub fn take(&mut self) -> E {
+        self.queue.take_first()
     }
 }

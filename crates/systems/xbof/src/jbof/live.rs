@@ -205,8 +205,9 @@ impl LiveJbof {
     pub fn run(&mut self, pace: &mut (impl Pace + ?Sized), events_max: u64) -> u64 {
         let mut events = 0;
         while events < events_max
-            && let Some((now, event)) = self.world.enclosure.runner.next_event(pace)
+            && let Some(now) = self.world.enclosure.runner.advance(pace)
         {
+            let event = self.world.enclosure.runner.take();
             self.world.handle(now, event);
             self.world.steps += 1;
             self.world.gather();

@@ -75,7 +75,8 @@ impl Jbof {
             if !self.is_over() {
                 self.enclosure.break_what_is_due(&mut self.policy, self.enclosure.runner.now(), self.steps);
             }
-            let Some((now, event)) = self.enclosure.runner.next_event(&mut FreeRun) else { break };
+            let Some(now) = self.enclosure.runner.advance(&mut FreeRun) else { break };
+            let event = self.enclosure.runner.take();
             self.handle(now, event);
             self.steps += 1;
             if let Some(fault) = self.fault.take() {

@@ -123,7 +123,8 @@ impl Jbof {
         {
             return Err(JbofError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
         }
-        while let Some((now, event)) = self.enclosure.runner.next_event(&mut FreeRun) {
+        while let Some(now) = self.enclosure.runner.advance(&mut FreeRun) {
+            let event = self.enclosure.runner.take();
             if self.bench.timeline.due() < now {
                 // Beside the reading of figures, which is rare, this costs nothing.
                 if now > horizon {
