@@ -260,8 +260,10 @@ impl Jbof {
 
     /// Whether everything that counts has completed.
     pub(super) fn is_over(&self) -> bool {
-        let copying = self.policy.spread().is_some_and(VirtualDrives::is_copying);
-        self.bench.is_idle() && !copying && self.bench.ended.is_some()
+        // Asked after every event: first what is false nearly always.
+        self.bench.ended.is_some()
+            && self.bench.is_idle()
+            && !self.policy.spread().is_some_and(VirtualDrives::is_copying)
     }
 
     /// One period of the drives.
