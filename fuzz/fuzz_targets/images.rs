@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, FileSystem, Format, Kind, MemoryDevice, NewInode, ROOT};
+use flashyard_cvfs::{BLOCK_BYTES, Config, FileSystem, Format, Kind, MemoryDevice, NewInode, ROOT};
+use flashyard_blk::Blocking;
 use libfuzzer_sys::fuzz_target;
 
 fn image() -> MemoryDevice {
@@ -18,16 +19,16 @@ fn image() -> MemoryDevice {
 }
 
 fuzz_target!(|input: &[u8]| {
-    let mut device = image();
+    let mut device = Blocking::new(image());
     let mut block = vec![0; BLOCK_BYTES];
     for change in input.chunks_exact(5) {
-        let number = u32::from(u16::from_le_bytes([change[0], change[1]])) % device.blocks();
+        let number = u64::from(u16::from_le_bytes([change[0], change[1]])) % device.blocks();
         let at = usize::from(u16::from_le_bytes([change[2], change[3]])) % BLOCK_BYTES;
         device.read(number, &mut block).expect("it is on the device");
         block[at] = change[4];
         device.write(number, &block).expect("it is on the device");
     }
-    let Ok(mut fs) = FileSystem::mount(device, Config::default()) else { return };
+    let Ok(mut fs) = FileSystem::mount(device.into_volume(), Config::default()) else { return };
     let _ = fs.check();
     if let Ok(directory) = fs.lookup(ROOT, b"directory") {
         for entry in fs.list(directory).unwrap_or_default() {

@@ -3,11 +3,13 @@
 use crate::arguments::{CvfsCommand, CvfsManageOptions, CvfsMkfsOptions, CvfsMountOptions, CvfsShrinkOptions};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, DiscardPolicy, FileSystem, Format, Usage};
+use flashyard_blk::{Blocking, Volume};
+use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, Usage};
 use flashyard_cvfs_mount::{
-    Asked, Device, FileDevice, Looked, Management, MountedVolume, NvmeDevice, Wishes, ask_info, ask_shrink, mount,
+    Asked, Device, FileDevice, HOST_NQN, Looked, Management, MountedVolume, Wishes, ask_info, ask_shrink, mount,
     parse_method,
 };
+use flashyard_live::RemoteNamespace;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -34,7 +36,7 @@ fn open(name: &str, bytes: Option<u64>, plays_remap: bool) -> Result<Device> {
     };
     ensure!(bytes.is_none(), "{name}: a drive has the size it has");
     let (address, nqn) = drive_of(target)?;
-    Ok(Box::new(NvmeDevice::connect(address, nqn, None).with_context(|| name.to_owned())?))
+    Ok(Box::new(RemoteNamespace::connect(address, HOST_NQN, nqn, None).with_context(|| name.to_owned())?))
 }
 
 /// Address and name of a drive, `ADDRESS:PORT/NQN`.
@@ -47,7 +49,7 @@ fn drive_of(target: &str) -> Result<(SocketAddr, &str)> {
 fn mkfs(options: &CvfsMkfsOptions) -> Result<Outcome> {
     let usage = if options.device.starts_with("tcp:") {
         let mut device = open(&options.device, options.size, false)?;
-        if !options.force && !is_blank(&mut *device)? {
+        if !options.force && !is_blank(&mut device)? {
             bail!("{}: there is something on this drive already; give --force to write over it", options.device);
         }
         format(device, options)?
@@ -64,7 +66,7 @@ fn mkfs(options: &CvfsMkfsOptions) -> Result<Outcome> {
 fn format(device: Device, options: &CvfsMkfsOptions) -> Result<Usage> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let format = Format { segment_blocks: options.segment_blocks, id: since };
-    let mib = (u64::from(device.blocks()) * BLOCK_BYTES as u64) >> 20;
+    let mib = device.info().size_bytes() >> 20;
     let fs = FileSystem::format(device, format, Config::default(), since).with_context(|| {
         let blocks = options.segment_blocks;
         format!("{}: no file system of {mib} MiB in segments of {blocks} blocks can be made here", options.device)
@@ -135,12 +137,13 @@ fn is_blank_file(path: &Path, found: &Metadata) -> std::io::Result<bool> {
 }
 
 /// Blocks in which file systems and partition tables say what they are.
-const FIRST_BLOCKS: u32 = 32;
+const FIRST_BLOCKS: u64 = 32;
 
 /// Whether there is nothing where file systems begin.
-fn is_blank(device: &mut (dyn BlockDevice + Send)) -> Result<bool> {
+fn is_blank(device: &mut Device) -> Result<bool> {
+    let mut device = Blocking::new(device);
     let mut bytes = vec![0; FIRST_BLOCKS.min(device.blocks()) as usize * BLOCK_BYTES];
-    device.read(0, &mut bytes)?;
+    device.read(0_u64, &mut bytes)?;
     Ok(bytes.iter().all(|&byte| byte == 0))
 }
 

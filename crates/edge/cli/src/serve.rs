@@ -7,13 +7,14 @@ use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
 use crate::{Outcome, fronts, output, parallel};
 use anyhow::{Context, Result, bail};
-use flashyard_blk::VolumeInfo;
+use flashyard_blk::VolumeError;
 use flashyard_live::{
-    ChannelFront, Engine, Handle, Limits, Load, RecoveryReport, Remote, SetUp, Shape, Tempo, noise, run_load, set_up,
+    ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Shape, Tempo,
+    noise, run_load, set_up,
 };
 use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Room, SYSTEMS, Scenario, Serve, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
-use flashyard_units::{DriveId, VolumeId};
+use flashyard_units::{DriveId, SimSpan, VolumeId};
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -172,38 +173,42 @@ fn announce(engine: &Engine, name: &str, tempo: Tempo, data: Option<&Path>, reco
 /// Load from inside the program, which compares all that it reads.
 struct Loading {
     stop: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Result<(u64, u64, Vec<String>)>>,
+    /// One for each volume.
+    threads: Vec<std::thread::JoinHandle<Result<LoadReport, VolumeError>>>,
 }
 
 impl Loading {
     fn start(engine: &mut Engine, depth: usize, seed: u64) -> Self {
         let mut front = ChannelFront::new(engine.waker());
-        let client = front.connect();
+        let volumes: Vec<_> = engine.volumes().iter().map(|info| front.connect().volume(*info)).collect();
         engine.add_front(Box::new(front));
-        let touched = |volume: &VolumeInfo| (volume.id, volume.limits.blocks.min(LOAD_BLOCKS_MAX));
         let load = Load {
-            volumes: engine.volumes().iter().map(touched).collect(),
+            blocks: LOAD_BLOCKS_MAX,
             requests: u64::MAX,
-            depth,
+            depth: depth.div_ceil(volumes.len().max(1)),
             blocks_max: LOAD_REQUEST_BLOCKS,
             reads: 0.5,
             seed,
-            patience: Duration::from_secs(60),
+            patience: SimSpan::from_ms(60_000),
         };
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            let report = run_load(&client, &load, || stopped.load(Ordering::Relaxed))?;
-            Ok((report.answered, report.compared, report.wrong))
-        });
-        Self { stop, thread }
+        let on_one = |(number, mut volume): (u64, ChannelVolume)| {
+            let (load, stopped) = (Load { seed: seed.wrapping_add(number), ..load.clone() }, Arc::clone(&stop));
+            std::thread::spawn(move || run_load(&mut volume, &load, || stopped.load(Ordering::Relaxed)))
+        };
+        let threads = (0..).zip(volumes).map(on_one).collect();
+        Self { stop, threads }
     }
 
     /// The engine has ended, and the load with it.
     fn finish(self) -> Result<Outcome> {
         self.stop.store(true, Ordering::Relaxed);
-        let Ok(found) = self.thread.join() else { bail!("the load has failed") };
-        let (answered, compared, wrong) = found?;
+        let mut sum = LoadReport::default();
+        for thread in self.threads {
+            let Ok(report) = thread.join() else { bail!("the load has failed") };
+            sum.add(report?);
+        }
+        let LoadReport { answered, compared, wrong, .. } = sum;
         output::line(&format!("load: {answered} requests, {compared} slots compared, {} wrong", wrong.len()));
         wrong.iter().take(5).for_each(|text| output::line(text));
         Ok(if wrong.is_empty() { Outcome::Done } else { Outcome::Violated })

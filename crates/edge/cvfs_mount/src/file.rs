@@ -1,6 +1,11 @@
 //! A regular file as a device.
 
-use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, DeviceError, check_range};
+use flashyard_blk::{
+    Completion, Immediate, Operation, Payload, RequestError, Volume, VolumeError, VolumeInfo, VolumeLimits,
+    VolumeRequest, check,
+};
+use flashyard_cvfs::BLOCK_BYTES;
+use flashyard_units::{SimTime, VolumeId};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -17,90 +22,110 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 #[derive(Debug)]
 pub struct FileDevice {
     file: File,
-    blocks: u32,
+    blocks: u64,
     plays_remap: bool,
+    ended: Immediate,
 }
 
-fn failed(error: impl Into<io::Error>) -> DeviceError {
-    DeviceError::Io(error.into().to_string())
+fn failed(error: impl Into<io::Error>) -> VolumeError {
+    VolumeError::Io(error.into().to_string())
 }
 
 impl FileDevice {
     /// Opens a file that is there; with `bytes`, makes it, or makes it this large.
     ///
-    /// Errors: it cannot be opened or made, or is larger than 16 TiB.
+    /// Errors: it cannot be opened or made.
     pub fn open(path: &Path, bytes: Option<u64>, plays_remap: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(bytes.is_some()).truncate(false).open(path)?;
         if let Some(bytes) = bytes {
             file.set_len(bytes)?;
         }
-        let blocks = u32::try_from(file.metadata()?.len() / BLOCK);
-        let blocks = blocks.map_err(|_| io::Error::other("larger than 16 TiB"))?;
-        Ok(Self { file, blocks, plays_remap })
+        let blocks = file.metadata()?.len() / BLOCK;
+        Ok(Self { file, blocks, plays_remap, ended: Immediate::default() })
     }
 
-    fn punch(&self, first: u32, count: u32) -> Result<(), DeviceError> {
+    fn punch(&self, first: u64, count: u32) -> Result<(), VolumeError> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.file, flags, u64::from(first) * BLOCK, u64::from(count) * BLOCK) {
-            Err(Errno::OPNOTSUPP) => Err(DeviceError::Unsupported("punch holes")),
+        match fallocate(&self.file, flags, first * BLOCK, u64::from(count) * BLOCK) {
+            Err(Errno::OPNOTSUPP) => {
+                Err(RequestError::Unsupported { volume: VolumeId::new(0), operation: Operation::Trim }.into())
+            }
             done => done.map_err(failed),
         }
     }
 
-    fn is_mapped(&self, block: u32) -> Result<bool, DeviceError> {
-        let at = u64::from(block) * BLOCK;
+    fn is_mapped(&self, block: u64) -> Result<bool, VolumeError> {
+        let at = block * BLOCK;
         match seek(&self.file, SeekFrom::Data(at)) {
             Ok(data) => Ok(data < at + BLOCK),
             Err(Errno::NXIO) => Ok(false),
             Err(error) => Err(failed(error)),
         }
     }
-}
 
-impl BlockDevice for FileDevice {
-    fn blocks(&self) -> u32 {
-        self.blocks
+    fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Result<Vec<u8>, VolumeError> {
+        let (first, len) = (request.first, request.count as usize * BLOCK_BYTES);
+        match (request.operation, payload) {
+            (Operation::Read, _) => {
+                let mut found = vec![0; len];
+                self.file.read_exact_at(&mut found, first * BLOCK).map_err(failed)?;
+                return Ok(found);
+            }
+            (Operation::Write, Payload::Bytes(mut bytes)) => {
+                self.file.write_all_at(&bytes, first * BLOCK).map_err(failed)?;
+                bytes.clear();
+                return Ok(bytes);
+            }
+            (Operation::Write, Payload::Zeros | Payload::None) => {
+                self.file.write_all_at(&vec![0; len], first * BLOCK).map_err(failed)?;
+            }
+            (Operation::Flush, _) => self.file.sync_data().map_err(failed)?,
+            (Operation::Trim, _) => self.punch(first, request.count)?,
+            (Operation::Remap, _) => self.play_remap(first, request.source, request.count)?,
+        }
+        Ok(Vec::new())
     }
 
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        check_range(first, (buffer.len() / BLOCK_BYTES) as u64, self.blocks)?;
-        self.file.read_exact_at(buffer, u64::from(first) * BLOCK).map_err(failed)
-    }
-
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        check_range(first, (bytes.len() / BLOCK_BYTES) as u64, self.blocks)?;
-        self.file.write_all_at(bytes, u64::from(first) * BLOCK).map_err(failed)
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.file.sync_data().map_err(failed)
-    }
-
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError> {
-        check_range(first, count.into(), self.blocks)?;
-        self.punch(first, count)
-    }
-
-    fn can_remap(&self) -> bool {
-        self.plays_remap
-    }
-
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        check_range(destination, count.into(), self.blocks)?;
-        check_range(source, count.into(), self.blocks)?;
+    fn play_remap(&mut self, first: u64, source: u64, count: u32) -> Result<(), VolumeError> {
         let mut block = [0; BLOCK_BYTES];
         let mut moved = Vec::new();
-        for index in 0..count {
+        for index in 0..u64::from(count) {
             if self.is_mapped(source + index)? {
-                self.read(source + index, &mut block)?;
-                self.write(destination + index, &block)?;
+                self.file.read_exact_at(&mut block, (source + index) * BLOCK).map_err(failed)?;
+                self.file.write_all_at(&block, (first + index) * BLOCK).map_err(failed)?;
                 moved.push(source + index);
             }
         }
         // The copies must last before the originals go.
-        self.flush()?;
+        self.file.sync_data().map_err(failed)?;
         moved.into_iter().try_for_each(|block| self.punch(block, 1))
+    }
+}
+
+impl Volume for FileDevice {
+    fn info(&self) -> VolumeInfo {
+        let limits = VolumeLimits::new(self.blocks, self.plays_remap);
+        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES as u32, limits, protected: false }
+    }
+
+    fn submit(
+        &mut self,
+        now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        let info = self.info();
+        check(request, &info.limits)?;
+        payload.check(request, info.block_bytes)?;
+        let result = self.carry_out(request, payload);
+        self.ended.complete(now, token, result);
+        Ok(())
+    }
+
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        Ok(self.ended.advance(until, into))
     }
 }
 
@@ -108,6 +133,8 @@ impl BlockDevice for FileDevice {
 mod tests {
     use super::*;
     use flashyard_cvfs::{Config, FileSystem, Format, Kind, Method, NewInode, ROOT};
+    use flashyard_live::{Load, run_load};
+    use flashyard_units::SimSpan;
 
     #[test]
     fn a_volume_in_a_file_is_found_again_after_it_shrank() {
@@ -133,5 +160,27 @@ mod tests {
             assert_eq!(fs.read(ino, 0, &mut bytes), Ok(3 << 20));
             assert!(bytes.iter().all(|&byte| byte == 3));
         }
+    }
+
+    #[test]
+    fn a_file_holds_what_the_load_wrote() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut device = FileDevice::open(&directory.path().join("volume"), Some(4 << 20), false).unwrap();
+        let load = Load {
+            blocks: u64::MAX,
+            requests: 5_000,
+            depth: 4,
+            blocks_max: 8,
+            reads: 0.5,
+            seed: 1,
+            patience: SimSpan::from_ms(1),
+        };
+        let found = run_load(&mut device, &load, || false).unwrap();
+        assert_eq!((found.answered, found.dropped, found.wrong), (5_000, 0, Vec::new()));
+        assert!(found.compared > 5_000);
+        // Another writer is noticed.
+        device.file.write_all_at(&[1; BLOCK_BYTES], 0).unwrap();
+        let load = Load { blocks: 8, reads: 1.0, ..load };
+        assert!(!run_load(&mut device, &load, || false).unwrap().wrong.is_empty());
     }
 }

@@ -11,13 +11,14 @@ mod control;
 mod file;
 mod manage;
 mod mount;
-mod nvme;
 
 pub use control::{Asked, ControlError, ask_info, ask_shrink, parse_method};
 pub use file::FileDevice;
-pub use manage::{Looked, ManageError, Management, MountedVolume, Volume, VolumeUsage, Wishes};
+pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, VolumeUsage, Wishes};
 pub use mount::{MountError, Mounted, mount};
-pub use nvme::{NvmeDevice, NvmeError};
 
 /// Any device that a mount can own.
-pub type Device = Box<dyn flashyard_cvfs::BlockDevice + Send>;
+pub type Device = Box<dyn flashyard_blk::Volume + Send>;
+
+/// The name of the host that file systems reach drives by.
+pub const HOST_NQN: &str = "nqn.2026-11.io.flashyard:cvfs";

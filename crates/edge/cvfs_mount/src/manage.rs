@@ -94,7 +94,7 @@ pub struct VolumeUsage {
 }
 
 /// A volume that can be asked to shrink while it is in use.
-pub trait Volume {
+pub trait ManagedVolume {
     /// Its present size.
     ///
     /// Errors: it is not there.
@@ -110,7 +110,7 @@ pub trait Volume {
 #[derive(Clone, Debug)]
 pub struct MountedVolume(pub PathBuf);
 
-impl Volume for MountedVolume {
+impl ManagedVolume for MountedVolume {
     fn usage(&mut self) -> Result<VolumeUsage, ControlError> {
         ask_usage(&self.0)
     }
@@ -144,7 +144,7 @@ pub struct Management<V> {
     refused_at: Option<u64>,
 }
 
-impl<V: Volume> Management<V> {
+impl<V: ManagedVolume> Management<V> {
     /// Connects to the drive and sends it the user's rule.
     ///
     /// Errors: no answer, no access; a drive that does not report its capacity, or that would have too little left

@@ -2,6 +2,7 @@
 
 use crate::Device;
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
+use flashyard_blk::{RequestError, VolumeError};
 use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
 use flashyard_units::{SimSpan, SimTime};
 use fuser::{
@@ -163,7 +164,7 @@ fn errno(error: &FsError) -> Errno {
         FsError::TooManyOrphans => Errno::ENFILE,
         FsError::Busy => Errno::EBUSY,
         FsError::Frozen => Errno::EROFS,
-        FsError::Device(flashyard_cvfs::DeviceError::Unsupported(_)) => Errno::EOPNOTSUPP,
+        FsError::Device(VolumeError::Refused(RequestError::Unsupported { .. })) => Errno::EOPNOTSUPP,
         FsError::Device(_) | FsError::NotAFileSystem(_) | FsError::Corrupt { .. } => {
             eprintln!("cvfs: {error}");
             Errno::EIO

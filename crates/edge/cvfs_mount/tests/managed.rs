@@ -7,9 +7,11 @@ mod hosted;
 mod small;
 
 use flashyard_cvfs::{Config, FileSystem, Format, Kind, Method, NewInode, ROOT};
-use flashyard_cvfs_mount::{ControlError, Looked, ManageError, Management, NvmeDevice, Volume, VolumeUsage, Wishes};
+use flashyard_cvfs_mount::{
+    ControlError, HOST_NQN, Looked, ManageError, ManagedVolume, Management, VolumeUsage, Wishes,
+};
 use flashyard_kernel::Rng;
-use flashyard_live::{Handle, Tempo};
+use flashyard_live::{Handle, RemoteNamespace, Tempo};
 use flashyard_scenario::Scenario;
 use flashyard_units::{SimSpan, SimTime};
 use hosted::{NQN, age};
@@ -37,10 +39,10 @@ fn serve<R: Send>(wears: bool, client: impl FnOnce(SocketAddr, Handle) -> R + Se
 
 /// A volume that a program and the manager share, as a mount does.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<FileSystem<NvmeDevice>>>);
+struct Shared(Arc<Mutex<FileSystem<RemoteNamespace>>>);
 
 impl Shared {
-    fn fs(&self) -> MutexGuard<'_, FileSystem<NvmeDevice>> {
+    fn fs(&self) -> MutexGuard<'_, FileSystem<RemoteNamespace>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +68,7 @@ impl Shared {
     }
 }
 
-impl Volume for Shared {
+impl ManagedVolume for Shared {
     fn usage(&mut self) -> Result<VolumeUsage, ControlError> {
         let usage = self.fs().usage();
         Ok(VolumeUsage { blocks: usage.blocks, used: usage.used as u32, least: usage.blocks_min })
@@ -84,7 +86,7 @@ fn bytes_of(file: u64, round: u64) -> Vec<u8> {
 }
 
 fn volume(address: SocketAddr) -> Shared {
-    let device = NvmeDevice::connect(address, NQN, None).expect("it lets everybody in");
+    let device = RemoteNamespace::connect(address, HOST_NQN, NQN, None).expect("it lets everybody in");
     let format = Format { segment_blocks: 64, id: 1 };
     Shared(Arc::new(Mutex::new(FileSystem::format(device, format, Config::default(), 0).expect("it is large enough"))))
 }

@@ -5,10 +5,11 @@ mod hosted;
 #[path = "../../live/tests/small/mod.rs"]
 mod small;
 
-use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, FileSystem, Format, Kind, Method, NewInode, ROOT, Shrunk};
-use flashyard_cvfs_mount::NvmeDevice;
+use flashyard_blk::Volume;
+use flashyard_cvfs::{BLOCK_BYTES, Config, FileSystem, Format, Kind, Method, NewInode, ROOT, Shrunk};
+use flashyard_cvfs_mount::HOST_NQN;
 use flashyard_kernel::Rng;
-use flashyard_live::{Handle, Report, Tempo};
+use flashyard_live::{Handle, RemoteNamespace, Report, Tempo};
 use flashyard_served::Control;
 use hosted::NQN;
 use small::scenario_with;
@@ -25,13 +26,13 @@ fn serve<R: Send>(directory: &Path, tempo: Tempo, client: impl FnOnce(SocketAddr
     hosted::serve(&scenario, Some(directory), tempo, client)
 }
 
-fn device(address: SocketAddr) -> NvmeDevice {
+fn device(address: SocketAddr) -> RemoteNamespace {
     // A drive that has lost its power accepts no host for a while.
     let begun = Instant::now();
     loop {
-        match NvmeDevice::connect(address, NQN, None) {
+        match RemoteNamespace::connect(address, HOST_NQN, NQN, None) {
             Ok(device) => {
-                assert!(device.can_remap());
+                assert!(device.info().limits.remaps);
                 return device;
             }
             Err(error) => assert!(begun.elapsed() < Duration::from_secs(20), "{error}"),
@@ -50,7 +51,7 @@ fn bytes_of(file: u64, round: u64) -> Vec<u8> {
 }
 
 /// A volume whose files were written so often that some of them lie near its end.
-fn aged_volume(address: SocketAddr) -> FileSystem<NvmeDevice> {
+fn aged_volume(address: SocketAddr) -> FileSystem<RemoteNamespace> {
     let format = Format { segment_blocks: 64, id: 1 };
     let mut fs = FileSystem::format(device(address), format, Config::default(), 0).expect("a drive is large enough");
     for file in 0..FILES {
@@ -69,7 +70,7 @@ fn aged_volume(address: SocketAddr) -> FileSystem<NvmeDevice> {
     fs
 }
 
-fn check(fs: &mut FileSystem<NvmeDevice>) {
+fn check(fs: &mut FileSystem<RemoteNamespace>) {
     let report = fs.check().expect("the drive is there");
     assert!(report.is_clean(), "{:?}", report.problems);
     let mut bytes = vec![0; FILE_BYTES];

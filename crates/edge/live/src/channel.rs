@@ -1,10 +1,11 @@
 //! A front end inside the program: clients on other threads, for tests, load and embedding.
 
-use crate::front::{Answered, Context, FrontEnd, Payload, Readiness};
-use flashyard_blk::{Operation, VolumeRequest};
+use crate::clock::WallClock;
+use crate::front::{Answered, Context, FrontEnd, Readiness};
+use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest, check};
 use flashyard_kernel::Slab;
 use flashyard_served::{Answer, Refused};
-use flashyard_units::VolumeId;
+use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -13,51 +14,9 @@ use std::time::Duration;
 /// Requests taken from the queue in one turn, at most.
 const TAKEN_MAX: usize = 256;
 
-/// An answer to a client.
-#[derive(Debug)]
-pub struct Reply {
-    /// The request's tag.
-    pub tag: u64,
-    /// How it ended; refused when the enclosure does not have what it is about.
-    pub answer: Result<Answer, Refused>,
-    /// Whether a write has failed because the disk that keeps the drives' bytes is full.
-    pub no_room: bool,
-    /// Data that a read has found.
-    pub data: Vec<u8>,
-}
-
 enum Message {
     Submit { client: usize, tag: u64, request: VolumeRequest, payload: Payload },
     GiveUp { client: usize, tag: u64 },
-}
-
-/// Why a client does not get an answer.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub enum ClientError {
-    /// The engine has ended.
-    #[error("the engine has ended")]
-    Ended,
-    /// Nothing came in time.
-    #[error("no answer in {0:?}")]
-    Late(Duration),
-    /// The enclosure does not have what was asked for.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The request was given up.
-    #[error("the request was given up")]
-    Dropped,
-    /// A write to a drive that is worn out.
-    #[error("the drive is worn out and takes no more writes")]
-    WornOut,
-    /// A write of bytes for which the disk below the drive has no room.
-    #[error("the disk that keeps the drive's bytes is full")]
-    NoRoom,
-    /// A read of data that the drive could not correct.
-    #[error("the drive cannot correct what it reads at block {block}")]
-    Unread {
-        /// The first block of it.
-        block: u64,
-    },
 }
 
 /// The front end of clients inside the program.
@@ -65,11 +24,11 @@ pub struct ChannelFront {
     waker: Arc<mio::Waker>,
     sender: Sender<Message>,
     queue: Receiver<Message>,
-    clients: Vec<Sender<Reply>>,
+    clients: Vec<Sender<Completion>>,
     /// Client and tag of each request under way, by the front end's tag.
     under_way: Slab<(usize, u64)>,
     /// Answers of this turn: a woken client may take the processor, so none is before all are ready.
-    outbox: Vec<(usize, Reply)>,
+    outbox: Vec<(usize, Completion)>,
 }
 
 impl ChannelFront {
@@ -87,10 +46,6 @@ impl ChannelFront {
         Client { number: self.clients.len() - 1, sender, waker, answers, tags: 0 }
     }
 
-    fn reply(&mut self, client: usize, reply: Reply) {
-        self.outbox.push((client, reply));
-    }
-
     fn submit(
         &mut self,
         (client, tag): (usize, u64),
@@ -101,7 +56,11 @@ impl ChannelFront {
         let number = self.under_way.insert((client, tag));
         if let Err(refused) = context.submit(number as u64, request, payload) {
             self.under_way.remove(number);
-            self.reply(client, Reply { tag, answer: Err(refused), no_room: false, data: Vec::new() });
+            let error = match refused {
+                Refused::Request(error) => error.into(),
+                other => VolumeError::Io(other.to_string()),
+            };
+            self.outbox.push((client, Completion { token: tag, result: Err(error), bytes: Vec::new() }));
         }
     }
 }
@@ -136,9 +95,16 @@ impl FrontEnd for ChannelFront {
 
     fn answered(&mut self, answered: Answered<'_>) {
         let Some((client, tag)) = self.under_way.remove(answered.tag as usize) else { return };
-        let mut data = Vec::with_capacity(answered.data.len());
-        answered.data.copy_to(&mut data);
-        self.reply(client, Reply { tag, answer: Ok(answered.answer), no_room: answered.no_room, data });
+        let mut bytes = Vec::with_capacity(answered.data.len());
+        answered.data.copy_to(&mut bytes);
+        let result = match answered.answer {
+            Answer::Done => Ok(()),
+            Answer::Dropped => Err(VolumeError::Dropped),
+            Answer::Failed if answered.no_room => Err(VolumeError::NoRoom),
+            Answer::Failed => Err(VolumeError::WornOut),
+            Answer::Unread { block } => Err(VolumeError::Unread { block }),
+        };
+        self.outbox.push((client, Completion { token: tag, result, bytes }));
     }
 
     fn send(&mut self, _desk: &mut Context<'_>) {
@@ -160,7 +126,7 @@ pub struct Client {
     number: usize,
     sender: Sender<Message>,
     waker: Arc<mio::Waker>,
-    answers: Receiver<Reply>,
+    answers: Receiver<Completion>,
     tags: u64,
 }
 
@@ -171,30 +137,35 @@ impl Client {
     /// Sends a request under a tag of the client's own.
     ///
     /// Errors: the engine has ended.
-    pub fn submit(&self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), ClientError> {
+    pub fn submit(&self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), VolumeError> {
         self.tell(Message::Submit { client: self.number, tag, request, payload })
     }
 
     /// Gives a request up; its answer comes when nothing can come of it any more.
     ///
     /// Errors: the engine has ended.
-    pub fn give_up(&self, tag: u64) -> Result<(), ClientError> {
+    pub fn give_up(&self, tag: u64) -> Result<(), VolumeError> {
         self.tell(Message::GiveUp { client: self.number, tag })
     }
 
-    fn tell(&self, message: Message) -> Result<(), ClientError> {
-        self.sender.send(message).map_err(|_| ClientError::Ended)?;
-        self.waker.wake().map_err(|_| ClientError::Ended)
+    fn tell(&self, message: Message) -> Result<(), VolumeError> {
+        self.sender.send(message).map_err(|_| VolumeError::Ended)?;
+        self.waker.wake().map_err(|_| VolumeError::Ended)
     }
 
-    /// The next answer, of any request.
+    /// The next completion, of any request; tags are its token.
     ///
     /// Errors: none in time; the engine has ended.
-    pub fn next(&self, patience: Duration) -> Result<Reply, ClientError> {
+    pub fn next(&self, patience: Duration) -> Result<Completion, VolumeError> {
         self.answers.recv_timeout(patience).map_err(|error| match error {
-            RecvTimeoutError::Timeout => ClientError::Late(patience),
-            RecvTimeoutError::Disconnected => ClientError::Ended,
+            RecvTimeoutError::Timeout => VolumeError::Late(SimSpan::from_ns(patience.as_nanos() as u64)),
+            RecvTimeoutError::Disconnected => VolumeError::Ended,
         })
+    }
+
+    /// The volume of these properties, for this client alone.
+    pub fn volume(self, info: VolumeInfo) -> ChannelVolume {
+        ChannelVolume { client: self, info, clock: WallClock::begin() }
     }
 
     /// Asks and waits for the answer, with no other request of this client under way.
@@ -207,26 +178,20 @@ impl Client {
         first: u64,
         count: u32,
         payload: Payload,
-    ) -> Result<Vec<u8>, ClientError> {
+    ) -> Result<Vec<u8>, VolumeError> {
         self.carry_out(VolumeRequest { volume, operation, first, count, source: 0 }, payload)
     }
 
     /// Asks and waits for the answer, as [`Client::call`] does.
-    fn carry_out(&mut self, request: VolumeRequest, payload: Payload) -> Result<Vec<u8>, ClientError> {
+    fn carry_out(&mut self, request: VolumeRequest, payload: Payload) -> Result<Vec<u8>, VolumeError> {
         self.tags += 1;
         let tag = self.tags;
         self.submit(tag, request, payload)?;
         loop {
-            let reply = self.next(PATIENCE)?;
-            // Answers to calls that came too late for their caller.
-            if reply.tag == tag {
-                return match reply.answer? {
-                    Answer::Done => Ok(reply.data),
-                    Answer::Dropped => Err(ClientError::Dropped),
-                    Answer::Failed if reply.no_room => Err(ClientError::NoRoom),
-                    Answer::Failed => Err(ClientError::WornOut),
-                    Answer::Unread { block } => Err(ClientError::Unread { block }),
-                };
+            let completion = self.next(PATIENCE)?;
+            // Completions of calls that came too late for their caller.
+            if completion.token == tag {
+                return completion.result.map(|()| completion.bytes);
             }
         }
     }
@@ -234,14 +199,14 @@ impl Client {
     /// Reads `count` blocks.
     ///
     /// Errors: as [`Client::call`].
-    pub fn read(&mut self, volume: VolumeId, first: u64, count: u32) -> Result<Vec<u8>, ClientError> {
+    pub fn read(&mut self, volume: VolumeId, first: u64, count: u32) -> Result<Vec<u8>, VolumeError> {
         self.call(volume, Operation::Read, first, count, Payload::None)
     }
 
     /// Lets `count` blocks from `first` on take over the data of those from `source` on.
     ///
     /// Errors: as [`Client::call`].
-    pub fn remap(&mut self, volume: VolumeId, first: u64, source: u64, count: u32) -> Result<(), ClientError> {
+    pub fn remap(&mut self, volume: VolumeId, first: u64, source: u64, count: u32) -> Result<(), VolumeError> {
         let request = VolumeRequest { volume, operation: Operation::Remap, first, count, source };
         self.carry_out(request, Payload::None).map(drop)
     }
@@ -249,8 +214,43 @@ impl Client {
     /// Writes whole blocks of 4 KiB.
     ///
     /// Errors: as [`Client::call`].
-    pub fn write(&mut self, volume: VolumeId, first: u64, bytes: Vec<u8>) -> Result<(), ClientError> {
+    pub fn write(&mut self, volume: VolumeId, first: u64, bytes: Vec<u8>) -> Result<(), VolumeError> {
         let count = (bytes.len() / flashyard_flash::SLOT_BYTES as usize) as u32;
         self.call(volume, Operation::Write, first, count, Payload::Bytes(bytes)).map(drop)
+    }
+}
+
+/// One volume of the enclosure, for a client inside the program.
+pub struct ChannelVolume {
+    client: Client,
+    info: VolumeInfo,
+    clock: WallClock,
+}
+
+impl Volume for ChannelVolume {
+    fn info(&self) -> VolumeInfo {
+        self.info
+    }
+
+    fn submit(
+        &mut self,
+        _now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        check(request, &self.info.limits)?;
+        payload.check(request, self.info.block_bytes)?;
+        self.client.submit(token, VolumeRequest { volume: self.info.id, ..*request }, payload)
+    }
+
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        match self.client.next(self.clock.left(until)) {
+            Ok(completion) => into.push(completion),
+            Err(VolumeError::Late(_)) => {}
+            Err(error) => return Err(error),
+        }
+        into.extend(self.client.answers.try_iter());
+        Ok(self.clock.now())
     }
 }

@@ -14,6 +14,27 @@ pub enum Tempo {
     Off,
 }
 
+/// Time on the wall since a beginning, for volumes whose completions come from outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClock(Instant);
+
+impl WallClock {
+    /// Begins now.
+    pub(crate) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time by the clock.
+    pub(crate) fn now(&self) -> SimTime {
+        SimTime::ZERO + SimSpan::from_ns(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// The time that is left until `until`.
+    pub(crate) fn left(&self, until: SimTime) -> Duration {
+        Duration::from_nanos(until.saturating_since(self.now()).as_ns())
+    }
+}
+
 /// A pace that follows the clock. It never waits itself: the owner of the sockets does.
 #[derive(Debug)]
 pub struct Paced {

@@ -27,39 +27,12 @@
 
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media};
-use flashyard_blk::{Operation, RequestError, VolumeInfo, VolumeRequest, check};
+use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-
-/// Payload of a write.
-#[derive(Debug)]
-pub enum Payload {
-    /// No payload: for everything but writes.
-    None,
-    /// Zeros, however many blocks.
-    Zeros,
-    /// The bytes of all blocks, in order.
-    Bytes(Vec<u8>),
-}
-
-impl Payload {
-    /// Whether it is what `request` needs, with blocks of `block_bytes`.
-    ///
-    /// Errors: bytes for an operation that takes none, none for a write, bytes of another length.
-    fn check(&self, request: &VolumeRequest, block_bytes: u32) -> Result<(), RequestError> {
-        let writes = request.operation == Operation::Write;
-        let expected_bytes = if writes { u64::from(request.count) * u64::from(block_bytes) } else { 0 };
-        let (fits, bytes) = match self {
-            Self::None => (!writes, 0),
-            Self::Zeros => (writes, expected_bytes),
-            Self::Bytes(bytes) => (writes && bytes.len() as u64 == expected_bytes, bytes.len() as u64),
-        };
-        if fits { Ok(()) } else { Err(RequestError::Payload { bytes, expected_bytes }) }
-    }
-}
 
 /// A request that has ended.
 pub struct Answered<'a> {
@@ -270,27 +243,4 @@ pub trait FrontEnd {
 
     /// The engine ends: says goodbye where the protocol has a word for it.
     fn stop(&mut self) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn payload_is_for_writes_and_as_long_as_their_blocks() {
-        let takes = |payload: Payload, operation, count| {
-            let request = VolumeRequest { volume: VolumeId::new(0), operation, first: 0, count, source: 0 };
-            payload.check(&request, 4096)
-        };
-        let bytes = |count: usize| Payload::Bytes(vec![0; count]);
-        assert_eq!(takes(bytes(8192), Operation::Write, 2), Ok(()));
-        assert_eq!(takes(Payload::Zeros, Operation::Write, u32::MAX), Ok(()));
-        for operation in [Operation::Read, Operation::Trim, Operation::Flush, Operation::Remap] {
-            assert_eq!(takes(Payload::None, operation, 2), Ok(()));
-            assert!(takes(Payload::Zeros, operation, 2).is_err() && takes(bytes(8192), operation, 2).is_err());
-        }
-        let refused = takes(bytes(4096), Operation::Write, 2).expect_err("a block is missing");
-        assert_eq!(refused.to_string(), "a payload of 4096 bytes, give 8192");
-        assert!(takes(Payload::None, Operation::Write, 2).is_err());
-    }
 }

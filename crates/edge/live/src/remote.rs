@@ -1,6 +1,5 @@
 //! Work for the engine from other threads: figures, controls.
 
-use crate::channel::ClientError;
 use crate::hook::{EngineAccess, Hook};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,6 +36,11 @@ impl Hook for Remote {
     }
 }
 
+/// The engine has ended, and with it whatever was asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine has ended")]
+pub struct Ended;
+
 impl Handle {
     /// Does `act` on the engine's thread between two turns, and waits for what it returns. It must be short.
     ///
@@ -44,14 +48,14 @@ impl Handle {
     pub fn call<R: Send + 'static>(
         &self,
         act: impl FnOnce(&mut EngineAccess<'_>) -> R + Send + 'static,
-    ) -> Result<R, ClientError> {
+    ) -> Result<R, Ended> {
         let (reply, answer) = channel();
         let errand = move |engine: &mut EngineAccess<'_>| {
             // The caller may have gone.
             let _ = reply.send(act(engine));
         };
-        self.errands.send(Box::new(errand)).map_err(|_| ClientError::Ended)?;
-        self.waker.wake().map_err(|_| ClientError::Ended)?;
-        answer.recv().map_err(|_| ClientError::Ended)
+        self.errands.send(Box::new(errand)).map_err(|_| Ended)?;
+        self.waker.wake().map_err(|_| Ended)?;
+        answer.recv().map_err(|_| Ended)
     }
 }

@@ -6,7 +6,7 @@ mod small;
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, Payload, SetUp, Tempo, stamped};
-use flashyard_served::{Answer, Session};
+use flashyard_served::Session;
 use flashyard_units::VolumeId;
 use small::{enclosure_of, exported, scenario, while_serving};
 use std::io::{BufRead, BufReader, Write};
@@ -85,7 +85,7 @@ fn work(mut client: Client, seed: u64) {
             let write = Operation::Write;
             let request = VolumeRequest { volume: drive, operation: write, first: slot, count: 8, source: 0 };
             client.submit(number, request, Payload::Zeros).expect("it serves");
-            assert_eq!(client.next(Duration::from_secs(30)).expect("it serves").answer, Ok(Answer::Done));
+            assert_eq!(client.next(Duration::from_secs(30)).expect("it serves").result, Ok(()));
         }
         if number % 200 == 199 {
             assert_eq!(self::places(&mut client, drive), places[drive.index()], "drive {drive}");

@@ -7,7 +7,7 @@ use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
 use flashyard_live::{ChannelFront, Client, Engine, MediaError, Payload, SetUp, SetUpError, Tempo, stamped};
 use flashyard_scenario::shapes;
-use flashyard_served::{Answer, Session};
+use flashyard_served::Session;
 use flashyard_units::{SimTime, VolumeId};
 use small::{enclosure_of, exported, scenario};
 use std::collections::BTreeMap;
@@ -145,10 +145,10 @@ fn work(mut client: Client, first: u64) {
                 .expect("it serves");
         }
         let reply = client.next(Duration::from_secs(30)).expect("it serves");
-        assert_eq!(reply.answer, Ok(Answer::Done));
-        let (_, first, _) = under_way.remove(&reply.tag).expect("it was asked");
+        assert_eq!(reply.result, Ok(()));
+        let (_, first, _) = under_way.remove(&reply.token).expect("it was asked");
         if first < WATCHED {
-            say(&format!("@done {}", reply.tag));
+            say(&format!("@done {}", reply.token));
         }
     }
 }

@@ -2,11 +2,14 @@
 
 mod small;
 
-use flashyard_blk::{Operation, VolumeRequest};
-use flashyard_live::{ChannelFront, Engine, EngineAccess, Handle, Load, Payload, Remote, SetUp, Tempo, run_load};
+use flashyard_blk::{Operation, VolumeError, VolumeRequest};
+use flashyard_live::{
+    ChannelFront, ChannelVolume, Engine, EngineAccess, Handle, Load, LoadReport, Payload, Remote, SetUp, Tempo,
+    run_load,
+};
 use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
-use flashyard_units::{DriveId, VolumeId};
+use flashyard_units::{DriveId, SimSpan, VolumeId};
 use small::{enclosure_of, exported, scenario, while_serving};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +34,26 @@ impl Write for Shared {
 /// Requests of a load that goes on as long as something is done beside it.
 const UNTIL_DONE: u64 = u64::MAX;
 
+/// The load on each of the volumes, on threads of their own, and what it has found on all of them.
+fn load_all(
+    volumes: Vec<ChannelVolume>,
+    load: &Load,
+    stop: impl Fn() -> bool + Sync,
+) -> Result<LoadReport, VolumeError> {
+    let stop = &stop;
+    std::thread::scope(|scope| {
+        let on_one = |(number, mut volume): (u64, ChannelVolume)| {
+            let load = Load { seed: load.seed + number, ..load.clone() };
+            scope.spawn(move || run_load(&mut volume, &load, stop))
+        };
+        let threads: Vec<_> = (0..).zip(volumes).map(on_one).collect();
+        threads.into_iter().try_fold(LoadReport::default(), |mut sum, thread| {
+            sum.add(thread.join().expect("no load panics")?);
+            Ok(sum)
+        })
+    })
+}
+
 fn serve(tempo: Tempo, requests: u64, filled: &str) {
     serve_beside(tempo, requests, filled, &mut |_| {});
 }
@@ -45,24 +68,24 @@ fn serve_beside(tempo: Tempo, requests: u64, filled: &str, beside: &mut (impl Fn
     let mut engine = Engine::new(session, media, &exported(), tempo).expect("there is a poll");
     engine.set_journal(Box::new(journal.clone()));
     let mut front = ChannelFront::new(engine.waker());
-    let client = front.connect();
+    let volumes: Vec<_> = engine.volumes().iter().map(|info| front.connect().volume(*info)).collect();
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
     let load = Load {
-        volumes: VolumeId::first(4).map(|volume| (volume, 20_000)).collect(),
-        requests,
-        depth: 32,
+        blocks: 20_000,
+        requests: requests / 4,
+        depth: 8,
         blocks_max: 12,
         reads: 0.4,
         seed: 7,
-        patience: Duration::from_secs(30),
+        patience: SimSpan::from_ms(30_000),
     };
     let (done, worked) = (AtomicBool::new(false), AtomicBool::new(false));
     let report = std::thread::scope(|scope| {
         let (done, worked) = (&done, &worked);
         let client = scope.spawn(move || {
-            let report = run_load(&client, &load, || worked.load(Ordering::Relaxed) && requests == UNTIL_DONE);
+            let report = load_all(volumes, &load, || worked.load(Ordering::Relaxed) && requests == UNTIL_DONE);
             done.store(true, Ordering::Relaxed);
             report
         });
@@ -119,24 +142,24 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
     let SetUp { world, media, .. } = enclosure_of(&scenario("0.5"), None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), Tempo::Off).expect("there is a poll");
     let mut front = ChannelFront::new(engine.waker());
-    let client = front.connect();
+    let volumes: Vec<_> = engine.volumes().iter().map(|info| front.connect().volume(*info)).collect();
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
     let load = Load {
-        volumes: VolumeId::first(4).map(|volume| (volume, 2_000)).collect(),
-        requests: 20_000,
-        depth: 16,
+        blocks: 2_000,
+        requests: 20_000 / 4,
+        depth: 4,
         blocks_max: 8,
         reads: 0.5,
         seed: 3,
-        patience: Duration::from_secs(30),
+        patience: SimSpan::from_ms(30_000),
     };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let over = &done;
         let load = scope.spawn(move || {
-            let report = run_load(&client, &load, || false);
+            let report = load_all(volumes, &load, || false);
             over.store(true, Ordering::Relaxed);
             report.expect("every request is answered")
         });
@@ -205,6 +228,6 @@ fn without_a_clock_a_request_for_a_drive_that_is_away_does_not_let_time_pass() {
         assert!(now.2 - turns < 10_000, "{} turns in 0.3 s: it runs in circles", now.2 - turns);
         assert_eq!((now.0, now.1), (steps, 1));
         control(Control::Insert { drive: DriveId::new(2) });
-        assert_eq!(client.next(Duration::from_secs(60)).expect("it is back").tag, 1 << 40);
+        assert_eq!(client.next(Duration::from_secs(60)).expect("it is back").token, 1 << 40);
     });
 }

@@ -23,8 +23,23 @@ pub struct VolumeRequest {
 pub struct VolumeLimits {
     /// Blocks that it has.
     pub blocks: u64,
-    /// Whether it takes [`Operation::Remap`]; every volume takes the other operations.
+    /// Whether it takes [`Operation::Remap`].
     pub remaps: bool,
+    /// Blocks of a read, a write or a remap at most.
+    pub request_blocks: u32,
+}
+
+impl VolumeLimits {
+    /// Those of a volume of `blocks` that takes requests of any length.
+    pub const fn new(blocks: u64, remaps: bool) -> Self {
+        Self { blocks, remaps, request_blocks: u32::MAX }
+    }
+
+    /// Whether the range ends within the volume. It may be empty.
+    #[inline]
+    pub fn contain(&self, first: u64, count: u32) -> bool {
+        first.checked_add(count.into()).is_some_and(|end| end <= self.blocks)
+    }
 }
 
 /// A volume as its clients see it.
@@ -60,6 +75,14 @@ pub enum RequestError {
         /// Blocks of the volume.
         blocks: u64,
     },
+    /// A request that is longer than the volume takes at once.
+    #[error("{count} blocks in one request, give at most {request_blocks}")]
+    TooLong {
+        /// Blocks asked for.
+        count: u32,
+        /// Blocks that a request may have.
+        request_blocks: u32,
+    },
     /// A remap between ranges that overlap.
     #[error("{count} blocks from {source_block} cannot be remapped to {first}: the ranges overlap")]
     Overlap {
@@ -94,26 +117,30 @@ pub enum RequestError {
 #[inline]
 pub fn check(request: &VolumeRequest, limits: &VolumeLimits) -> Result<(), RequestError> {
     let VolumeRequest { volume, operation, first, count, source } = *request;
-    let blocks = limits.blocks;
-    let fits = |first: u64| match first.checked_add(count.into()) {
-        Some(end) if count > 0 && end <= blocks => Ok(()),
-        _ => Err(RequestError::Range { first, count, blocks }),
+    let fits = |first: u64| {
+        let is_inside = count > 0 && limits.contain(first, count);
+        if is_inside { Ok(()) } else { Err(RequestError::Range { first, count, blocks: limits.blocks }) }
     };
-    match operation {
-        Operation::Flush => Ok(()),
-        Operation::Read | Operation::Write | Operation::Trim => fits(first),
-        Operation::Remap => {
-            fits(first)?;
-            fits(source)?;
-            if !limits.remaps {
-                return Err(RequestError::Unsupported { volume, operation });
-            }
-            if first.abs_diff(source) < u64::from(count) {
-                return Err(RequestError::Overlap { first, source_block: source, count });
-            }
-            Ok(())
+    if operation == Operation::Flush {
+        return Ok(());
+    }
+    fits(first)?;
+    if operation == Operation::Trim {
+        return Ok(());
+    }
+    if count > limits.request_blocks {
+        return Err(RequestError::TooLong { count, request_blocks: limits.request_blocks });
+    }
+    if operation == Operation::Remap {
+        fits(source)?;
+        if !limits.remaps {
+            return Err(RequestError::Unsupported { volume, operation });
+        }
+        if first.abs_diff(source) < u64::from(count) {
+            return Err(RequestError::Overlap { first, source_block: source, count });
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -121,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: VolumeLimits = VolumeLimits { blocks: 100, remaps: true };
+    const LIMITS: VolumeLimits = VolumeLimits::new(100, true);
 
     fn request(operation: Operation, first: u64, count: u32, source: u64) -> VolumeRequest {
         VolumeRequest { volume: VolumeId::new(3), operation, first, count, source }
@@ -135,11 +162,12 @@ mod tests {
         #[test]
         fn what_is_taken_lies_in_the_volume_block_by_block(
             first in address(), count in prop_oneof![0_u32..40, Just(u32::MAX)], source in address(), remaps: bool,
+            request_blocks in prop_oneof![1_u32..40, Just(u32::MAX)],
             operation in prop::sample::select(vec![
                 Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Remap,
             ]),
         ) {
-            let limits = VolumeLimits { remaps, ..LIMITS };
+            let limits = VolumeLimits { remaps, request_blocks, ..LIMITS };
             let inside = |first: u64| count > 0 && (0..u128::from(count)).all(|block| u128::from(first) + block < 100);
             // Looked at only where both ranges are known to be short.
             let disjoint = || (first..first + u64::from(count)).all(|block| {
@@ -147,8 +175,11 @@ mod tests {
             });
             let expected = match operation {
                 Operation::Flush => true,
-                Operation::Remap => inside(first) && inside(source) && remaps && disjoint(),
-                _ => inside(first),
+                Operation::Trim => inside(first),
+                Operation::Remap => {
+                    inside(first) && inside(source) && count <= request_blocks && remaps && disjoint()
+                }
+                Operation::Read | Operation::Write => inside(first) && count <= request_blocks,
             };
             prop_assert_eq!(check(&request(operation, first, count, source), &limits).is_ok(), expected);
         }

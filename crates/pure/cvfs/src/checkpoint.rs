@@ -1,10 +1,11 @@
 //! The checkpoint pack: the state of the file system, in one write that counts or does not.
 
 use crate::bytes::{Reader, is_sealed, put, seal, u32_at, u64_at};
-use crate::device::{BLOCK_BYTES, BlockDevice, zeros};
+use crate::device::{BLOCK_BYTES, zeros};
 use crate::error::FsError;
 use crate::layout::{Layout, MOVES_MAX, ORPHANS_MAX};
 use crate::segments::{Cursor, LOGS};
+use flashyard_blk::{Blocking, Volume};
 
 const MAGIC: u64 = 0x4356_4653_5041_434b;
 
@@ -87,7 +88,7 @@ impl Checkpoint {
     }
 
     /// Writes the pack and makes it durable. Everything that it refers to must be durable already.
-    pub(crate) fn write(&self, device: &mut impl BlockDevice, layout: &Layout) -> Result<(), FsError> {
+    pub(crate) fn write(&self, device: &mut Blocking<impl Volume>, layout: &Layout) -> Result<(), FsError> {
         assert!(self.orphans.len() <= ORPHANS_MAX && self.moves.len() <= MOVES_MAX, "limits are checked before");
         let payload = self.encode();
         let mut pack = vec![0; (1 + payload.len().div_ceil(BLOCK_BYTES)) * BLOCK_BYTES];
@@ -108,7 +109,7 @@ impl Checkpoint {
     /// The newest whole pack.
     ///
     /// Errors: there is none.
-    pub(crate) fn read(device: &mut impl BlockDevice, layout: &Layout) -> Result<Self, FsError> {
+    pub(crate) fn read(device: &mut Blocking<impl Volume>, layout: &Layout) -> Result<Self, FsError> {
         let mut newest: Option<Self> = None;
         for first in layout.packs {
             let newer = |found: &Self| newest.as_ref().is_none_or(|newest| found.version > newest.version);
@@ -117,7 +118,7 @@ impl Checkpoint {
         newest.ok_or(FsError::NotAFileSystem("no checkpoint"))
     }
 
-    fn read_pack(device: &mut impl BlockDevice, layout: &Layout, first: u32) -> Result<Option<Self>, FsError> {
+    fn read_pack(device: &mut Blocking<impl Volume>, layout: &Layout, first: u32) -> Result<Option<Self>, FsError> {
         let mut header = zeros();
         device.read(first, &mut header[..])?;
         let header = &header[..];
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_newest_whole_pack_counts() {
-        let mut device = MemoryDevice::new(1000);
+        let mut device = Blocking::new(MemoryDevice::new(1000));
         let layout = Layout::derive(Format { segment_blocks: 16, id: 7 }, 1000).unwrap();
         assert!(Checkpoint::read(&mut device, &layout).is_err());
         for version in 1..5 {

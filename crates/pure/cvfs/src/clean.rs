@@ -1,9 +1,9 @@
 //! Cleaning: the valid blocks of a segment are written again elsewhere, and the segment becomes free.
 
-use crate::device::BlockDevice;
 use crate::error::FsError;
 use crate::fs::FileSystem;
 use crate::nodes::WHOLE_NODE;
+use flashyard_blk::Volume;
 
 /// Choice of the segment to clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Cleaning {
     CostBenefit,
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Cleans one segment now, whatever the need; returns whether there was one worth it.
     ///
     /// Errors: the device fails.

@@ -1,4 +1,10 @@
-//! The waist below: a device of 4 KiB blocks.
+//! The device below: a volume of 4 KiB blocks, one request at a time.
+
+use flashyard_blk::{
+    Blocking, Completion, Immediate, Operation, Payload, RequestError, Volume, VolumeError, VolumeInfo, VolumeLimits,
+    VolumeRequest, check,
+};
+use flashyard_units::{SimTime, VolumeId};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 4096;
@@ -11,145 +17,18 @@ pub(crate) fn zeros() -> Box<Block> {
     Box::new([0; BLOCK_BYTES])
 }
 
-/// Why a device did not carry out a command.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// The range lies beyond the end.
-    #[error("blocks {first} to {last} of a device of {blocks}")]
-    OutOfRange {
-        /// First block of the command.
-        first: u32,
-        /// Its last block.
-        last: u64,
-        /// Blocks of the device.
-        blocks: u32,
-    },
-    /// It does not know the command.
-    #[error("the device cannot {0}")]
-    Unsupported(&'static str),
-    /// It has lost power: nothing more comes from it.
-    #[error("the device has lost power")]
-    PowerLost,
-    /// Input or output failed, in the words of the layer below.
-    #[error("{0}")]
-    Io(String),
+/// Blocks of `device` that the file system can name: the first 16 TiB of a larger one.
+pub(crate) fn blocks_of(device: &Blocking<impl Volume>) -> u32 {
+    u32::try_from(device.blocks()).unwrap_or(u32::MAX)
 }
 
-/// A device of 4 KiB blocks.
+/// A trim; devices that do not take it are none the worse.
 ///
-/// Contract: a command that was acknowledged is visible to every later one; after a loss of power, everything up to
-/// the last flush is there, and of what came later any part: a write may be torn between any two sectors, a trim or
-/// remap may have happened for any of its blocks.
-pub trait BlockDevice {
-    /// Blocks of the device.
-    fn blocks(&self) -> u32;
-
-    /// Reads `buffer.len()` bytes, whole blocks, beginning with block `first`. Trimmed blocks read as anything.
-    ///
-    /// Errors: [`DeviceError`].
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError>;
-
-    /// Writes whole blocks.
-    ///
-    /// Errors: [`DeviceError`].
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError>;
-
-    /// Makes everything acknowledged so far survive a loss of power.
-    ///
-    /// Errors: [`DeviceError`].
-    fn flush(&mut self) -> Result<(), DeviceError>;
-
-    /// Marks the blocks as free. A hint: a device may ignore it.
-    ///
-    /// Errors: [`DeviceError`].
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError>;
-
-    /// Whether [`Self::remap`] works.
-    fn can_remap(&self) -> bool {
-        false
-    }
-
-    /// Moves the contents of `count` blocks from `source` to `destination` without copying: the source is unmapped
-    /// afterwards. A block whose source is unmapped leaves its destination as it is, so that repeating a remap
-    /// changes nothing. The ranges do not overlap.
-    ///
-    /// Source: [P] sheet `cvss` §3.2; unmapped sources are skipped: [C].
-    ///
-    /// Errors: [`DeviceError::Unsupported`] unless [`Self::can_remap`].
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        let _ = (destination, source, count);
-        Err(DeviceError::Unsupported("remap"))
-    }
-}
-
-impl<D: BlockDevice + ?Sized> BlockDevice for Box<D> {
-    fn blocks(&self) -> u32 {
-        (**self).blocks()
-    }
-
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        (**self).read(first, buffer)
-    }
-
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        (**self).write(first, bytes)
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        (**self).flush()
-    }
-
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError> {
-        (**self).trim(first, count)
-    }
-
-    fn can_remap(&self) -> bool {
-        (**self).can_remap()
-    }
-
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        (**self).remap(destination, source, count)
-    }
-}
-
-impl<D: BlockDevice + ?Sized> BlockDevice for &mut D {
-    fn blocks(&self) -> u32 {
-        (**self).blocks()
-    }
-
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        (**self).read(first, buffer)
-    }
-
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        (**self).write(first, bytes)
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        (**self).flush()
-    }
-
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError> {
-        (**self).trim(first, count)
-    }
-
-    fn can_remap(&self) -> bool {
-        (**self).can_remap()
-    }
-
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        (**self).remap(destination, source, count)
-    }
-}
-
-/// Checks that a range lies on a device.
-///
-/// Errors: [`DeviceError::OutOfRange`].
-pub fn check_range(first: u32, count: u64, blocks: u32) -> Result<(), DeviceError> {
-    let end = u64::from(first) + count;
-    match end <= u64::from(blocks) {
-        true => Ok(()),
-        false => Err(DeviceError::OutOfRange { first, last: end.saturating_sub(1), blocks }),
+/// Errors: those of the device.
+pub(crate) fn trim(device: &mut Blocking<impl Volume>, first: u32, count: u32) -> Result<(), VolumeError> {
+    match device.trim(first, count) {
+        Err(VolumeError::Refused(RequestError::Unsupported { .. })) => Ok(()),
+        done => done,
     }
 }
 
@@ -221,12 +100,18 @@ pub struct MemoryDevice {
     pub traffic: Traffic,
     /// Whether it knows remap.
     pub remaps: bool,
+    ended: Immediate,
 }
 
 impl MemoryDevice {
     /// An empty device that knows remap.
     pub fn new(blocks: u32) -> Self {
-        Self { blocks: vec![None; blocks as usize], traffic: Traffic::default(), remaps: true }
+        Self {
+            blocks: vec![None; blocks as usize],
+            traffic: Traffic::default(),
+            remaps: true,
+            ended: Immediate::default(),
+        }
     }
 
     /// Blocks that hold something: the utilization as the device sees it.
@@ -239,71 +124,79 @@ impl MemoryDevice {
         self.blocks[block as usize].is_some()
     }
 
-    fn check(&self, first: u32, bytes: usize) -> Result<usize, DeviceError> {
-        debug_assert_eq!(bytes % BLOCK_BYTES, 0, "whole blocks");
-        check_range(first, (bytes / BLOCK_BYTES) as u64, self.blocks())?;
-        Ok(first as usize)
+    fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Vec<u8> {
+        let (first, count) = (request.first as usize, request.count as usize);
+        let blocks = u64::from(request.count);
+        let range = first..first + count;
+        match (request.operation, payload) {
+            (Operation::Read, _) => {
+                self.traffic.reads += 1;
+                self.traffic.blocks_read += blocks;
+                let mut found = Vec::with_capacity(count * BLOCK_BYTES);
+                for block in &self.blocks[range] {
+                    found.extend_from_slice(block.as_deref().unwrap_or(&[0; BLOCK_BYTES]));
+                }
+                return found;
+            }
+            (Operation::Write, payload) => {
+                self.traffic.writes += 1;
+                self.traffic.blocks_written += blocks;
+                let Payload::Bytes(mut bytes) = payload else {
+                    self.blocks[range].fill_with(|| Some(zeros()));
+                    return Vec::new();
+                };
+                for (from, to) in bytes.chunks_exact(BLOCK_BYTES).zip(&mut self.blocks[range]) {
+                    to.get_or_insert_with(zeros).copy_from_slice(from);
+                }
+                bytes.clear();
+                return bytes;
+            }
+            (Operation::Flush, _) => self.traffic.flushes += 1,
+            (Operation::Trim, _) => {
+                self.blocks[range].fill(None);
+                self.traffic.trims += 1;
+                self.traffic.blocks_trimmed += blocks;
+            }
+            (Operation::Remap, _) => {
+                for index in 0..count {
+                    if let Some(block) = self.blocks[request.source as usize + index].take() {
+                        self.blocks[first + index] = Some(block);
+                    }
+                }
+                self.traffic.remaps += 1;
+                self.traffic.blocks_remapped += blocks;
+            }
+        }
+        Vec::new()
     }
 }
 
-impl BlockDevice for MemoryDevice {
-    fn blocks(&self) -> u32 {
-        self.blocks.len() as u32
+/// A device of 4 KiB blocks in memory, as its users see it.
+pub(crate) fn info_of(blocks: usize, remaps: bool) -> VolumeInfo {
+    let limits = VolumeLimits::new(blocks as u64, remaps);
+    VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES as u32, limits, protected: false }
+}
+
+impl Volume for MemoryDevice {
+    fn info(&self) -> VolumeInfo {
+        info_of(self.blocks.len(), self.remaps)
     }
 
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        let first = self.check(first, buffer.len())?;
-        for (to, from) in buffer.chunks_exact_mut(BLOCK_BYTES).zip(&self.blocks[first..]) {
-            match from {
-                Some(block) => to.copy_from_slice(&block[..]),
-                None => to.fill(0),
-            }
-        }
-        self.traffic.reads += 1;
-        self.traffic.blocks_read += (buffer.len() / BLOCK_BYTES) as u64;
+    fn submit(
+        &mut self,
+        now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        check(request, &self.info().limits)?;
+        payload.check(request, BLOCK_BYTES as u32)?;
+        let found = self.carry_out(request, payload);
+        self.ended.complete(now, token, Ok(found));
         Ok(())
     }
 
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        let first = self.check(first, bytes.len())?;
-        for (from, to) in bytes.chunks_exact(BLOCK_BYTES).zip(&mut self.blocks[first..]) {
-            to.get_or_insert_with(zeros).copy_from_slice(from);
-        }
-        self.traffic.writes += 1;
-        self.traffic.blocks_written += (bytes.len() / BLOCK_BYTES) as u64;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.traffic.flushes += 1;
-        Ok(())
-    }
-
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError> {
-        check_range(first, count.into(), self.blocks())?;
-        self.blocks[first as usize..(first + count) as usize].fill(None);
-        self.traffic.trims += 1;
-        self.traffic.blocks_trimmed += u64::from(count);
-        Ok(())
-    }
-
-    fn can_remap(&self) -> bool {
-        self.remaps
-    }
-
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        if !self.remaps {
-            return Err(DeviceError::Unsupported("remap"));
-        }
-        check_range(destination, count.into(), self.blocks())?;
-        check_range(source, count.into(), self.blocks())?;
-        for index in 0..count {
-            if let Some(block) = self.blocks[(source + index) as usize].take() {
-                self.blocks[(destination + index) as usize] = Some(block);
-            }
-        }
-        self.traffic.remaps += 1;
-        self.traffic.blocks_remapped += u64::from(count);
-        Ok(())
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        Ok(self.ended.advance(until, into))
     }
 }

@@ -3,10 +3,11 @@
 //! A page holds entries one after the other: inode, kind, length of the name, name. Inode zero ends the page.
 
 use crate::bytes::{put, u32_at};
-use crate::device::{BLOCK_BYTES, Block, BlockDevice};
+use crate::device::{BLOCK_BYTES, Block};
 use crate::error::FsError;
 use crate::fs::FileSystem;
 use crate::node::Kind;
+use flashyard_blk::Volume;
 use std::collections::BTreeMap;
 
 /// Bytes of an entry besides its name.
@@ -77,7 +78,7 @@ pub(crate) fn check_name(name: &[u8]) -> Result<(), FsError> {
     if bad || name.iter().any(|byte| matches!(byte, 0 | b'/')) { Err(FsError::BadName) } else { Ok(()) }
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// The names of a directory.
     pub(crate) fn directory(&mut self, ino: u32) -> Result<&mut Directory, FsError> {
         if !self.directories.contains_key(&ino) {

@@ -3,9 +3,10 @@
 //! A freed block becomes a candidate once the checkpoint that no longer needs it is durable. Candidates that are
 //! written again are candidates no longer.
 
-use crate::device::{BlockDevice, DeviceError};
+use crate::device::trim;
 use crate::error::FsError;
 use crate::fs::FileSystem;
+use flashyard_blk::Volume;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
 
@@ -116,7 +117,7 @@ impl Discards {
     }
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came
     /// since the last call.
     ///
@@ -150,11 +151,7 @@ impl<D: BlockDevice> FileSystem<D> {
         let mut done = 0;
         while done < commands {
             let Some((first, end)) = self.discards.ready.0.pop_first() else { break };
-            match self.device.trim(first, end - first) {
-                // A device may ignore it anyway.
-                Ok(()) | Err(DeviceError::Unsupported(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+            trim(&mut self.device, first, end - first)?;
             self.counters.blocks_discarded += u64::from(end - first);
             done += 1;
         }

@@ -1,13 +1,13 @@
 //! Errors of the file system.
 
-use crate::device::DeviceError;
+use flashyard_blk::VolumeError;
 
 /// Why an operation was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FsError {
     /// The device failed.
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Device(#[from] VolumeError),
     /// No such name, or no such inode.
     #[error("not found")]
     NotFound,

@@ -2,7 +2,6 @@
 
 use crate::checkpoint::{Checkpoint, Move};
 use crate::clean::Cleaning;
-use crate::device::BlockDevice;
 use crate::directory::Directory;
 use crate::discard::{DiscardPolicy, Discards};
 use crate::error::FsError;
@@ -12,6 +11,7 @@ use crate::pages::PageCache;
 use crate::segments::SegmentMap;
 use crate::shrink::Resizing;
 use crate::table::PairTable;
+use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The inode of the root directory.
@@ -99,7 +99,7 @@ pub(crate) struct Cost {
 /// A mounted file system.
 #[derive(Debug)]
 pub struct FileSystem<D> {
-    pub(crate) device: D,
+    pub(crate) device: Blocking<D>,
     pub(crate) layout: Layout,
     pub(crate) config: Config,
     pub(crate) nodes: NodeCache,
@@ -129,7 +129,7 @@ pub struct FileSystem<D> {
     pub(crate) counters: Counters,
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Work done since mounting.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -137,17 +137,17 @@ impl<D: BlockDevice> FileSystem<D> {
 
     /// The device below.
     pub fn device(&self) -> &D {
-        &self.device
+        self.device.volume()
     }
 
     /// The device below, for counts and cuts. Writing to it behind the file system destroys it.
     pub fn device_mut(&mut self) -> &mut D {
-        &mut self.device
+        self.device.volume_mut()
     }
 
     /// Gives the device back without a checkpoint: like a loss of power that loses nothing written.
     pub fn into_device(self) -> D {
-        self.device
+        self.device.into_volume()
     }
 
     /// Space in use and free.

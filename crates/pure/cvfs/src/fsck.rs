@@ -1,12 +1,13 @@
 //! Checking that everything fits together.
 
 use crate::checkpoint::Checkpoint;
-use crate::device::{BLOCK_BYTES, BlockDevice};
+use crate::device::{BLOCK_BYTES, blocks_of};
 use crate::error::FsError;
 use crate::fs::{FileSystem, ROOT};
 use crate::layout::Layout;
 use crate::node::{HOLE, Inode, Kind};
 use crate::nodes::WHOLE_NODE;
+use flashyard_blk::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Problems reported in words; the others are counted.
@@ -55,7 +56,7 @@ struct Seen {
     pages: BTreeMap<u32, u64>,
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Checks every structure after a checkpoint. Reads all nodes and directories, no data.
     ///
     /// Errors: the device fails. Damage is in the report.
@@ -227,7 +228,7 @@ impl<D: BlockDevice> FileSystem<D> {
         if checkpoint.version != self.version || checkpoint.blocks != self.blocks {
             report.tell(|| format!("checkpoint {} is not the last one, {}", checkpoint.version, self.version));
         }
-        if self.segments.limit() == self.layout.segments_in(self.blocks) && self.blocks > self.device.blocks() {
+        if self.segments.limit() == self.layout.segments_in(self.blocks) && self.blocks > blocks_of(&self.device) {
             report.tell(|| "the volume is larger than its device".to_owned());
         }
         Ok(())

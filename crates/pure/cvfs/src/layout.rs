@@ -8,9 +8,10 @@
 //! ```
 
 use crate::bytes::{is_sealed, put, seal, u32_at, u64_at};
-use crate::device::{BLOCK_BYTES, Block, BlockDevice, zeros};
+use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 use crate::table::TableShape;
+use flashyard_blk::{Blocking, Volume};
 
 /// "CVFS" and the version of the format.
 const MAGIC: u64 = 0x4356_4653_0000_0001;
@@ -120,9 +121,9 @@ impl Layout {
     }
 
     /// Writes both copies, one after the other: one of them is whole at any time.
-    pub(crate) fn write_superblock(&self, device: &mut impl BlockDevice, blocks_now: u32) -> Result<(), FsError> {
+    pub(crate) fn write_superblock(&self, device: &mut Blocking<impl Volume>, blocks_now: u32) -> Result<(), FsError> {
         let block = self.superblock(blocks_now);
-        for copy in 0..2 {
+        for copy in 0..2_u64 {
             device.write(copy, &block[..])?;
             device.flush()?;
         }
@@ -132,10 +133,10 @@ impl Layout {
     /// Reads the first whole copy: the layout, the size that it names, and whether both copies name it.
     ///
     /// Errors: there is none, or it makes no sense.
-    pub(crate) fn read_superblock(device: &mut impl BlockDevice) -> Result<(Self, u32, bool), FsError> {
+    pub(crate) fn read_superblock(device: &mut Blocking<impl Volume>) -> Result<(Self, u32, bool), FsError> {
         let mut found: Option<(Self, u32)> = None;
         let mut agree = true;
-        for copy in 0..2 {
+        for copy in 0..2_u64 {
             let mut block = zeros();
             device.read(copy, &mut block[..])?;
             if u64_at(&block[..], 0) != MAGIC || !is_sealed(&block[..]) {
@@ -178,13 +179,13 @@ mod tests {
 
     #[test]
     fn one_whole_superblock_is_enough() {
-        let mut device = crate::MemoryDevice::new(1000);
+        let mut device = Blocking::new(crate::MemoryDevice::new(1000));
         let layout = Layout::derive(Format { segment_blocks: 16, id: 7 }, 1000).unwrap();
         layout.write_superblock(&mut device, 900).unwrap();
         assert_eq!(Layout::read_superblock(&mut device), Ok((layout, 900, true)));
-        device.write(0, &[0xaa; BLOCK_BYTES]).unwrap();
+        device.write(0_u64, &[0xaa; BLOCK_BYTES]).unwrap();
         assert_eq!(Layout::read_superblock(&mut device), Ok((layout, 900, false)));
-        device.write(1, &[0xaa; BLOCK_BYTES]).unwrap();
+        device.write(1_u64, &[0xaa; BLOCK_BYTES]).unwrap();
         assert!(Layout::read_superblock(&mut device).is_err());
     }
 }

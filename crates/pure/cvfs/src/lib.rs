@@ -40,7 +40,7 @@ mod shrink;
 mod table;
 
 pub use clean::Cleaning;
-pub use device::{BLOCK_BYTES, BlockDevice, DeviceCosts, DeviceError, MemoryDevice, Traffic, check_range};
+pub use device::{BLOCK_BYTES, DeviceCosts, MemoryDevice, Traffic};
 pub use directory::Entry;
 pub use discard::DiscardPolicy;
 pub use error::FsError;

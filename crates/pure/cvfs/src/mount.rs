@@ -1,7 +1,7 @@
 //! Making a file system, and finding it again.
 
 use crate::checkpoint::Checkpoint;
-use crate::device::{BlockDevice, DeviceError, zeros};
+use crate::device::{blocks_of, trim, zeros};
 use crate::discard::Discards;
 use crate::error::FsError;
 use crate::fs::{Config, Counters, FileSystem, ROOT};
@@ -12,14 +12,16 @@ use crate::nodes::NodeCache;
 use crate::pages::PageCache;
 use crate::segments::SegmentMap;
 use crate::table::PairTable;
+use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Makes an empty file system on the whole device, and mounts it. Earlier contents are lost.
     ///
     /// Errors: the device is too small or fails.
-    pub fn format(mut device: D, format: Format, config: Config, now: u64) -> Result<Self, FsError> {
-        let layout = Layout::derive(format, device.blocks())?;
+    pub fn format(device: D, format: Format, config: Config, now: u64) -> Result<Self, FsError> {
+        let mut device = Blocking::new(device);
+        let layout = Layout::derive(format, blocks_of(&device))?;
         // No part of an earlier file system may look like a part of this one.
         for block in [0, 1, layout.packs[0], layout.packs[1]] {
             device.write(block, &zeros()[..])?;
@@ -34,7 +36,7 @@ impl<D: BlockDevice> FileSystem<D> {
         Ok(fs)
     }
 
-    fn empty(device: D, layout: Layout, config: Config, blocks: u32) -> Self {
+    fn empty(device: Blocking<D>, layout: Layout, config: Config, blocks: u32) -> Self {
         let [addresses, states, owners] = layout.tables.map(PairTable::new);
         Self {
             device,
@@ -63,11 +65,12 @@ impl<D: BlockDevice> FileSystem<D> {
     /// Mounts the file system on the device: the newest checkpoint, with announced remaps and deletions completed.
     ///
     /// Errors: no file system, a damaged one, the device fails.
-    pub fn mount(mut device: D, config: Config) -> Result<Self, FsError> {
+    pub fn mount(device: D, config: Config) -> Result<Self, FsError> {
+        let mut device = Blocking::new(device);
         let (layout, blocks_named, agree) = Layout::read_superblock(&mut device)?;
         let checkpoint = Checkpoint::read(&mut device, &layout)?;
         let blocks = checkpoint.blocks;
-        if blocks > layout.blocks || blocks > device.blocks() || layout.segment_first(0) > blocks {
+        if blocks > layout.blocks || blocks > blocks_of(&device) || layout.segment_first(0) > blocks {
             return Err(FsError::NotAFileSystem("the device is smaller than the file system"));
         }
         let mut fs = Self::empty(device, layout, config, blocks);
@@ -108,18 +111,10 @@ impl<D: BlockDevice> FileSystem<D> {
     pub(crate) fn write_size(&mut self) -> Result<(), FsError> {
         self.layout.write_superblock(&mut self.device, self.blocks)?;
         self.discards.forget_from(self.blocks);
-        let end = self.device.blocks().min(self.layout.blocks);
+        let end = blocks_of(&self.device).min(self.layout.blocks);
         if end > self.blocks {
             trim(&mut self.device, self.blocks, end - self.blocks)?;
         }
         Ok(())
-    }
-}
-
-/// A trim; devices that do not know it are none the worse.
-pub(crate) fn trim(device: &mut impl BlockDevice, first: u32, count: u32) -> Result<(), FsError> {
-    match device.trim(first, count) {
-        Ok(()) | Err(DeviceError::Unsupported(_)) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }

@@ -1,11 +1,12 @@
 //! Names and attributes: operations that make, find, move and delete files.
 
-use crate::device::{BLOCK_BYTES, BlockDevice, zeros};
+use crate::device::{BLOCK_BYTES, zeros};
 use crate::directory::{Entry, check_name};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem, ROOT};
 use crate::layout::ORPHANS_MAX;
 use crate::node::{Inode, Kind};
+use flashyard_blk::Volume;
 
 /// Blocks that deleting a name and its file makes dirty at most: two pages and four inodes, and leaves.
 const DELETE_DIRTY: u64 = 12;
@@ -62,7 +63,7 @@ pub struct Attributes {
     pub modified: Option<u64>,
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Looks up the inode of a name in a directory.
     ///
     /// Errors: not a directory, no such name.

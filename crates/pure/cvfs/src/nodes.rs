@@ -1,11 +1,12 @@
 //! Nodes in memory, and the way from a file's page to its block.
 
 use crate::bytes::{put, u32_at};
-use crate::device::{BlockDevice, zeros};
+use crate::device::zeros;
 use crate::error::FsError;
 use crate::fs::FileSystem;
 use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN};
 use crate::segments::Log;
+use flashyard_blk::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Clean nodes kept in memory after a checkpoint: 16 MiB.
@@ -42,7 +43,7 @@ impl NodeCache {
     }
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Where a node lies: [`HOLE`] for none, [`UNWRITTEN`] in memory only.
     pub(crate) fn address(&mut self, nid: u32) -> Result<u32, FsError> {
         if nid == 0 || nid >= self.addresses.entries() {

@@ -1,10 +1,11 @@
 //! Pages of files: reading, writing, cutting off.
 
-use crate::device::{BLOCK_BYTES, Block, BlockDevice, DeviceError, zeros};
+use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
 use crate::segments::Log;
+use flashyard_blk::{Blocking, Volume, VolumeError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -48,7 +49,12 @@ pub(crate) struct Run {
 
 impl Run {
     /// Takes a block in; writes those before it if it is not the next one.
-    pub(crate) fn add(&mut self, device: &mut impl BlockDevice, block: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+    pub(crate) fn add(
+        &mut self,
+        device: &mut Blocking<impl Volume>,
+        block: u32,
+        bytes: &[u8],
+    ) -> Result<(), VolumeError> {
         let held = self.bytes.len() / BLOCK_BYTES;
         if held == RUN_BLOCKS_MAX || (held > 0 && block != self.first + held as u32) {
             self.write(device)?;
@@ -61,7 +67,7 @@ impl Run {
     }
 
     /// Writes the blocks held.
-    pub(crate) fn write(&mut self, device: &mut impl BlockDevice) -> Result<(), DeviceError> {
+    pub(crate) fn write(&mut self, device: &mut Blocking<impl Volume>) -> Result<(), VolumeError> {
         if !self.bytes.is_empty() {
             device.write(self.first, &self.bytes)?;
             self.bytes.clear();
@@ -70,7 +76,7 @@ impl Run {
     }
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Reads bytes of a file or symbolic link into `buffer`; returns their number. Holes read as zeros.
     ///
     /// Errors: no such inode, a directory, the device fails.

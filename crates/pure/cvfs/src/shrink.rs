@@ -9,13 +9,13 @@
 //! changes nothing where they have happened.
 
 use crate::checkpoint::Move;
-use crate::device::{BlockDevice, DeviceError};
+use crate::device::{blocks_of, trim};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::layout::{MOVES_MAX, SEGMENTS_MIN};
-use crate::mount::trim;
 use crate::nodes::WHOLE_NODE;
 use crate::segments::Log;
+use flashyard_blk::{Operation, RequestError, Volume, VolumeError};
 
 /// How capacity is given back. Source: [P] sheet `cvss` §3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) struct Resizing {
     next: u32,
 }
 
-impl<D: BlockDevice> FileSystem<D> {
+impl<D: Volume> FileSystem<D> {
     /// Shrinks the volume to at most `blocks` blocks, whole segments, in one go.
     ///
     /// Errors: as for [`Self::shrink_begin`] and [`Self::shrink_step`].
@@ -79,8 +79,10 @@ impl<D: BlockDevice> FileSystem<D> {
         if self.resizing.is_some() {
             return Err(FsError::Busy);
         }
-        if method == Method::Remap && !self.device.can_remap() {
-            return Err(DeviceError::Unsupported("remap").into());
+        if method == Method::Remap && !self.device.remaps() {
+            let volume = self.device.volume().info().id;
+            let refused = RequestError::Unsupported { volume, operation: Operation::Remap };
+            return Err(VolumeError::from(refused).into());
         }
         let now = self.layout.segments_in(self.blocks);
         let count_reserved = if method == Method::Holes { self.segments.reserved() } else { 0 };
@@ -144,7 +146,7 @@ impl<D: BlockDevice> FileSystem<D> {
         if self.resizing.is_some() {
             return Err(FsError::Busy);
         }
-        if blocks > self.device.blocks().min(self.layout.blocks) {
+        if blocks > blocks_of(&self.device).min(self.layout.blocks) {
             return Err(FsError::Invalid("larger than the device, or than the file system was made for"));
         }
         let segments = self.layout.segments_in(blocks);

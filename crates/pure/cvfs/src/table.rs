@@ -4,8 +4,9 @@
 //! until the next one is written.
 
 use crate::bytes::{is_sealed, put, seal, u32_at};
-use crate::device::{BLOCK_BYTES, Block, BlockDevice, zeros};
+use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
+use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a block that entries use; its own index and a checksum follow.
@@ -98,21 +99,21 @@ impl PairTable {
     }
 
     /// The bytes of an entry.
-    pub(crate) fn get(&mut self, device: &mut impl BlockDevice, entry: u32) -> Result<&[u8], FsError> {
+    pub(crate) fn get(&mut self, device: &mut Blocking<impl Volume>, entry: u32) -> Result<&[u8], FsError> {
         let (index, at) = self.shape.place(entry);
         let bytes = self.shape.entry_bytes as usize;
         Ok(&self.load(device, index)?[at..at + bytes])
     }
 
     /// The bytes of an entry, to be changed.
-    pub(crate) fn get_mut(&mut self, device: &mut impl BlockDevice, entry: u32) -> Result<&mut [u8], FsError> {
+    pub(crate) fn get_mut(&mut self, device: &mut Blocking<impl Volume>, entry: u32) -> Result<&mut [u8], FsError> {
         let (index, at) = self.shape.place(entry);
         let bytes = self.shape.entry_bytes as usize;
         self.dirty.insert(index);
         Ok(&mut self.load(device, index)?[at..at + bytes])
     }
 
-    fn load(&mut self, device: &mut impl BlockDevice, index: u32) -> Result<&mut Block, FsError> {
+    fn load(&mut self, device: &mut Blocking<impl Volume>, index: u32) -> Result<&mut Block, FsError> {
         use std::collections::btree_map::Entry;
         let vacant = match self.cache.entry(index) {
             Entry::Occupied(held) => return Ok(held.into_mut()),
@@ -135,7 +136,7 @@ impl PairTable {
     }
 
     /// Writes changed blocks to the slots that do not count, and counts on these from now on.
-    pub(crate) fn write(&mut self, device: &mut impl BlockDevice) -> Result<(), FsError> {
+    pub(crate) fn write(&mut self, device: &mut Blocking<impl Volume>) -> Result<(), FsError> {
         for index in std::mem::take(&mut self.dirty) {
             let slot = &mut self.slots[index as usize];
             let (next, offset) = if *slot == Slot::First { (Slot::Second, 1) } else { (Slot::First, 0) };
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_table_reads_as_its_last_states_say() {
-        let mut device = MemoryDevice::new(40);
+        let mut device = Blocking::new(MemoryDevice::new(40));
         let mut table = PairTable::new(TableShape::new(3, 3000, 4));
         assert_eq!(table.get(&mut device, 2999).unwrap(), [0; 4]);
         table.get_mut(&mut device, 2999).unwrap().copy_from_slice(&[1; 4]);
@@ -176,12 +177,12 @@ mod tests {
 
     #[test]
     fn a_damaged_block_is_told() {
-        let mut device = MemoryDevice::new(40);
+        let mut device = Blocking::new(MemoryDevice::new(40));
         let mut table = PairTable::new(TableShape::new(0, 3000, 4));
         table.get_mut(&mut device, 0).unwrap()[0] = 1;
         table.write(&mut device).unwrap();
         let states = table.states();
-        device.write(0, &[7; BLOCK_BYTES]).unwrap();
+        device.write(0_u64, &[7; BLOCK_BYTES]).unwrap();
         let mut restored = PairTable::restore(table.shape, &states).unwrap();
         assert!(matches!(restored.get(&mut device, 0), Err(FsError::Corrupt { what: "table", block: 0 })));
         assert!(PairTable::restore(table.shape, &[]).is_none());

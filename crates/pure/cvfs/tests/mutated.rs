@@ -1,6 +1,7 @@
 //! Images that were damaged: they are mounted, checked and read, or refused, and nothing panics.
 
-use flashyard_cvfs::{BLOCK_BYTES, BlockDevice, Config, FileSystem, Format, Kind, MemoryDevice, NewInode, ROOT};
+use flashyard_blk::Blocking;
+use flashyard_cvfs::{BLOCK_BYTES, Config, FileSystem, Format, Kind, MemoryDevice, NewInode, ROOT};
 use proptest::prelude::*;
 
 /// Blocks of the volume.
@@ -32,14 +33,14 @@ proptest! {
         // Most of the file system's metadata is in its first blocks.
         changes in prop::collection::vec((prop_oneof![0..64_u32, 0..BLOCKS], 0..BLOCK_BYTES, 1..=255_u8), 1..8),
     ) {
-        let mut device = image();
+        let mut device = Blocking::new(image());
         let mut block = vec![0; BLOCK_BYTES];
         for (number, at, change) in changes {
             device.read(number, &mut block).expect("it is on the device");
             block[at] ^= change;
             device.write(number, &block).expect("it is on the device");
         }
-        let mut fs = match FileSystem::mount(device, Config::default()) {
+        let mut fs = match FileSystem::mount(device.into_volume(), Config::default()) {
             Ok(fs) => fs,
             Err(error) => {
                 prop_assert!(!error.to_string().is_empty());

@@ -1,9 +1,10 @@
 //! A volume without crashes: large files, little space, changes of size, discards.
 
+use flashyard_blk::Blocking;
 use flashyard_cvfs::crash::CrashWorld;
 use flashyard_cvfs::{
-    BlockDevice, Cleaning, Config, DeviceCosts, DiscardPolicy, FILE_BYTES_MAX, FileSystem, Format, FsError, Kind,
-    MemoryDevice, Method, NewInode, ROOT, Traffic,
+    Cleaning, Config, DeviceCosts, DiscardPolicy, FILE_BYTES_MAX, FileSystem, Format, FsError, Kind, MemoryDevice,
+    Method, NewInode, ROOT, Traffic,
 };
 use flashyard_faults::{Case, FaultPlan, World};
 use flashyard_units::{SimSpan, SimTime};
@@ -323,7 +324,7 @@ fn damage_is_told_and_nothing_panics() {
     let (fs, _) = aged(1500, 16, 0.3);
     let device = fs.into_device();
     for block in 0..600_u32 {
-        let mut copy = device.clone();
+        let mut copy = Blocking::new(device.clone());
         let mut bytes = vec![0; 4096];
         copy.read(block, &mut bytes).unwrap();
         for at in [0, 3, 17, 900, 4093] {
@@ -331,7 +332,7 @@ fn damage_is_told_and_nothing_panics() {
         }
         copy.write(block, &bytes).unwrap();
         // Either it is found out, or the block was of no consequence to the structure.
-        if let Ok(mut fs) = FileSystem::mount(copy, Config::default()) {
+        if let Ok(mut fs) = FileSystem::mount(copy.into_volume(), Config::default()) {
             let _ = fs.check();
         }
     }

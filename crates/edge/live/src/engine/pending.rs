@@ -1,9 +1,9 @@
 //! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
 use super::{Engine, EngineError};
-use crate::front::{Answered, Payload};
+use crate::front::Answered;
 use crate::media::{Data, Kept};
-use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_flash::Slot;
 use flashyard_served::{Answer, Control};
 use flashyard_ssd::Movement;

@@ -5,13 +5,14 @@ mod load;
 
 pub use load::{HostLoad, HostReport, Pattern, run_host_load};
 
+use crate::clock::WallClock;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::{
     Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::SimTime;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -55,12 +56,12 @@ pub enum HostError {
 }
 
 /// One queue: a socket and its machine.
-struct Queue {
+pub(crate) struct Queue {
     socket: TcpStream,
-    machine: Connection,
-    effects: Effects,
+    pub(crate) machine: Connection,
+    pub(crate) effects: Effects,
     buffer: Vec<u8>,
-    begun: Instant,
+    clock: WallClock,
 }
 
 impl Queue {
@@ -75,17 +76,13 @@ impl Queue {
         socket.set_nonblocking(true).map_err(failed)?;
         let mut effects = Effects::default();
         let machine = make(&mut effects);
-        let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], begun: Instant::now() };
+        let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], clock: WallClock::begin() };
         queue.wait(patience, Queue::is_ready)?;
         Ok(queue)
     }
 
     fn is_ready(&mut self) -> bool {
         self.machine.is_ready()
-    }
-
-    fn now(&self) -> SimTime {
-        SimTime::ZERO + SimSpan::from_ns(self.begun.elapsed().as_nanos() as u64)
     }
 
     /// Sends and receives until `over`.
@@ -103,8 +100,8 @@ impl Queue {
     }
 
     /// Sends what waits and takes what has come.
-    fn turn(&mut self) -> Result<(), HostError> {
-        self.machine.expire(self.now(), &mut self.effects);
+    pub(crate) fn turn(&mut self) -> Result<(), HostError> {
+        self.machine.expire(self.clock.now(), &mut self.effects);
         self.send()?;
         loop {
             match self.socket.read(&mut self.buffer) {
@@ -127,7 +124,7 @@ impl Queue {
         }
     }
 
-    fn send(&mut self) -> Result<(), HostError> {
+    pub(crate) fn send(&mut self) -> Result<(), HostError> {
         while self.effects.output.pending_bytes() > 0 {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
             let mut count = 0;
@@ -149,7 +146,7 @@ impl Queue {
 /// A host that is connected to one controller: its admin queue and its I/O queues.
 pub struct Host {
     admin: Queue,
-    queues: Vec<Queue>,
+    pub(crate) queues: Vec<Queue>,
     patience: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! An enclosure whose bytes lie on a disk that fills up.
 
-use crate::{ChannelFront, Client, ClientError, Engine, Payload, SetUp, Shape, Tempo, set_up, stamped};
-use flashyard_blk::Operation;
+use crate::{ChannelFront, Client, Engine, Payload, SetUp, Shape, Tempo, set_up, stamped};
+use flashyard_blk::{Operation, VolumeError};
 use flashyard_kernel::Rng;
 use flashyard_scenario::{NoFiles, Scenario, resolve, serve_world, shapes};
 use flashyard_served::Session;
@@ -67,7 +67,7 @@ fn write(client: &mut Client, rng: &mut Rng, known: &mut Known, writes: u64) -> 
         let bytes = (first..first + BLOCKS).flat_map(|slot| stamped(VOLUME, slot, version)).collect();
         let is_kept = match client.write(VOLUME, first, bytes) {
             Ok(()) => true,
-            Err(ClientError::NoRoom) => false,
+            Err(VolumeError::NoRoom) => false,
             Err(error) => panic!("{error}"),
         };
         failed += u64::from(!is_kept);

@@ -9,10 +9,10 @@ mod stream;
 
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
-use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Payload, Readiness};
+use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
-use flashyard_blk::{Operation, VolumeInfo, VolumeRequest};
+use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;

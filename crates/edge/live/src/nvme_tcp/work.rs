@@ -1,9 +1,9 @@
 //! Commands under way: from NVMe to the enclosure's requests and back.
 
-use crate::front::{Answered, Context, Payload};
+use crate::front::{Answered, Context};
 use crate::media::Data;
 use crate::under_way::{self, UnderWay};
-use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::target::{Command, Tag};

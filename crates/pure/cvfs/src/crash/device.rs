@@ -1,6 +1,7 @@
 //! A device that loses power.
 
-use crate::device::{BLOCK_BYTES, Block, BlockDevice, DeviceError, check_range, zeros};
+use crate::device::{BLOCK_BYTES, Block, info_of, zeros};
+use flashyard_blk::{Completion, Immediate, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest, check};
 use flashyard_faults::{Fault, Injector};
 use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime};
@@ -62,6 +63,7 @@ pub struct CrashDevice<'a> {
     pub remapped: u64,
     /// Blocks trimmed so far.
     pub trimmed: u64,
+    ended: Immediate,
 }
 
 fn apply(cells: &mut [Cell], change: &Change) {
@@ -89,6 +91,7 @@ impl<'a> CrashDevice<'a> {
             rng: Rng::named(seed, "cvfs.loss"),
             remapped: 0,
             trimmed: 0,
+            ended: Immediate::default(),
         }
     }
 
@@ -146,7 +149,7 @@ impl<'a> CrashDevice<'a> {
     }
 
     /// An event is about to happen, unless power is lost before.
-    fn event(&mut self) -> Result<(), DeviceError> {
+    fn event(&mut self) -> Result<(), VolumeError> {
         if self.lost.is_none() && !self.watched {
             // Commands take a microsecond each, for plans that name times.
             let time = SimTime::ZERO + SimSpan::from_us(self.injector.events());
@@ -160,8 +163,8 @@ impl<'a> CrashDevice<'a> {
         self.check_power()
     }
 
-    fn check_power(&self) -> Result<(), DeviceError> {
-        if self.lost.is_some() { Err(DeviceError::PowerLost) } else { Ok(()) }
+    fn check_power(&self) -> Result<(), VolumeError> {
+        if self.lost.is_some() { Err(VolumeError::PowerLost) } else { Ok(()) }
     }
 
     fn change(&mut self, change: Change) {
@@ -170,62 +173,75 @@ impl<'a> CrashDevice<'a> {
     }
 }
 
-impl BlockDevice for CrashDevice<'_> {
-    fn blocks(&self) -> u32 {
-        self.now.len() as u32
-    }
-
-    fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        self.check_power()?;
-        check_range(first, (buffer.len() / BLOCK_BYTES) as u64, self.blocks())?;
-        for (to, from) in buffer.chunks_exact_mut(BLOCK_BYTES).zip(&self.now[first as usize..]) {
-            match from {
-                Some(bytes) => to.copy_from_slice(&bytes[..]),
-                None => to.fill(JUNK),
+impl CrashDevice<'_> {
+    fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Result<Vec<u8>, VolumeError> {
+        let (first, count) = (request.first as u32, request.count);
+        match (request.operation, payload) {
+            (Operation::Read, _) => {
+                self.check_power()?;
+                let mut found = Vec::with_capacity(count as usize * BLOCK_BYTES);
+                for cell in &self.now[first as usize..][..count as usize] {
+                    found.extend_from_slice(cell.as_deref().unwrap_or(&[JUNK; BLOCK_BYTES]));
+                }
+                return Ok(found);
+            }
+            (Operation::Write, payload) => {
+                self.event()?;
+                let Payload::Bytes(mut bytes) = payload else {
+                    (first..first + count).for_each(|block| self.change(Change::Write(block, Rc::from(zeros()))));
+                    return Ok(Vec::new());
+                };
+                for (block, from) in (first..).zip(bytes.chunks_exact(BLOCK_BYTES)) {
+                    let mut to = zeros();
+                    to.copy_from_slice(from);
+                    self.change(Change::Write(block, Rc::from(to)));
+                }
+                bytes.clear();
+                return Ok(bytes);
+            }
+            (Operation::Flush, _) => {
+                self.event()?;
+                for change in self.pending.drain(..) {
+                    apply(&mut self.durable, &change);
+                }
+            }
+            (Operation::Trim, _) => {
+                self.event()?;
+                self.trimmed += u64::from(count);
+                (first..first + count).for_each(|block| self.change(Change::Trim(block)));
+            }
+            (Operation::Remap, _) => {
+                self.event()?;
+                self.remapped += u64::from(count);
+                for (destination, source) in (first..first + count).zip(request.source as u32..) {
+                    self.change(Change::Remap { destination, source });
+                }
             }
         }
+        Ok(Vec::new())
+    }
+}
+
+impl Volume for CrashDevice<'_> {
+    fn info(&self) -> VolumeInfo {
+        info_of(self.now.len(), true)
+    }
+
+    fn submit(
+        &mut self,
+        now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        check(request, &self.info().limits)?;
+        payload.check(request, BLOCK_BYTES as u32)?;
+        let result = self.carry_out(request, payload);
+        self.ended.complete(now, token, result);
         Ok(())
     }
 
-    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.event()?;
-        check_range(first, (bytes.len() / BLOCK_BYTES) as u64, self.blocks())?;
-        for (index, from) in bytes.chunks_exact(BLOCK_BYTES).enumerate() {
-            let mut block = zeros();
-            block.copy_from_slice(from);
-            self.change(Change::Write(first + index as u32, Rc::from(block)));
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.event()?;
-        for change in self.pending.drain(..) {
-            apply(&mut self.durable, &change);
-        }
-        Ok(())
-    }
-
-    fn trim(&mut self, first: u32, count: u32) -> Result<(), DeviceError> {
-        self.event()?;
-        check_range(first, count.into(), self.blocks())?;
-        self.trimmed += u64::from(count);
-        (first..first + count).for_each(|block| self.change(Change::Trim(block)));
-        Ok(())
-    }
-
-    fn can_remap(&self) -> bool {
-        true
-    }
-
-    fn remap(&mut self, destination: u32, source: u32, count: u32) -> Result<(), DeviceError> {
-        self.event()?;
-        check_range(destination, count.into(), self.blocks())?;
-        check_range(source, count.into(), self.blocks())?;
-        self.remapped += u64::from(count);
-        for index in 0..count {
-            self.change(Change::Remap { destination: destination + index, source: source + index });
-        }
-        Ok(())
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        Ok(self.ended.advance(until, into))
     }
 }

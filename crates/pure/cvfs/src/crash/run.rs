@@ -2,12 +2,12 @@
 
 use super::tree::{Tree, TreeFile, join};
 use crate::clean::Cleaning;
-use crate::device::BlockDevice;
 use crate::error::FsError;
 use crate::fs::{FileSystem, ROOT};
 use crate::names::NewInode;
 use crate::node::Kind;
 use crate::shrink::Method;
+use flashyard_blk::Volume;
 use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime};
 use std::rc::Rc;
@@ -55,7 +55,7 @@ impl Run {
     /// Does one operation, here and there.
     ///
     /// Errors: the file system fails, or refuses what it should not.
-    pub(super) fn step<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<(), FsError> {
+    pub(super) fn step<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<(), FsError> {
         self.clock += 1;
         let before = fs.counters().checkpoints;
         let done = self.operate(fs);
@@ -116,7 +116,7 @@ impl Run {
         format!("n{}", self.rng.below(NAMES)).into_bytes()
     }
 
-    fn operate<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn operate<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         match self.rng.below(100) {
             0..15 => self.create(fs),
             15..45 => self.write(fs),
@@ -138,7 +138,7 @@ impl Run {
         }
     }
 
-    fn create<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn create<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let (directory, name) = (self.directory(), self.name());
         let path = join(&directory, &name);
         let parent = find(fs, &directory)?;
@@ -168,7 +168,7 @@ impl Run {
         }))
     }
 
-    fn write<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn write<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let Some(path) = self.file() else { return Ok(nothing()) };
         let ino = find(fs, &path)?;
         let size = fs.inode(ino)?.size;
@@ -194,7 +194,7 @@ impl Run {
         }))
     }
 
-    fn truncate<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn truncate<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let Some(path) = self.file() else { return Ok(nothing()) };
         let ino = find(fs, &path)?;
         let size = if self.rng.below(3) == 0 { 0 } else { self.rng.below(30_000) };
@@ -207,7 +207,7 @@ impl Run {
         }))
     }
 
-    fn remove<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn remove<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let Some(path) = self.pick(self.tree.paths(|_| true)) else { return Ok(nothing()) };
         let (parent, name) = split(fs, &path)?;
         let removed = match self.tree.names[&path] {
@@ -235,7 +235,7 @@ impl Run {
         self.tree.names.keys().any(|path| path != directory && Tree::is_below(path, directory))
     }
 
-    fn rename<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn rename<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let Some(from) = self.pick(self.tree.paths(|_| true)) else { return Ok(nothing()) };
         let (directory, name) = (self.directory(), self.name());
         let to = join(&directory, &name);
@@ -276,7 +276,7 @@ impl Run {
         }))
     }
 
-    fn link<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn link<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let Some(path) = self.file() else { return Ok(nothing()) };
         let (directory, name) = (self.directory(), self.name());
         let to = join(&directory, &name);
@@ -298,14 +298,14 @@ impl Run {
     }
 
     /// A size to shrink to, from a segment less to the least one, and beyond.
-    fn smaller<D: BlockDevice>(&mut self, fs: &FileSystem<D>) -> u32 {
+    fn smaller<D: Volume>(&mut self, fs: &FileSystem<D>) -> u32 {
         let usage = fs.usage();
         let segments = usage.blocks.saturating_sub(usage.blocks_min) / usage.segment_blocks;
         usage.blocks - usage.segment_blocks * (1 + self.rng.below(u64::from(segments) + 2) as u32)
     }
 
     /// Shrinks: in one go, or to be continued with other operations in between.
-    fn shrink<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>, steps: u32) -> Result<Effect, FsError> {
+    fn shrink<D: Volume>(&mut self, fs: &mut FileSystem<D>, steps: u32) -> Result<Effect, FsError> {
         let blocks = self.smaller(fs);
         let method = self.method();
         match fs.shrink_begin(blocks, method) {
@@ -332,9 +332,9 @@ impl Run {
         Ok(nothing())
     }
 
-    fn grow<D: BlockDevice>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
+    fn grow<D: Volume>(&mut self, fs: &mut FileSystem<D>) -> Result<Effect, FsError> {
         let usage = fs.usage();
-        let room = (fs.device().blocks() - usage.blocks) / usage.segment_blocks;
+        let room = ((fs.device().info().limits.blocks as u32) - usage.blocks) / usage.segment_blocks;
         let blocks = usage.blocks + usage.segment_blocks * room.min(1 + self.rng.below(20) as u32);
         let wanted = self.size_wanted.replace(blocks);
         let grown = fs.grow(blocks);
@@ -349,7 +349,7 @@ impl Run {
     }
 
     /// Lets "no space" pass where there is little.
-    fn allow<D: BlockDevice>(&mut self, fs: &FileSystem<D>, done: Result<(), FsError>) -> Result<(), FsError> {
+    fn allow<D: Volume>(&mut self, fs: &FileSystem<D>, done: Result<(), FsError>) -> Result<(), FsError> {
         let usage = fs.usage();
         if done == Err(FsError::NoSpace) && usage.used + SLACK_BLOCKS < usage.capacity {
             return Err(FsError::Invalid("no space, although there is"));
@@ -368,12 +368,12 @@ fn contents_of<'a>(tree: &'a mut Tree, path: &[u8]) -> Option<&'a mut Rc<Vec<u8>
 }
 
 /// The inode at a path.
-fn find<D: BlockDevice>(fs: &mut FileSystem<D>, path: &[u8]) -> Result<u32, FsError> {
+fn find<D: Volume>(fs: &mut FileSystem<D>, path: &[u8]) -> Result<u32, FsError> {
     path.split(|&byte| byte == b'/').skip(1).try_fold(ROOT, |directory, name| fs.lookup(directory, name))
 }
 
 /// The directory that a path is in, and the name there.
-fn split<D: BlockDevice>(fs: &mut FileSystem<D>, path: &[u8]) -> Result<(u32, Vec<u8>), FsError> {
+fn split<D: Volume>(fs: &mut FileSystem<D>, path: &[u8]) -> Result<(u32, Vec<u8>), FsError> {
     let at = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     Ok((find(fs, &path[..at])?, path[at + 1..].to_vec()))
 }

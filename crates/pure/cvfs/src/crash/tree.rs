@@ -1,9 +1,9 @@
 //! A file system as a value: names and the bytes they lead to. The model that ours is compared with.
 
-use crate::device::BlockDevice;
 use crate::error::FsError;
 use crate::fs::{FileSystem, ROOT};
 use crate::node::Kind;
+use flashyard_blk::Volume;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -54,7 +54,7 @@ impl Tree {
     /// Tree of a mounted file system.
     ///
     /// Errors: those of reading it.
-    pub fn of<D: BlockDevice>(fs: &mut FileSystem<D>) -> Result<Self, FsError> {
+    pub fn of<D: Volume>(fs: &mut FileSystem<D>) -> Result<Self, FsError> {
         let mut tree = Self { blocks: fs.usage().blocks, ..Self::default() };
         let mut waiting = vec![(ROOT, Vec::new())];
         while let Some((directory, path)) = waiting.pop() {

@@ -3,11 +3,11 @@
 use super::device::{CrashDevice, Loss};
 use super::run::{Run, cleaning};
 use super::tree::Tree;
-use crate::device::DeviceError;
 use crate::discard::DiscardPolicy;
 use crate::error::FsError;
 use crate::fs::{Config, FileSystem};
 use crate::layout::Format;
+use flashyard_blk::VolumeError;
 use flashyard_faults::{Case, Fault, Fingerprint, Injector, Outcome, World};
 
 /// A small volume, worked on by random operations with changes of size among them.
@@ -127,7 +127,7 @@ impl Walk<'_> {
             device.switch_on();
             match FileSystem::mount(&mut device, self.config) {
                 Ok(_) => break,
-                Err(FsError::Device(DeviceError::PowerLost)) => {}
+                Err(FsError::Device(VolumeError::PowerLost)) => {}
                 Err(error) => return Err(format!("no mount after a loss of power ({loss:?}): {error}")),
             }
         }

@@ -148,6 +148,6 @@ impl Served for LiveJbof {
 
 impl LiveJbof {
     fn limits(&self, drive: u16) -> VolumeLimits {
-        VolumeLimits { blocks: self.slots(drive).into(), remaps: self.remaps(drive) }
+        VolumeLimits::new(self.slots(drive).into(), self.remaps(drive))
     }
 }
