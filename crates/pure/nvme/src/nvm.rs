@@ -189,11 +189,6 @@ impl DsmRange {
 }
 
 impl BlockRange {
-    /// The block after the range, or `None` when it lies beyond 2^64.
-    pub const fn end(self) -> Option<u64> {
-        self.lba.checked_add(self.blocks as u64)
-    }
-
     fn decode(sqe: &Sqe) -> Self {
         Self { lba: sqe.cdw10_and_11(), blocks: (sqe.cdw(12) & 0xFFFF) + 1 }
     }
@@ -287,14 +282,6 @@ impl NvmCommand {
             | Self::Verify { range, .. }
             | Self::Remap { range, .. } => Some(range),
             Self::Flush | Self::DatasetManagement { .. } => None,
-        }
-    }
-
-    /// The blocks that the command takes data from other than by reading; `None` for all but remaps.
-    pub const fn source(&self) -> Option<BlockRange> {
-        match *self {
-            Self::Remap { range, source } => Some(BlockRange { lba: source, blocks: range.blocks }),
-            _ => None,
         }
     }
 

@@ -69,6 +69,7 @@ pub mod initiator;
 mod output;
 pub mod secret;
 pub mod target;
+mod volume;
 
 pub use output::Output;
 

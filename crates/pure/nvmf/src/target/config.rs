@@ -1,6 +1,7 @@
 //! Parts of a target: ports, subsystems, namespaces, hosts that may connect, and limits.
 
 use crate::secret::Secret;
+use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
@@ -329,6 +330,11 @@ impl Namespace {
     /// Size of a block in bytes.
     pub const fn block_bytes(&self) -> u32 {
         1 << self.block_log2
+    }
+
+    /// What it takes as a volume: remaps too, for which a command is not let through where they are not announced.
+    pub(super) const fn limits(&self) -> VolumeLimits {
+        VolumeLimits::new(self.blocks, true)
     }
 }
 

@@ -3,8 +3,10 @@
 use super::directory::Target;
 use super::session::{Plan, QueueKind, Session, direction_of};
 use super::slots::Work;
+use crate::volume::{request_of, status_of};
+use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;
-use flashyard_nvme::nvm::{BlockRange, Direction, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::ADMIN_CAPSULE_DATA_BYTES;
 use flashyard_nvme::{Sqe, Status};
@@ -72,14 +74,8 @@ impl Session {
             AnaState::PersistentLoss => return Err(Status::ANA_PERSISTENT_LOSS),
             AnaState::Change => return Err(Status::ANA_TRANSITION),
         }
-        let is_outside = |range: BlockRange| range.end().is_none_or(|end| end > namespace.blocks);
-        if [operation.range(), operation.source()].into_iter().flatten().any(is_outside) {
-            return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
-        }
-        if let NvmCommand::Remap { range, source } = operation
-            && range.lba.abs_diff(source) < u64::from(range.blocks)
-        {
-            return Err(Status::INVALID_FIELD.do_not_retry());
+        if let Some(request) = request_of(&operation) {
+            check(&request, &namespace.limits()).map_err(status_of)?;
         }
         if namespace.is_read_only && operation.is_write() {
             return Err(Status::NAMESPACE_WRITE_PROTECTED.do_not_retry());
@@ -105,6 +101,8 @@ impl Session {
         let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
         let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
         let Some(namespace) = namespace else { return false };
-        DsmRange::decode_all(ranges).all(|range| range.range().end().is_some_and(|end| end <= namespace.blocks))
+        let limits = namespace.limits();
+        // An empty range is allowed.
+        DsmRange::decode_all(ranges).all(|range| limits.contain(range.lba.get(), range.blocks.get()))
     }
 }
