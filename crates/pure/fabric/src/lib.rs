@@ -13,4 +13,4 @@ mod link;
 mod tree;
 
 pub use link::{Direction, Link};
-pub use tree::{Fabric, FabricConfig, FabricError};
+pub use tree::{Fabric, FabricConfig, FabricError, RemoteMemory};

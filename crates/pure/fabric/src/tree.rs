@@ -1,7 +1,7 @@
 //! Endpoints on a tree of switches, and access to each other's memory.
 
 use crate::link::{Direction, Link};
-use flashyard_cxl::{ENDPOINTS_MAX, Transaction};
+use flashyard_cxl::{Completes, ENDPOINTS_MAX, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
 /// Parameters of the fabric.
@@ -114,6 +114,12 @@ impl Fabric {
         whole
     }
 
+    /// The memory of `to`, as `from` accesses it.
+    #[inline]
+    pub fn memory(&mut self, from: u16, to: u16) -> RemoteMemory<'_> {
+        RemoteMemory { fabric: self, from, to }
+    }
+
     /// `count` dependent transactions of `from` on memory of `to`, one after the other, the first at `now`;
     /// returns how long they take together. Lines queue behind other lines on `to`'s link, not behind bulk
     /// data: memory and I/O traffic have virtual channels of their own.
@@ -136,9 +142,30 @@ impl Fabric {
     }
 }
 
+/// The memory that one endpoint exposes, as another one accesses it through the fabric.
+pub struct RemoteMemory<'a> {
+    fabric: &'a mut Fabric,
+    from: u16,
+    to: u16,
+}
+
+impl Memory for RemoteMemory<'_> {
+    /// The fabric itself has no limits: the endpoint says what it exposes.
+    fn limits(&self) -> MemoryLimits {
+        MemoryLimits { bytes: u64::MAX, access_bytes: u32::MAX, atomics: true }
+    }
+
+    #[inline]
+    fn access(&mut self, now: SimTime, _token: u64, access: &MemoryAccess) -> Completes {
+        let span = self.fabric.access(now, self.from, self.to, access.operation, access.line_count());
+        Completes::At(now + span)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn fabric(endpoints: u32) -> Fabric {
         Fabric::new(endpoints, FabricConfig { radix: 4, ..FabricConfig::default() }).expect("it is possible")
@@ -166,6 +193,25 @@ mod tests {
         assert_eq!(second.as_ns(), 150 + 533);
         assert_eq!(fabric.link(1).payload(Direction::In), 101 * 80);
         assert_eq!(fabric.transactions(), 101);
+    }
+
+    proptest! {
+        #[test]
+        fn accesses_to_remote_memory_are_transactions_line_by_line(
+            accesses in prop::collection::vec((0_u64..500, 0_u16..64, 0_u16..64, 0_u64..4_096, 1_u32..700, 0_usize..3), 1..60),
+        ) {
+            let (mut accessed, mut transacted) = (fabric(64), fabric(64));
+            let mut now = SimTime::ZERO;
+            for (gap_ns, from, to, address, len_bytes, operation) in accesses {
+                now += SimSpan::from_ns(gap_ns);
+                let operation = [Transaction::Load, Transaction::Store, Transaction::Atomic][operation];
+                let access = MemoryAccess { len_bytes, ..MemoryAccess::lines(operation, address, 1) };
+                let completes = accessed.memory(from, to).access(now, 0, &access);
+                let lines = (address + u64::from(len_bytes) - 1) / 64 - address / 64 + 1;
+                prop_assert_eq!(completes, Completes::At(now + transacted.access(now, from, to, operation, lines)));
+                prop_assert_eq!(accessed.transactions(), transacted.transactions());
+            }
+        }
     }
 
     #[test]
