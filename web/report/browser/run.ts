@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { fixture } from "../fixture/generate.ts";
+import { figure } from "../src/metrics.ts";
 import { browser, installed } from "./chromium.ts";
 import { CASES, HOSTILE, OUT, pageOf } from "./pages.ts";
 
@@ -72,22 +73,19 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
   })],
   ["the table says what the document says", (chromium) => on(chromium, "demo", async (page) => {
     const designs = fixture().report.designs;
-    const rows: [string, (design: (typeof designs)[number]) => number | null][] = [
-      ["throughput", (d) => d.throughput_bytes_per_s], ["iops", (d) => d.iops], ["mean", (d) => (d.latency_us.mean ?? 0) / 1e6], ["p50", (d) => (d.latency_us.p50 ?? 0) / 1e6],
-      ["p99", (d) => (d.latency_us.p99 ?? 0) / 1e6], ["p999", (d) => (d.latency_us.p999 ?? 0) / 1e6], ["processor", (d) => d.processor_utilization], ["host", (d) => d.host_utilization],
-      ["flash", (d) => d.flash_utilization], ["miss", (d) => d.mapping_miss_ratio], ["waf", (d) => d.write_amplification], ["energy", (d) => d.energy_joules],
-      ["cost", (d) => d.bom_dollars], ["per-dollar", (d) => d.throughput_bytes_per_s_per_dollar], ["ios", (d) => d.ios],
-    ];
-    for (const [key, value] of rows) {
+    const microseconds = (key: string): boolean => key.startsWith("latency_us.");
+    const rows = fixture().metrics.filter((metric) => metric.component === null && metric.shown && !metric.series).map(({ key }) => key);
+    assert.equal(rows.length, 20);
+    for (const key of rows) {
       const cells = await page.locator(`tr[data-row="${key}"] td`).allTextContents();
       assert.equal(cells.length, designs.length);
       designs.forEach((design, index) => {
-        const [shown, expected] = [read(cells[index] ?? ""), value(design) ?? Number.NaN];
+        const [shown, expected] = [read(cells[index] ?? ""), (figure(design, key) ?? Number.NaN) * (microseconds(key) ? 1e-6 : 1)];
         // Three digits, or a tenth of a percent.
         assert.ok(Math.abs(shown - expected) <= Math.max(0.0051 * Math.abs(expected), 0.00051), `${key} of ${design.name}: ${cells[index]} for ${expected}`);
       });
     }
-    assert.match(await page.locator('tr[data-row="throughput"] td.best').innerText(), /72\.9/);
+    assert.match(await page.locator('tr[data-row="throughput_bytes_per_s"] td.best').innerText(), /72\.9/);
   })],
   ["hovering shows a value with its unit in every chart", (chromium) => on(chromium, "demo", async (page) => {
     const units: [string, RegExp][] = [["compare", /GB\/s/], ["distribution", /µs|ms/], ["split", /µs \([\d.]+\s%\)/], ["utilization", /\d\s%/], ["overtime", /GB\/s/], ["lending", /cores?/], ["wear", /slots/], ["cost", /J/]];
@@ -179,9 +177,9 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     assert.equal(await page.locator(".command code").textContent(), "flashyard run crates/edge/cli/tests/reports/closed.toml");
   })],
   ["a real report stars no tail of a closed loop, and no energy or price of a design whose host works", (chromium) => on(chromium, "real", async (page) => {
-    for (const row of ["p50", "p99", "p999", "max", "energy"]) assert.equal(await page.locator(`tr[data-row="${row}"] td.best`).count(), 0, row);
+    for (const row of ["latency_us.p50", "latency_us.p99", "latency_us.p999", "latency_us.max", "energy_joules"]) assert.equal(await page.locator(`tr[data-row="${row}"] td.best`).count(), 0, row);
     const oc = (await page.locator("#summary thead th").allInnerTexts()).indexOf("oc");
-    for (const row of ["energy-gb", "cost", "per-dollar"]) {
+    for (const row of ["energy_joules_per_gb", "bom_dollars", "throughput_bytes_per_s_per_dollar"]) {
       assert.ok((await page.locator(`tr[data-row="${row}"] td.best`).count()) > 0, row);
       assert.equal(await page.locator(`tr[data-row="${row}"] > :nth-child(${oc + 1}).best`).count(), 0, row);
     }

@@ -43,8 +43,8 @@ export function summaryFinding(page: Page): string {
   const parts: [string, number[]][] = [
     ["most throughput", ranked(page, (design) => design.result.throughput_bytes_per_s, "most", "nothing")],
     ["least mean latency", ranked(page, (design) => design.result.latency_us.mean, "least", "nothing")],
-    ...(loadDiffers(page) ? [] : [["least p99", ranked(page, (design) => design.result.latency_us.p99, "least", "equal load")] as [string, number[]]]),
-    ...(designs.length - hosted(page).length < 2 ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "all work in the drives")] as [string, number[]]]),
+    ...(loadDiffers(page) ? [] : [["least p99", ranked(page, (design) => design.result.latency_us.p99, "least", "equal_load")] as [string, number[]]]),
+    ...(designs.length - hosted(page).length < 2 ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives")] as [string, number[]]]),
   ];
   const sentences = parts.map(([what, places]) => `${what}: ${winners(page, places) || "all alike"}`);
   const text = sentences.join("; ");
@@ -185,7 +185,7 @@ export function costFinding(page: Page): string {
   return [
     extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs that compare cost about ${dollars(mean(price))}.`,
     extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs that compare take about ${joules(mean(energy))} for each gigabyte moved.`,
-  ].join(" ") + left;
+  ].filter((part) => part !== "").join(" ") + left;
 }
 
 /** What the explorer found: how many runs are dominated, and the cheapest of the same service at each load. */

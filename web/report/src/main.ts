@@ -8,6 +8,7 @@ import type { ChartPage } from "./chartpage/schema.ts";
 import { watchPrinting } from "./print.ts";
 import type { ReportDocument } from "./schema.ts";
 import { compare } from "./sections/compare.ts";
+import { components } from "./sections/components.ts";
 import { configuration } from "./sections/configuration.ts";
 import { cost } from "./sections/cost.ts";
 import { distribution } from "./sections/distribution.ts";
@@ -20,7 +21,7 @@ import { summary } from "./sections/summary.ts";
 import { utilization } from "./sections/utilization.ts";
 import { wear } from "./sections/wear.ts";
 
-const SECTIONS = [summary, compare, distribution, split, utilization, overtime, lending, wear, cost, configuration];
+const SECTIONS = [summary, compare, distribution, split, components, utilization, overtime, lending, wear, cost, configuration];
 
 /** What a page consists of, whichever document stands in it. */
 interface Parts {
@@ -31,7 +32,7 @@ interface Parts {
 
 function runs(document: ReportDocument): Parts {
   const shown = page(document);
-  const sections = [...(shown.explorer?.is_a_choice ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.map((build) => build(shown))];
+  const sections = [...(shown.explorer?.is_a_choice ? [explorer(shown, shown.explorer)] : []), ...SECTIONS.flatMap((build) => build(shown) ?? [])];
   return { title: document.report.title || document.report.scenario, head: [header(shown), ...warnings(shown)], sections };
 }
 

@@ -36,6 +36,18 @@ const EMPTY: Omit<DesignDetail, "name"> = {
   energy_joules: { cores: 0, dram: 0, link: 0, flash: 0 },
 };
 
+/** Figures that sentences and charts go by, for systems that do not report them. */
+const UNKNOWN = {
+  throughput_bytes_per_s: null,
+  iops: null,
+  latency_us: { mean: null, p50: null, p99: null, p999: null, max: null },
+  write_amplification: null,
+  energy_joules_per_gb: null,
+  bom_dollars: null,
+  throughput_bytes_per_s_per_dollar: null,
+  drives: [],
+};
+
 /** Results and details belong together by position; a design without details gets empty ones. */
 export function page(document: ReportDocument): Page {
   const explorer = document.report.explorer ?? null;
@@ -46,9 +58,11 @@ export function page(document: ReportDocument): Page {
   const short = explorer && long ? runNames(explorer) : [];
   const hues = designHues(kinds);
   const designs = places.flatMap((place, index) => {
-    const result = all[place];
-    if (!result) return [];
-    const detail = document.details[place] ?? { ...EMPTY, name: result.name };
+    const known = all[place];
+    if (!known) return [];
+    const result = { ...UNKNOWN, ...known };
+    const found = document.details[place] ?? { ...EMPTY, name: result.name };
+    const detail = { ...found, timeline: { ...found.timeline, drives: found.timeline.drives ?? [] } };
     return [{ index, name: short[place] ?? result.name, hue: hues[index] ?? { light: "#666666", dark: "#b4b4b4" }, result, detail }];
   });
   const loads = new Set(places.map((place) => explorer?.points[place]?.load.join()));

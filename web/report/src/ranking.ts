@@ -1,19 +1,21 @@
 // Which design is best in a figure, and which figures rank nobody. Pure functions, tested without a browser.
 
 import { listed } from "./format.ts";
+import { figure } from "./metrics.ts";
 import type { Design, Page } from "./page.ts";
-import type { Figure } from "./schema.ts";
+import type { Figure, Metric, Needs } from "./schema.ts";
 import { best } from "./shape.ts";
-
-/** What a figure needs before designs may be ranked by it. */
-export type Needs = "nothing" | "equal load" | "all work in the drives";
 
 /** Places of the best designs in a figure; none where it may not rank them, and where all are alike. */
 export function ranked(page: Page, value: (design: Design) => Figure, better: "most" | "least", needs: Needs): number[] {
-  if (!page.comparable || (needs === "equal load" && loadDiffers(page))) return [];
-  const own = needs === "all work in the drives" ? page.designs.map((design) => (design.result.computes_on_host ? null : value(design))) : page.designs.map(value);
+  if (!page.comparable || (needs === "equal_load" && loadDiffers(page))) return [];
+  const own = needs === "work_in_drives" ? page.designs.map((design) => (design.result.computes_on_host ? null : value(design))) : page.designs.map(value);
   return best(own, better);
 }
+
+/** Places of the best designs in a declared figure. */
+export const rankedBy = (page: Page, metric: Metric): number[] =>
+  metric.better === "neither" ? [] : ranked(page, (design) => figure(design.result, metric.key), metric.better === "more" ? "most" : "least", metric.needs);
 
 /** Whether the designs of a closed loop served different loads: then percentiles of latency do not compare. */
 export const loadDiffers = ({ document, designs }: Page): boolean =>

@@ -1,4 +1,5 @@
 // The shape of a report, as `crates/pure/report` writes it (`detail.rs`, `schema.rs`). A test there compares the keys.
+// Figures are declared by the document itself (`metrics`); named here are those that sentences and charts go by.
 
 /** A number that the writer could not always compute: JSON has no infinity and no "not a number", so they arrive as null. */
 export type Figure = number | null;
@@ -9,9 +10,43 @@ export interface ReportDocument {
   details: DesignDetail[];
   /** The meaning of the columns of every split. */
   causes: Cause[];
+  /** The meaning of every figure; those that are shown first, in their order. */
+  metrics: Metric[];
+  /** Kinds of the components. */
+  components: ComponentKind[];
   /** TOML with a provenance mark on every number. */
   resolved: string;
   version: string;
+}
+
+/** A figure that the system of the runs declares (`figure.rs`). */
+export interface Metric {
+  /** Its place in a run, a component or a timeline; one dot leads into an object. */
+  key: string;
+  title: string;
+  /** One of those of `metrics.ts`, or a symbol that takes prefixes. */
+  unit: string;
+  better: "more" | "less" | "neither";
+  needs: Needs;
+  about: string;
+  /** What it means where the figure is missing. */
+  absent: string;
+  /** Kind of the components that have it; null for the run as a whole. */
+  component: string | null;
+  /** Whether it is a series over time. */
+  series: boolean;
+  /** Whether it stands in the table of runs, or of the components of its kind. */
+  shown: boolean;
+}
+
+/** What a figure needs before runs may be ranked by it. */
+export type Needs = "nothing" | "equal_load" | "work_in_drives";
+
+export interface ComponentKind {
+  id: string;
+  /** Where the components are in a run and in a timeline. */
+  plural: string;
+  title: string;
 }
 
 export interface Cause {
@@ -102,7 +137,7 @@ export interface SplitRow {
   parts_us: Figure[];
 }
 
-export interface DesignResult {
+export interface DesignResult extends Figures {
   name: string;
   /** The design without its point of a sweep. */
   design: string;
@@ -110,72 +145,30 @@ export interface DesignResult {
   computes_on_host: boolean;
   /** Where in a sweep it was run, as `section.key=value`. */
   point: string[];
-  window_seconds: Figure;
-  ios: number;
-  read_bytes: number;
-  write_bytes: number;
+  latency_split: SplitRow[];
+  /** Both halves of the measured window; empty where it is too short. */
+  halves: { throughput_bytes_per_s: Figure; write_amplification: Figure }[];
+  laws: { hold: boolean; broken: string[] };
+  /** Figures that rank runs; null where the system does not report them. */
   throughput_bytes_per_s: Figure;
   iops: Figure;
   latency_us: LatencySummary;
-  latency_split: SplitRow[];
-  processor_utilization: Figure;
-  flash_utilization: Figure;
-  mapping_miss_ratio: Figure;
   write_amplification: Figure;
-  energy_joules: Figure;
   energy_joules_per_gb: Figure;
-  /** Both halves of the measured window; empty where it is too short. */
-  halves: { throughput_bytes_per_s: Figure; write_amplification: Figure }[];
   bom_dollars: Figure;
   throughput_bytes_per_s_per_dollar: Figure;
-  host_utilization: Figure;
-  redirected_share: Figure;
-  lent_segments: number;
-  harvest: HarvestResult;
-  search: SearchResult;
-  laws: { hold: boolean; broken: string[] };
   drives: DriveResult[];
 }
 
-/** What looking for processors to borrow cost and brought. */
-export interface SearchResult {
-  scans: number;
-  core_share: number;
-  host_core_share: number;
-  borrowers: number;
-  first_redirected_seconds_mean: number;
-  first_redirected_seconds_max: number;
+/** Declared figures by their keys, and components by the plurals of their kinds. */
+export interface Figures {
+  [name: string]: unknown;
 }
 
-/** What drives did to lend and borrow. */
-export interface HarvestResult {
-  processors_taken: number;
-  processors_returned: number;
-  memories_taken: number;
-  memories_returned: number;
-  contended: number;
-  forced: number;
-}
-
-export interface DriveResult {
+export interface DriveResult extends Figures {
   name: string;
-  ios: number;
-  read_bytes: number;
-  write_bytes: number;
-  throughput_bytes_per_s: Figure;
-  iops: Figure;
-  latency_us: LatencySummary;
   processor_utilization: Figure;
-  lent_utilization: Figure;
-  redirected_share: Figure;
-  redirected_swing: Figure;
-  /** Null when the share does not settle. */
-  redirected_settled_seconds: Figure;
-  flash_utilization: Figure;
-  mapping_miss_ratio: Figure;
   write_amplification: Figure;
-  energy_joules: Figure;
-  bom_dollars: Figure;
 }
 
 export interface DesignDetail {
@@ -189,7 +182,7 @@ export interface DesignDetail {
 }
 
 /** Equal intervals from the start of the run; every array has the length of `begin_seconds`. */
-export interface Timeline {
+export interface Timeline extends Figures {
   interval_seconds: number;
   begin_seconds: number[];
   end_seconds: number;
@@ -199,19 +192,12 @@ export interface Timeline {
   drives: DriveTimeline[];
 }
 
-export interface DriveTimeline {
+export interface DriveTimeline extends Figures {
   name: string;
   read_bytes_per_s: Figure[];
   write_bytes_per_s: Figure[];
   iops: Figure[];
   latency_mean_us: Figure[];
-  processor_utilization: Figure[];
-  lent_utilization: Figure[];
-  redirected_share: Figure[];
-  bus_utilization: Figure[];
-  die_utilization: Figure[];
-  mapping_miss_ratio: Figure[];
-  write_amplification: Figure[];
 }
 
 export type LentResource = "processor" | "memory";

@@ -61,7 +61,7 @@ test("findings name the designs and give figures with units", () => {
 
 test("a tail ranks designs of a closed loop only at equal load", () => {
   const closed = of();
-  const p99 = (shown: typeof closed): number[] => ranked(shown, (design) => design.result.latency_us.p99, "least", "equal load");
+  const p99 = (shown: typeof closed): number[] => ranked(shown, (design) => design.result.latency_us.p99, "least", "equal_load");
   assert.deepEqual(p99(closed), []);
   assert.doesNotMatch(findings.summaryFinding(closed), /p99/);
   assert.match(reasons(closed).join(" "), /^Percentiles of latency are not ranked: in a closed loop/);
@@ -76,7 +76,7 @@ test("a tail ranks designs of a closed loop only at equal load", () => {
 
 test("money and energy do not rank a design whose host does the work", () => {
   const shown = of({ designs: ["conv", "oc", "shrunk"] });
-  const price = ranked(shown, (design) => design.result.bom_dollars, "least", "all work in the drives");
+  const price = ranked(shown, (design) => design.result.bom_dollars, "least", "work_in_drives");
   assert.deepEqual(price.map((place) => shown.designs[place]?.name), ["shrunk"]);
   for (const design of shown.designs) if (design.name === "oc") [design.result.energy_joules_per_gb, design.result.bom_dollars] = [0.001, 1];
   assert.match(plain(findings.costFinding(shown)), /^Cheapest: shrunk, at .* Not ranked: oc, where host cores do part of the work\.$/);

@@ -3,6 +3,7 @@
 import { axis, chart, legend, shortened, tip, tooltip, valueAxis } from "../chart.ts";
 import { partHue } from "../colours.ts";
 import { joules } from "../format.ts";
+import { figure } from "../metrics.ts";
 import type { Design, Page } from "../page.ts";
 import type { EnergyParts, Figure } from "../schema.ts";
 import { sum } from "../shape.ts";
@@ -11,8 +12,8 @@ export const PARTS: [keyof EnergyParts, string][] = [["cores", "Drive cores"], [
 
 /** Joules of a part of all drives for each gigabyte moved; null where nothing was. */
 export function perGigabyte({ result, detail }: Design, part: keyof EnergyParts): Figure {
-  const [joules, bytes] = [detail.energy_joules[part], result.read_bytes + result.write_bytes];
-  return joules === null || bytes === 0 ? null : joules / (bytes / 1e9);
+  const [joules, bytes] = [detail.energy_joules[part], figure(result, "moved_bytes")];
+  return joules === null || !bytes ? null : joules / (bytes / 1e9);
 }
 
 export function energyBars(page: Page): HTMLElement {

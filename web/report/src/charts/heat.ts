@@ -4,8 +4,8 @@ import { axis, chart, shortened, tip, tooltip } from "../chart.ts";
 import type { Option, Theme } from "../chart.ts";
 import { RAMP } from "../colours.ts";
 import { mark, percent, seconds } from "../format.ts";
+import type { ShareSeries } from "../metrics.ts";
 import type { Design } from "../page.ts";
-import type { DriveTimeline, Figure } from "../schema.ts";
 import { intervals, rebinned, roundMarks, spans } from "../shape.ts";
 
 /** More cells than this make the page slow without showing more. */
@@ -14,22 +14,15 @@ const COLUMNS_MAX = 240;
 /** Stands out from every colour of the ramp. */
 const MEASURED = "#f26d21";
 
-export interface HeatMetric {
-  name: string;
-  series: (drive: DriveTimeline) => readonly Figure[];
-  /** What a cell without a figure means. */
-  none: string;
-}
-
 /** `small` draws one of many for print: fewer columns, no scale. Marks of time stand below the column that they fall into. */
-export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTMLElement {
+export function heatMap(design: Design, metric: ShareSeries, small: boolean): HTMLElement {
   const { timeline } = design.detail;
-  const { drives } = timeline;
-  const row = small ? (drives.length > 40 ? 3 : 9) : drives.length > 50 ? 8 : drives.length > 24 ? 12 : 22;
-  const height = Math.max(small ? 70 : 120, drives.length * row + (small ? 30 : 76));
-  const columns = spans(timeline.begin_seconds.length, small ? Math.min(60, Math.max(12, 900 / drives.length)) : Math.min(COLUMNS_MAX, CELLS_MAX / drives.length));
+  const rows = metric.rows(timeline);
+  const row = small ? (rows.length > 40 ? 3 : 9) : rows.length > 50 ? 8 : rows.length > 24 ? 12 : 22;
+  const height = Math.max(small ? 70 : 120, rows.length * row + (small ? 30 : 76));
+  const columns = spans(timeline.begin_seconds.length, small ? Math.min(60, Math.max(12, 900 / rows.length)) : Math.min(COLUMNS_MAX, CELLS_MAX / rows.length));
   const times = intervals(timeline);
-  const values = drives.map((drive) => rebinned(metric.series(drive), columns));
+  const values = rows.map((one) => rebinned(one.values, columns));
   const begin = (column: number): number => times[columns[column]?.[0] ?? 0]?.[0] ?? 0;
   const end = (column: number): number => times[(columns[column]?.[1] ?? 1) - 1]?.[1] ?? timeline.end_seconds;
   const marks = new Map(roundMarks(timeline.end_seconds).map((time) => [columns.findIndex((_, column) => end(column) > time), mark(seconds(time))]));
@@ -42,14 +35,14 @@ export function heatMap(design: Design, metric: HeatMetric, small: boolean): HTM
         const [column, drive, value] = (Array.isArray(hit) ? [] : hit.value) as [number?, number?, (number | string)?];
         if (column === undefined || drive === undefined) return "";
         const text = typeof value === "number" ? percent(value) : metric.none;
-        return tip(drives[drive]?.name ?? "", [
+        return tip(rows[drive]?.name ?? "", [
           { name: metric.name, value: text },
           { name: "from", value: seconds(begin(column)) },
           { name: "to", value: seconds(end(column)) },
         ]);
       },
     },
-    ...axes(theme, small, drives.map((drive) => drive.name), columns.length, marks),
+    ...axes(theme, small, rows.map((one) => one.name), columns.length, marks),
     visualMap: {
       type: "continuous",
       show: !small,

@@ -4,18 +4,14 @@ import { captioned } from "../chart.ts";
 import { designBars } from "../charts/bars.ts";
 import { element, section } from "../dom.ts";
 import { throughputFinding } from "../findings.ts";
-import { bytesPerSecond, latency, perSecond } from "../format.ts";
+import { figure, runMetric, text } from "../metrics.ts";
 import type { Page } from "../page.ts";
 
+/** The figures that are drawn, where the runs have them. */
+const DRAWN = ["throughput_bytes_per_s", "iops", "latency_us.mean", "latency_us.p50", "latency_us.p99", "latency_us.p999"];
+
 export function compare(page: Page): HTMLElement {
-  const bars: [string, Parameters<typeof designBars>[2], Parameters<typeof designBars>[3]][] = [
-    ["Throughput", (d) => d.result.throughput_bytes_per_s, bytesPerSecond],
-    ["Requests", (d) => d.result.iops, perSecond],
-    ["Latency, mean", (d) => d.result.latency_us.mean, latency],
-    ["Latency, p50", (d) => d.result.latency_us.p50, latency],
-    ["Latency, p99", (d) => d.result.latency_us.p99, latency],
-    ["Latency, p99.9", (d) => d.result.latency_us.p999, latency],
-  ];
-  const figures = bars.map(([title, value, text]) => captioned(title, designBars(page, title, value, text)));
+  const metrics = DRAWN.flatMap((key) => runMetric(page.document, key) ?? []);
+  const figures = metrics.map((metric) => captioned(metric.title, designBars(page, metric.title, (design) => figure(design.result, metric.key), (value) => text(metric, value))));
   return section("compare", "How much data, and how fast?", throughputFinding(page), element("div", { class: "grid three" }, figures));
 }
