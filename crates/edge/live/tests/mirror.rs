@@ -3,7 +3,8 @@
 mod small;
 
 use flashyard_live::{ChannelFront, Client, Engine, Handle, Load, Remote, SetUp, Shape, Tempo, run_load, set_up};
-use flashyard_mirror::{LiveMirror, MirrorConfig, ReadPolicy};
+use flashyard_mirror::{LiveMirror, MirrorConfig, MirrorError, ReadPolicy};
+use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Served, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan, VolumeId};
 use small::{scenario, while_serving};
@@ -32,7 +33,7 @@ const VOLUME: VolumeId = VolumeId::new(0);
 
 /// A drive of `scenarios/faults`, and one of nine tenths of its size with one core.
 fn config() -> MirrorConfig {
-    let enclosure = scenario("0.0").live(None).expect("its enclosure can serve");
+    let enclosure = live(&scenario("0.0"), &NoFiles, None).expect("its enclosure can serve");
     let first = *enclosure.config(0);
     let mut second = first;
     second.ftl.logical_slots = first.ftl.logical_slots / 10 * 9;
@@ -54,19 +55,12 @@ fn mirror(data: Option<&Path>) -> SetUp {
         layout: world.layout(DriveId::new(drive)),
         logical_slots: config.drives[usize::from(drive)].ftl.logical_slots,
     });
-    set_up(data, &shapes, |contents| LiveMirror::new(config, 5, contents)).unwrap_or_else(|error| panic!("{error}"))
+    let world = |contents: Option<&[_]>| Ok(Box::new(LiveMirror::new(config, 5, contents)?) as Box<dyn Served>);
+    set_up::<MirrorError>(data, &shapes, world).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn load(requests: u64, seed: u64) -> Load {
-    Load {
-        volumes: vec![(VOLUME, 3_000)],
-        requests,
-        depth: 16,
-        blocks_max: 8,
-        reads: 0.5,
-        seed,
-        patience: Duration::from_secs(60),
-    }
+    Load { blocks: 3_000, requests, depth: 16, blocks_max: 8, reads: 0.5, seed, patience: SimSpan::from_ms(60_000) }
 }
 
 /// Pulls one drive after the other and puts it back, until `done`; returns how often it was away, and how often both were.
@@ -102,7 +96,7 @@ fn a_client_reads_what_it_wrote_whichever_drive_is_pulled_and_the_journal_repeat
     let mut engine = Engine::new(session, media, &[VOLUME], Tempo::Off).expect("there is a poll");
     engine.set_journal(Box::new(journal.clone()));
     let mut front = ChannelFront::new(engine.waker());
-    let client = front.connect();
+    let mut volume = front.connect().volume(engine.volumes()[0]);
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
@@ -111,7 +105,7 @@ fn a_client_reads_what_it_wrote_whichever_drive_is_pulled_and_the_journal_repeat
     let (report, (seen, (pulls, both))) = while_serving(engine, move || {
         std::thread::scope(|scope| {
             let watch = scope.spawn(move || pull_and_put_back(&handle, done));
-            let seen = run_load(&client, &load(30_000, 3), || false).expect("every request is answered");
+            let seen = run_load(&mut volume, &load(30_000, 3), || false).expect("every request is answered");
             done.store(true, Ordering::Relaxed);
             (seen, watch.join().expect("pulling goes on"))
         })

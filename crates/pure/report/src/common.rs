@@ -1,7 +1,6 @@
 //! Metrics that several systems have. Rankings, the explorer and the findings of the page go by these.
 
-use crate::LatencySummary;
-use crate::figure::{Better, Metric, Needs, Unit, Value};
+use crate::figure::{Better, Metric, Needs, Unit};
 
 /// Requests completed.
 pub static IOS: Metric = Metric::count("ios", "Requests measured", "requests completed").column("requests");
@@ -124,16 +123,3 @@ pub static THROUGHPUT_PER_DOLLAR: Metric = Metric::number(
 .better(Better::More)
 .needs(Needs::WorkInDrives)
 .terminal("MB/s\nper $", 1e6, 2);
-
-impl LatencySummary {
-    /// As figures.
-    pub fn figures(&self) -> [(&'static Metric, Value); 5] {
-        [
-            (&LATENCY_MEAN, self.mean.into()),
-            (&LATENCY_P50, self.p50.into()),
-            (&LATENCY_P99, self.p99.into()),
-            (&LATENCY_P999, self.p999.into()),
-            (&LATENCY_MAX, self.max.into()),
-        ]
-    }
-}

@@ -1,4 +1,4 @@
-//! Components of a system, and what a system declares of its reports.
+//! Components of a system, and the declaration that its reports follow from.
 
 use crate::figure::{Figures, Metric};
 use crate::{Cause, RunReport};
@@ -45,7 +45,7 @@ impl<T> ByKind<T> {
         Self(vec![(kind, all)])
     }
 
-    /// The same, and that of components of another kind.
+    /// Adds that of components of another kind.
     #[must_use]
     pub fn and(mut self, kind: &'static ComponentKind, all: Vec<T>) -> Self {
         assert!(self.0.iter().all(|(known, _)| known.id != kind.id), "two lists of {}", kind.plural);
@@ -58,12 +58,12 @@ impl<T> ByKind<T> {
         self.0.iter().find(|(known, _)| known.id == kind.id).map_or(&[], |(_, all)| all)
     }
 
-    /// The same, to change it.
+    /// That of the components of `kind`, to change it.
     pub fn of_mut(&mut self, kind: &ComponentKind) -> &mut [T] {
         self.0.iter_mut().find(|(known, _)| known.id == kind.id).map_or(&mut [], |(_, all)| all)
     }
 
-    /// The same kinds with nothing of any component.
+    /// These kinds with nothing of any component.
     pub(crate) fn emptied(&self) -> Self {
         Self(self.0.iter().map(|(kind, _)| (*kind, Vec::new())).collect())
     }
@@ -88,7 +88,7 @@ impl<T: Serialize> Serialize for ByKind<T> {
 /// Metrics in the order of JSON and of columns.
 pub type MetricList = fn() -> Vec<&'static Metric>;
 
-/// What a system reports of its components of one kind.
+/// Reports of a system on its components of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// The kind.
@@ -163,7 +163,7 @@ fn listed(component: Option<&'static str>, metrics: MetricList, shown: &[&'stati
     all
 }
 
-/// What several systems declare, each metric, part and cause once, in their order.
+/// Declarations of several systems as one: each metric, part and cause once, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) metrics: Vec<MetricAbout>,

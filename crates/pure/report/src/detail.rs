@@ -31,7 +31,7 @@ pub struct ReportDocument {
     pub metrics: Vec<MetricAbout>,
     /// Kinds of the components.
     pub components: Vec<ComponentKind>,
-    /// What systems declare of these components.
+    /// Declarations of these components.
     #[serde(skip)]
     pub parts: Vec<Part>,
     /// The scenario with its profiles, as TOML with a provenance mark on every number.

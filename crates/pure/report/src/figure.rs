@@ -1,4 +1,4 @@
-//! Figures, and what they mean: a system declares each metric once, and tables, JSON, Parquet, the pages of documentation and
+//! Figures and their meaning: a system declares each metric once, and tables, JSON, Parquet, the pages of documentation and
 //! the report page follow from the declaration.
 //!
 //! Figures are made after a run and read a few times each: nothing here is on the way of a request.
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::borrow::Cow;
 
-/// What a number counts or measures. Readers choose the form of a number by it.
+/// Unit of a number. Readers choose the form of a number by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -50,7 +50,7 @@ pub enum Better {
     Neither,
 }
 
-/// What must hold before runs are ranked by a figure.
+/// Condition under which runs are ranked by a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Needs {
@@ -103,7 +103,7 @@ pub struct Metric {
     pub form: Form,
     /// Which end of the scale is better.
     pub better: Better,
-    /// What ranking by it needs.
+    /// Condition of a ranking by it.
     pub needs: Needs,
     /// Its meaning, as half a sentence with the unit where the column does not name it.
     pub about: &'static str,
@@ -141,47 +141,47 @@ impl Metric {
         Self { unit, form: Form::Maybe, ..Self::count(key, title, about) }
     }
 
-    /// The same metric under another column name.
+    /// Renames the column.
     pub const fn column(self, column: &'static str) -> Self {
         Self { column: Some(column), ..self }
     }
 
-    /// The same metric with another title, for components of another kind.
+    /// Renames it for readers, as components of another kind may need.
     pub const fn titled(self, title: &'static str) -> Self {
         Self { title, ..self }
     }
 
-    /// The same metric with another meaning, for components of another kind.
+    /// Tells another meaning, as components of another kind may need.
     pub const fn about(self, about: &'static str) -> Self {
         Self { about, ..self }
     }
 
-    /// The same metric that there may not be; `absent` is the meaning of that.
+    /// Lets values be missing; `absent` is the meaning of that.
     pub const fn or_absent(self, absent: &'static str) -> Self {
         Self { form: Form::Maybe, absent, ..self }
     }
 
-    /// The same metric in another unit.
+    /// Changes its unit.
     pub const fn unit(self, unit: Unit) -> Self {
         Self { unit, ..self }
     }
 
-    /// The same metric with a better end of its scale.
+    /// Makes one end of its scale the better one.
     pub const fn better(self, better: Better) -> Self {
         Self { better, ..self }
     }
 
-    /// The same metric with what ranking by it needs.
+    /// Sets a condition for rankings by it.
     pub const fn needs(self, needs: Needs) -> Self {
         Self { needs, ..self }
     }
 
-    /// The same metric with a column in the terminal that shows it divided by `per`.
+    /// Gives it a column in the terminal that shows it divided by `per`.
     pub const fn terminal(self, header: &'static str, per: f64, digits: usize) -> Self {
         Self { terminal: Some(Shown { header, times: 1.0, per, digits }), ..self }
     }
 
-    /// The same metric with a column in the terminal that shows percent.
+    /// Gives it a column in the terminal that shows percent.
     pub const fn percent(self, header: &'static str) -> Self {
         Self { terminal: Some(Shown { header, times: 100.0, per: 1.0, digits: 1 }), ..self }
     }

@@ -85,9 +85,9 @@ pub(crate) mod tests {
     use crate::figure::{self, Figures, Metric, Unit};
     use crate::{
         Cause, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, ComponentTimeline, DesignAbout,
-        DesignResult, ENERGY, ENERGY_PER_GB, FlashDetail, IOPS, IOS, LatencyBucket, LatencySummary, Laws, Lending,
-        LentResource, PRICE, Percentile, RunReport, SplitRow, THROUGHPUT, THROUGHPUT_PER_DOLLAR, Timeline,
-        WRITE_AMPLIFICATION, WindowHalf,
+        DesignResult, ENERGY, ENERGY_PER_GB, FlashDetail, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50,
+        LATENCY_P99, LATENCY_P999, LatencyBucket, Laws, Lending, LentResource, PRICE, Percentile, RunReport, SplitRow,
+        THROUGHPUT, THROUGHPUT_PER_DOLLAR, Timeline, WRITE_AMPLIFICATION, WindowHalf,
     };
     use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub(crate) mod tests {
     static RATE: Metric = Metric::number("iops", "Requests", Unit::PerSecond, "requests a second");
     static LATENCY: Metric = Metric::maybe("latency_mean_us", "Latency", Unit::Microseconds, "mean latency");
 
-    /// What the made-up system of these tests declares.
+    /// Declaration of the made-up system of these tests.
     static DECLARED: Declaration = Declaration {
         metrics: || figures().iter().map(|(metric, _)| metric).collect(),
         shown: &[&THROUGHPUT, &WRITE_AMPLIFICATION],
@@ -121,6 +121,8 @@ pub(crate) mod tests {
     fn figures() -> Figures {
         let first: [(&Metric, figure::Value); 3] =
             [(&IOS, 1_u64.into()), (&THROUGHPUT, 4096.0.into()), (&IOPS, 1.0.into())];
+        let latency =
+            [&LATENCY_MEAN, &LATENCY_P50, &LATENCY_P99, &LATENCY_P999, &LATENCY_MAX].map(|metric| (metric, 0.0.into()));
         let more: [(&Metric, figure::Value); 5] = [
             (&WRITE_AMPLIFICATION, f64::NAN.into()),
             (&ENERGY, 1.0.into()),
@@ -128,7 +130,7 @@ pub(crate) mod tests {
             (&PRICE, 100.0.into()),
             (&THROUGHPUT_PER_DOLLAR, 40.96.into()),
         ];
-        first.into_iter().chain(LatencySummary::default().figures()).chain(more).collect()
+        first.into_iter().chain(latency).chain(more).collect()
     }
 
     /// One design with one of everything, so that every key of the schema appears.

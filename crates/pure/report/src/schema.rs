@@ -110,7 +110,7 @@ pub struct DesignResult {
     pub computes_on_host: bool,
     /// Its point of a sweep, as `section.key=value`; empty without a sweep.
     pub point: Vec<String>,
-    /// What its system declares of its reports.
+    /// Declaration of its system.
     pub declared: &'static Declaration,
     /// Its figures.
     pub figures: Figures,
@@ -163,7 +163,7 @@ impl Serialize for DesignResult {
 }
 
 impl RunReport {
-    /// What the systems of its runs declare, each thing once.
+    /// Declarations of the systems of its runs, each thing once.
     pub(crate) fn declared(&self) -> Declared {
         Declared::by(self.designs.iter().map(|design| design.declared))
     }

@@ -72,8 +72,9 @@ impl LiveMirror {
     pub fn run(&mut self, pace: &mut (impl Pace + ?Sized), events_max: u64) -> u64 {
         let mut events = 0;
         while events < events_max
-            && let Some((now, event)) = self.world.runner.next_event(pace)
+            && let Some(now) = self.world.runner.advance(pace)
         {
+            let event = self.world.runner.take();
             self.world.handle(now, event);
             self.world.steps += 1;
             self.gather();

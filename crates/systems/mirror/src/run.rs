@@ -21,7 +21,8 @@ impl Mirror {
         {
             return Err(MirrorError::BeyondTime { horizon: horizon.since(SimTime::ZERO) });
         }
-        while let Some((now, event)) = self.runner.next_event(&mut FreeRun) {
+        while let Some(now) = self.runner.advance(&mut FreeRun) {
+            let event = self.runner.take();
             if self.bench.timeline.due() < now {
                 // Beside the reading of figures, which is rare, this costs nothing.
                 if now > horizon {

@@ -223,7 +223,7 @@ impl Served for LiveMirror {
 
 impl LiveMirror {
     fn limits(&self) -> VolumeLimits {
-        VolumeLimits { blocks: self.world.config.blocks().into(), remaps: false }
+        VolumeLimits::new(self.world.config.blocks().into(), false)
     }
 
     fn check_time(&self, now: SimTime) {

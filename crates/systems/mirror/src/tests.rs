@@ -68,7 +68,8 @@ fn a_drive_that_returns_gets_what_it_missed_and_reads_go_round_it_until_then() {
     let mut mirror = Mirror::new(config(ReadPolicy::First), plan(3_000, 4), vec![mix(1, 50)]).expect("it can be built");
     mirror.start();
     let mut stale = 0;
-    while let Some((now, event)) = mirror.runner.next_event(&mut flashyard_kernel::FreeRun) {
+    while let Some(now) = mirror.runner.advance(&mut flashyard_kernel::FreeRun) {
+        let event = mirror.runner.take();
         if mirror.steps == 2_000 {
             mirror.cut_power(now, 0, now + SimSpan::from_ms(5));
             mirror.settle(now);

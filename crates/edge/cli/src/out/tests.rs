@@ -18,7 +18,7 @@ static READ_RATE: Metric = Metric::number("read_bytes_per_s", "Data read", Unit:
 static MEAN: Metric = Metric::maybe("latency_mean_us", "Latency, mean", Unit::Microseconds, "mean latency");
 static SETTLED: Metric = Metric::maybe("settled_seconds", "Settled", Unit::Seconds, "until it settles");
 
-/// What the made-up system of these tests declares.
+/// Declaration of the made-up system of these tests.
 static DECLARED: Declaration = Declaration {
     metrics: || vec![&THROUGHPUT, &IOS, &LATENCY_P99, &PRICE, &ENERGY, &ENERGY_PER_GB],
     shown: &[&THROUGHPUT, &PRICE],
@@ -317,7 +317,7 @@ static HITS: Metric =
 static GUESTS: Metric = Metric::count("guests", "Guests", "guests that share the server").terminal("guests", 1.0, 0);
 static QUEUED: Metric = Metric::maybe("queued", "Queued", Unit::Symbol("requests"), "requests that wait");
 
-/// What a system declares that nothing but this test knows.
+/// Declaration of a system that nothing but this test knows.
 static ANOTHER: Declaration = Declaration {
     metrics: || vec![&GUESTS],
     shown: &[&GUESTS],

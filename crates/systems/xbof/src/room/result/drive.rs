@@ -1,13 +1,12 @@
 //! Figures of the drives of a JBOF; those of requests are of the workload that a drive serves.
 
-use super::super::groups::OneDrive;
 use super::super::steadiness::{Steadiness, steadiness};
 use super::wear;
 use crate::jbof::{DriveFigures, JbofFigures};
 use flashyard_report::{
-    Component, ENERGY, FLASH_UTILIZATION, Figures, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
-    LATENCY_P999, LatencySummary, MAPPING_MISS_RATIO, Metric, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
-    Unit, Value, WRITE_AMPLIFICATION, WRITE_BYTES,
+    ENERGY, FLASH_UTILIZATION, Figures, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999,
+    LatencySummary, MAPPING_MISS_RATIO, Metric, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT, Unit, Value,
+    WRITE_AMPLIFICATION, WRITE_BYTES,
 };
 use flashyard_units::SimSpan;
 
@@ -66,12 +65,12 @@ static MEASURES: &[Measure] = &[
     (&MAPPING_MISS_RATIO, |run| run.drive.cache.miss_ratio().into()),
     (&WRITE_AMPLIFICATION, |run| run.drive.ftl.write_amplification().into()),
     (&ENERGY.titled("Energy"), |run| run.drive.energy.total().as_joules().into()),
-    (&PRICE.titled("Price"), |run| run.one.price.into()),
+    (&PRICE.titled("Price"), |run| run.facts.price.into()),
 ];
 
 /// A drive, and what several of its figures are made of.
 struct DriveRun<'a> {
-    one: &'a OneDrive,
+    facts: &'a DriveFacts,
     drive: &'a DriveFigures,
     latency: LatencySummary,
     redirected: Steadiness,
@@ -89,16 +88,24 @@ pub(super) fn metrics() -> Vec<&'static Metric> {
     MEASURES.iter().map(|(metric, _)| *metric).chain(wear::metrics()).collect()
 }
 
-/// Drive `number` of a run with its figures.
-pub(super) fn component(one: &OneDrive, drive: &DriveFigures, figures: &JbofFigures, number: usize) -> Component {
+/// Facts on a drive that its scenario knows.
+pub(super) struct DriveFacts {
+    /// Dollars.
+    pub(super) price: f64,
+    /// Bytes of a page of its flash.
+    pub(super) page_bytes: u32,
+}
+
+/// The figures of drive `number`.
+pub(super) fn figures(figures: &JbofFigures, number: usize, facts: &DriveFacts) -> Figures {
+    let drive = &figures.drives[number];
     let run = DriveRun {
-        one,
+        facts,
         drive,
         latency: LatencySummary::from(&drive.latency),
         redirected: steadiness(figures, number),
         seconds: figures.window.as_secs_f64(),
     };
     let of_drive = MEASURES.iter().map(|(metric, of)| (*metric, of(&run)));
-    let figures: Figures = of_drive.chain(wear::figures(one, drive)).collect();
-    Component { name: one.name.clone(), figures }
+    of_drive.chain(wear::figures(drive, facts.page_bytes)).collect()
 }

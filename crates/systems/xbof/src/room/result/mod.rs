@@ -9,11 +9,12 @@ pub mod run;
 pub mod series;
 pub mod wear;
 
+use self::drive::DriveFacts;
 use super::groups::OneDrive;
 use super::steadiness::halves;
 use crate::jbof::{JbofFigures, SanityReport};
 use flashyard_describe::figures::split_rows;
-use flashyard_report::{ByKind, Cause, DRIVE, Declaration, DesignResult, ExtraTable, Laws, Part};
+use flashyard_report::{ByKind, Cause, Component, DRIVE, Declaration, DesignResult, ExtraTable, Laws, Part};
 
 /// Where the time of a request goes in a JBOF, in the order in which a request meets them.
 pub static CAUSES: [Cause; 10] = [
@@ -33,7 +34,7 @@ pub static CAUSES: [Cause; 10] = [
     Cause { key: "inter_ssd", label: "Other drives", note: "messages and memory accesses between drives" },
 ];
 
-/// What a JBOF declares of its reports.
+/// Declaration of the figures of a JBOF.
 pub static DECLARATION: Declaration = Declaration {
     metrics: run::metrics,
     shown: run::SHOWN,
@@ -50,23 +51,26 @@ pub static DECLARATION: Declaration = Declaration {
 
 /// Figures of one design, as reports have them.
 pub(crate) fn design_result(figures: &JbofFigures, drives: &[OneDrive]) -> DesignResult {
-    let components = figures.drives.iter().enumerate().zip(drives);
+    let components = drives.iter().enumerate();
     DesignResult {
         point: Vec::new(),
         name: figures.design.name().to_owned(),
         design: figures.design.name().to_owned(),
         computes_on_host: figures.design.computes_on_host(),
         declared: &DECLARATION,
-        figures: run::figures(figures, drives),
+        figures: run::figures(figures, drives.iter().map(|drive| drive.price).sum()),
         latency_split: split_rows(&figures.split),
         causes: CAUSES.to_vec(),
         halves: halves(figures).map_or_else(Vec::new, Vec::from),
         laws: laws(&figures.sanity),
-        components: ByKind::new(
-            &DRIVE,
-            components.map(|((number, drive), one)| drive::component(one, drive, figures, number)).collect(),
-        ),
+        components: ByKind::new(&DRIVE, components.map(|(number, one)| component(figures, number, one)).collect()),
     }
+}
+
+fn component(figures: &JbofFigures, number: usize, one: &OneDrive) -> Component {
+    let page_bytes = one.model.drive.nand.geometry.page_bytes;
+    let figures = drive::figures(figures, number, &DriveFacts { price: one.price, page_bytes });
+    Component { name: one.name.clone(), figures }
 }
 
 fn laws(sanity: &SanityReport) -> Laws {

@@ -1,6 +1,5 @@
 //! Figures of a JBOF as a whole.
 
-use super::super::groups::OneDrive;
 use crate::jbof::{DriveFigures, JbofFigures};
 use flashyard_ftl::FtlCounters;
 use flashyard_report::{
@@ -148,7 +147,7 @@ static MEASURES: &[Measure] = &[
     (&MOVED_BYTES, |run| run.figures.bytes().into()),
 ];
 
-/// What terminal and page show of a run, in their order.
+/// The figures of a run that terminal and page show, in their order.
 pub(super) static SHOWN: &[&Metric] = &[
     &THROUGHPUT,
     &IOPS,
@@ -225,13 +224,13 @@ impl Run<'_> {
     }
 }
 
-/// The figures of a run on `drives`.
-pub(super) fn figures(figures: &JbofFigures, drives: &[OneDrive]) -> Figures {
+/// The figures of a run whose drives cost `price` together.
+pub(super) fn figures(figures: &JbofFigures, price: f64) -> Figures {
     let run = Run {
         figures,
         latency: LatencySummary::from(&figures.latency()),
         seconds: figures.window.as_secs_f64(),
-        price: drives.iter().map(|drive| drive.price).sum(),
+        price,
     };
     MEASURES.iter().map(|(metric, of)| (*metric, of(&run))).collect()
 }

@@ -1,6 +1,5 @@
 //! Wear of the drives of a JBOF and its cost, where wear decides how flash is read.
 
-use super::super::groups::OneDrive;
 use crate::jbof::DriveFigures;
 use flashyard_report::{
     DRIVE, DesignResult, Figures, IOS, LATENCY_MEAN, LATENCY_P99, Metric, RunReport, Unit, Value, text_table,
@@ -67,7 +66,7 @@ static MEASURES: &[Measure] = &[
             "retries for each GiB that the flash was read, over the measured window",
         ),
         |worn| {
-            let page_gib = f64::from(worn.one.model.drive.nand.geometry.page_bytes) / f64::from(1 << 30);
+            let page_gib = f64::from(worn.page_bytes) / f64::from(1 << 30);
             (worn.retries_per_read() / page_gib).into()
         },
     ),
@@ -75,7 +74,7 @@ static MEASURES: &[Measure] = &[
 
 /// A drive whose wear decides how flash is read.
 struct WornDrive<'a> {
-    one: &'a OneDrive,
+    page_bytes: u32,
     drive: &'a DriveFigures,
     states: WearStates,
 }
@@ -91,9 +90,9 @@ pub(super) fn metrics() -> impl Iterator<Item = &'static Metric> {
 }
 
 /// The wear of a drive; nothing where it decides nothing.
-pub(super) fn figures(one: &OneDrive, drive: &DriveFigures) -> Vec<(&'static Metric, Value)> {
+pub(super) fn figures(drive: &DriveFigures, page_bytes: u32) -> Vec<(&'static Metric, Value)> {
     let of = |states| {
-        let worn = WornDrive { one, drive, states };
+        let worn = WornDrive { drive, page_bytes, states };
         MEASURES.iter().map(|(metric, of)| (*metric, of(&worn))).collect()
     };
     drive.wear.map_or_else(Vec::new, of)
