@@ -179,9 +179,19 @@ mod tests {
         control(&mut mirror, Control::Insert { drive: DriveId::new(1) });
         assert_eq!(told(&mut mirror), ["back", "3 Done", "4 Done"]);
         assert_eq!(mirror.world.sides[0].stale.from(0).collect::<Vec<_>>(), [40]);
+        // A request that is given up while a drive has it is answered once none has.
+        control(&mut mirror, Control::PowerOff);
+        control(&mut mirror, Control::PowerOn);
+        submit(&mut mirror, 6, Operation::Write, 90, 2);
+        control(&mut mirror, Control::Drop { token: 6 });
+        assert_eq!(told(&mut mirror), ["gone", "back", "6 Done"]);
+        submit(&mut mirror, 7, Operation::Write, 90, 2);
+        control(&mut mirror, Control::Drop { token: 7 });
+        control(&mut mirror, Control::PowerOff);
+        assert_eq!(told(&mut mirror), ["7 Dropped", "gone"]);
         control(&mut mirror, Control::PowerOn);
         submit(&mut mirror, 5, Operation::Read, 0, 64);
-        assert_eq!((told(&mut mirror), mirror.is_whole()), (vec!["5 Done".to_owned()], true));
+        assert_eq!((told(&mut mirror), mirror.is_whole()), (["back", "5 Done"].map(str::to_owned).to_vec(), true));
     }
 
     #[test]

@@ -245,6 +245,7 @@ impl Mirror {
     fn finish(&mut self, now: SimTime, id: u32, mut time: TimeSplit<CAUSES>, done: SimTime) {
         let Some(request) = self.requests.remove(id as usize) else { return };
         time.add(OTHER_COPY, now.since(done));
+        debug_assert_eq!(time.total(), now.since(request.issued), "the parts of {request:?}");
         if request.changes_data() {
             note_written(&mut self.sides, &request);
             #[cfg(test)]
