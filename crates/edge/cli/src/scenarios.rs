@@ -2,53 +2,20 @@
 
 use crate::files::{DiskFiles, read_text};
 use anyhow::{Context, Result, bail};
+use flashyard_scenario::{Carried, SYSTEMS};
 use std::path::{Path, PathBuf};
 
 /// A file of a carried scenario: its name beside the scenario, and its text.
 pub(crate) type CarriedFile = (&'static str, &'static str);
 
-/// A scenario that the program carries.
-#[derive(Debug)]
-pub(crate) struct Carried {
-    /// What it is called: the name of its folder in `scenarios`.
-    pub(crate) name: &'static str,
-    /// `scenario.toml`, then the files it names.
-    pub(crate) files: &'static [CarriedFile],
-}
-
-macro_rules! carried {
-    ($($name:literal: $($file:literal)+;)+) => {
-        &[$(Carried {
-            name: $name,
-            files: &[$(($file, include_str!(concat!("../../../../scenarios/", $name, "/", $file)))),+],
-        }),+]
-    };
-}
-
-/// Every scenario that a user can start from; the studies of `reproduce` have their own door.
-pub(crate) const CARRIED: &[Carried] = carried! {
-    "demo": "scenario.toml";
-    "explorer": "scenario.toml";
-    "ageing": "scenario.toml" "life.toml";
-    "faults": "scenario.toml";
-    "fio": "scenario.toml" "mixed.fio" "read-latency.fio";
-    "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
-    "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
-    "live": "scenario.toml";
-    "mirror": "scenario.toml";
-    "mixed": "scenario.toml" "borrower.fio" "fast.fio" "slow.fio";
-    "rack": "scenario.toml" "burst.fio" "idle.fio";
-    "stability": "scenario.toml" "borrower.fio" "heavy.fio" "light.fio";
-};
-
-/// Finds a carried scenario.
+/// Finds a carried scenario; the studies of `reproduce` have their own door.
 pub(crate) fn carried(name: &str) -> Option<&'static Carried> {
-    CARRIED.iter().find(|carried| carried.name == name)
+    SYSTEMS.carried().find(|carried| carried.name == name)
 }
 
 /// The names of all carried scenarios, for messages.
 pub(crate) fn names() -> String {
-    CARRIED.iter().map(|carried| carried.name).collect::<Vec<_>>().join(", ")
+    SYSTEMS.carried().map(|carried| carried.name).collect::<Vec<_>>().join(", ")
 }
 
 /// A scenario's text, and where it and the files beside it come from.
@@ -98,7 +65,7 @@ mod tests {
 
     /// Whether `reproduce` or the benchmark carries a scenario.
     fn has_its_own_door(name: &str) -> bool {
-        name == "bench" || flashyard_scenario::SYSTEMS.studies().any(|study| study == name)
+        name == "bench" || SYSTEMS.studies().any(|study| study == name)
     }
 
     #[test]
@@ -122,13 +89,16 @@ mod tests {
             }
             found.insert(name);
         }
-        let carried: BTreeSet<String> = CARRIED.iter().map(|carried| carried.name.to_owned()).collect();
+        let carried: BTreeSet<String> = SYSTEMS.carried().map(|carried| carried.name.to_owned()).collect();
         assert_eq!(found, carried);
     }
 
     #[test]
     fn a_file_takes_precedence_over_a_carried_scenario() {
-        assert_eq!(Source::open(Path::new("demo"), None).expect("it is carried").text, CARRIED[0].files[0].1);
+        assert_eq!(
+            Source::open(Path::new("demo"), None).expect("it is carried").text,
+            carried("demo").expect("it is carried").files[0].1
+        );
         let folder = tempfile::tempdir().expect("a directory can be made");
         let file = folder.path().join("demo");
         std::fs::write(&file, "name = 'mine'").expect("the file can be written");

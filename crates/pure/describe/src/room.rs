@@ -76,6 +76,11 @@ pub trait Room: Sync {
         crate::load::in_words(scenario, 1, 0)
     }
 
+    /// Scenarios of it that the program carries, so that it runs without a checkout.
+    fn carries(&self) -> &'static [Carried] {
+        &[]
+    }
+
     /// How `flashyard run` runs a design; `None` where it does not.
     fn run(&self) -> Option<Run> {
         None
@@ -109,6 +114,26 @@ pub struct Run {
     pub declaration: &'static Declaration,
     /// Runs a design.
     pub design: RunDesign,
+}
+
+/// A scenario that the program carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Its name: that of its folder in `scenarios`.
+    pub name: &'static str,
+    /// Name and text of `scenario.toml`, then of the files that it names.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+/// Scenarios of `scenarios`, each with its files, which lie below a path from the crate that carries them.
+#[macro_export]
+macro_rules! carried {
+    ($scenarios:literal: $($name:literal: $($file:literal)+;)+) => {
+        &[$($crate::Carried {
+            name: $name,
+            files: &[$(($file, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $scenarios, "/", $name, "/", $file)))),+],
+        }),+]
+    };
 }
 
 /// One of the alternatives that a system compares.

@@ -3,7 +3,7 @@
 use crate::check::{Findings, Wrong, check};
 use crate::error::ScenarioError;
 use crate::names::Unknown;
-use crate::room::{FaultWorld, Room, Study};
+use crate::room::{Carried, FaultWorld, Room, Study};
 use crate::schema::Scenario;
 use crate::section::{Profiles, Section};
 use schemars::SchemaGenerator;
@@ -84,6 +84,11 @@ impl Rooms {
     pub fn study(&self, name: &str) -> Result<Study, Unknown> {
         let found = self.by_name(name).ok().and_then(|room| room.study());
         found.ok_or_else(|| Unknown::new("reproduction of", name, self.studies()))
+    }
+
+    /// The scenarios that the program carries, system by system.
+    pub fn carried(&self) -> impl Iterator<Item = &'static Carried> + use<> {
+        self.iter().flat_map(|room| room.carries())
     }
 
     /// All worlds of faults, in the order of their systems; the first one is the default.

@@ -6,7 +6,8 @@ mod section;
 
 use crate::{LiveMirror, MirrorWorld, ReadPolicy};
 use flashyard_describe::{
-    DesignInfo, FaultWorld, MadeOf, Room, Run, Scenario, ScenarioError, Section, Serve, Unknown, designs_of,
+    Carried, DesignInfo, FaultWorld, MadeOf, Room, Run, Scenario, ScenarioError, Section, Serve, Unknown, carried,
+    designs_of,
 };
 use flashyard_flash::Layout;
 use flashyard_units::Named;
@@ -46,6 +47,10 @@ impl Room for MirrorRoom {
     fn load_in_words(&self, scenario: &Scenario) -> String {
         let capacity = config(scenario, ReadPolicy::First).map_or(0, |config| config.capacity());
         flashyard_describe::load::in_words(scenario, 1, capacity)
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios": "mirror": "scenario.toml"; }
     }
 
     fn run(&self) -> Option<Run> {

@@ -28,7 +28,7 @@ pub(crate) use section::JbofScenario;
 use crate::jbof::Design;
 use designs::design_called;
 use flashyard_describe::{
-    DesignInfo, FaultWorld, MadeOf, Places, Room, Rooms, Run, Scenario, Section, Serve, Study, boxed,
+    Carried, DesignInfo, FaultWorld, MadeOf, Places, Room, Rooms, Run, Scenario, Section, Serve, Study, boxed, carried,
 };
 use flashyard_units::Named;
 use toml::Table;
@@ -89,6 +89,22 @@ impl Room for Xbof {
 
     fn load_in_words(&self, scenario: &Scenario) -> String {
         run::load_in_words(scenario)
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios":
+            "demo": "scenario.toml";
+            "explorer": "scenario.toml";
+            "ageing": "scenario.toml" "life.toml";
+            "faults": "scenario.toml";
+            "fio": "scenario.toml" "mixed.fio" "read-latency.fio";
+            "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
+            "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
+            "live": "scenario.toml";
+            "mixed": "scenario.toml" "borrower.fio" "fast.fio" "slow.fio";
+            "rack": "scenario.toml" "burst.fio" "idle.fio";
+            "stability": "scenario.toml" "borrower.fio" "heavy.fio" "light.fio";
+        }
     }
 
     fn run(&self) -> Option<Run> {
