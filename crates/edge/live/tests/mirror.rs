@@ -34,7 +34,7 @@ const VOLUME: VolumeId = VolumeId::new(0);
 /// A drive of `scenarios/faults`, and one of nine tenths of its size with one core.
 fn config() -> MirrorConfig {
     let enclosure = live(&scenario("0.0"), &NoFiles, None).expect("its enclosure can serve");
-    let first = *enclosure.config(0);
+    let first = *enclosure.config(DriveId::new(0));
     let mut second = first;
     second.ftl.logical_slots = first.ftl.logical_slots / 10 * 9;
     second.cores = 1;

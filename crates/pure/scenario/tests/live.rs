@@ -122,7 +122,7 @@ impl Clients {
         let token = self.tokens;
         self.tokens += 1;
         let pairs = (first..first + count).zip(source..);
-        let mapped = pairs.filter(|&(_, source)| self.session.world().place(drive, source).is_some());
+        let mapped = pairs.filter(|&(_, source)| self.session.world().place(DriveId::new(drive), source).is_some());
         let changes = mapped.flat_map(|(slot, source)| {
             let stamps = self.allowed(drive, source);
             assert_eq!(stamps.len(), 1, "slot {source} is known");
@@ -206,7 +206,7 @@ impl Clients {
             Movement::Trimmed { .. } => {}
             Movement::Erased { superblock } => {
                 self.erased += 1;
-                let layout = self.session.world().layout(drive);
+                let layout = self.session.world().layout(DriveId::new(drive));
                 let first = layout.slot(superblock, 0).get();
                 for asked in self.under_way.values().filter(|asked| asked.ask.drive == drive) {
                     let lies = |slot: Slot| slot.is_some() && layout.split(slot).0 == superblock;
@@ -253,7 +253,7 @@ impl Clients {
     /// A random request to one of the drives.
     fn ask_something(&mut self, now: SimTime, rng: &mut Rng) {
         let drive = rng.below(4).min(rng.below(4)) as u16;
-        let slots = u64::from(self.session.world().slots(drive));
+        let slots = u64::from(self.session.world().slots(DriveId::new(drive)));
         let operation = match rng.below(100) {
             0..50 => Operation::Write,
             50..92 => Operation::Read,

@@ -29,7 +29,7 @@ fn lived(world: LiveJbof, header: &JournalHeader, lasts: &[Control], seed: u64) 
         session.control(SimTime::ZERO, control).expect("it was possible");
     }
     let mut rng = Rng::named(seed, "lost");
-    let slots = session.world().slots(0);
+    let slots = session.world().slots(DriveId::new(0));
     let mut unread = 0;
     for number in 0..3000_u32 {
         let now = session.world().now();
@@ -79,11 +79,12 @@ fn the_journal_of_a_box_that_loses_data_gives_the_identical_effects_in_this_life
     let mut header = JournalHeader { seed: 1, scenario: "a box that loses data".to_owned(), contents: None };
     let world = || live(&scenario(), &NoFiles, None).expect("its enclosure can serve");
     let (mut session, unread) = lived(world(), &header, &[], 1);
-    let health = session.world().health(0, session.world().now());
+    let health = session.world().health(DriveId::new(0), session.world().now());
     println!("{unread} reads were given up, {} media errors", health.media_errors);
     assert!(unread > 0 && health.media_errors > u64::from(unread), "reclaim meets some too");
     repeats(&mut session, world());
-    let contents: Vec<_> = (0..session.world().drives()).map(|drive| session.world().contents(drive)).collect();
+    let contents: Vec<_> =
+        DriveId::first(session.world().drives()).map(|drive| session.world().contents(drive)).collect();
     assert!(contents[0].iter().any(|superblock| superblock.used.as_ref().is_some_and(|used| !used.lost.is_empty())));
     header.contents = Some(contents);
     // Lost slots are written in the journal too.
@@ -111,7 +112,7 @@ fn a_rule_of_retirement_that_leaves_too_little_is_refused_in_words() {
     assert!(refused.to_string().starts_with("drive 0 would keep 0 superblocks, and needs "), "{refused}");
     session.control(now, Control::Wear { drive: DRIVE, level: 0.1 }).expect("it can be so young");
     session.control(now, retire).expect("there is enough");
-    assert_eq!(session.world().capacity(0).expect("it wears").retires_at, Some(85));
+    assert_eq!(session.world().capacity(DriveId::new(0)).expect("it wears").retires_at, Some(85));
     let rate = session.control(now, Control::Retire { drive: DRIVE, rate: Some(0.7), retries: None });
     assert_eq!(rate, Err(Refused::Control { reason: "0.7 is no bit error rate, give 0 to 0.5".to_owned() }));
 }
@@ -122,12 +123,15 @@ fn what_was_done_to_a_drive_in_an_earlier_life_is_done_again_whatever_it_leaves(
     let now = session.world().now();
     session.control(now, Control::Wear { drive: DRIVE, level: 0.5 }).expect("it can be so old");
     session.control(now, Control::Reinstate { drive: DRIVE, rate: None, retries: Some(2) }).expect("it was in force");
-    let before = session.world().capacity(0).expect("it wears");
+    let before = session.world().capacity(DriveId::new(0)).expect("it wears");
     assert_eq!((before.retires_at, before.states.retired), (Some(85), 0), "those that are erased are used once more");
-    let contents = session.world().contents(0);
+    let contents = session.world().contents(DriveId::new(0));
     for (superblock, contents) in (0..).zip(&contents) {
         session.control(now, Control::Retired { drive: DRIVE, superblock }).expect("there is such a superblock");
-        assert_eq!(session.world().retired(0).any(|retired| retired == superblock), contents.used.is_none());
+        assert_eq!(
+            session.world().retired(DriveId::new(0)).any(|retired| retired == superblock),
+            contents.used.is_none()
+        );
     }
     let superblocks = contents.len() as u32;
     let beyond = session.control(now, Control::Retired { drive: DRIVE, superblock: superblocks });

@@ -67,7 +67,7 @@ static JOURNAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let settings = [&settings[..], &["drive.over_provisioning=0.5".to_owned()]].concat();
     let scenario = resolve(SCENARIOS[0], "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
     let world = live(&scenario, &NoFiles, None).expect("its enclosure can serve");
-    let contents = Some((0..world.drives()).map(|drive| world.contents(drive)).collect());
+    let contents = Some(DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect());
     let header = JournalHeader { seed: 1, scenario: "the small box".to_owned(), contents };
     let mut session = Session::new(Box::new(world), Some(&header));
     for token in 0..20 {

@@ -45,8 +45,8 @@ fn overrides_must_name_a_key_that_exists() {
 
 #[test]
 fn a_wrong_value_is_told_with_the_line_or_flag_that_gives_it() {
-    let text = DEMO.replace("drives = 12 ", "drives = 1000 ");
-    assert_eq!(error(&text, &[]), "demo.toml, line 8: jbof.drives is 1000; give a whole number from 1 to 255");
+    let text = DEMO.replace("drives = 12 ", "drives = 5000 ");
+    assert_eq!(error(&text, &[]), "demo.toml, line 8: jbof.drives is 5000; give a whole number from 1 to 4096");
     let cores = "drive.cores is \"abc\"; give a whole number from 1 to 32";
     assert_eq!(error(DEMO, &["drive.cores=abc"]), format!("--set drive.cores=abc: {cores}"));
 }

@@ -135,14 +135,14 @@ fn served(settings: &[&str]) -> LiveJbof {
 fn a_drive_that_serves_is_worn_at_a_word_and_its_health_says_so() {
     let mut world = served(&["drive.wear.retire_above=0.05"]);
     let now = SimTime::ZERO;
-    let health = world.health(0, now);
+    let health = world.health(DriveId::new(0), now);
     assert_eq!((health.used(3000), health.spare(), health.endurance), (0.0, 1.0, Some(300)));
-    let new = world.wear_states(0).expect("wear decides");
+    let new = world.wear_states(DriveId::new(0)).expect("wear decides");
     assert_eq!((new.middle_aged, new.retries_max), (0, 0));
     world.control(now, Control::Wear { drive: DriveId::new(0), level: 0.5 }).expect("it can be worn so far");
-    let worn = world.wear_states(0).expect("wear decides");
+    let worn = world.wear_states(DriveId::new(0)).expect("wear decides");
     assert_eq!((worn.young, worn.middle_aged, worn.retries_max), (0, new.young, 4));
-    assert_eq!((world.health(0, now).used(3000), world.health(0, now).spare()), (0.5, 1.0));
+    assert_eq!((world.health(DriveId::new(0), now).used(3000), world.health(DriveId::new(0), now).spare()), (0.5, 1.0));
     let refused = world
         .control(now, Control::Wear { drive: DriveId::new(0), level: 0.9 })
         .expect_err("superblocks retire at 267");

@@ -8,13 +8,16 @@ mod small;
 use crashing::World;
 use flashyard_kernel::Rng;
 use flashyard_ssd::{LoanId, Operation, SegmentState};
-use flashyard_units::ByteRate;
+use flashyard_units::{ByteRate, DriveId};
 use small::borrowing;
 
 const LENDERS: u16 = 2;
 /// Two of one lender, one of another.
-const LOANS: [LoanId; 3] =
-    [LoanId { lender: 0, offer: 0 }, LoanId { lender: 0, offer: 1 }, LoanId { lender: 1, offer: 0 }];
+const LOANS: [LoanId; 3] = [
+    LoanId { lender: DriveId::new(0), offer: 0 },
+    LoanId { lender: DriveId::new(0), offer: 1 },
+    LoanId { lender: DriveId::new(1), offer: 0 },
+];
 
 fn is_lost(world: &World, loan: LoanId) -> bool {
     world.drive.data.segments_of(loan).any(|(_, state)| state == SegmentState::Lost)
@@ -64,7 +67,7 @@ fn disturb(world: &mut World, rng: &mut Rng, calm: u64) {
     let loan = LOANS[rng.below(LOANS.len() as u64) as usize];
     match rng.below(calm) {
         0 => cut(world, rng),
-        1..=3 => world.drive.data.lose_segments(lender),
+        1..=3 => world.drive.data.lose_segments(DriveId::new(lender)),
         4..=6 => recover_all(world),
         7..=9 => world.act(|drive, now, out| drive.data.return_segments(now, loan, out)),
         10..=20 if world.drive.is_ready() => attach_all(world),
@@ -165,7 +168,7 @@ fn a_look_up_that_needs_lost_memory_waits_until_it_is_recovered() {
     while !world.commands.is_empty() {
         step(&mut world);
     }
-    (0..LENDERS).for_each(|lender| world.drive.data.lose_segments(lender));
+    (0..LENDERS).for_each(|lender| world.drive.data.lose_segments(DriveId::new(lender)));
     let offsite = (0..10).filter(|&page| world.drive.data.cache.frame_of(page).is_some());
     let pages: Vec<u32> = offsite.collect();
     assert!(!pages.is_empty());

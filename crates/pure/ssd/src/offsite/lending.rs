@@ -7,7 +7,7 @@ use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_flash::Slot;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_kernel::Outbox;
-use flashyard_units::SimTime;
+use flashyard_units::{DriveId, SimTime};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -200,7 +200,7 @@ impl DataEnd {
 
     /// All memory of `lender` has vanished without notice, whatever the loan. Commands whose look-up needs it wait until it is recovered
     /// ([`DataEnd::recover_segments`]); changes of entries there are recorded in the log only.
-    pub fn lose_segments(&mut self, lender: u16) {
+    pub fn lose_segments(&mut self, lender: DriveId) {
         self.lose_where(|segment| segment.loan.lender == lender);
     }
 

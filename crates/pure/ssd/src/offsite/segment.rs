@@ -226,6 +226,7 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_units::DriveId;
     use proptest::prelude::*;
 
     const HALF: usize = 256;
@@ -298,7 +299,7 @@ mod tests {
         fn whenever_the_memory_is_lost_flash_and_log_restore_what_was_in_it(
             half in 2_u32..9, steps in prop::collection::vec((0_u32..12, 0_u32..4, 0_u32..6), 1..300),
         ) {
-            let mut segment = Segment::new(LoanId { lender: 1, offer: 0 }, 0, 2 * half);
+            let mut segment = Segment::new(LoanId { lender: DriveId::new(1), offer: 0 }, 0, 2 * half);
             let mut plain = Plain::default();
             for (kind, place, entry) in steps {
                 match kind {
@@ -322,7 +323,7 @@ mod tests {
     }
 
     fn segment_with(records: u32) -> Segment {
-        let mut segment = Segment::new(LoanId { lender: 1, offer: 0 }, 0, 2 * HALF as u32);
+        let mut segment = Segment::new(LoanId { lender: DriveId::new(1), offer: 0 }, 0, 2 * HALF as u32);
         for number in 0..records {
             segment.record(number << ENTRY_SHIFT | 7, Slot::new(number), Slot::new(1000 + number));
         }

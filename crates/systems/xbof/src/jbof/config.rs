@@ -1,11 +1,12 @@
 //! Parameters of a JBOF and the placement of each design.
 
-use crate::xbof::HarvestConfig;
+use crate::xbof::{self, HarvestConfig};
+use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_describe::AgedDriveError;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::DriverConfig;
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
-use flashyard_units::{Bytes, Hertz, Named, SimSpan, Watts};
+use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, Watts};
 
 /// The designs compared. Source: [P] sheet xbof §5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +134,7 @@ impl Default for VhConfig {
 pub struct JbofConfig {
     /// The design.
     pub design: Design,
-    /// Drives, 1 to 255.
+    /// Drives: 1 to 4,096, as many as the fabric names; in designs that lend, at most [`xbof::DRIVES_MAX`].
     pub drives: u32,
     /// Drives that run the workload: the first ones.
     pub busy_drives: u32,
@@ -188,6 +189,18 @@ pub enum JbofError {
         /// The most possible.
         most: u64,
     },
+    /// More drives than descriptors name.
+    #[error(
+        "{design} with {drives} drives: the borrower field of the published resource descriptor has 8 bits and names \
+         {} drives; give no more, or run a design that does not lend",
+        xbof::DRIVES_MAX
+    )]
+    Unnamed {
+        /// Which.
+        design: &'static str,
+        /// Drives asked for.
+        drives: u32,
+    },
     /// Fewer streams than busy drives, or more.
     #[error("{streams} request streams for {busy_drives} busy drives, give one each")]
     Streams {
@@ -206,7 +219,7 @@ pub enum JbofError {
     )]
     BeyondDrive {
         /// Busy drive.
-        drive: u16,
+        drive: DriveId,
         /// Count of requests of that stream, from 1.
         number: u64,
         /// Byte after the request.
@@ -221,13 +234,13 @@ pub enum JbofError {
     )]
     WornOut {
         /// Which.
-        drive: u16,
+        drive: DriveId,
     },
     /// A drive has lost data.
     #[error("drive {drive} cannot correct what it reads at slot {slot}; allow more retries, or less wear")]
     Unread {
         /// Which.
-        drive: u16,
+        drive: DriveId,
         /// The first logical slot that it cannot read, as far as that can be told.
         slot: u32,
     },
@@ -265,17 +278,20 @@ pub enum JbofError {
 impl JbofConfig {
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), JbofError> {
-        let most = u64::from(self.drives.min(255));
+        let most = u64::from(self.drives.min(ENDPOINTS_MAX));
         let ranges = [
-            ("drives", u64::from(self.drives), 1, 255),
+            ("drives", u64::from(self.drives), 1, ENDPOINTS_MAX.into()),
             ("busy_drives", u64::from(self.busy_drives), 1, most),
             ("host cores", u64::from(self.host.cores), 1, 1024),
-            ("vh lenders", u64::from(self.vh.lenders), 1, 254),
+            ("vh lenders", u64::from(self.vh.lenders), 1, u64::from(ENDPOINTS_MAX) - 1),
         ];
         for (name, value, least, most) in ranges {
             if !(least..=most).contains(&value) {
                 return Err(JbofError::Range { name, value, least, most });
             }
+        }
+        if self.design.harvests_processors() && self.drives > xbof::DRIVES_MAX {
+            return Err(JbofError::Unnamed { design: self.design.name(), drives: self.drives });
         }
         self.placed_drive().validate()?;
         Ok(())
@@ -327,5 +343,24 @@ impl JbofConfig {
     pub fn submit_latency(&self) -> SimSpan {
         let software = if self.design == Design::Oc { self.host.oc_latency } else { SimSpan::ZERO };
         self.host.submit_latency + software
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::small;
+    use super::*;
+
+    #[test]
+    fn descriptors_limit_the_designs_that_use_them_and_no_other() {
+        let of = |design, drives| JbofConfig { drives, ..small::config(design) }.validate();
+        for design in Design::ALL {
+            let refused = of(design, 256).err().map(|error| error.to_string());
+            assert_eq!(refused.is_some(), matches!(design, Design::ProcH | Design::Xbof), "{design:?}: {refused:?}");
+            assert!(refused.is_none_or(|words| words.contains("8 bits") && words.contains("names 255 drives")));
+            assert!(of(design, 255).is_ok());
+            assert!(of(design, 4097).is_err_and(|error| error.to_string().contains("give 1 to 4096")));
+        }
+        assert!(of(Design::Conv, 4096).is_ok());
     }
 }

@@ -6,7 +6,7 @@ use super::request::{Phase, Purpose};
 use super::world::Jbof;
 use flashyard_host::Attempt;
 use flashyard_served::{Answer, Control, Effect};
-use flashyard_units::{SimSpan, SimTime, VolumeId};
+use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 
 /// Longest that a firmware can be made to stand still.
 pub const HANG_MAX: SimSpan = SimSpan::from_secs(3600);
@@ -18,7 +18,7 @@ pub enum ControlError {
     #[error("there is no drive {drive}, give 0 to {}", drives - 1)]
     NoDrive {
         /// Asked for.
-        drive: u16,
+        drive: DriveId,
         /// How many there are.
         drives: u16,
     },
@@ -26,19 +26,19 @@ pub enum ControlError {
     #[error("drive {drive} has no power-loss protection: what it would lose is not modelled")]
     Unprotected {
         /// Which.
-        drive: u16,
+        drive: DriveId,
     },
     /// The drive's flash is not modelled to wear.
     #[error("drive {drive} does not wear: give its scenario a [drive.wear]")]
     NoWear {
         /// Which.
-        drive: u16,
+        drive: DriveId,
     },
     /// More than a drive can be worn and still serve.
     #[error("{level} is no level of wear for drive {drive}, give 0 to {most:.3} of its nominal erases")]
     Level {
         /// Which.
-        drive: u16,
+        drive: DriveId,
         /// Asked for.
         level: f64,
         /// The most possible.
@@ -48,7 +48,7 @@ pub enum ControlError {
     #[error("drive {drive} would keep {left} superblocks, and needs {needed} for its data and its work")]
     Retirement {
         /// Which.
-        drive: u16,
+        drive: DriveId,
         /// Superblocks with fewer erases than the rule allows.
         left: u32,
         /// Superblocks for what is mapped, and for garbage collection.
@@ -58,7 +58,7 @@ pub enum ControlError {
     #[error("there is no superblock {superblock} in drive {drive}, give 0 to {}", superblocks - 1)]
     NoSuperblock {
         /// Which drive.
-        drive: u16,
+        drive: DriveId,
         /// Asked for.
         superblock: u32,
         /// How many it has.
@@ -89,57 +89,51 @@ impl LiveJbof {
         self.check_time(now);
         match control {
             Control::Pull { drive } => {
-                let drive = drive.get();
                 self.check_power(drive)?;
                 self.world.enclosure.pull(&mut self.world.policy, now, drive);
-                self.pulled[drive as usize] = true;
+                self.pulled[drive.index()] = true;
             }
             Control::Insert { drive } => {
-                let drive = drive.get();
                 self.check_drive(drive)?;
                 self.world.enclosure.insert(&mut self.world.policy, now, drive);
-                self.pulled[drive as usize] = false;
+                self.pulled[drive.index()] = false;
             }
             Control::PowerOff => self.power_off(now)?,
             Control::PowerOn => self.power_on(now),
             Control::Link { drive, up } => {
-                let drive = drive.get();
                 // A drive whose link returns is reset by the driver.
                 self.check_power(drive)?;
                 let Jbof { enclosure, policy, .. } = &mut self.world;
                 if up { enclosure.link_up(policy, drive) } else { enclosure.link_down(policy, drive) }
             }
-            Control::Hang { drive, span } => self.hang(now, drive.get(), span)?,
+            Control::Hang { drive, span } => self.hang(now, drive, span)?,
             Control::Harvest { on } => {
                 if let Some(lending) = self.world.policy.lending_mut() {
                     lending.harvest.pause(!on);
                 }
             }
             Control::Age { drive, raw_bit_error_rate } => {
-                self.check_drive(drive.get())?;
+                self.check_drive(drive)?;
                 check_rate(raw_bit_error_rate)?;
                 self.world.enclosure.drives[drive.index()].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
-            Control::Wear { drive, level } => self.wear(drive.get(), level)?,
+            Control::Wear { drive, level } => self.wear(drive, level)?,
             Control::Degrade { drive, on } => {
-                self.check_drive(drive.get())?;
+                self.check_drive(drive)?;
                 self.world.enclosure.drives[drive.index()].data.ftl.set_degraded(on);
             }
             Control::Retire { drive, rate, retries } => {
-                let drive = drive.get();
                 let last = self.last_erase(drive, rate, retries)?;
                 self.check_retirement(drive, last)?;
-                self.world.enclosure.drives[drive as usize].data.ftl.set_retire_at(last);
+                self.world.enclosure.drives[drive.index()].data.ftl.set_retire_at(last);
             }
             Control::Reinstate { drive, rate, retries } => {
-                let drive = drive.get();
                 let last = self.last_erase(drive, rate, retries)?;
-                self.world.enclosure.drives[drive as usize].data.ftl.set_retire_at(last);
+                self.world.enclosure.drives[drive.index()].data.ftl.set_retire_at(last);
             }
             Control::Retired { drive, superblock } => {
-                let drive = drive.get();
                 self.check_drive(drive)?;
-                let ftl = &mut self.world.enclosure.drives[drive as usize].data.ftl;
+                let ftl = &mut self.world.enclosure.drives[drive.index()].data.ftl;
                 let superblocks = ftl.layout().superblocks;
                 if superblock >= superblocks {
                     return Err(ControlError::NoSuperblock { drive, superblock, superblocks });
@@ -157,19 +151,19 @@ impl LiveJbof {
     }
 
     fn power_off(&mut self, now: SimTime) -> Result<(), ControlError> {
-        (0..self.drives()).try_for_each(|drive| self.check_power(drive))?;
-        for drive in 0..self.drives() {
+        DriveId::first(self.drives()).try_for_each(|drive| self.check_power(drive))?;
+        for drive in DriveId::first(self.drives()) {
             self.world.enclosure.pull(&mut self.world.policy, now, drive);
         }
         Ok(())
     }
 
     fn power_on(&mut self, now: SimTime) {
-        (0..self.drives()).for_each(|drive| self.world.enclosure.insert(&mut self.world.policy, now, drive));
+        DriveId::first(self.drives()).for_each(|drive| self.world.enclosure.insert(&mut self.world.policy, now, drive));
         self.pulled.fill(false);
     }
 
-    fn hang(&mut self, now: SimTime, drive: u16, span: SimSpan) -> Result<(), ControlError> {
+    fn hang(&mut self, now: SimTime, drive: DriveId, span: SimSpan) -> Result<(), ControlError> {
         self.check_power(drive)?;
         if span > HANG_MAX {
             return Err(ControlError::Span { span });
@@ -178,9 +172,9 @@ impl LiveJbof {
         Ok(())
     }
 
-    fn wear(&mut self, drive: u16, level: f64) -> Result<(), ControlError> {
+    fn wear(&mut self, drive: DriveId, level: f64) -> Result<(), ControlError> {
         self.check_drive(drive)?;
-        let data = &mut self.world.enclosure.drives[drive as usize].data;
+        let data = &mut self.world.enclosure.drives[drive.index()].data;
         let config = *data.config();
         let (Some(endurance), true) = (config.ftl.endurance, config.nand.wear.is_some()) else {
             return Err(ControlError::NoWear { drive });
@@ -198,7 +192,7 @@ impl LiveJbof {
     }
 
     /// The erase at which a rule retires superblocks.
-    fn last_erase(&self, drive: u16, rate: Option<f64>, retries: Option<u32>) -> Result<Option<u32>, ControlError> {
+    fn last_erase(&self, drive: DriveId, rate: Option<f64>, retries: Option<u32>) -> Result<Option<u32>, ControlError> {
         self.check_drive(drive)?;
         rate.map_or(Ok(()), check_rate)?;
         let wear = self.config(drive).nand.wear.ok_or(ControlError::NoWear { drive })?;
@@ -208,8 +202,8 @@ impl LiveJbof {
     }
 
     /// Superblocks that have come so far are retired when they are next emptied: what is then left has to do.
-    fn check_retirement(&self, drive: u16, last: Option<u32>) -> Result<(), ControlError> {
-        let data = &self.world.enclosure.drives[drive as usize].data;
+    fn check_retirement(&self, drive: DriveId, last: Option<u32>) -> Result<(), ControlError> {
+        let data = &self.world.enclosure.drives[drive.index()].data;
         let left = data.ftl.erase_counts().filter(|&erases| last.is_none_or(|last| erases < last)).count() as u32;
         let mapped: u32 = data.ftl.valid_counts().sum();
         let needed = mapped.div_ceil(data.ftl.layout().slots_per_superblock) + data.ftl.config().reserved();
@@ -221,9 +215,9 @@ impl LiveJbof {
         self.world.policy.lending().is_some()
     }
 
-    fn check_power(&self, drive: u16) -> Result<(), ControlError> {
+    fn check_power(&self, drive: DriveId) -> Result<(), ControlError> {
         self.check_drive(drive)?;
-        let protected = self.world.enclosure.drives[drive as usize].config().power_loss_protection;
+        let protected = self.world.enclosure.drives[drive.index()].config().power_loss_protection;
         if protected { Ok(()) } else { Err(ControlError::Unprotected { drive }) }
     }
 }
@@ -239,7 +233,7 @@ impl Jbof {
         let at_home = self.policy.compute(id as u32, request) == drive;
         let Some(state) = &mut self.enclosure.resilience else { return };
         if phase == Phase::Held {
-            state.driver.drop_held(drive, id as u32);
+            state.driver.drop_held(drive.get(), id as u32);
             self.enclosure.free.push(id as u32);
         } else if phase == Phase::Firmware && at_home && state.driver.is_live(id as u32) {
             // It has not come to the data, and no lender is about to hand it over.
@@ -257,24 +251,24 @@ impl Jbof {
 impl Book {
     /// Reports drives that have just become unreachable.
     fn tell_gone(&mut self, enclosure: &Enclosure) {
-        for (drive, gone) in (0..).zip(&mut self.gone) {
+        for (drive, gone) in (0..).map(DriveId::new).zip(&mut self.gone) {
             if !enclosure.is_reachable(drive) && !std::mem::replace(gone, true) {
-                self.effects.push(Effect::Gone { volume: VolumeId::new(drive) });
+                self.effects.push(Effect::Gone { volume: VolumeId::new(drive.get()) });
             }
         }
     }
 
     /// Reports a drive that takes commands again.
-    pub(super) fn tell_back(&mut self, drive: u16) {
-        if std::mem::take(&mut self.gone[drive as usize]) {
-            self.effects.push(Effect::Back { volume: VolumeId::new(drive) });
+    pub(super) fn tell_back(&mut self, drive: DriveId) {
+        if std::mem::take(&mut self.gone[drive.index()]) {
+            self.effects.push(Effect::Back { volume: VolumeId::new(drive.get()) });
         }
     }
 
     /// Nothing comes of a request any more.
-    pub(super) fn dropped(&mut self, now: SimTime, token: u32, drive: u16) {
+    pub(super) fn dropped(&mut self, now: SimTime, token: u32, drive: DriveId) {
         self.in_flight -= 1;
-        self.asked[drive as usize].fall(now);
+        self.asked[drive.index()].fall(now);
         self.effects.push(Effect::Answered { token, at: now, answer: Answer::Dropped });
     }
 }

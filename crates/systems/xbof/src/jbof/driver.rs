@@ -17,15 +17,15 @@ use super::request::{Journey, Phase, Purpose, Request};
 use super::world::Jbof;
 use flashyard_host::Attempt;
 use flashyard_stats::Cause;
-use flashyard_units::SimTime;
+use flashyard_units::{DriveId, SimTime};
 
 impl Jbof {
     /// The driver's look at all drives and at its commands.
     pub(super) fn detect(&mut self, now: SimTime) {
-        for drive in 0..self.enclosure.drives.len() as u16 {
+        for drive in DriveId::first(self.enclosure.drives.len() as u16) {
             let Some(state) = &mut self.enclosure.resilience else { return };
             let answers = state.manages(now, drive);
-            if state.driver.look(drive, answers, state.health[drive as usize].breaks) {
+            if state.driver.look(drive.get(), answers, state.health[drive.index()].breaks) {
                 self.give_up(now, drive);
             }
             self.enclosure.reset_when_it_answers(&mut self.policy, now, drive);
@@ -36,8 +36,8 @@ impl Jbof {
     }
 
     /// The driver trusts the drive no longer, neither with its own commands nor with those of peers.
-    fn give_up(&mut self, now: SimTime, drive: u16) {
-        if !self.enclosure.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive)) {
+    fn give_up(&mut self, now: SimTime, drive: DriveId) {
+        if !self.enclosure.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive.get())) {
             return;
         }
         if let Policy::Lending(lending) = &mut self.policy {
@@ -118,12 +118,12 @@ impl Jbof {
     }
 
     /// The drive has recovered from its start: if that ends its reset, the driver gives it what it held.
-    pub(super) fn ready(&mut self, now: SimTime, drive: u16) {
+    pub(super) fn ready(&mut self, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.enclosure.resilience else { return };
-        state.health[drive as usize].ready = true;
+        state.health[drive.index()].ready = true;
         self.enclosure.note_reach(&mut self.policy, drive);
         let Some(state) = &mut self.enclosure.resilience else { return };
-        let Some(held) = state.driver.end_reset(drive, state.health[drive as usize].breaks) else { return };
+        let Some(held) = state.driver.end_reset(drive.get(), state.health[drive.index()].breaks) else { return };
         for id in held {
             let waited =
                 self.enclosure.resilience.as_ref().map(|state| state.driver.waited(now, id)).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Jbof {
         let request = &self.enclosure.requests[id as usize];
         let applied = request.changes_data() && self.enclosure.failure(id).is_none();
         if let Some(state) = &mut self.enclosure.resilience {
-            let read = self.enclosure.drives[request.drive as usize].data.take_stamps_read();
+            let read = self.enclosure.drives[request.drive.index()].data.take_stamps_read();
             state.collect_stamps(&self.enclosure.requests, read);
             state.driver.note_applied(id, applied);
         }
@@ -202,7 +202,7 @@ impl Jbof {
     fn lost_on_the_way(&mut self, now: SimTime, id: u32) {
         self.enclosure.requests[id as usize].phase = Phase::Lost;
         let (_, compute) = self.policy.drives_of(id, &self.enclosure);
-        let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute));
+        let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute.get()));
         if known && self.enclosure.attempt(id) == Attempt::Live {
             self.enclosure.retire(id);
             if let Policy::Lending(lending) = &mut self.policy {
@@ -218,10 +218,10 @@ impl Enclosure {
     pub(super) fn holds(&mut self, policy: &mut Policy, now: SimTime, id: u32) -> bool {
         let request = &mut self.requests[id as usize];
         let Some(state) = &mut self.resilience else { return false };
-        let is_lost = state.driver.is_lost(request.drive);
+        let is_lost = state.driver.is_lost(request.drive.get());
         if is_lost {
             request.phase = Phase::Held;
-            state.driver.hold(now, request.drive, id);
+            state.driver.hold(now, request.drive.get(), id);
             if let Policy::Lending(lending) = policy {
                 lending.begin(id, request.drive);
             }
@@ -259,13 +259,13 @@ impl Enclosure {
     }
 
     /// Resets a drive that was given up, once it answers.
-    fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
+    fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
-        if !state.manages(now, drive) || !state.driver.begin_reset(drive) {
+        if !state.manages(now, drive) || !state.driver.begin_reset(drive.get()) {
             return;
         }
-        state.health[drive as usize].ready = false;
-        self.drives[drive as usize].power_cut(now);
+        state.health[drive.index()].ready = false;
+        self.drives[drive.index()].power_cut(now);
         self.lose_memory(drive);
         if let Policy::Lending(lending) = policy {
             // It may have taken and lent something since it was given up, unaware of that.

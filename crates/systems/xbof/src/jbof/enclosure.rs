@@ -12,19 +12,19 @@ use flashyard_kernel::{EventQueue, Nested, Rng, Runner, Wrap};
 use flashyard_measure::{RunPlan, Source};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Job};
 use flashyard_stats::Cause;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Everything that can happen later. Closed: a new kind of thing to wait for is a new line here.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A drive has news for itself.
-    Drive { drive: u16, generation: u16, event: DriveEvent },
+    Drive { drive: DriveId, generation: u16, event: DriveEvent },
     /// A command reaches its drive.
     Arrive { request: u32 },
     /// A lender looks again for room in the owner's message queue.
     Store { request: u32 },
     /// An entry that a lender has stored is visible in the owner's message queue.
-    Wrapped { owner: u16, lender: u16 },
+    Wrapped { owner: DriveId, lender: DriveId },
     /// A completion reaches the application.
     Finished { request: u32 },
     /// A stream's next arrival.
@@ -36,11 +36,11 @@ pub(super) enum Event {
     /// The host driver's look at the descriptors.
     HostTick,
     /// A compare-and-swap that a drive sent reaches the descriptor.
-    Swap { drive: u16 },
+    Swap { drive: DriveId },
     /// A drive has power again.
-    PowerOn { drive: u16 },
+    PowerOn { drive: DriveId },
     /// A drive has its link again.
-    LinkUp { drive: u16 },
+    LinkUp { drive: DriveId },
     /// Figures count from here.
     WarmupEnd,
     /// Streams stop issuing.
@@ -73,7 +73,7 @@ impl Event {
 /// Names a drive's own events among the world's.
 #[derive(Clone, Copy)]
 pub(super) struct OfDrive {
-    drive: u16,
+    drive: DriveId,
     generation: u16,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Enclosure {
     /// Whether drives may be ready again or return segments: they lend, or they break.
     pub(super) has_news: bool,
     /// Effects that concern a whole drive, with its number.
-    pub(super) news: Vec<(u16, DriveEffect)>,
+    pub(super) news: Vec<(DriveId, DriveEffect)>,
     /// Stamp of the last write.
     last_stamp: u64,
     /// Time of every command on a host's core; `None` where it depends on the command.
@@ -170,9 +170,14 @@ impl Enclosure {
 
     /// Lets `act` work on one drive with an outbox that leads back here.
     #[inline(always)]
-    pub(super) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
+    pub(super) fn on_drive(
+        &mut self,
+        now: SimTime,
+        number: DriveId,
+        act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>),
+    ) {
         let first = self.effects.len();
-        let drive = &mut self.drives[number as usize];
+        let drive = &mut self.drives[number.index()];
         let wrap = OfDrive { drive: number, generation: drive.generation() as u16 };
         act(drive, now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
         if self.has_news && self.effects.len() != first {
@@ -182,7 +187,7 @@ impl Enclosure {
 
     /// Puts the drive's number into those of its effects that are not about a request.
     #[inline]
-    fn sign_news(&mut self, number: u16, first: usize) {
+    fn sign_news(&mut self, number: DriveId, first: usize) {
         for effect in &self.effects[first..] {
             if let DriveEffect::Ready | DriveEffect::SegmentsReturned { .. } = effect {
                 self.news.push((number, *effect));
@@ -253,7 +258,7 @@ impl Enclosure {
     /// Time of a command on a host's core.
     #[inline]
     pub(super) fn host_time(&self, request: &Request) -> SimSpan {
-        let firmware = |drive: u16| &self.models[drive as usize].drive.firmware;
+        let firmware = |drive: DriveId| &self.models[drive.index()].drive.firmware;
         self.command_time.unwrap_or_else(|| self.config.host_time(firmware(request.drive), request.count))
     }
 
@@ -262,7 +267,7 @@ impl Enclosure {
     #[inline]
     pub(super) fn slices(&self, request: &Request) -> u32 {
         if matches!(request.purpose, Purpose::CopyRead | Purpose::CopyWrite) {
-            let layout = self.drives[request.drive as usize].data.ftl.layout();
+            let layout = self.drives[request.drive.index()].data.ftl.layout();
             request.count.div_ceil(layout.slots_per_page)
         } else {
             request.count
@@ -271,10 +276,10 @@ impl Enclosure {
 
     /// The host in front of `drive`.
     #[inline]
-    pub(super) fn host_of(&mut self, drive: u16) -> &mut ProcessorPool {
+    pub(super) fn host_of(&mut self, drive: DriveId) -> &mut ProcessorPool {
         match &mut self.hosts[..] {
             [only] => only,
-            hosts => &mut hosts[(u32::from(drive) / self.config.drives_per_host()) as usize],
+            hosts => &mut hosts[(u32::from(drive.get()) / self.config.drives_per_host()) as usize],
         }
     }
 
@@ -289,7 +294,7 @@ impl Enclosure {
     /// Queues a firmware job with `drive`.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
-    pub(super) fn enqueue(&mut self, now: SimTime, drive: u16, queue: usize, job: Job) {
+    pub(super) fn enqueue(&mut self, now: SimTime, drive: DriveId, queue: usize, job: Job) {
         self.demand += job.busy;
         self.on_drive(now, drive, |drive, now, out| drive.enqueue(now, queue, job, out));
     }
@@ -324,16 +329,16 @@ impl Enclosure {
     }
 
     /// Data that peers keep in the memory of `lender` is gone, or out of reach for good: it is not trusted again.
-    pub(super) fn lose_memory(&mut self, lender: u16) {
-        for borrower in (0..self.drives.len() as u16).filter(|&borrower| borrower != lender) {
-            self.drives[borrower as usize].data.lose_segments(lender);
+    pub(super) fn lose_memory(&mut self, lender: DriveId) {
+        for borrower in DriveId::first(self.drives.len() as u16).filter(|&borrower| borrower != lender) {
+            self.drives[borrower.index()].data.lose_segments(lender);
         }
     }
 
     /// Everything that `drive` keeps in the memory of peers is out of its reach.
-    pub(super) fn lose_borrowed_memory(&mut self, drive: u16) {
-        for lender in 0..self.drives.len() as u16 {
-            self.drives[drive as usize].data.lose_segments(lender);
+    pub(super) fn lose_borrowed_memory(&mut self, drive: DriveId) {
+        for lender in DriveId::first(self.drives.len() as u16) {
+            self.drives[drive.index()].data.lose_segments(lender);
         }
     }
 

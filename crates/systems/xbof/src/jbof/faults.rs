@@ -9,7 +9,7 @@ use super::request::Request;
 use super::world::Jbof;
 use flashyard_host::{Driver, DriverCounters};
 use flashyard_ssd::Operation;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::collections::BTreeMap;
 
 /// A fault.
@@ -23,28 +23,28 @@ pub enum Fault {
     /// Power of one drive: pulled and put back.
     DrivePower {
         /// Which.
-        drive: u16,
+        drive: DriveId,
         /// How long it is away.
         off: SimSpan,
     },
     /// The link of one drive. The drive goes on alone.
     Link {
         /// The drive.
-        drive: u16,
+        drive: DriveId,
         /// How long it is down.
         down: SimSpan,
     },
     /// The firmware of one drive stands still, and then goes on where it was.
     Hang {
         /// Which.
-        drive: u16,
+        drive: DriveId,
         /// How long.
         span: SimSpan,
     },
     /// A lender wants its memory and its cores back at once.
     Withdraw {
         /// Which.
-        drive: u16,
+        drive: DriveId,
     },
 }
 
@@ -65,7 +65,7 @@ pub struct Asked {
     /// The number of the request, from 1; a write makes every slot hold it.
     pub number: u64,
     /// The drive asked.
-    pub drive: u16,
+    pub drive: DriveId,
     /// The operation.
     pub operation: Operation,
     /// First logical slot of 4 KiB.
@@ -166,26 +166,26 @@ impl Resilience {
 
     /// Whether a drive has power and a link and has recovered.
     #[inline]
-    pub(super) fn is_reachable(&self, drive: u16) -> bool {
-        let health = &self.health[drive as usize];
+    pub(super) fn is_reachable(&self, drive: DriveId) -> bool {
+        let health = &self.health[drive.index()];
         health.powered && health.linked && health.ready
     }
 
     /// Whether a drive has queue pairs: the driver has enabled it since it last broke.
     #[inline]
-    pub(super) fn has_queues(&self, drive: u16) -> bool {
-        self.is_reachable(drive) && self.driver.has_enabled(drive, self.health[drive as usize].breaks)
+    pub(super) fn has_queues(&self, drive: DriveId) -> bool {
+        self.is_reachable(drive) && self.driver.has_enabled(drive.get(), self.health[drive.index()].breaks)
     }
 
     /// When a drive that stands still goes on; `None` when it does not stand still.
     #[inline]
-    pub(super) fn hangs_until(&self, now: SimTime, drive: u16) -> Option<SimTime> {
-        let until = self.health[drive as usize].hung_until;
+    pub(super) fn hangs_until(&self, now: SimTime, drive: DriveId) -> Option<SimTime> {
+        let until = self.health[drive.index()].hung_until;
         (until > now).then_some(until)
     }
 
     /// Whether the drive's resource manager runs in this period, and the driver gets an answer.
-    pub(super) fn manages(&self, now: SimTime, drive: u16) -> bool {
+    pub(super) fn manages(&self, now: SimTime, drive: DriveId) -> bool {
         self.is_reachable(drive) && self.hangs_until(now, drive).is_none()
     }
 
@@ -299,7 +299,7 @@ impl Enclosure {
     fn break_now(&mut self, policy: &mut Policy, now: SimTime, fault: Fault) {
         match fault {
             Fault::BoxPower { off } => {
-                for drive in 0..self.drives.len() as u16 {
+                for drive in DriveId::first(self.drives.len() as u16) {
                     self.cut_power(policy, now, drive, off);
                 }
             }
@@ -317,16 +317,16 @@ impl Enclosure {
         }
     }
 
-    pub(super) fn cut_power(&mut self, policy: &mut Policy, now: SimTime, drive: u16, off: SimSpan) {
+    pub(super) fn cut_power(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId, off: SimSpan) {
         if self.pull(policy, now, drive) {
             self.runner.queue.push(now + off, Event::PowerOn { drive });
         }
     }
 
     /// Takes the power of a drive away; returns whether it had any.
-    pub(super) fn pull(&mut self, policy: &mut Policy, now: SimTime, drive: u16) -> bool {
+    pub(super) fn pull(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) -> bool {
         let Some(state) = &mut self.resilience else { return false };
-        let health = &mut state.health[drive as usize];
+        let health = &mut state.health[drive.index()];
         if !health.powered {
             return false;
         }
@@ -334,22 +334,22 @@ impl Enclosure {
         health.ready = false;
         health.breaks += 1;
         health.hung_until = now;
-        self.drives[drive as usize].power_cut(now);
+        self.drives[drive.index()].power_cut(now);
         self.lose_memory(drive);
         self.note_reach(policy, drive);
         true
     }
 
     /// Gives a drive its power back, if it has none.
-    pub(super) fn insert(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
-        if self.resilience.as_ref().is_some_and(|state| !state.health[drive as usize].powered) {
+    pub(super) fn insert(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
+        if self.resilience.as_ref().is_some_and(|state| !state.health[drive.index()].powered) {
             self.power_on(policy, now, drive);
         }
     }
 
-    pub(super) fn link_down(&mut self, policy: &mut Policy, drive: u16) {
+    pub(super) fn link_down(&mut self, policy: &mut Policy, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
-        let health = &mut state.health[drive as usize];
+        let health = &mut state.health[drive.index()];
         health.breaks += 1;
         health.linked = false;
         self.lose_memory(drive);
@@ -357,15 +357,15 @@ impl Enclosure {
         self.note_reach(policy, drive);
     }
 
-    pub(super) fn hang(&mut self, now: SimTime, drive: u16, span: SimSpan) {
+    pub(super) fn hang(&mut self, now: SimTime, drive: DriveId, span: SimSpan) {
         let Some(state) = &mut self.resilience else { return };
-        let health = &mut state.health[drive as usize];
+        let health = &mut state.health[drive.index()];
         health.hung_until = health.hung_until.max(now.saturating_add(span));
     }
 
-    pub(super) fn power_on(&mut self, policy: &mut Policy, now: SimTime, drive: u16) {
+    pub(super) fn power_on(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
-        let health = &mut state.health[drive as usize];
+        let health = &mut state.health[drive.index()];
         health.powered = true;
         health.breaks += 1;
         state.count_away();
@@ -376,13 +376,13 @@ impl Enclosure {
         self.on_drive(now, drive, |drive, now, out| drive.power_restore(now, out));
     }
 
-    pub(super) fn link_up(&mut self, policy: &mut Policy, drive: u16) {
+    pub(super) fn link_up(&mut self, policy: &mut Policy, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
-        state.health[drive as usize].linked = true;
+        state.health[drive.index()].linked = true;
         self.note_reach(policy, drive);
     }
 
-    pub(super) fn note_reach(&mut self, policy: &mut Policy, drive: u16) {
+    pub(super) fn note_reach(&mut self, policy: &mut Policy, drive: DriveId) {
         let answers = self.is_reachable(drive);
         if let Some(state) = &mut self.resilience {
             state.count_away();
@@ -394,18 +394,18 @@ impl Enclosure {
 
     /// Whether a drive has power and a link and has recovered.
     #[inline]
-    pub(super) fn is_reachable(&self, drive: u16) -> bool {
+    pub(super) fn is_reachable(&self, drive: DriveId) -> bool {
         self.resilience.as_ref().is_none_or(|state| state.is_reachable(drive))
     }
 
     /// Whether the drive's resource manager runs in this period.
-    pub(super) fn manages(&self, now: SimTime, drive: u16) -> bool {
+    pub(super) fn manages(&self, now: SimTime, drive: DriveId) -> bool {
         self.resilience.as_ref().is_none_or(|state| state.manages(now, drive))
     }
 
     /// Puts off what a drive would do now until its firmware goes on.
     #[inline]
-    pub(super) fn waits_for_firmware(&mut self, now: SimTime, drive: u16, event: Event) -> bool {
+    pub(super) fn waits_for_firmware(&mut self, now: SimTime, drive: DriveId, event: Event) -> bool {
         let Some(until) = self.resilience.as_ref().and_then(|state| state.hangs_until(now, drive)) else {
             return false;
         };

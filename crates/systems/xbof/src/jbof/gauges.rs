@@ -66,7 +66,7 @@ impl LiveJbof {
         let zero = DriveCounters::default();
         let drives = latency.into_iter().enumerate().map(|(number, latency)| {
             let before = before.as_ref().map_or(&zero, |before| &before.drives[number]);
-            self.drive_gauges(number as u16, before, &reading.drives[number], latency, now, span)
+            self.drive_gauges(DriveId::new(number as u16), before, &reading.drives[number], latency, now, span)
         });
         let drives = drives.collect();
         let lent_before: BTreeMap<_, _> =
@@ -74,12 +74,12 @@ impl LiveJbof {
         let processor_lent = reading.processor_lent.iter().map(|&((lender, borrower), lent)| {
             let earlier = lent_before.get(&(lender, borrower)).copied().unwrap_or_default();
             let cores = (lent - earlier).ratio_of(span);
-            CoreLoan { lender: DriveId::new(lender), borrower: DriveId::new(borrower), cores }
+            CoreLoan { lender, borrower, cores }
         });
         let harvest = self.world.policy.lending().map(|lending| &lending.harvest);
         let memory_lent = harvest.into_iter().flat_map(|harvest| harvest.loans()).map(|lent| MemoryLoan {
-            lender: DriveId::new(lent.loan.lender),
-            borrower: DriveId::new(lent.borrower),
+            lender: lent.loan.lender,
+            borrower: lent.borrower,
             segments: lent.segments,
         });
         Gauges {
@@ -95,7 +95,7 @@ impl LiveJbof {
 
     fn drive_gauges(
         &self,
-        number: u16,
+        number: DriveId,
         before: &DriveCounters,
         after: &DriveCounters,
         latency: LatencyHistogram,
@@ -107,12 +107,12 @@ impl LiveJbof {
         let since = |after: SimSpan, before: SimSpan| SimSpan::from_ps(after.as_ps().saturating_sub(before.as_ps()));
         let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
         let accesses = after.accesses.saturating_sub(before.accesses);
-        let cache = &self.world.enclosure.drives[number as usize].data.cache;
+        let cache = &self.world.enclosure.drives[number.index()].data.cache;
         let redirected = (after.redirected - before.redirected) as f64 / 1e6;
         DriveGauges {
             presence: self.presence(number),
             pulled: self.is_pulled(number),
-            depth: self.world.book.as_ref().map_or(0, |book| book.asked[number as usize].depth),
+            depth: self.world.book.as_ref().map_or(0, |book| book.asked[number.index()].depth),
             ios: after.totals.ios - before.totals.ios,
             read_bytes: after.totals.read_bytes - before.totals.read_bytes,
             write_bytes: after.totals.write_bytes - before.totals.write_bytes,
@@ -129,14 +129,14 @@ impl LiveJbof {
     }
 
     /// Whether `drive` is out of its slot: pulled, and not put back. Panics beyond the drives.
-    pub fn is_pulled(&self, drive: u16) -> bool {
-        self.pulled[drive as usize]
+    pub fn is_pulled(&self, drive: DriveId) -> bool {
+        self.pulled[drive.index()]
     }
 
     /// Whether `drive` serves. Panics beyond the drives.
-    pub fn presence(&self, drive: u16) -> Presence {
+    pub fn presence(&self, drive: DriveId) -> Presence {
         let Some(state) = &self.world.enclosure.resilience else { return Presence::Ready };
-        let health = &state.health[drive as usize];
+        let health = &state.health[drive.index()];
         match (health.powered, health.linked) {
             (false, _) => Presence::NoPower,
             (true, false) => Presence::NoLink,
@@ -146,11 +146,11 @@ impl LiveJbof {
     }
 
     /// The health log of `drive` up to `now`. Panics beyond the drives.
-    pub fn health(&self, drive: u16, now: SimTime) -> Health {
+    pub fn health(&self, drive: DriveId, now: SimTime) -> Health {
         let world = &self.world;
-        let data = &world.enclosure.drives[drive as usize].data;
-        let totals = &world.bench.totals[drive as usize];
-        let asked = world.book.as_ref().map(|book| book.asked[drive as usize]).unwrap_or_default();
+        let data = &world.enclosure.drives[drive.index()].data;
+        let totals = &world.bench.totals[drive.index()];
+        let asked = world.book.as_ref().map(|book| book.asked[drive.index()]).unwrap_or_default();
         let (mut sum, mut most, mut count) = (0_u64, 0, 0_u64);
         for erases in data.ftl.erase_counts() {
             sum += u64::from(erases);
@@ -165,7 +165,7 @@ impl LiveJbof {
             read_bytes: totals.read_bytes,
             write_bytes: totals.write_bytes,
             busy: asked.busy_until(now),
-            breaks: world.enclosure.resilience.as_ref().map_or(0, |state| state.health[drive as usize].breaks),
+            breaks: world.enclosure.resilience.as_ref().map_or(0, |state| state.health[drive.index()].breaks),
             erases_mean: sum as f64 / count.max(1) as f64,
             erases_max: most,
             host_slots: ftl.host_slots,
@@ -184,8 +184,8 @@ impl LiveJbof {
 
     /// State of `drive` for a manager of capacity; `None` where its flash does not wear. Too slow to be asked for
     /// a hundred times a second. Panics beyond the drives.
-    pub fn capacity(&self, drive: u16) -> Option<Capacity> {
-        let data = &self.world.enclosure.drives[drive as usize].data;
+    pub fn capacity(&self, drive: DriveId) -> Option<Capacity> {
+        let data = &self.world.enclosure.drives[drive.index()].data;
         let states = data.wear_states()?;
         let (layout, medium) = (data.ftl.layout(), data.nand.counters());
         let slots = |superblocks: u32| u64::from(superblocks) * u64::from(layout.slots_per_superblock);
@@ -202,25 +202,25 @@ impl LiveJbof {
     }
 
     /// Erases of each superblock of `drive`. Panics beyond the drives.
-    pub fn erase_counts(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
-        self.world.enclosure.drives[drive as usize].data.ftl.erase_counts()
+    pub fn erase_counts(&self, drive: DriveId) -> impl Iterator<Item = u32> + '_ {
+        self.world.enclosure.drives[drive.index()].data.ftl.erase_counts()
     }
 
     /// Superblocks of `drive` by what reading them takes; `None` where its flash does not wear. Too slow to be asked
     /// for a hundred times a second. Panics beyond the drives.
-    pub fn wear_states(&self, drive: u16) -> Option<WearStates> {
-        self.world.enclosure.drives[drive as usize].data.wear_states()
+    pub fn wear_states(&self, drive: DriveId) -> Option<WearStates> {
+        self.world.enclosure.drives[drive.index()].data.wear_states()
     }
 
     /// Superblocks of `drive` that are retired. Panics beyond the drives.
-    pub fn retired(&self, drive: u16) -> impl Iterator<Item = u32> + '_ {
-        let ftl = &self.world.enclosure.drives[drive as usize].data.ftl;
+    pub fn retired(&self, drive: DriveId) -> impl Iterator<Item = u32> + '_ {
+        let ftl = &self.world.enclosure.drives[drive.index()].data.ftl;
         (0..ftl.layout().superblocks).filter(|&superblock| ftl.is_retired(superblock))
     }
 
     /// Cores, channels and dies of `drive`. Panics beyond the drives.
-    pub fn servers(&self, drive: u16) -> Servers {
-        let drive = &self.world.enclosure.drives[drive as usize];
+    pub fn servers(&self, drive: DriveId) -> Servers {
+        let drive = &self.world.enclosure.drives[drive.index()];
         let geometry = &drive.config().nand.geometry;
         Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() }
     }

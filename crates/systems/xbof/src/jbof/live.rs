@@ -118,25 +118,25 @@ impl LiveJbof {
     }
 
     /// The state that decides whether `drive` can go on, for messages about a stuck one. Panics beyond the drives.
-    pub fn describe(&self, drive: u16) -> String {
-        self.world.enclosure.drives[drive as usize].data.describe()
+    pub fn describe(&self, drive: DriveId) -> String {
+        self.world.enclosure.drives[drive.index()].data.describe()
     }
 
     /// Like [`Jbof::restore`], before anything is asked of the enclosure.
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
-    pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
+    pub fn restore(&mut self, drive: DriveId, aged: &AgedDrive) -> Result<(), JbofError> {
         self.world.restore(drive, aged)
     }
 
     /// Contents of the superblocks of `drive` now. Panics beyond the drives.
-    pub fn contents(&self, drive: u16) -> Vec<SuperblockContents> {
-        self.world.enclosure.drives[drive as usize].data.contents()
+    pub fn contents(&self, drive: DriveId) -> Vec<SuperblockContents> {
+        self.world.enclosure.drives[drive.index()].data.contents()
     }
 
     /// The parameters of `drive`, as its design builds it. Panics beyond the drives.
-    pub fn config(&self, drive: u16) -> &DriveConfig {
-        self.world.enclosure.drives[drive as usize].config()
+    pub fn config(&self, drive: DriveId) -> &DriveConfig {
+        self.world.enclosure.drives[drive.index()].config()
     }
 
     /// Drives of the enclosure.
@@ -145,18 +145,18 @@ impl LiveJbof {
     }
 
     /// Slots that `drive` exports. Panics beyond the drives.
-    pub fn slots(&self, drive: u16) -> u32 {
-        self.world.enclosure.drives[drive as usize].config().ftl.logical_slots
+    pub fn slots(&self, drive: DriveId) -> u32 {
+        self.world.enclosure.drives[drive.index()].config().ftl.logical_slots
     }
 
     /// How the slots of `drive` are numbered. Panics beyond the drives.
-    pub fn layout(&self, drive: u16) -> &Layout {
-        self.world.enclosure.drives[drive as usize].data.ftl.layout()
+    pub fn layout(&self, drive: DriveId) -> &Layout {
+        self.world.enclosure.drives[drive.index()].data.ftl.layout()
     }
 
     /// Where a logical slot is now; `Slot::NONE` for nowhere. Panics beyond the exported slots.
-    pub fn place(&self, drive: u16, logical: u32) -> Slot {
-        self.world.enclosure.drives[drive as usize].data.ftl.lookup(logical)
+    pub fn place(&self, drive: DriveId, logical: u32) -> Slot {
+        self.world.enclosure.drives[drive.index()].data.ftl.lookup(logical)
     }
 
     /// The time of the last event.
@@ -217,7 +217,7 @@ impl LiveJbof {
     }
 
     /// Whether `drive` takes remaps: it keeps a protected log of them. Panics beyond the drives.
-    pub fn remaps(&self, drive: u16) -> bool {
+    pub fn remaps(&self, drive: DriveId) -> bool {
         self.config(drive).ftl.remap_entries > 0
     }
 
@@ -226,9 +226,9 @@ impl LiveJbof {
         assert!(self.now() <= now && now <= next, "asked at {now:?}, between {:?} and {next:?}", self.now());
     }
 
-    pub(super) fn check_drive(&self, drive: u16) -> Result<(), ControlError> {
+    pub(super) fn check_drive(&self, drive: DriveId) -> Result<(), ControlError> {
         let drives = self.drives();
-        if drive < drives { Ok(()) } else { Err(ControlError::NoDrive { drive, drives }) }
+        if drive.get() < drives { Ok(()) } else { Err(ControlError::NoDrive { drive, drives }) }
     }
 }
 
@@ -238,13 +238,13 @@ impl Jbof {
         &mut self,
         now: SimTime,
         token: u32,
-        drive: u16,
+        drive: DriveId,
         operation: Operation,
         (first, count): (u32, u32),
         source: u32,
     ) {
         let request = Request {
-            stream: drive,
+            stream: drive.get(),
             drive,
             stamp: self.enclosure.next_stamp(),
             phase: Phase::Firmware,
@@ -258,7 +258,7 @@ impl Jbof {
         };
         if let Some(book) = &mut self.book {
             book.in_flight += 1;
-            book.asked[drive as usize].rise(now, operation);
+            book.asked[drive.index()].rise(now, operation);
         }
         self.bench.ledger.issued(now, operation, request.bytes());
         let id = self.enclosure.new_request(now, request);
@@ -268,7 +268,7 @@ impl Jbof {
     /// A request from outside has completed.
     pub(super) fn answer(&mut self, now: SimTime, id: u32, token: u32, failure: Option<Failure>) {
         let request = self.enclosure.requests[id as usize];
-        let drive = request.drive as usize;
+        let drive = request.drive.index();
         let latency = now.since(request.issued);
         self.bench.ledger.finished(now, request.issued, self.enclosure.journeys[id as usize].time.total());
         self.bench.totals[drive].count(request.operation, request.bytes(), latency);
@@ -293,22 +293,22 @@ impl Jbof {
         let Some(book) = &mut self.book else { return };
         for drive in 0..self.enclosure.drives.len() {
             if self.enclosure.drives[drive].data.has_movements() {
-                book.gather(&mut self.enclosure, drive as u16);
+                book.gather(&mut self.enclosure, DriveId::new(drive as u16));
             }
         }
     }
 }
 
 impl Book {
-    fn gather(&mut self, enclosure: &mut Enclosure, drive: u16) {
-        enclosure.drives[drive as usize].data.take_movements(&mut self.movements);
+    fn gather(&mut self, enclosure: &mut Enclosure, drive: DriveId) {
+        enclosure.drives[drive.index()].data.take_movements(&mut self.movements);
         for mut movement in self.movements.drain(..) {
             if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
                 let purpose = enclosure.requests[*tag as usize].purpose;
                 let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
                 *tag = token;
             }
-            self.effects.push(Effect::Payload { drive: DriveId::new(drive), movement });
+            self.effects.push(Effect::Payload { drive, movement });
         }
     }
 }

@@ -16,7 +16,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_host::Attempt;
 use flashyard_measure::Streamed;
 use flashyard_stats::{Cause, TimeSplit};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 impl Jbof {
     /// Turns a record into a request of whole slots and sends it off.
@@ -26,11 +26,16 @@ impl Jbof {
         let stream = &mut self.bench.streams[number as usize];
         stream.issued += 1;
         let request = &record.request;
-        let slots = self.enclosure.drives[stream.drive as usize].config().ftl.logical_slots;
+        let slots = self.enclosure.drives[usize::from(stream.drive)].config().ftl.logical_slots;
         let capacity = u64::from(slots) * u64::from(SLOT_BYTES);
         let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
         if end > capacity {
-            self.fault = Some(JbofError::BeyondDrive { drive: stream.drive, number: stream.issued, end, capacity });
+            self.fault = Some(JbofError::BeyondDrive {
+                drive: DriveId::new(stream.drive),
+                number: stream.issued,
+                end,
+                capacity,
+            });
             stream.ended = true;
             return;
         }
@@ -39,7 +44,7 @@ impl Jbof {
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
         let request = Request {
             stream: number,
-            drive: stream.drive,
+            drive: DriveId::new(stream.drive),
             phase: Phase::Firmware,
             operation: request.operation,
             purpose: Purpose::Foreground,
@@ -87,7 +92,7 @@ impl Jbof {
     }
 
     /// Sends a request of busy drive `home` to where it goes.
-    pub(super) fn submit_spread(&mut self, now: SimTime, request: Request, home: u16) {
+    pub(super) fn submit_spread(&mut self, now: SimTime, request: Request, home: DriveId) {
         let id = self.enclosure.new_request(now, request);
         if let Policy::Virtual(spread) = &mut self.policy {
             spread.begin(id, home, 0);
@@ -154,7 +159,7 @@ impl Jbof {
                 enclosure.journeys[id as usize].time.add(Cause::InterDrive, between);
             }
         }
-        let mut job = enclosure.drives[drive as usize].firmware_job(id, enclosure.slices(request));
+        let mut job = enclosure.drives[drive.index()].firmware_job(id, enclosure.slices(request));
         job.stall += between;
         enclosure.begin_job(now, &job, between);
         enclosure.enqueue(now, drive, 1, job);
@@ -198,7 +203,7 @@ impl Jbof {
     }
 
     /// New entries are visible in a ring: the owner's agent takes those of one command.
-    pub(super) fn take_messages(&mut self, now: SimTime, owner: u16, lender: u16) {
+    pub(super) fn take_messages(&mut self, now: SimTime, owner: DriveId, lender: DriveId) {
         if self.enclosure.waits_for_firmware(now, owner, Event::Wrapped { owner, lender }) {
             return;
         }
@@ -239,8 +244,8 @@ impl Jbof {
         request.phase = Phase::Completed;
         let bytes = u64::from(request.count) * u64::from(SLOT_BYTES);
         match request.operation {
-            Operation::Read => enclosure.fabric.stream(request.drive, Direction::Out, bytes),
-            Operation::Write => enclosure.fabric.stream(request.drive, Direction::In, bytes),
+            Operation::Read => enclosure.fabric.stream(request.drive.get(), Direction::Out, bytes),
+            Operation::Write => enclosure.fabric.stream(request.drive.get(), Direction::In, bytes),
             Operation::Trim | Operation::Remap | Operation::Flush => {}
         }
         enclosure.journeys[id as usize].time.merge(time);
@@ -322,7 +327,7 @@ impl Jbof {
             return;
         }
         let Some(depth) = spread.plan() else { return };
-        for owner in 0..self.enclosure.config.busy_drives as u16 {
+        for owner in DriveId::first(self.enclosure.config.busy_drives as u16) {
             for _ in 0..depth {
                 self.copy_read(now, owner);
             }
@@ -330,7 +335,7 @@ impl Jbof {
     }
 
     /// Begins the next copy of busy drive `owner`; the measured window ends with the last copy of all.
-    fn copy_read(&mut self, now: SimTime, owner: u16) {
+    fn copy_read(&mut self, now: SimTime, owner: DriveId) {
         let Policy::Virtual(spread) = &mut self.policy else { return };
         let Some(piece) = spread.next_copy(owner) else {
             if !spread.is_copying() {
@@ -339,7 +344,7 @@ impl Jbof {
             return;
         };
         let request = Request {
-            stream: owner,
+            stream: owner.get(),
             drive: piece.lender,
             phase: Phase::Firmware,
             operation: Operation::Read,

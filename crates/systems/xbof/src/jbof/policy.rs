@@ -6,7 +6,7 @@ use super::enclosure::Enclosure;
 use super::lending::{Lending, SearchFigures};
 use super::request::Request;
 use super::spread::VirtualDrives;
-use flashyard_units::SimSpan;
+use flashyard_units::{DriveId, SimSpan};
 
 /// How commands find cores and memory.
 pub(super) enum Policy {
@@ -60,7 +60,7 @@ impl Policy {
 
     /// The drive whose cores run the firmware of request `id`.
     #[inline]
-    pub(super) fn compute(&self, id: u32, request: &Request) -> u16 {
+    pub(super) fn compute(&self, id: u32, request: &Request) -> DriveId {
         match self {
             Self::Lending(lending) => lending.compute(id, request.drive),
             _ => request.drive,
@@ -68,14 +68,14 @@ impl Policy {
     }
 
     /// The drive that has the data of request `id`, and the one whose cores run its firmware.
-    pub(super) fn drives_of(&self, id: u32, enclosure: &Enclosure) -> (u16, u16) {
+    pub(super) fn drives_of(&self, id: u32, enclosure: &Enclosure) -> (DriveId, DriveId) {
         let request = &enclosure.requests[id as usize];
         (request.drive, self.compute(id, request))
     }
 
     /// The busy drive that request `id` was asked of.
     #[inline]
-    pub(super) fn home(&self, id: u32, request: &Request) -> u16 {
+    pub(super) fn home(&self, id: u32, request: &Request) -> DriveId {
         match self {
             Self::Virtual(drives) => drives.home(id),
             _ => request.drive,

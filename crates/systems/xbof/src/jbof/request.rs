@@ -6,7 +6,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Completion;
 use flashyard_ssd::{CommandSpec, Operation};
 use flashyard_stats::TimeSplit;
-use flashyard_units::SimTime;
+use flashyard_units::{DriveId, SimTime};
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) enum Purpose {
 pub(super) struct Request {
     pub(super) stream: u16,
     /// The drive that holds the data.
-    pub(super) drive: u16,
+    pub(super) drive: DriveId,
     pub(super) phase: Phase,
     pub(super) operation: Operation,
     pub(super) purpose: Purpose,
@@ -88,10 +88,10 @@ impl Request {
 
     /// The facts that figures need of it, once it has completed for a stream of drive `home`.
     #[inline]
-    pub(super) fn completion(&self, home: u16) -> Completion {
+    pub(super) fn completion(&self, home: DriveId) -> Completion {
         Completion {
             stream: self.stream,
-            drive: home,
+            drive: home.get(),
             operation: self.operation,
             issued: self.issued,
             bytes: self.bytes(),
@@ -127,7 +127,7 @@ pub(super) enum Failure {
 impl Failure {
     /// The error that ends a run that does not serve, where this happened on `drive`.
     #[cold]
-    pub(super) fn error(self, drive: u16) -> JbofError {
+    pub(super) fn error(self, drive: DriveId) -> JbofError {
         match self {
             Self::WornOut => JbofError::WornOut { drive },
             Self::Unread { slot } => JbofError::Unread { drive, slot },

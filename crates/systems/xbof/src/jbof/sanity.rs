@@ -83,6 +83,7 @@ mod tests {
     use super::super::world::Jbof;
     use super::*;
     use flashyard_ssd::{CommandSpec, Operation};
+    use flashyard_units::DriveId;
 
     /// Which law, and what breaks it in the books of a run.
     type Break = (&'static str, fn(&mut Jbof));
@@ -129,7 +130,7 @@ mod tests {
         let mut world = small::drained(Design::Conv, 50);
         let lost = CommandSpec { tag: 0, operation: Operation::Read, first: 0, count: 1, source: 0, stamp: 0 };
         let now = world.now();
-        world.enclosure.on_drive(now, 0, |drive, now, out| drive.execute(now, lost, out));
+        world.enclosure.on_drive(now, DriveId::new(0), |drive, now, out| drive.execute(now, lost, out));
         let found = broken(&world);
         assert!(found.len() == 1 && found[0].starts_with("commands executed by drives"), "{found:?}");
     }

@@ -39,14 +39,14 @@ impl Served for LiveJbof {
         let volume = |id: VolumeId| VolumeInfo {
             id,
             block_bytes: SLOT_BYTES,
-            limits: self.limits(id.get()),
-            protected: self.config(id.get()).power_loss_protection,
+            limits: self.limits(DriveId::new(id.get())),
+            protected: self.config(DriveId::new(id.get())).power_loss_protection,
         };
         VolumeId::first(self.drives()).map(volume).collect()
     }
 
     fn drives_of(&self, volume: VolumeId) -> Vec<DriveId> {
-        vec![DriveId::new(volume.get())]
+        vec![drive_of(volume)]
     }
 
     fn drives(&self) -> u16 {
@@ -54,11 +54,11 @@ impl Served for LiveJbof {
     }
 
     fn layout(&self, drive: DriveId) -> Layout {
-        *self.layout(drive.get())
+        *self.layout(drive)
     }
 
     fn contents(&self, drive: DriveId) -> Vec<SuperblockContents> {
-        self.contents(drive.get())
+        self.contents(drive)
     }
 
     fn latest(&self) -> SimTime {
@@ -72,10 +72,11 @@ impl Served for LiveJbof {
         if volume.get() >= volumes {
             return Err(Refused::NoVolume { volume, volumes });
         }
-        check(request, &self.limits(volume.get()))?;
+        let drive = drive_of(volume);
+        check(request, &self.limits(drive))?;
         // A drive has less than 2^32 slots: what was checked is no further.
         let range = if operation == Operation::Flush { (0, 0) } else { (first as u32, count) };
-        self.world.take_in(now, token, volume.get(), operation, range, source as u32);
+        self.world.take_in(now, token, drive, operation, range, source as u32);
         self.world.settle(now);
         self.world.gather();
         Ok(())
@@ -118,27 +119,27 @@ impl Served for LiveJbof {
     }
 
     fn presence(&self, drive: DriveId) -> Presence {
-        self.presence(drive.get())
+        self.presence(drive)
     }
 
     fn is_pulled(&self, drive: DriveId) -> bool {
-        self.is_pulled(drive.get())
+        self.is_pulled(drive)
     }
 
     fn health(&self, drive: DriveId, now: SimTime) -> Health {
-        self.health(drive.get(), now)
+        self.health(drive, now)
     }
 
     fn capacity(&self, drive: DriveId) -> Option<Capacity> {
-        self.capacity(drive.get())
+        self.capacity(drive)
     }
 
     fn erase_counts(&self, drive: DriveId) -> Vec<u32> {
-        self.erase_counts(drive.get()).collect()
+        self.erase_counts(drive).collect()
     }
 
     fn retired(&self, drive: DriveId) -> Vec<u32> {
-        self.retired(drive.get()).collect()
+        self.retired(drive).collect()
     }
 
     fn gauges(&mut self, now: SimTime) -> Gauges {
@@ -147,7 +148,12 @@ impl Served for LiveJbof {
 }
 
 impl LiveJbof {
-    fn limits(&self, drive: u16) -> VolumeLimits {
+    fn limits(&self, drive: DriveId) -> VolumeLimits {
         VolumeLimits::new(self.slots(drive).into(), self.remaps(drive))
     }
+}
+
+/// The drive that a volume is.
+const fn drive_of(volume: VolumeId) -> DriveId {
+    DriveId::new(volume.get())
 }

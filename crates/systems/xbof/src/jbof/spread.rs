@@ -6,13 +6,13 @@ use super::request::Request;
 use crate::vh::{CopyBack, CopyPiece, Piece};
 use flashyard_kernel::Rng;
 use flashyard_ssd::Operation;
-use flashyard_units::SimSpan;
+use flashyard_units::{DriveId, SimSpan};
 
 /// State of a request that only virtual drives keep.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spread {
     /// The busy drive that was asked.
-    home: u16,
+    home: DriveId,
     /// Parts of a split read that have not completed.
     parts: u32,
 }
@@ -48,27 +48,27 @@ impl VirtualDrives {
     }
 
     /// The drive that takes a write or trim of busy drive `owner`: a write may go to a lender.
-    pub(super) fn place(&mut self, owner: u16, operation: Operation) -> u16 {
+    pub(super) fn place(&mut self, owner: DriveId, operation: Operation) -> DriveId {
         if operation != Operation::Write {
             return owner;
         }
         let lenders = u64::from(self.config.lenders.min(self.idle));
         // Draw 0 of 1 + lenders stays home.
         let Some(index) = self.rng.below(lenders + 1).checked_sub(1) else { return owner };
-        let place = (u64::from(owner) * lenders + index) % u64::from(self.idle);
+        let place = (u64::from(owner.get()) * lenders + index) % u64::from(self.idle);
         self.redirected += 1;
-        (u64::from(self.busy) + place) as u16
+        DriveId::new((u64::from(self.busy) + place) as u16)
     }
 
     /// The runs of one drive that make up a read.
-    pub(super) fn pieces(&mut self, owner: u16, first: u32, count: u32) -> Vec<Piece> {
+    pub(super) fn pieces(&mut self, owner: DriveId, first: u32, count: u32) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.copy_back.map(owner).pieces(first, count, |piece| pieces.push(piece));
         pieces
     }
 
     /// Request `id` is one of busy drive `home`, split into `parts`, or into none.
-    pub(super) fn begin(&mut self, id: u32, home: u16, parts: u32) {
+    pub(super) fn begin(&mut self, id: u32, home: DriveId, parts: u32) {
         if self.spreads.len() <= id as usize {
             self.spreads.resize(id as usize + 1, Spread::default());
         }
@@ -77,7 +77,7 @@ impl VirtualDrives {
 
     /// The busy drive that request `id` is one of.
     #[inline]
-    pub(super) fn home(&self, id: u32) -> u16 {
+    pub(super) fn home(&self, id: u32) -> DriveId {
         self.spreads[id as usize].home
     }
 
@@ -129,7 +129,7 @@ impl VirtualDrives {
     }
 
     /// The next copy of busy drive `owner`.
-    pub(super) fn next_copy(&mut self, owner: u16) -> Option<CopyPiece> {
+    pub(super) fn next_copy(&mut self, owner: DriveId) -> Option<CopyPiece> {
         self.copy_back.next(owner)
     }
 
@@ -144,7 +144,7 @@ impl VirtualDrives {
     }
 
     /// The drive that holds a slot of `drive`.
-    pub(super) fn holder(&self, drive: u16, slot: u32) -> u16 {
+    pub(super) fn holder(&self, drive: DriveId, slot: u32) -> DriveId {
         self.copy_back.holder(drive, slot)
     }
 }
@@ -160,7 +160,7 @@ mod tests {
         VirtualDrives::new(&small::config(design), 1)
     }
 
-    fn request(drive: u16, operation: Operation) -> Request {
+    fn request(drive: DriveId, operation: Operation) -> Request {
         Request {
             stream: 0,
             drive,
@@ -179,28 +179,39 @@ mod tests {
     #[test]
     fn writes_go_home_or_to_the_lender_of_their_drive_and_nothing_else_moves() {
         let mut drives = drives(Design::Vh);
-        let places: Vec<u16> = (0..100).map(|_| drives.place(1, Operation::Write)).collect();
-        let moved = places.iter().filter(|&&place| place == 3).count();
-        assert!(places.iter().all(|&place| place == 1 || place == 3) && (30..70).contains(&moved), "{places:?}");
+        let places: Vec<DriveId> = (0..100).map(|_| drives.place(DriveId::new(1), Operation::Write)).collect();
+        let moved = places.iter().filter(|&&place| place == DriveId::new(3)).count();
+        assert!(
+            places.iter().all(|&place| place == DriveId::new(1) || place == DriveId::new(3))
+                && (30..70).contains(&moved),
+            "{places:?}"
+        );
         assert_eq!(drives.redirected, moved as u64);
         for operation in [Operation::Trim, Operation::Flush] {
-            assert!((0..20).all(|_| drives.place(1, operation) == 1), "{operation:?}");
+            assert!((0..20).all(|_| drives.place(DriveId::new(1), operation) == DriveId::new(1)), "{operation:?}");
         }
     }
 
     #[test]
     fn reads_follow_a_write_that_has_completed_and_a_copy_covers_it() {
         let mut drives = drives(Design::Vh);
-        drives.begin(5, 0, 0);
-        drives.note_written(5, &request(2, Operation::Write));
-        let pieces = drives.pieces(0, 6, 8);
+        drives.begin(5, DriveId::new(0), 0);
+        drives.note_written(5, &request(DriveId::new(2), Operation::Write));
+        let pieces = drives.pieces(DriveId::new(0), 6, 8);
         let homes: Vec<_> = pieces.iter().map(|piece| (piece.first, piece.count, piece.lender)).collect();
-        assert_eq!(homes, [(6, 2, None), (8, 4, Some(2)), (12, 2, None)]);
-        assert_eq!((drives.holder(0, 8), drives.holder(0, 12)), (2, 0));
+        assert_eq!(homes, [(6, 2, None), (8, 4, Some(DriveId::new(2))), (12, 2, None)]);
+        assert_eq!(
+            (drives.holder(DriveId::new(0), 8), drives.holder(DriveId::new(0), 12)),
+            (DriveId::new(2), DriveId::new(0))
+        );
         assert!(drives.plan().is_some() && drives.plan().is_none(), "it is planned once");
-        let copy = drives.next_copy(0).expect("the write is copied back");
-        assert_eq!((copy.lender, copy.first, copy.count), (2, 8, 4));
-        assert!(drives.is_copying() && drives.next_copy(0).is_none() && drives.next_copy(1).is_none());
+        let copy = drives.next_copy(DriveId::new(0)).expect("the write is copied back");
+        assert_eq!((copy.lender, copy.first, copy.count), (DriveId::new(2), 8, 4));
+        assert!(
+            drives.is_copying()
+                && drives.next_copy(DriveId::new(0)).is_none()
+                && drives.next_copy(DriveId::new(1)).is_none()
+        );
         drives.copy_done();
         assert!(!drives.is_copying());
     }
@@ -208,12 +219,12 @@ mod tests {
     #[test]
     fn only_a_request_of_an_application_that_goes_elsewhere_costs_the_host_more() {
         let (config, mut drives) = (small::config(Design::VhIdeal), drives(Design::VhIdeal));
-        drives.begin(0, 0, 0);
+        drives.begin(0, DriveId::new(0), 0);
         let cost = |drive, purpose| drives.cost(0, &Request { purpose, ..request(drive, Operation::Read) }, &config);
-        assert!(cost(2, Purpose::Foreground) > SimSpan::ZERO);
-        assert_eq!(cost(0, Purpose::Foreground), SimSpan::ZERO);
-        assert_eq!(cost(2, Purpose::Part { parent: 1 }), SimSpan::ZERO);
-        assert_eq!(cost(2, Purpose::CopyRead), SimSpan::ZERO);
+        assert!(cost(DriveId::new(2), Purpose::Foreground) > SimSpan::ZERO);
+        assert_eq!(cost(DriveId::new(0), Purpose::Foreground), SimSpan::ZERO);
+        assert_eq!(cost(DriveId::new(2), Purpose::Part { parent: 1 }), SimSpan::ZERO);
+        assert_eq!(cost(DriveId::new(2), Purpose::CopyRead), SimSpan::ZERO);
         assert!(drives.plan().is_none(), "data is not copied back");
     }
 }

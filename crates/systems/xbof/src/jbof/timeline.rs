@@ -3,7 +3,7 @@
 use super::world::Jbof;
 use flashyard_measure::{Dated, Totals};
 use flashyard_ssd::Drive;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Counters of one drive since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub struct Reading {
     /// One entry a drive.
     pub drives: Vec<DriveCounters>,
     /// Core time lent since the run began: (lender, borrower), time.
-    pub processor_lent: Vec<((u16, u16), SimSpan)>,
+    pub processor_lent: Vec<((DriveId, DriveId), SimSpan)>,
     /// Mapping memory lent since the run began: (lender, borrower), segments times picoseconds.
-    pub memory_lent: Vec<((u16, u16), u128)>,
+    pub memory_lent: Vec<((DriveId, DriveId), u128)>,
 }
 
 /// Readings over a run.

@@ -6,7 +6,7 @@ use super::enclosure::Enclosure;
 use super::faults::FaultCounters;
 use super::world::Jbof;
 use flashyard_kernel::FreeRun;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::ops::Range;
 
 /// Periods that everything has to settle after the last request.
@@ -53,7 +53,7 @@ impl Jbof {
         })?;
         run.faults.extend(self.policy.lending().map(|lending| lending.leaks(&self.enclosure)).unwrap_or_default());
         self.enclosure.tell(&mut run);
-        for drive in 0..self.enclosure.drives.len() as u16 {
+        for drive in DriveId::first(self.enclosure.drives.len() as u16) {
             self.enclosure.cut_power(&mut self.policy, self.enclosure.runner.now(), drive, LAST_CUT);
         }
         self.run_until(events_max, &mut run, |world| world.enclosure.is_whole())?;
@@ -92,9 +92,9 @@ impl Jbof {
     }
 
     /// The payload stamp that a read of this slot would find; zero for data from before the run.
-    pub fn stamp(&self, drive: u16, slot: u32) -> u64 {
+    pub fn stamp(&self, drive: DriveId, slot: u32) -> u64 {
         let holder = self.policy.spread().map_or(drive, |spread| spread.holder(drive, slot));
-        let ftl = &self.enclosure.drives[holder as usize].data.ftl;
+        let ftl = &self.enclosure.drives[holder.index()].data.ftl;
         let place = ftl.lookup(slot);
         let stamp = if place.is_some() { ftl.stamp(place) } else { 0 };
         self.enclosure.resilience.as_ref().map_or(stamp, |state| state.original(stamp, slot))

@@ -13,7 +13,7 @@ use flashyard_describe::{AgedDrive, AgedDriveError};
 use flashyard_kernel::{FreeRun, Machine};
 use flashyard_measure::{Observer, RunPlan, STREAMS_MAX, Source, StopRule, StreamSpec, Streamed};
 use flashyard_ssd::{Drive, DriveEffect};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
@@ -78,8 +78,8 @@ impl Jbof {
     /// the run, and before its mapping cache is warmed.
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
-    pub fn restore(&mut self, drive: u16, aged: &AgedDrive) -> Result<(), JbofError> {
-        let data = &mut self.enclosure.drives[drive as usize].data;
+    pub fn restore(&mut self, drive: DriveId, aged: &AgedDrive) -> Result<(), JbofError> {
+        let data = &mut self.enclosure.drives[drive.index()].data;
         aged.check(data.config())?;
         data.restore(&aged.state).map_err(AgedDriveError::State)?;
         Ok(())
@@ -167,8 +167,8 @@ impl Jbof {
         if self.bench.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
-        for drive in 0..self.enclosure.config.busy_drives as u16 {
-            self.start_stage(SimTime::ZERO, drive);
+        for drive in DriveId::first(self.enclosure.config.busy_drives as u16) {
+            self.start_stage(SimTime::ZERO, drive.get());
         }
         // Drives whose firmware takes no time have answered already: that must not wait for the first event.
         self.settle(SimTime::ZERO);
@@ -180,7 +180,7 @@ impl Jbof {
     pub(super) fn handle(&mut self, now: SimTime, event: Event) {
         match event {
             Event::Drive { drive, generation, event: inner } => {
-                if generation == self.enclosure.drives[drive as usize].generation() as u16
+                if generation == self.enclosure.drives[drive.index()].generation() as u16
                     && !self.enclosure.waits_for_firmware(now, drive, event)
                 {
                     self.enclosure.on_drive(now, drive, |drive, now, out| drive.handle(now, inner, out));
@@ -292,7 +292,7 @@ impl Jbof {
     }
 
     /// A compare-and-swap of `drive` reaches its descriptor.
-    fn swap(&mut self, now: SimTime, drive: u16) {
+    fn swap(&mut self, now: SimTime, drive: DriveId) {
         if self.enclosure.waits_for_firmware(now, drive, Event::Swap { drive }) {
             return;
         }

@@ -3,6 +3,7 @@
 use super::groups::OneDrive;
 use crate::jbof::JbofError;
 use flashyard_describe::{AgedDrive, Files, ScenarioError};
+use flashyard_units::DriveId;
 use std::collections::BTreeMap;
 
 /// Hands every drive that begins as an aged one to `restore`.
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 pub(crate) fn restore(
     drives: &[OneDrive],
     files: &dyn Files,
-    mut restore: impl FnMut(u16, &AgedDrive) -> Result<(), JbofError>,
+    mut restore: impl FnMut(DriveId, &AgedDrive) -> Result<(), JbofError>,
 ) -> Result<(), ScenarioError> {
     let wrong = |message: String| ScenarioError::value("drive.aged_state", message);
     let mut known = BTreeMap::new();
-    for (number, drive) in (0..).zip(drives) {
+    for (number, drive) in (0..).map(DriveId::new).zip(drives) {
         let Some(name) = drive.aged_state.as_deref() else { continue };
         if !known.contains_key(name) {
             let most_bytes = AgedDrive::most_bytes(&drive.model.drive.nand.geometry);

@@ -6,7 +6,7 @@ use crate::jbof::{DriveFigures, JbofFigures, Reading};
 use flashyard_describe::figures::{buckets, percentiles};
 use flashyard_report::{ByKind, DRIVE, DesignDetail, EnergyParts, FlashDetail, Lending, LentResource, Timeline};
 use flashyard_stats::CAUSE_COUNT;
-use flashyard_units::Picojoules;
+use flashyard_units::{DriveId, Picojoules};
 use std::collections::BTreeMap;
 
 // The report names the causes that the models book: the same ones in the same order.
@@ -84,7 +84,7 @@ fn lending(figures: &JbofFigures) -> Vec<Lending> {
 }
 
 /// The amount lent to `pair` by a reading; the lists are in order of their pairs.
-fn find<T: Copy + Default>(lent: &[((u16, u16), T)], pair: (u16, u16)) -> T {
+fn find<T: Copy + Default>(lent: &[((DriveId, DriveId), T)], pair: (DriveId, DriveId)) -> T {
     lent.binary_search_by_key(&pair, |entry| entry.0).map_or(T::default(), |index| lent[index].1)
 }
 
@@ -92,7 +92,7 @@ fn find<T: Copy + Default>(lent: &[((u16, u16), T)], pair: (u16, u16)) -> T {
 fn loan(
     figures: &JbofFigures,
     resource: LentResource,
-    (lender, borrower): (u16, u16),
+    (lender, borrower): (DriveId, DriveId),
     scale: f64,
     lent: impl Fn(&Reading) -> u128,
 ) -> Lending {
@@ -104,8 +104,8 @@ fn loan(
     let whole = readings.first().zip(readings.last()).map_or(0.0, |(first, last)| mean(first, last));
     Lending {
         resource,
-        lender: lender.into(),
-        borrower: borrower.into(),
+        lender: lender.get().into(),
+        borrower: borrower.get().into(),
         amount: intervals(readings).map(|(begin, end)| mean(begin, end)).collect(),
         mean: whole,
     }

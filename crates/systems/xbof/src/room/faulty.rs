@@ -18,7 +18,7 @@ use flashyard_faults::{
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -202,11 +202,13 @@ fn physical(fault: Planned) -> Fault {
     match fault {
         Planned::PowerLoss { off_for } => Fault::BoxPower { off: off_for },
         Planned::LoseDrive { drive, gone_for } => {
-            Fault::DrivePower { drive: drive as u16, off: gone_for.unwrap_or(longest) }
+            Fault::DrivePower { drive: DriveId::new(drive as u16), off: gone_for.unwrap_or(longest) }
         }
-        Planned::LinkDown { drive, down_for } => Fault::Link { drive: drive as u16, down: down_for.unwrap_or(longest) },
-        Planned::Withdraw { drive } => Fault::Withdraw { drive: drive as u16 },
-        Planned::StallDrive { drive, held_for } => Fault::Hang { drive: drive as u16, span: held_for },
+        Planned::LinkDown { drive, down_for } => {
+            Fault::Link { drive: DriveId::new(drive as u16), down: down_for.unwrap_or(longest) }
+        }
+        Planned::Withdraw { drive } => Fault::Withdraw { drive: DriveId::new(drive as u16) },
+        Planned::StallDrive { drive, held_for } => Fault::Hang { drive: DriveId::new(drive as u16), span: held_for },
     }
 }
 
@@ -277,7 +279,7 @@ impl Clients {
         for (drive, slot) in std::mem::take(&mut self.touched) {
             let id = OperationId(0);
             self.oracle.issue(now, id, Action::Read, Extent::slot(drive, slot));
-            self.oracle.returned(now, id, &[jbof.stamp(drive as u16, slot as u32)])?;
+            self.oracle.returned(now, id, &[jbof.stamp(DriveId::new(drive as u16), slot as u32)])?;
         }
         Ok(())
     }
@@ -288,7 +290,7 @@ struct Told(Rc<RefCell<Clients>>);
 
 impl Witness for Told {
     fn issued(&mut self, now: SimTime, asked: &Asked) {
-        let extent = Extent { drive: u32::from(asked.drive), first: u64::from(asked.first), count: asked.count };
+        let extent = Extent { drive: u32::from(asked.drive.get()), first: u64::from(asked.first), count: asked.count };
         let action = match asked.operation {
             Operation::Read => Action::Read,
             Operation::Write => Action::Write(asked.number),

@@ -104,11 +104,11 @@ impl DerefMut for JbofScenario {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JbofSection {
-    /// Drives, 1 to 255.
-    #[schemars(range(min = 1, max = 255))]
+    /// Drives, 1 to 4,096; at most 255 in designs that lend, whose published descriptors name drives with 8 bits.
+    #[schemars(range(min = 1, max = 4096))]
     pub drives: u32,
     /// Drives that run the workload; the others are idle.
-    #[schemars(range(min = 1, max = 255))]
+    #[schemars(range(min = 1, max = 4096))]
     pub busy_drives: u32,
     /// Share of cores and mapping memory that shrunk designs keep.
     #[serde(default = "half")]
@@ -139,11 +139,11 @@ pub(crate) struct GroupSection {
     /// Name in results.
     pub name: String,
     /// Drives.
-    #[schemars(range(min = 1, max = 255))]
+    #[schemars(range(min = 1, max = 4096))]
     pub count: u32,
     /// Drives of them that run the workload; the others are idle.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 255))]
+    #[schemars(range(min = 0, max = 4096))]
     pub busy: u32,
     /// Share of the cores that shrunk designs keep, where it differs from that of the enclosure.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
@@ -167,7 +167,7 @@ pub(crate) struct HostSection {
     pub _profile: String,
     /// Drives in front of which one host stands, in order; without it, one host stands in front of all.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 255))]
+    #[schemars(range(min = 1, max = 4096))]
     pub drives_per_host: Option<u32>,
     /// Cores of each host.
     #[schemars(range(min = 1, max = 1024))]
@@ -222,7 +222,7 @@ pub(crate) struct HarvestSection {
     #[schemars(range(min = 1, max = 64))]
     pub memory_offers: Option<u32>,
     /// Lenders a borrower takes at most.
-    #[schemars(range(min = 1, max = 254))]
+    #[schemars(range(min = 1, max = 4095))]
     pub lenders_max: Option<u32>,
     /// Translation pages of 4 KiB in a segment.
     #[schemars(range(min = 1, max = 512))]
@@ -287,7 +287,7 @@ pub(crate) struct FabricSection {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct VhSection {
     /// Idle drives joined to each busy one.
-    #[schemars(range(min = 1, max = 254))]
+    #[schemars(range(min = 1, max = 4095))]
     pub lenders: Option<u32>,
     /// Host cycles for each redirected write.
     #[schemars(range(min = 0, max = 1_000_000_000))]

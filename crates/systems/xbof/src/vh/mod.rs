@@ -7,6 +7,8 @@
 //!
 //! Source: [P] sheet xbof §5 (VH, VH(ideal)); write split 1 / (1 + lenders) [A].
 
+use flashyard_units::DriveId;
+
 mod ranges;
 
 pub use ranges::{Piece, RangeMap};
@@ -15,9 +17,9 @@ pub use ranges::{Piece, RangeMap};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyPiece {
     /// The busy drive.
-    pub owner: u16,
+    pub owner: DriveId,
     /// Where the data is.
-    pub lender: u16,
+    pub lender: DriveId,
     /// First slot, the same on both.
     pub first: u32,
     /// Slots.
@@ -44,14 +46,14 @@ impl CopyBack {
     }
 
     /// The redirected ranges of a busy drive.
-    pub fn map(&mut self, owner: u16) -> &mut RangeMap {
-        &mut self.maps[owner as usize]
+    pub fn map(&mut self, owner: DriveId) -> &mut RangeMap {
+        &mut self.maps[owner.index()]
     }
 
     /// The drive that holds a slot of `drive`.
-    pub fn holder(&self, drive: u16, slot: u32) -> u16 {
+    pub fn holder(&self, drive: DriveId, slot: u32) -> DriveId {
         let mut holder = drive;
-        if let Some(map) = self.maps.get(drive as usize) {
+        if let Some(map) = self.maps.get(drive.index()) {
             map.pieces(slot, 1, |piece| holder = piece.lender.unwrap_or(drive));
         }
         holder
@@ -66,7 +68,7 @@ impl CopyBack {
     pub fn plan(&mut self, slots: u32) {
         self.planned = true;
         for (owner, map) in self.maps.iter_mut().enumerate() {
-            let pieces = map.iter().flat_map(|piece| split(piece, owner as u16, slots));
+            let pieces = map.iter().flat_map(|piece| split(piece, DriveId::new(owner as u16), slots));
             self.queues[owner] = pieces.collect();
             self.queues[owner].reverse();
             map.clear();
@@ -79,8 +81,8 @@ impl CopyBack {
     }
 
     /// The next piece of a busy drive; it counts as in flight.
-    pub fn next(&mut self, owner: u16) -> Option<CopyPiece> {
-        let piece = self.queues[owner as usize].pop()?;
+    pub fn next(&mut self, owner: DriveId) -> Option<CopyPiece> {
+        let piece = self.queues[owner.index()].pop()?;
         self.in_flight += 1;
         Some(piece)
     }
@@ -96,7 +98,7 @@ impl CopyBack {
     }
 }
 
-fn split(piece: Piece, owner: u16, slots: u32) -> impl Iterator<Item = CopyPiece> {
+fn split(piece: Piece, owner: DriveId, slots: u32) -> impl Iterator<Item = CopyPiece> {
     let end = piece.first + piece.count;
     let lender = piece.lender.expect("only redirected ranges are listed");
     (piece.first..end).step_by(slots as usize).map(move |first| CopyPiece {

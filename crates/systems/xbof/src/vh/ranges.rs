@@ -1,5 +1,6 @@
 //! Which slots of a virtual drive live on a lender: disjoint ranges in order.
 
+use flashyard_units::DriveId;
 use std::collections::BTreeMap;
 
 /// A run of slots with one home.
@@ -10,14 +11,14 @@ pub struct Piece {
     /// Slots.
     pub count: u32,
     /// The lender that holds it; `None` for the owner.
-    pub lender: Option<u16>,
+    pub lender: Option<DriveId>,
 }
 
 /// Disjoint redirected ranges by first slot.
 #[derive(Default)]
 pub struct RangeMap {
     /// First slot to (end, lender).
-    ranges: BTreeMap<u32, (u32, u16)>,
+    ranges: BTreeMap<u32, (u32, DriveId)>,
 }
 
 impl RangeMap {
@@ -32,7 +33,7 @@ impl RangeMap {
     }
 
     /// The range was written: to a lender, or home.
-    pub fn write(&mut self, first: u32, count: u32, lender: Option<u16>) {
+    pub fn write(&mut self, first: u32, count: u32, lender: Option<DriveId>) {
         let end = first + count;
         // The range before may reach in; cut it, and keep what sticks out behind.
         if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back()
@@ -55,7 +56,7 @@ impl RangeMap {
     }
 
     /// Inserts a free range, joined with neighbours on the same lender.
-    fn insert_joined(&mut self, mut first: u32, mut end: u32, lender: u16) {
+    fn insert_joined(&mut self, mut first: u32, mut end: u32, lender: DriveId) {
         if let Some((&start, &(old_end, old))) = self.ranges.range(..first).next_back()
             && old_end == first
             && old == lender
@@ -107,7 +108,7 @@ mod tests {
             let mut map = RangeMap::default();
             for (first, count, lender) in writes {
                 homes[first as usize..(first + count) as usize].fill(lender);
-                map.write(first, count, lender);
+                map.write(first, count, lender.map(DriveId::new));
             }
             for (first, count) in reads {
                 let mut at = first;
@@ -115,7 +116,7 @@ mod tests {
                 map.pieces(first, count, |piece| {
                     failed |= piece.first != at;
                     let slots = piece.first as usize..(piece.first + piece.count) as usize;
-                    failed |= !homes[slots].iter().all(|home| *home == piece.lender);
+                    failed |= !homes[slots].iter().all(|home| home.map(DriveId::new) == piece.lender);
                     at += piece.count;
                 });
                 prop_assert!(!failed && at == first + count);

@@ -5,7 +5,7 @@
 //! next.
 
 use super::choice::{self, Candidate};
-use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
+use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 use super::driver::OWN_QUEUE;
 use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
 use super::scan::Reach;
@@ -13,6 +13,7 @@ use super::trigger::TriggerAction;
 use super::window::Region;
 use flashyard_ssd::LoanId;
 use flashyard_stats::{AnchoredCurve, Shards};
+use flashyard_units::DriveId;
 
 /// A memory descriptor that a drive holds, as it was when the drive took it.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ pub(super) struct HeldMemory {
 /// A processor descriptor that a drive holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldProcessor {
-    pub(super) lender: u16,
+    pub(super) lender: DriveId,
     pub(super) index: u16,
 }
 
@@ -40,13 +41,13 @@ pub(super) struct Search {
     /// The peers whose tables it reads.
     reach: Reach,
     /// Offers found, the best last: lender, index, and the descriptor as it was read.
-    found: Vec<(u16, u16, Descriptor)>,
+    found: Vec<(DriveId, u16, Descriptor)>,
 }
 
 impl Search {
     /// Another borrower takes memory of `lender`: its other offers come after those of other lenders, so that borrowers
     /// of one instant do not get a share of every lender and with it of every lender's failures. [A]
-    fn avoid(&mut self, lender: u16) {
+    fn avoid(&mut self, lender: DriveId) {
         let (last, mut first): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found)
             .into_iter()
             .partition(|(from, _, offer)| *from == lender && offer.kind() == DescriptorKind::Memory);
@@ -57,18 +58,18 @@ impl Search {
 
 impl Harvest {
     /// Whether the drive's commands could use a peer's processor now; renews what it holds or gives it back.
-    pub(super) fn borrow_processors(&mut self, drive: u16, reading: &DriveReading) -> bool {
+    pub(super) fn borrow_processors(&mut self, drive: DriveId, reading: &DriveReading) -> bool {
         self.drop_lost_processors(drive);
         // The cores' work without lenders: their own work over the share that stayed home.
         let demand = reading.processor / (1.0 - reading.redirected).max(0.05);
         let pointless = demand < self.config.stop_borrowing_below || reading.data_end > self.config.data_end_saturated;
-        let manager = &self.managers[drive as usize];
+        let manager = &self.managers[drive.index()];
         if pointless && !manager.processors.is_empty() {
             self.release_processors(drive);
             return false;
         }
         let amount = self.config.indicator.amount(reading);
-        for held in manager.processors.iter().filter(|held| self.reachable[held.lender as usize]) {
+        for held in manager.processors.iter().filter(|held| self.reachable[held.lender.index()]) {
             self.tables.update(held.lender, held.index, |now| now.with_borrower_utilization(amount));
         }
         let busy = manager.trigger.action(&self.config) == TriggerAction::Borrow;
@@ -76,11 +77,11 @@ impl Harvest {
     }
 
     /// Forgets processors whose lender has withdrawn, and tells it so.
-    fn drop_lost_processors(&mut self, drive: u16) {
-        let mut processors = std::mem::take(&mut self.managers[drive as usize].processors);
+    fn drop_lost_processors(&mut self, drive: DriveId) {
+        let mut processors = std::mem::take(&mut self.managers[drive.index()].processors);
         processors.retain(|held| {
             // Of a lender out of reach the driver will tell.
-            if !self.reachable[held.lender as usize] {
+            if !self.reachable[held.lender.index()] {
                 return true;
             }
             let descriptor = self.tables.load(held.lender, held.index);
@@ -91,12 +92,12 @@ impl Harvest {
             }
             mine
         });
-        self.managers[drive as usize].processors = processors;
+        self.managers[drive.index()].processors = processors;
     }
 
-    pub(super) fn release_processors(&mut self, drive: u16) {
-        for held in std::mem::take(&mut self.managers[drive as usize].processors) {
-            if self.reachable[held.lender as usize] {
+    pub(super) fn release_processors(&mut self, drive: DriveId) {
+        for held in std::mem::take(&mut self.managers[drive.index()].processors) {
+            if self.reachable[held.lender.index()] {
                 self.tables.update(held.lender, held.index, |now| released_by(now, drive));
             }
             self.counters.processors_returned += 1;
@@ -107,12 +108,12 @@ impl Harvest {
     ///
     /// It needs as many as bring the miss ratio that it predicts below the target, and takes them in one search. While
     /// what it took fills with pages, or is on its way back, misses say nothing about what it needs.
-    pub(super) fn borrow_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) -> u32 {
-        let mut held = std::mem::take(&mut self.managers[drive as usize].memories);
+    pub(super) fn borrow_memory(&mut self, drive: DriveId, reading: &DriveReading, curve: &Shards) -> u32 {
+        let mut held = std::mem::take(&mut self.managers[drive.index()].memories);
         held.retain_mut(|memory| self.keep_memory(drive, memory));
         let changing = held.iter().any(|memory| memory.returning) || reading.borrowed_empty > 0;
         let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();
-        let manager = &mut self.managers[drive as usize];
+        let manager = &mut self.managers[drive.index()];
         manager.memories = held;
         manager.misses.read(reading);
         let (false, Some(ratio)) = (changing, manager.misses.ratio(&self.config)) else { return 0 };
@@ -128,14 +129,14 @@ impl Harvest {
 
     /// Begins to return the offer taken last when the drive has not needed it for some periods: one at a time, and well
     /// below the target, so that it does not have to be taken again. [A] hysteresis
-    fn return_surplus(&mut self, drive: u16, have: u32, curve: &AnchoredCurve) {
+    fn return_surplus(&mut self, drive: DriveId, have: u32, curve: &AnchoredCurve) {
         let config = &self.config;
-        let manager = &mut self.managers[drive as usize];
+        let manager = &mut self.managers[drive.index()];
         let Some(last) = manager.memories.last_mut() else { return };
         let rest = have - last.segments * config.pages_per_segment;
         let needed = curve.miss_ratio(u64::from(rest)) >= config.target_miss_ratio / 2.0;
         manager.misses.surplus = if needed { 0 } else { manager.misses.surplus + 1 };
-        if manager.misses.surplus >= config.samples && self.reachable[last.loan.lender as usize] {
+        if manager.misses.surplus >= config.samples && self.reachable[last.loan.lender.index()] {
             last.returning = true;
             self.actions.push(HarvestAction::Return { borrower: drive, loan: last.loan });
         }
@@ -143,13 +144,13 @@ impl Harvest {
 
     /// Reads a held descriptor again. If it is no longer as it was taken, it is lost; if it was withdrawn, it is
     /// returned once its pages are home.
-    fn keep_memory(&mut self, drive: u16, held: &mut HeldMemory) -> bool {
+    fn keep_memory(&mut self, drive: DriveId, held: &mut HeldMemory) -> bool {
         let loan = held.loan;
-        if !self.reachable[loan.lender as usize] {
+        if !self.reachable[loan.lender.index()] {
             return true;
         }
         let descriptor = self.tables.load(loan.lender, self.memory_index(loan.offer));
-        let mine = descriptor.borrower() == drive as u8
+        let mine = descriptor.borrower() == Some(drive)
             && descriptor.kind() == DescriptorKind::Memory
             && descriptor.amount() == held.segments
             && MemoryInfo::unpack(descriptor.info()) == held.info;
@@ -167,36 +168,36 @@ impl Harvest {
     }
 
     /// All pages that `drive` kept in the memory of `loan` are home: the descriptor is free again.
-    pub fn returned(&mut self, drive: u16, loan: LoanId) {
-        let memories = &mut self.managers[drive as usize].memories;
+    pub fn returned(&mut self, drive: DriveId, loan: LoanId) {
+        let memories = &mut self.managers[drive.index()].memories;
         let Some(position) = memories.iter().position(|held| held.loan == loan) else { return };
         memories.remove(position);
-        if self.reachable[loan.lender as usize] {
+        if self.reachable[loan.lender.index()] {
             self.release_memory(drive, loan);
         }
         self.end_loan(drive, loan);
     }
 
-    fn release_memory(&mut self, drive: u16, loan: LoanId) {
+    fn release_memory(&mut self, drive: DriveId, loan: LoanId) {
         let index = self.memory_index(loan.offer);
         self.tables.update(loan.lender, index, |now| released_by(now, drive));
     }
 
-    pub(super) fn end_loan(&mut self, drive: u16, loan: LoanId) {
+    pub(super) fn end_loan(&mut self, drive: DriveId, loan: LoanId) {
         self.loans.retain(|lent| (lent.borrower, lent.loan) != (drive, loan));
-        self.managers[drive as usize].misses.settle();
+        self.managers[drive.index()].misses.settle();
         self.counters.memories_returned += 1;
     }
 
     /// Begins to look for offers: the firmware has to load peers' tables.
-    pub(super) fn search(&mut self, drive: u16, processor: bool, memory: u32) {
-        if (processor || memory > 0) && self.managers[drive as usize].search.is_none() {
+    pub(super) fn search(&mut self, drive: DriveId, processor: bool, memory: u32) {
+        if (processor || memory > 0) && self.managers[drive.index()].search.is_none() {
             let reach = self.config.scan.first();
             self.send_scan(drive, Search { processor, memory, reach, found: Vec::new() });
         }
     }
 
-    fn send_scan(&mut self, drive: u16, search: Search) {
+    fn send_scan(&mut self, drive: DriveId, search: Search) {
         let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
         if peers.is_empty() {
             return;
@@ -205,31 +206,31 @@ impl Harvest {
         let first = if search.processor { 0 } else { self.config.processor_offers / 4 };
         let memories = if search.memory > 0 { self.config.memory_offers } else { 0 };
         let lines = u64::from((self.config.processor_offers + memories).div_ceil(4) - first);
-        self.managers[drive as usize].search = Some(search);
+        self.managers[drive.index()].search = Some(search);
         self.actions.push(HarvestAction::Scan { drive, peers, lines });
     }
 
     /// The firmware of `drive` has read the tables: it sends a compare-and-swap to the best offer.
-    pub fn scanned(&mut self, drive: u16) {
-        let Some(mut search) = self.managers[drive as usize].search.take() else { return };
+    pub fn scanned(&mut self, drive: DriveId) {
+        let Some(mut search) = self.managers[drive.index()].search.take() else { return };
         let peers = search.reach.peers(drive, self.managers.len() as u16, self.config.leaf_drives);
-        let mut processors: Vec<Candidate<(u16, u16, Descriptor)>> = Vec::new();
-        let mut memories: Vec<(u32, (u16, u16, Descriptor))> = Vec::new();
+        let mut processors: Vec<Candidate<(DriveId, u16, Descriptor)>> = Vec::new();
+        let mut memories: Vec<(u32, (DriveId, u16, Descriptor))> = Vec::new();
         for lender in peers.into_iter().rev() {
-            if !self.reachable[lender as usize] {
+            if !self.reachable[lender.index()] {
                 continue;
             }
             let (first, first_memory) = (processors.len(), memories.len());
             let (mut holders, mut segments) = (0, 0);
             for index in (0..self.tables.per_drive() as u16).rev() {
                 let descriptor = self.tables.load(lender, index);
-                let free = descriptor.is_valid() && descriptor.borrower() == NOBODY;
+                let free = descriptor.is_valid() && descriptor.borrower().is_none();
                 match descriptor.kind() {
                     DescriptorKind::Processor if search.processor && free => {
                         let (_, utilization) = descriptor.utilizations();
                         processors.push(Candidate { offer: (lender, index, descriptor), utilization, holders: 0 });
                     }
-                    DescriptorKind::Processor => holders += u32::from(descriptor.borrower() != NOBODY),
+                    DescriptorKind::Processor => holders += u32::from(descriptor.borrower().is_some()),
                     DescriptorKind::Memory => {
                         if search.memory > 0 && free && !self.knows_memory(drive, lender, index) {
                             segments += descriptor.amount();
@@ -244,14 +245,14 @@ impl Harvest {
         // Best last, of equals the nearest last: the sort is stable. Of memory the lender of most. [A] sheet xbof §3.2
         memories.sort_by_key(|&(on_offer, _)| on_offer);
         search.found.extend(memories.into_iter().map(|(_, offer)| offer));
-        choice::order(self.config.lender_choice, &mut processors, &mut self.choosers[drive as usize]);
+        choice::order(self.config.lender_choice, &mut processors, &mut self.choosers[drive.index()]);
         search.found.extend(processors.into_iter().map(|candidate| candidate.offer));
         self.send_swap(drive, search);
     }
 
-    fn send_swap(&mut self, drive: u16, search: Search) {
+    fn send_swap(&mut self, drive: DriveId, search: Search) {
         if let Some(&(lender, ..)) = search.found.last() {
-            self.managers[drive as usize].search = Some(search);
+            self.managers[drive.index()].search = Some(search);
             self.actions.push(HarvestAction::Swap { drive, lender });
             return;
         }
@@ -261,8 +262,8 @@ impl Harvest {
     }
 
     /// The compare-and-swap of `drive` reaches the descriptor it was sent to.
-    pub fn swap(&mut self, drive: u16) {
-        let Some(mut search) = self.managers[drive as usize].search.take() else { return };
+    pub fn swap(&mut self, drive: DriveId) {
+        let Some(mut search) = self.managers[drive.index()].search.take() else { return };
         let Some((lender, index, read)) = search.found.pop() else { return };
         let kind = read.kind();
         let info = match kind {
@@ -275,8 +276,8 @@ impl Harvest {
                 MemoryInfo { log_pages, ..MemoryInfo::unpack(read.info()) }.pack()
             }
         };
-        let taken = read.taken(drive as u8, info).filter(|&new| {
-            self.reachable[lender as usize]
+        let taken = read.taken(drive, info).filter(|&new| {
+            self.reachable[lender.index()]
                 && !(kind == DescriptorKind::Memory && self.knows_memory(drive, lender, index))
                 && self.tables.compare_and_swap(lender, index, read, new).is_ok()
         });
@@ -288,7 +289,7 @@ impl Harvest {
             (Some(_), DescriptorKind::Processor) => {
                 search.processor = false;
                 self.counters.processors_taken += 1;
-                self.managers[drive as usize].processors.push(HeldProcessor { lender, index });
+                self.managers[drive.index()].processors.push(HeldProcessor { lender, index });
             }
             (Some(descriptor), DescriptorKind::Memory) => {
                 search.memory = search.memory.saturating_sub(descriptor.amount());
@@ -304,9 +305,9 @@ impl Harvest {
     }
 
     /// Reads the list of lent segments where the descriptor says it is.
-    fn attach(&mut self, drive: u16, lender: u16, index: u16, descriptor: Descriptor) {
+    fn attach(&mut self, drive: DriveId, lender: DriveId, index: u16, descriptor: Descriptor) {
         let info = MemoryInfo::unpack(descriptor.info());
-        let lists = &self.managers[lender as usize].lists;
+        let lists = &self.managers[lender.index()].lists;
         let list = match Region::at(info.segment_list) {
             Some(Region::SegmentList(number)) => lists.get(number as usize),
             _ => None,
@@ -321,7 +322,7 @@ impl Harvest {
         self.counters.memories_taken += 1;
         let loan = LoanId { lender, offer: index - self.config.processor_offers as u16 };
         self.loans.push(MemoryLoan { borrower: drive, loan, segments: count });
-        let manager = &mut self.managers[drive as usize];
+        let manager = &mut self.managers[drive.index()];
         manager.memories.push(HeldMemory { loan, segments: count, info, returning: false });
         manager.misses.settle();
         self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages: info.log_pages });
@@ -329,26 +330,26 @@ impl Harvest {
 
     /// Whether the drive believes that it holds the descriptor. When it is free all the same, its lender has taken
     /// it back or restarted; it cannot be taken as another loan before the drive has noticed the end of this one.
-    fn knows_memory(&self, drive: u16, lender: u16, index: u16) -> bool {
+    fn knows_memory(&self, drive: DriveId, lender: DriveId, index: u16) -> bool {
         let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
-        self.managers[drive as usize].memories.iter().any(held)
+        self.managers[drive.index()].memories.iter().any(held)
     }
 
     /// The first log page after those in use.
-    fn free_log_page(&self, drive: u16) -> u32 {
+    fn free_log_page(&self, drive: DriveId) -> u32 {
         let end = |held: &HeldMemory| match Region::at(held.info.log_pages) {
             Some(Region::LogPage(first)) => first + held.segments,
             _ => 0,
         };
-        self.managers[drive as usize].memories.iter().map(end).max().unwrap_or(0)
+        self.managers[drive.index()].memories.iter().map(end).max().unwrap_or(0)
     }
 }
 
-fn is_held(descriptor: Descriptor, drive: u16, kind: DescriptorKind) -> bool {
-    descriptor.is_valid() && descriptor.kind() == kind && descriptor.borrower() == drive as u8
+fn is_held(descriptor: Descriptor, drive: DriveId, kind: DescriptorKind) -> bool {
+    descriptor.is_valid() && descriptor.kind() == kind && descriptor.borrower() == Some(drive)
 }
 
 /// Clears the borrower id, unless it is another's by now.
-pub(super) fn released_by(descriptor: Descriptor, drive: u16) -> Descriptor {
-    if descriptor.borrower() == drive as u8 { descriptor.released() } else { descriptor }
+pub(super) fn released_by(descriptor: Descriptor, drive: DriveId) -> Descriptor {
+    if descriptor.borrower() == Some(drive) { descriptor.released() } else { descriptor }
 }

@@ -3,8 +3,14 @@
 //! From bit 0: valid 1, type 1, borrower 8, amount 32, info 64, limit 8, version 14. Sum 128.
 //! Source: [P] sheet xbof §3.2; the packing order and the version counter are [A], the limit is ours.
 
-/// The borrower id of a free descriptor.
-pub const NOBODY: u8 = 0xFF;
+use flashyard_units::DriveId;
+
+/// The borrower field of a free descriptor.
+const NOBODY: u8 = 0xFF;
+
+/// Drives that the borrower field names, and a message its lender: the published layouts have 8 bits for them, and one
+/// value is [`NOBODY`].
+pub const DRIVES_MAX: u32 = NOBODY as u32;
 
 /// Kind of the resource lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +119,11 @@ impl Descriptor {
         if self.field(KIND, 1) == 0 { DescriptorKind::Processor } else { DescriptorKind::Memory }
     }
 
-    /// The borrower; [`NOBODY`] when it is free.
-    pub fn borrower(self) -> u8 {
-        self.field(BORROWER, 8) as u8
+    /// The borrower; `None` when it is free.
+    #[inline]
+    pub fn borrower(self) -> Option<DriveId> {
+        let field = self.field(BORROWER, 8) as u8;
+        (field != NOBODY).then_some(DriveId::new(field as u16))
     }
 
     /// The amount field, by kind.
@@ -141,11 +149,12 @@ impl Descriptor {
             .changed()
     }
 
-    /// A borrower's compare-and-swap from [`NOBODY`] to itself; `None` when the offer is gone or taken.
+    /// A borrower's compare-and-swap from nobody to itself; `None` when the offer is gone or taken, and for a drive that
+    /// the field cannot name ([`DRIVES_MAX`]).
     #[must_use]
-    pub fn taken(self, borrower: u8, info: u64) -> Option<Self> {
-        (self.is_valid() && self.borrower() == NOBODY && borrower != NOBODY)
-            .then(|| self.with(BORROWER, 8, u128::from(borrower)).with(INFO, 64, u128::from(info)).changed())
+    pub fn taken(self, borrower: DriveId, info: u64) -> Option<Self> {
+        (self.is_valid() && self.borrower().is_none() && u32::from(borrower.get()) < DRIVES_MAX)
+            .then(|| self.with(BORROWER, 8, u128::from(borrower.get())).with(INFO, 64, u128::from(info)).changed())
     }
 
     /// The borrower gives it back.
@@ -208,10 +217,10 @@ mod tests {
             let kind = if memory { DescriptorKind::Memory } else { DescriptorKind::Processor };
             let offer = Descriptor::INVALID.offered(kind, amount, info);
             prop_assert_eq!((offer.kind(), offer.amount(), offer.info()), (kind, amount, info));
-            let taken = Descriptor::from_word(offer.word()).taken(taker, !info).expect("the offer is free");
-            prop_assert_eq!((taken.borrower(), taken.amount(), taken.info()), (taker, amount, !info));
-            prop_assert_eq!(taken.taken(taker, 0), None);
-            prop_assert_eq!(taken.released().borrower(), NOBODY);
+            let taken = Descriptor::from_word(offer.word()).taken(DriveId::new(taker.into()), !info).expect("the offer is free");
+            prop_assert_eq!((taken.borrower(), taken.amount(), taken.info()), (Some(DriveId::new(taker.into())), amount, !info));
+            prop_assert_eq!(taken.taken(DriveId::new(taker.into()), 0), None);
+            prop_assert_eq!(taken.released().borrower(), None);
             prop_assert!(!taken.withdrawn().is_valid());
         }
     }
@@ -236,7 +245,7 @@ mod tests {
     #[test]
     fn a_word_changes_its_version_with_every_step() {
         let offer = Descriptor::INVALID.offered(DescriptorKind::Processor, 0, 7);
-        let again = offer.taken(3, 7).expect("free").released();
+        let again = offer.taken(DriveId::new(3), 7).expect("free").released();
         assert_ne!(offer.word(), again.word(), "a stale compare-and-swap must fail");
     }
 }

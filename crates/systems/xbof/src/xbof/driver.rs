@@ -6,10 +6,11 @@
 
 use super::balance::{BalanceRule, Vessel, demand, limited_share, water_filling};
 use super::config::HarvestConfig;
-use super::descriptor::{DescriptorKind, NOBODY, ProcessorInfo};
+use super::descriptor::{DescriptorKind, ProcessorInfo};
 use super::sensing::Record;
 use super::table::ResourceTables;
 use flashyard_kernel::Rng;
+use flashyard_units::DriveId;
 
 /// Completion queue id of a drive's own queue pair for input and output; 0 is the admin queue. [X] NVMe
 pub const OWN_QUEUE: u16 = 1;
@@ -23,7 +24,7 @@ pub const fn shadow_queue(offer: u16) -> u16 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binding {
     /// The lender.
-    pub lender: u16,
+    pub lender: DriveId,
     /// Which of its offers, and so which of its shadow queue pairs.
     pub offer: u16,
     /// Share of this lender and the borrower alone that goes to the lender (the balance law's p).
@@ -46,7 +47,7 @@ pub struct DriverCounters {
 /// A shadow queue pair, created when the drives are initialized.
 #[derive(Clone, Copy, Default)]
 struct Shadow {
-    borrower: Option<u16>,
+    borrower: Option<DriveId>,
     /// Commands in the queue, or on a core from it.
     in_flight: u32,
 }
@@ -90,37 +91,37 @@ impl Driver {
 
     /// The lenders that `borrower`'s commands may go to.
     #[inline]
-    pub fn bindings(&self, borrower: u16) -> &[Binding] {
-        &self.bindings[borrower as usize]
+    pub fn bindings(&self, borrower: DriveId) -> &[Binding] {
+        &self.bindings[borrower.index()]
     }
 
     /// Where a command of `borrower` goes for a uniform `draw` in [0, 1): a lender and its offer, or home.
     #[inline]
-    pub fn route(&self, borrower: u16, draw: f64) -> Option<(u16, u16)> {
-        let bindings = &self.bindings[borrower as usize];
+    pub fn route(&self, borrower: DriveId, draw: f64) -> Option<(DriveId, u16)> {
+        let bindings = &self.bindings[borrower.index()];
         bindings.iter().find(|binding| draw < binding.edge).map(|binding| (binding.lender, binding.offer))
     }
 
     /// The share of `borrower`'s commands that goes to lenders.
-    pub fn redirected(&self, borrower: u16) -> f64 {
-        self.bindings[borrower as usize].last().map_or(0.0, |binding| binding.edge)
+    pub fn redirected(&self, borrower: DriveId) -> f64 {
+        self.bindings[borrower.index()].last().map_or(0.0, |binding| binding.edge)
     }
 
     /// A command enters a shadow queue.
     #[inline]
-    pub fn enter(&mut self, lender: u16, offer: u16) {
+    pub fn enter(&mut self, lender: DriveId, offer: u16) {
         self.shadow(lender, offer).in_flight += 1;
     }
 
     /// A command from a shadow queue has left its core, or was given up.
     #[inline]
-    pub fn leave(&mut self, lender: u16, offer: u16) {
+    pub fn leave(&mut self, lender: DriveId, offer: u16) {
         self.shadow(lender, offer).in_flight -= 1;
     }
 
     /// Whether a shadow queue pair is neither bound nor draining.
-    pub fn is_free(&self, lender: u16, offer: u16) -> bool {
-        let shadow = &self.shadows[lender as usize * self.offers + offer as usize];
+    pub fn is_free(&self, lender: DriveId, offer: u16) -> bool {
+        let shadow = &self.shadows[lender.index() * self.offers + offer as usize];
         shadow.borrower.is_none() && shadow.in_flight == 0
     }
 
@@ -128,7 +129,7 @@ impl Driver {
     /// Offers of a lender out of reach stay as they were until the drive is given up.
     pub fn tick(&mut self, tables: &ResourceTables, reachable: &[bool], config: &HarvestConfig) {
         let drives = self.bindings.len();
-        for lender in (0..drives as u16).filter(|&lender| reachable[lender as usize]) {
+        for lender in DriveId::first(drives as u16).filter(|&lender| reachable[lender.index()]) {
             for offer in 0..self.offers as u16 {
                 self.follow(tables, lender, offer);
             }
@@ -144,8 +145,8 @@ impl Driver {
     }
 
     /// Takes back every binding of `drive`, as borrower and as lender. What is in its shadow queues drains.
-    pub fn forget(&mut self, drive: u16) {
-        for lender in 0..self.bindings.len() as u16 {
+    pub fn forget(&mut self, drive: DriveId) {
+        for lender in DriveId::first(self.bindings.len() as u16) {
             for offer in 0..self.offers as u16 {
                 if lender == drive || self.shadow(lender, offer).borrower == Some(drive) {
                     self.unbind(lender, offer);
@@ -168,18 +169,18 @@ impl Driver {
         .collect()
     }
 
-    fn follow(&mut self, tables: &ResourceTables, lender: u16, offer: u16) {
+    fn follow(&mut self, tables: &ResourceTables, lender: DriveId, offer: u16) {
         let descriptor = tables.load(lender, offer);
-        let taken =
-            descriptor.is_valid() && descriptor.kind() == DescriptorKind::Processor && descriptor.borrower() != NOBODY;
+        let taken = descriptor.is_valid() && descriptor.kind() == DescriptorKind::Processor;
+        let borrower = descriptor.borrower().filter(|_| taken);
         let info = ProcessorInfo::unpack(descriptor.info());
-        let borrower = u16::from(descriptor.borrower());
-        let named = (borrower as usize) < self.bindings.len()
-            && borrower != lender
-            && info.borrower_queue == OWN_QUEUE
-            && info.shadow_queue == shadow_queue(offer);
-        self.counters.refused += u64::from(taken && !named);
-        let wanted = (taken && named).then_some(borrower);
+        let wanted = borrower.filter(|&borrower| {
+            borrower.index() < self.bindings.len()
+                && borrower != lender
+                && info.borrower_queue == OWN_QUEUE
+                && info.shadow_queue == shadow_queue(offer)
+        });
+        self.counters.refused += u64::from(borrower.is_some() && wanted.is_none());
         if self.shadow(lender, offer).borrower == wanted {
             return;
         }
@@ -189,15 +190,15 @@ impl Driver {
         {
             self.shadow(lender, offer).borrower = Some(borrower);
             self.counters.bound += 1;
-            self.records[lender as usize * self.offers + offer as usize] = Record::default();
-            self.bindings[borrower as usize].push(Binding { lender, offer, share: 0.0, edge: 0.0 });
+            self.records[lender.index() * self.offers + offer as usize] = Record::default();
+            self.bindings[borrower.index()].push(Binding { lender, offer, share: 0.0, edge: 0.0 });
         }
     }
 
-    fn unbind(&mut self, lender: u16, offer: u16) {
+    fn unbind(&mut self, lender: DriveId, offer: u16) {
         if let Some(borrower) = self.shadow(lender, offer).borrower.take() {
             self.counters.unbound += 1;
-            let bindings = &mut self.bindings[borrower as usize];
+            let bindings = &mut self.bindings[borrower.index()];
             bindings.retain(|binding| (binding.lender, binding.offer) != (lender, offer));
             lay_out(bindings);
         }
@@ -207,7 +208,7 @@ impl Driver {
     fn approach_law(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig, step: f64) {
         for binding in &mut self.bindings[borrower] {
             let descriptor = tables.load(binding.lender, binding.offer);
-            let record = &mut self.records[binding.lender as usize * self.offers + binding.offer as usize];
+            let record = &mut self.records[binding.lender.index() * self.offers + binding.offer as usize];
             let (own, lender) = record.sense(descriptor.utilizations(), &config.sensing, &mut self.rng);
             let law = config.indicator.share(lender, own, &config.weights);
             binding.share += step * (law - binding.share);
@@ -221,7 +222,7 @@ impl Driver {
     fn fill(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig) {
         let Self { bindings, records, vessels, shares, moved, rng, offers, .. } = self;
         let (bindings, sensing) = (&mut bindings[borrower], &config.sensing);
-        let place = |binding: &Binding| binding.lender as usize * *offers + binding.offer as usize;
+        let place = |binding: &Binding| binding.lender.index() * *offers + binding.offer as usize;
         vessels.clear();
         let mut own: f64 = 0.0;
         for binding in bindings.iter() {
@@ -235,7 +236,7 @@ impl Driver {
         let demand = demand(own, home);
         for (binding, vessel) in bindings.iter().zip(vessels.iter_mut()) {
             let lent = records[place(binding)].sent(sensing) * demand;
-            vessel.own = (vessel.own - lent).max(0.0) + moved[binding.lender as usize];
+            vessel.own = (vessel.own - lent).max(0.0) + moved[binding.lender.index()];
         }
         water_filling(demand, vessels, shares);
         for ((share, binding), vessel) in shares.iter_mut().zip(bindings.iter()).zip(vessels.iter()) {
@@ -246,15 +247,15 @@ impl Driver {
         let kept = (1.0 - shares.iter().sum::<f64>()).max(0.01);
         for (binding, &share) in bindings.iter_mut().zip(shares.iter()) {
             let record = &mut records[place(binding)];
-            moved[binding.lender as usize] += (share - record.sent(sensing)) * demand;
+            moved[binding.lender.index()] += (share - record.sent(sensing)) * demand;
             record.send(share);
             binding.share = share / (share + kept);
         }
         lay_out(bindings);
     }
 
-    fn shadow(&mut self, lender: u16, offer: u16) -> &mut Shadow {
-        &mut self.shadows[lender as usize * self.offers + offer as usize]
+    fn shadow(&mut self, lender: DriveId, offer: u16) -> &mut Shadow {
+        &mut self.shadows[lender.index() * self.offers + offer as usize]
     }
 }
 
@@ -273,12 +274,12 @@ fn lay_out(bindings: &mut [Binding]) {
 mod tests {
     use super::super::descriptor::Descriptor;
     use super::*;
-    use flashyard_units::Named;
+    use flashyard_units::{DriveId, Named};
 
     fn taken(tables: &mut ResourceTables, info: ProcessorInfo) {
-        tables.update(1, 0, |descriptor| {
+        tables.update(DriveId::new(1), 0, |descriptor| {
             let offer = descriptor.offered(DescriptorKind::Processor, 0, 0).with_lender_utilization(0.1);
-            offer.taken(0, info.pack()).expect("free").with_borrower_utilization(0.9)
+            offer.taken(DriveId::new(0), info.pack()).expect("free").with_borrower_utilization(0.9)
         });
     }
 
@@ -291,17 +292,20 @@ mod tests {
         let config = HarvestConfig::default();
         taken(&mut tables, INFO);
         driver.tick(&tables, &[true; 3], &config);
-        assert!(driver.bindings(0)[0].share > 0.3);
-        assert_eq!(driver.route(0, 0.0), Some((1, 0)));
-        assert_eq!(driver.route(0, 0.999), None);
-        driver.enter(1, 0);
-        tables.update(1, 0, Descriptor::released);
-        tables.update(1, 0, |free| free.taken(2, INFO.pack()).expect("free"));
+        assert!(driver.bindings(DriveId::new(0))[0].share > 0.3);
+        assert_eq!(driver.route(DriveId::new(0), 0.0), Some((DriveId::new(1), 0)));
+        assert_eq!(driver.route(DriveId::new(0), 0.999), None);
+        driver.enter(DriveId::new(1), 0);
+        tables.update(DriveId::new(1), 0, Descriptor::released);
+        tables.update(DriveId::new(1), 0, |free| free.taken(DriveId::new(2), INFO.pack()).expect("free"));
         driver.tick(&tables, &[true; 3], &config);
-        assert!(driver.bindings(0).is_empty() && driver.bindings(2).is_empty(), "a command of drive 0 is in the queue");
-        driver.leave(1, 0);
+        assert!(
+            driver.bindings(DriveId::new(0)).is_empty() && driver.bindings(DriveId::new(2)).is_empty(),
+            "a command of drive 0 is in the queue"
+        );
+        driver.leave(DriveId::new(1), 0);
         driver.tick(&tables, &[true; 3], &config);
-        assert_eq!((driver.bindings(0).len(), driver.bindings(2).len()), (0, 1));
+        assert_eq!((driver.bindings(DriveId::new(0)).len(), driver.bindings(DriveId::new(2)).len()), (0, 1));
     }
 
     #[test]
@@ -309,28 +313,33 @@ mod tests {
         let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1, 0));
         let config = HarvestConfig { balance: BalanceRule::WaterFilling, ..Default::default() };
         for lender in [1, 2] {
-            tables.update(lender, 0, |descriptor| {
-                descriptor.offered(DescriptorKind::Processor, 0, 0).taken(0, INFO.pack()).expect("free")
+            tables.update(DriveId::new(lender), 0, |descriptor| {
+                descriptor.offered(DescriptorKind::Processor, 0, 0).taken(DriveId::new(0), INFO.pack()).expect("free")
             });
         }
         // A demand of 1.2 drives; one lender is busy to 30 % with its own, the other idle: (1.2 + 0.3) / 3 each.
         for _ in 0..20 {
             let shares: Vec<f64> = (1..3)
                 .map(|lender| {
-                    let binding = driver.bindings(0).iter().find(|binding| binding.lender == lender);
-                    binding.map_or(0.0, |binding| driver.records[binding.lender as usize].sent(&config.sensing))
+                    let binding =
+                        driver.bindings(DriveId::new(0)).iter().find(|binding| binding.lender == DriveId::new(lender));
+                    binding.map_or(0.0, |binding| driver.records[binding.lender.index()].sent(&config.sensing))
                 })
                 .collect();
             let own = (1.2 * (1.0 - shares[0] - shares[1])).min(1.0);
             for (lender, alone) in [(1, 0.3), (2, 0.0)] {
-                tables.update(lender, 0, |now| {
+                tables.update(DriveId::new(lender), 0, |now| {
                     let busy = alone + 1.2 * shares[usize::from(lender) - 1];
                     now.with_borrower_utilization(own).with_lender_utilization(busy)
                 });
             }
             driver.tick(&tables, &[true; 3], &config);
         }
-        assert!((driver.redirected(0) - 0.7 / 1.2).abs() < 0.01, "{}", driver.redirected(0));
+        assert!(
+            (driver.redirected(DriveId::new(0)) - 0.7 / 1.2).abs() < 0.01,
+            "{}",
+            driver.redirected(DriveId::new(0))
+        );
         let first = driver.records[1].sent(&config.sensing);
         assert!((first - 0.2 / 1.2).abs() < 0.01, "{first}");
     }
@@ -341,15 +350,15 @@ mod tests {
             let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1, 0));
             let config = HarvestConfig { balance, ..Default::default() };
             taken(&mut tables, INFO);
-            tables.update(1, 0, |now| now.with_limit(0.1));
+            tables.update(DriveId::new(1), 0, |now| now.with_limit(0.1));
             for _ in 0..40 {
-                let share = driver.redirected(0);
-                tables.update(1, 0, |now| {
+                let share = driver.redirected(DriveId::new(0));
+                tables.update(DriveId::new(1), 0, |now| {
                     now.with_borrower_utilization(0.9 * (1.0 - share)).with_lender_utilization(0.9 * share)
                 });
                 driver.tick(&tables, &[true; 2], &config);
             }
-            let lent = driver.redirected(0) * 0.9;
+            let lent = driver.redirected(DriveId::new(0)) * 0.9;
             assert!((0.09..0.101).contains(&lent), "{balance:?} lends {lent}");
         }
     }
@@ -360,7 +369,7 @@ mod tests {
             let (mut tables, mut driver) = (ResourceTables::new(2, 1), Driver::new(2, 1, 0));
             taken(&mut tables, info);
             driver.tick(&tables, &[true; 2], &HarvestConfig::default());
-            assert!(driver.bindings(0).is_empty());
+            assert!(driver.bindings(DriveId::new(0)).is_empty());
             assert_eq!(driver.counters().refused, 1);
         }
     }

@@ -3,27 +3,28 @@
 use super::borrow::released_by;
 use super::harvest::{Harvest, HarvestAction, Manager};
 use flashyard_ssd::LoanId;
+use flashyard_units::DriveId;
 
 impl Harvest {
     /// Whether the exposed memory of `drive` can be reached from now on.
-    pub fn set_reachable(&mut self, drive: u16, reachable: bool) {
-        self.reachable[drive as usize] = reachable;
+    pub fn set_reachable(&mut self, drive: DriveId, reachable: bool) {
+        self.reachable[drive.index()] = reachable;
     }
 
     /// The drive starts again: it holds and offers nothing, and what peers still know of its table no longer matches.
-    pub fn initialize(&mut self, drive: u16) {
+    pub fn initialize(&mut self, drive: DriveId) {
         self.tables.initialize(drive);
-        self.managers[drive as usize] = Manager::new(&self.config);
+        self.managers[drive.index()] = Manager::new(&self.config);
     }
 
     /// The drive no longer looks for offers.
-    pub fn forget_search(&mut self, drive: u16) {
-        self.managers[drive as usize].search = None;
+    pub fn forget_search(&mut self, drive: DriveId) {
+        self.managers[drive.index()].search = None;
     }
 
     /// The drive wants back what it lends, at its next period.
-    pub fn withdraw(&mut self, drive: u16) {
-        self.managers[drive as usize].withdrawing = true;
+    pub fn withdraw(&mut self, drive: DriveId) {
+        self.managers[drive.index()].withdrawing = true;
     }
 
     /// Lends nothing from the next period on, and takes back what is lent; or lends again.
@@ -38,18 +39,18 @@ impl Harvest {
 
     /// The driver has given the drive up and tells its peers: borrowers forget what it lent them and recover, lenders
     /// clear what they lent it and reset the descriptors.
-    pub fn drive_lost(&mut self, lost: u16) {
+    pub fn drive_lost(&mut self, lost: DriveId) {
         self.driver.forget(lost);
-        for peer in (0..self.managers.len() as u16).filter(|&peer| peer != lost) {
+        for peer in DriveId::first(self.managers.len() as u16).filter(|&peer| peer != lost) {
             self.forget_lender(peer, lost);
             self.forget_borrower(peer, lost);
         }
-        self.managers[lost as usize] = Manager::new(&self.config);
+        self.managers[lost.index()] = Manager::new(&self.config);
         self.loans.retain(|loan| loan.borrower != lost);
     }
 
-    fn forget_lender(&mut self, borrower: u16, lost: u16) {
-        let manager = &mut self.managers[borrower as usize];
+    fn forget_lender(&mut self, borrower: DriveId, lost: DriveId) {
+        let manager = &mut self.managers[borrower.index()];
         let before = manager.processors.len();
         manager.processors.retain(|held| held.lender != lost);
         self.counters.processors_returned += (before - manager.processors.len()) as u64;
@@ -60,22 +61,22 @@ impl Harvest {
         }
     }
 
-    fn forget_borrower(&mut self, lender: u16, lost: u16) {
-        if !self.reachable[lender as usize] {
+    fn forget_borrower(&mut self, lender: DriveId, lost: DriveId) {
+        if !self.reachable[lender.index()] {
             return;
         }
         let before = self.segments_lent(lender);
         for index in 0..self.tables.per_drive() as u16 {
-            if self.tables.load(lender, index).borrower() == lost as u8 {
+            if self.tables.load(lender, index).borrower() == Some(lost) {
                 self.tables.update(lender, index, |now| released_by(now, lost).withdrawn());
                 if let Some(number) = u32::from(index).checked_sub(self.config.processor_offers) {
-                    self.managers[lender as usize].lists[number as usize].clear();
+                    self.managers[lender.index()].lists[number as usize].clear();
                 }
             }
         }
         let lent = self.segments_lent(lender);
         if lent != before {
-            let pages = self.managers[lender as usize].local_pages;
+            let pages = self.managers[lender.index()].local_pages;
             let pages = pages.saturating_sub(lent * self.config.pages_per_segment);
             self.actions.push(HarvestAction::SetOwnPages { drive: lender, pages });
         }
@@ -85,14 +86,11 @@ impl Harvest {
     /// theirs; shadow queues with commands. Nothing of this may last.
     pub fn leaks(&self) -> Vec<String> {
         let mut leaks = Vec::new();
-        for lender in 0..self.managers.len() as u16 {
+        for lender in DriveId::first(self.managers.len() as u16) {
             for index in 0..self.tables.per_drive() as u16 {
                 let descriptor = self.tables.load(lender, index);
-                let borrower = u16::from(descriptor.borrower());
-                if descriptor.borrower() == super::NOBODY {
-                    continue;
-                }
-                let known = self.managers.get(borrower as usize).is_some_and(|manager| {
+                let Some(borrower) = descriptor.borrower() else { continue };
+                let known = self.managers.get(borrower.index()).is_some_and(|manager| {
                     let processor = manager.processors.iter().any(|held| (held.lender, held.index) == (lender, index));
                     let at = |loan: LoanId| (loan.lender, self.memory_index(loan.offer));
                     processor || manager.memories.iter().any(|held| at(held.loan) == (lender, index))
@@ -104,13 +102,13 @@ impl Harvest {
                 }
             }
         }
-        for (number, manager) in self.managers.iter().enumerate() {
+        for (drive, manager) in (0..).map(DriveId::new).zip(&self.managers) {
             let processors = manager.processors.iter().map(|held| (held.lender, held.index));
             let memories = manager.memories.iter().map(|held| (held.loan.lender, self.memory_index(held.loan.offer)));
             for (lender, index) in processors.chain(memories) {
-                if self.tables.load(lender, index).borrower() != number as u8 {
+                if self.tables.load(lender, index).borrower() != Some(drive) {
                     leaks.push(format!(
-                        "drive {number} holds descriptor {index} of drive {lender}, which is not its own"
+                        "drive {drive} holds descriptor {index} of drive {lender}, which is not its own"
                     ));
                 }
             }

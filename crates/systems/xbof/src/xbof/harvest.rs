@@ -7,7 +7,7 @@
 
 use super::borrow::{HeldMemory, HeldProcessor, Search};
 use super::config::HarvestConfig;
-use super::descriptor::{NOBODY, ProcessorInfo};
+use super::descriptor::{DRIVES_MAX, ProcessorInfo};
 use super::driver::{Binding, Driver};
 use super::guard::LenderGuard;
 use super::misses::MissMonitor;
@@ -17,7 +17,7 @@ use super::window::Region;
 use flashyard_kernel::Rng;
 use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
-use flashyard_units::SimSpan;
+use flashyard_units::{DriveId, SimSpan};
 
 /// Readings of one drive's monitors over the last period.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +52,7 @@ pub struct DriveReading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLoan {
     /// The borrower.
-    pub borrower: u16,
+    pub borrower: DriveId,
     /// The lender, and its offer.
     pub loan: LoanId,
     /// How many segments.
@@ -84,30 +84,30 @@ pub enum HarvestAction {
     /// The drive's firmware loads `lines` lines from each of these peers, then goes on with [`Harvest::scanned`].
     Scan {
         /// The drive that looks for offers.
-        drive: u16,
+        drive: DriveId,
         /// The peers, in the order in which it reads their tables.
-        peers: Vec<u16>,
+        peers: Vec<DriveId>,
         /// Lines of 64 bytes of each.
         lines: u64,
     },
     /// A compare-and-swap is on its way to a lender's table; it arrives with [`Harvest::swap`].
     Swap {
         /// The sender.
-        drive: u16,
+        drive: DriveId,
         /// Where it goes.
-        lender: u16,
+        lender: DriveId,
     },
     /// The drive keeps this many translation pages in its own memory from now on.
     SetOwnPages {
         /// The lender.
-        drive: u16,
+        drive: DriveId,
         /// Pages.
         pages: u32,
     },
     /// The borrower may use these segments.
     Attach {
         /// The borrower.
-        borrower: u16,
+        borrower: DriveId,
         /// The lender, and its offer.
         loan: LoanId,
         /// Their numbers in the lender's memory.
@@ -118,21 +118,21 @@ pub enum HarvestAction {
     /// The borrower copies its pages home, then calls [`Harvest::returned`].
     Return {
         /// The borrower.
-        borrower: u16,
+        borrower: DriveId,
         /// The lender, and its offer.
         loan: LoanId,
     },
     /// The borrower can no longer trust the lender's memory: it recovers from its logs.
     Lost {
         /// The borrower.
-        borrower: u16,
+        borrower: DriveId,
         /// The lender, and its offer.
         loan: LoanId,
     },
     /// The lender has taken the memory of a loan back by force and overwrites it.
     Reused {
         /// The borrower that had its pages there.
-        borrower: u16,
+        borrower: DriveId,
         /// The lender that overwrites them, and the offer by which it lent them.
         loan: LoanId,
     },
@@ -152,7 +152,7 @@ pub(super) struct Manager {
     /// Periods since each descriptor was withdrawn.
     pub(super) waited: Vec<u32>,
     /// The borrower of each shadow queue's commands, as last read from a taken descriptor.
-    serving: Vec<Option<u16>>,
+    serving: Vec<Option<DriveId>>,
     /// Translation pages of its own memory, by the last reading.
     pub(super) local_pages: u32,
     /// Holds what lending costs the drive's own commands to a cap, when there is one.
@@ -192,9 +192,9 @@ pub struct Harvest {
 }
 
 impl Harvest {
-    /// Managers of `drives` drives (at most 255), all descriptors invalid, all shadow queue pairs free.
+    /// Managers of `drives` drives (at most [`DRIVES_MAX`]), all descriptors invalid, all shadow queue pairs free.
     pub fn new(drives: u32, config: HarvestConfig) -> Self {
-        assert!(drives <= u32::from(NOBODY), "drive ids have 8 bits and 0xFF means nobody");
+        assert!(drives <= DRIVES_MAX, "descriptors name {DRIVES_MAX} drives, not {drives}");
         let count = drives as usize;
         Self {
             tables: ResourceTables::new(count, (config.processor_offers + config.memory_offers) as usize),
@@ -243,7 +243,7 @@ impl Harvest {
 
     /// The lenders that `drive`'s commands may go to.
     #[inline]
-    pub fn bindings(&self, drive: u16) -> &[Binding] {
+    pub fn bindings(&self, drive: DriveId) -> &[Binding] {
         self.driver.bindings(drive)
     }
 
@@ -259,16 +259,16 @@ impl Harvest {
 
     /// One period of all drives: their readings and their miss-ratio curves.
     pub fn tick(&mut self, readings: &[DriveReading], curves: &[Shards]) {
-        for drive in 0..self.managers.len() {
-            self.tick_drive(drive as u16, &readings[drive], &curves[drive]);
+        for drive in DriveId::first(self.managers.len() as u16) {
+            self.tick_drive(drive, &readings[drive.index()], &curves[drive.index()]);
         }
     }
 
     /// One period of one drive.
-    pub fn tick_drive(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
+    pub fn tick_drive(&mut self, drive: DriveId, reading: &DriveReading, curve: &Shards) {
         let (mut processor, mut memory) = (false, 0);
-        self.managers[drive as usize].local_pages = reading.local_pages;
-        self.managers[drive as usize].withdrawing |= self.paused;
+        self.managers[drive.index()].local_pages = reading.local_pages;
+        self.managers[drive.index()].withdrawing |= self.paused;
         if self.config.processors {
             self.lend_processors(drive, reading);
             processor = self.borrow_processors(drive, reading);
@@ -277,14 +277,14 @@ impl Harvest {
             memory = self.borrow_memory(drive, reading, curve);
             self.lend_memory(drive, reading, curve);
         }
-        self.managers[drive as usize].withdrawing = false;
+        self.managers[drive.index()].withdrawing = false;
         self.search(drive, processor, memory);
     }
 
     /// A command of `drive` itself, run by its own cores, has completed after so long in the drive.
     #[inline]
-    pub fn served_own(&mut self, drive: u16, latency: SimSpan) {
-        if let Some(guard) = &mut self.managers[drive as usize].guard {
+    pub fn served_own(&mut self, drive: DriveId, latency: SimSpan) {
+        if let Some(guard) = &mut self.managers[drive.index()].guard {
             guard.count(latency);
         }
     }
@@ -297,13 +297,13 @@ impl Harvest {
     /// The drive whose mapping directory a lender walks for the commands in a shadow queue: what the descriptor says,
     /// or said before the borrower let go while the queue drains. `None` when its fields lead nowhere.
     #[inline]
-    pub fn serves(&mut self, lender: u16, offer: u16) -> Option<u16> {
+    pub fn serves(&mut self, lender: DriveId, offer: u16) -> Option<DriveId> {
         let descriptor = self.tables.load(lender, offer);
-        let serving = &mut self.managers[lender as usize].serving[offer as usize];
-        if descriptor.borrower() != NOBODY {
+        let serving = &mut self.managers[lender.index()].serving[offer as usize];
+        if let Some(borrower) = descriptor.borrower() {
             let directory = ProcessorInfo::unpack(descriptor.info()).directory;
             let exists = Region::at(directory) == Some(Region::Directory);
-            *serving = exists.then_some(u16::from(descriptor.borrower()));
+            *serving = exists.then_some(borrower);
         }
         *serving
     }
@@ -357,11 +357,11 @@ mod tests {
         // Both have read both offers before either swaps; drive 2 is the less loaded lender for both.
         let readings = [reading(0.99), reading(0.99), reading(0.0), reading(0.1)];
         periods(&mut harvest, &readings, 4);
-        let lenders: Vec<u16> = (0..2).map(|drive| harvest.bindings(drive)[0].lender).collect();
-        assert_eq!(lenders, [2, 3]);
+        let lenders: Vec<DriveId> = DriveId::first(2).map(|drive| harvest.bindings(drive)[0].lender).collect();
+        assert_eq!(lenders, [2, 3].map(DriveId::new));
         assert_eq!(harvest.counters().contended, 1);
         assert_eq!(harvest.tables().counters().refused, 1);
-        assert_eq!(harvest.serves(2, 0), Some(0));
+        assert_eq!(harvest.serves(DriveId::new(2), 0), Some(DriveId::new(0)));
     }
 
     #[test]
@@ -369,31 +369,35 @@ mod tests {
         let config = HarvestConfig { processor_offers: 2, lenders_max: 3, ..Default::default() };
         let mut harvest = Harvest::new(3, config);
         periods(&mut harvest, &[reading(0.99), reading(0.99), reading(0.0)], 4);
-        assert_eq!((harvest.bindings(0).len(), harvest.bindings(1).len()), (1, 1), "both offers of drive 2");
+        assert_eq!(
+            (harvest.bindings(DriveId::new(0)).len(), harvest.bindings(DriveId::new(1)).len()),
+            (1, 1),
+            "both offers of drive 2"
+        );
         let mut harvest = Harvest::new(3, config);
         periods(&mut harvest, &[reading(0.99), reading(0.0), reading(0.0)], 6);
-        let lenders: Vec<u16> = harvest.bindings(0).iter().map(|binding| binding.lender).collect();
+        let lenders: Vec<DriveId> = harvest.bindings(DriveId::new(0)).iter().map(|binding| binding.lender).collect();
         assert_eq!(lenders.len(), 3);
-        assert!(lenders.contains(&1) && lenders.contains(&2));
+        assert!(lenders.contains(&DriveId::new(1)) && lenders.contains(&DriveId::new(2)));
     }
 
     #[test]
     fn a_lender_that_becomes_busy_withdraws_and_lends_again_when_it_is_idle() {
         let mut harvest = Harvest::new(2, HarvestConfig::default());
         periods(&mut harvest, &[reading(0.99), reading(0.0)], 3);
-        assert_eq!(harvest.bindings(0).len(), 1);
+        assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1);
         periods(&mut harvest, &[reading(0.99), reading(0.95)], 3);
-        assert!(harvest.bindings(0).is_empty());
+        assert!(harvest.bindings(DriveId::new(0)).is_empty());
         assert_eq!(harvest.counters().processors_returned, 1);
         periods(&mut harvest, &[reading(0.99), reading(0.0)], 4);
-        assert_eq!(harvest.bindings(0).len(), 1);
+        assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1);
     }
 
     fn missing(misses: u64) -> DriveReading {
         DriveReading { accesses: 1000, misses, ..reading(0.1) }
     }
 
-    fn loan(lender: u16, offer: u16) -> LoanId {
+    fn loan(lender: DriveId, offer: u16) -> LoanId {
         LoanId { lender, offer }
     }
 
@@ -403,21 +407,31 @@ mod tests {
         let seen = periods(&mut harvest, &[missing(500), reading(0.0)], 2);
         let attach = |offer, segments: &[u32], log_page| {
             let log_pages = Region::LogPage(log_page).address();
-            HarvestAction::Attach { borrower: 0, loan: loan(1, offer), segments: segments.to_vec(), log_pages }
+            HarvestAction::Attach {
+                borrower: DriveId::new(0),
+                loan: loan(DriveId::new(1), offer),
+                segments: segments.to_vec(),
+                log_pages,
+            }
         };
-        let own_pages = |pages| HarvestAction::SetOwnPages { drive: 1, pages };
+        let own_pages = |pages| HarvestAction::SetOwnPages { drive: DriveId::new(1), pages };
         assert_eq!(seen, [own_pages(512), attach(0, &[1, 2, 3, 4], 0), attach(1, &[5, 6, 7], 4)]);
         let lent = [(0, 4), (1, 3)];
         assert_eq!(
             harvest.loans(),
-            lent.map(|(offer, segments)| MemoryLoan { borrower: 0, loan: loan(1, offer), segments })
+            lent.map(|(offer, segments)| MemoryLoan {
+                borrower: DriveId::new(0),
+                loan: loan(DriveId::new(1), offer),
+                segments
+            })
         );
         let seen = periods(&mut harvest, &[missing(500), missing(500)], 2);
-        let returns = [0, 1].map(|offer| HarvestAction::Return { borrower: 0, loan: loan(1, offer) });
+        let returns =
+            [0, 1].map(|offer| HarvestAction::Return { borrower: DriveId::new(0), loan: loan(DriveId::new(1), offer) });
         assert_eq!(seen, returns);
-        harvest.returned(0, loan(1, 1));
+        harvest.returned(DriveId::new(0), loan(DriveId::new(1), 1));
         assert_eq!(periods(&mut harvest, &[missing(500), missing(500)], 1), [own_pages(2048)]);
-        harvest.returned(0, loan(1, 0));
+        harvest.returned(DriveId::new(0), loan(DriveId::new(1), 0));
         assert!(harvest.loans().is_empty());
         assert_eq!(periods(&mut harvest, &[missing(500), missing(500)], 1), [own_pages(4096)]);
     }
@@ -435,7 +449,11 @@ mod tests {
         periods(&mut harvest, &[needy, reading(0.0), reading(0.0)], 1);
         let segments: u32 = harvest.loans().iter().map(|lent| lent.segments).sum();
         assert_eq!(segments, 8, "3276 and 8 times 512 pages leave 820, which is below 983; 7 times leaves 1332");
-        assert!(harvest.loans().iter().take(7).all(|lent| lent.loan.lender == 1), "{:?}", harvest.loans());
+        assert!(
+            harvest.loans().iter().take(7).all(|lent| lent.loan.lender == DriveId::new(1)),
+            "{:?}",
+            harvest.loans()
+        );
         // The remaining misses stay below the target, or above it by chance only.
         for misses in [95, 110, 101, 90, 60] {
             periods(&mut harvest, &[DriveReading { misses, ..needy }, reading(0.0), reading(0.0)], 1);
@@ -476,12 +494,12 @@ mod tests {
             for period in 0..3 {
                 harvest.tick(&[missing(0), reading(0.0)], &curves);
                 let seen = harvest.take_actions();
-                let returned = HarvestAction::Return { borrower: 0, loan: loan(1, left) };
+                let returned = HarvestAction::Return { borrower: DriveId::new(0), loan: loan(DriveId::new(1), left) };
                 // A look at it after the last return has settled, and another one.
                 let due = period == if left == 6 { 1 } else { 2 };
                 assert_eq!(seen.contains(&returned), due, "offer {left}, period {period}: {seen:?}");
                 if due {
-                    harvest.returned(0, loan(1, left));
+                    harvest.returned(DriveId::new(0), loan(DriveId::new(1), left));
                     break;
                 }
             }
@@ -499,7 +517,10 @@ mod tests {
             let of = harvest.loans().iter().filter(move |lent| lent.borrower == borrower);
             of.map(|lent| lent.loan.lender).collect::<Vec<_>>()
         };
-        assert_eq!((lenders(0), lenders(1)), (vec![2; 7], vec![3; 7]));
+        assert_eq!(
+            (lenders(DriveId::new(0)), lenders(DriveId::new(1))),
+            (vec![DriveId::new(2); 7], vec![DriveId::new(3); 7])
+        );
     }
 
     #[test]
@@ -508,8 +529,8 @@ mod tests {
         periods(&mut harvest, &[missing(500), reading(0.0)], 2);
         let seen = periods(&mut harvest, &[missing(500), missing(500)], 6);
         for offer in 0..2 {
-            let reused = HarvestAction::Reused { borrower: 0, loan: loan(1, offer) };
-            let lost = HarvestAction::Lost { borrower: 0, loan: loan(1, offer) };
+            let reused = HarvestAction::Reused { borrower: DriveId::new(0), loan: loan(DriveId::new(1), offer) };
+            let lost = HarvestAction::Lost { borrower: DriveId::new(0), loan: loan(DriveId::new(1), offer) };
             assert!(seen.contains(&reused) && seen.contains(&lost), "{seen:?}");
         }
         assert_eq!(harvest.counters().forced, 2);
@@ -522,15 +543,18 @@ mod tests {
         let busy = DriveReading { accesses: 1000, misses: 500, ..reading(0.9) };
         let readings = [busy, reading(0.2), DriveReading { processor_own: 0.9, ..reading(0.9) }];
         periods(&mut harvest, &readings, 3);
-        assert!(harvest.tables().load(1, index).borrower() == 0, "drive 0 holds the descriptor");
+        assert!(
+            harvest.tables().load(DriveId::new(1), index).borrower() == Some(DriveId::new(0)),
+            "drive 0 holds the descriptor"
+        );
         if let Some(bit) = bit {
             let tables = harvest.tables_mut();
-            tables.update(1, index, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
+            tables.update(DriveId::new(1), index, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
         }
         // The lender's next command, the host's next look, and one period of all drives.
-        let serves = harvest.serves(1, 0);
+        let serves = harvest.serves(DriveId::new(1), 0);
         harvest.tick_host();
-        let bound: Vec<Binding> = harvest.bindings(0).to_vec();
+        let bound: Vec<Binding> = harvest.bindings(DriveId::new(0)).to_vec();
         let seen = periods(&mut harvest, &readings, 1);
         format!("{serves:?} {bound:?} {seen:?} {:?}", harvest.counters())
     }
@@ -559,10 +583,16 @@ mod tests {
                 harvest.tick(&readings, &curves(2));
             }
             harvest.tick(&readings, &curves(2));
-            harvest.scanned(0);
-            assert!(harvest.take_actions().contains(&HarvestAction::Swap { drive: 0, lender: 1 }));
-            harvest.tables_mut().update(1, 0, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
-            harvest.swap(0);
+            harvest.scanned(DriveId::new(0));
+            assert!(
+                harvest
+                    .take_actions()
+                    .contains(&HarvestAction::Swap { drive: DriveId::new(0), lender: DriveId::new(1) })
+            );
+            harvest
+                .tables_mut()
+                .update(DriveId::new(1), 0, |now| super::super::Descriptor::from_word(now.word() ^ 1 << bit));
+            harvest.swap(DriveId::new(0));
             assert_eq!((harvest.counters().contended, harvest.counters().processors_taken), (1, 0), "bit {bit}");
         }
     }

@@ -1,18 +1,19 @@
 //! The lender's turn: what a drive offers, withdraws and takes back.
 
-use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
+use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 use super::driver::shadow_queue;
 use super::harvest::{DriveReading, Harvest, HarvestAction};
 use super::trigger::TriggerAction;
 use super::window::Region;
 use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
+use flashyard_units::DriveId;
 
 impl Harvest {
     /// Offers and withdraws processor time. An offer needs a shadow queue pair that is drained.
-    pub(super) fn lend_processors(&mut self, drive: u16, reading: &DriveReading) {
+    pub(super) fn lend_processors(&mut self, drive: DriveId, reading: &DriveReading) {
         let config = self.config;
-        let manager = &mut self.managers[drive as usize];
+        let manager = &mut self.managers[drive.index()];
         let borrowing = !manager.processors.is_empty();
         let busy = config.indicator.is_busy(reading, borrowing, &config);
         let action = manager.trigger.sample(busy, reading.data_end > config.watermark, &config);
@@ -31,7 +32,7 @@ impl Harvest {
         let amount = config.indicator.amount(reading);
         // The borrowers of this drive share what it lends.
         let offers = 0..config.processor_offers as u16;
-        let borrowers = offers.filter(|&offer| self.tables.load(drive, offer).borrower() != NOBODY).count();
+        let borrowers = offers.filter(|&offer| self.tables.load(drive, offer).borrower().is_some()).count();
         limit /= borrowers.max(1) as f64;
         for offer in 0..config.processor_offers as u16 {
             let descriptor = self.tables.load(drive, offer);
@@ -43,7 +44,7 @@ impl Harvest {
                         if lending { offering(now, amount, limit) } else { now.withdrawn() }
                     },
                 );
-            } else if descriptor.borrower() != NOBODY {
+            } else if descriptor.borrower().is_some() {
                 self.await_release(drive, offer);
             } else if lending && self.driver.is_free(drive, offer) {
                 let info = ProcessorInfo { shadow_queue: shadow_queue(offer), ..ProcessorInfo::default() };
@@ -56,8 +57,8 @@ impl Harvest {
 
     /// Counts the periods since a withdrawal; after the last one the lender takes the descriptor back by force.
     /// Returns whether it did.
-    fn await_release(&mut self, drive: u16, index: u16) -> bool {
-        let waited = &mut self.managers[drive as usize].waited[index as usize];
+    fn await_release(&mut self, drive: DriveId, index: u16) -> bool {
+        let waited = &mut self.managers[drive.index()].waited[index as usize];
         *waited += 1;
         if *waited < self.config.withdraw_periods {
             return false;
@@ -69,9 +70,9 @@ impl Harvest {
     }
 
     /// Offers spare segments, withdraws what it needs itself, and takes back what was released.
-    pub(super) fn lend_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
-        let borrows = !self.managers[drive as usize].memories.is_empty();
-        let needs_it = self.misses_too_much(reading) || borrows || self.managers[drive as usize].withdrawing;
+    pub(super) fn lend_memory(&mut self, drive: DriveId, reading: &DriveReading, curve: &Shards) {
+        let borrows = !self.managers[drive.index()].memories.is_empty();
+        let needs_it = self.misses_too_much(reading) || borrows || self.managers[drive.index()].withdrawing;
         let before = self.segments_lent(drive);
         for number in 0..self.config.memory_offers {
             let index = self.memory_index(number as u16);
@@ -79,17 +80,16 @@ impl Harvest {
             if descriptor.is_valid() {
                 if needs_it {
                     self.tables.update(drive, index, Descriptor::withdrawn);
-                    self.managers[drive as usize].waited[index as usize] = 0;
+                    self.managers[drive.index()].waited[index as usize] = 0;
                 }
-            } else if descriptor.borrower() == NOBODY {
-                self.managers[drive as usize].lists[number as usize].clear();
-            } else {
-                let borrower = u16::from(descriptor.borrower());
+            } else if let Some(borrower) = descriptor.borrower() {
                 if self.await_release(drive, index) {
-                    self.managers[drive as usize].lists[number as usize].clear();
+                    self.managers[drive.index()].lists[number as usize].clear();
                     let loan = LoanId { lender: drive, offer: number as u16 };
                     self.actions.push(HarvestAction::Reused { borrower, loan });
                 }
+            } else {
+                self.managers[drive.index()].lists[number as usize].clear();
             }
         }
         if !needs_it {
@@ -98,15 +98,15 @@ impl Harvest {
         let lent = self.segments_lent(drive);
         if lent != before {
             let pages = reading.local_pages.saturating_sub(lent * self.config.pages_per_segment);
-            self.managers[drive as usize].misses.restart();
+            self.managers[drive.index()].misses.restart();
             self.actions.push(HarvestAction::SetOwnPages { drive, pages });
         }
     }
 
     /// Offers the spare segments in equal parts, as far as there are descriptors that offer nothing.
-    fn offer_memory(&mut self, drive: u16, reading: &DriveReading, curve: &Shards) {
+    fn offer_memory(&mut self, drive: DriveId, reading: &DriveReading, curve: &Shards) {
         let offers = self.config.memory_offers;
-        let lists = &self.managers[drive as usize].lists;
+        let lists = &self.managers[drive.index()].lists;
         let free: Vec<u32> = (0..offers).filter(|&number| lists[number as usize].is_empty()).collect();
         if free.is_empty() {
             return;
@@ -115,7 +115,7 @@ impl Harvest {
         let each = spare.len().div_ceil(offers as usize).max(1);
         spare.retain(|segment| !lists.iter().flatten().any(|lent| lent == segment));
         for (number, segments) in free.into_iter().zip(spare.chunks(each)) {
-            self.managers[drive as usize].lists[number as usize] = segments.to_vec();
+            self.managers[drive.index()].lists[number as usize] = segments.to_vec();
             let info = MemoryInfo { segment_list: Region::SegmentList(number).address(), log_pages: 0 };
             self.tables.update(drive, self.memory_index(number as u16), |now| {
                 now.offered(DescriptorKind::Memory, segments.len() as u32, info.pack())
@@ -124,8 +124,8 @@ impl Harvest {
     }
 
     /// Segments on offer or lent.
-    pub(super) fn segments_lent(&self, drive: u16) -> u32 {
-        self.managers[drive as usize].lists.iter().map(|list| list.len() as u32).sum()
+    pub(super) fn segments_lent(&self, drive: DriveId) -> u32 {
+        self.managers[drive.index()].lists.iter().map(|list| list.len() as u32).sum()
     }
 
     /// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold: the last

@@ -7,6 +7,7 @@
 //! cache miss for each. A ring that was closed goes on with another generation: what a lender that was given up still
 //! stores is not taken. Source: [P] sheet xbof §3.7; layout, generation and capacity [A].
 
+use flashyard_units::DriveId;
 use std::collections::VecDeque;
 
 /// Entries of a ring: 256 KiB.
@@ -37,7 +38,7 @@ pub struct Message {
     /// Kind of work.
     pub kind: MessageKind,
     /// The lender that asks.
-    pub lender: u8,
+    pub lender: DriveId,
     /// The command it belongs to.
     pub command: u32,
     /// Host memory of a DMA, named by the command that owns it.
@@ -58,8 +59,10 @@ type Line = [u32; 8];
 impl Message {
     /// From word 0: phase 1 bit, kind 7, lender 8, generation 16; then the other fields, a word each.
     fn pack(&self, phase: bool, generation: u16) -> Line {
-        let head =
-            u32::from(phase) | (self.kind as u32) << 1 | u32::from(self.lender) << 8 | u32::from(generation) << 16;
+        let head = u32::from(phase)
+            | (self.kind as u32) << 1
+            | u32::from(self.lender.get()) << 8
+            | u32::from(generation) << 16;
         let mut line = [0; 8];
         line[..7].copy_from_slice(&[
             head,
@@ -78,7 +81,7 @@ impl Message {
         let kind = *MessageKind::ALL.get((line[0] >> 1 & 0x7F) as usize)?;
         let message = Self {
             kind,
-            lender: (line[0] >> 8) as u8,
+            lender: DriveId::new((line[0] >> 8 & 0xFF) as u16),
             command: line[1],
             buffer: line[2],
             first: line[3],
@@ -228,7 +231,7 @@ mod tests {
         let kind = MessageKind::ALL[number as usize % MessageKind::ALL.len()];
         Message {
             kind,
-            lender: number as u8,
+            lender: DriveId::new(u16::from(number as u8)),
             command: number,
             buffer: !number,
             first: 7,

@@ -25,7 +25,7 @@ pub mod window;
 pub use balance::{BalanceRule, Vessel, Weights, demand, limited_share, redirect_share, water_filling};
 pub use choice::LenderChoice;
 pub use config::HarvestConfig;
-pub use descriptor::{Descriptor, DescriptorKind, MemoryInfo, NOBODY, ProcessorInfo};
+pub use descriptor::{DRIVES_MAX, Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 pub use driver::{Binding, Driver, DriverCounters, OWN_QUEUE, shadow_queue};
 pub use guard::LenderGuard;
 pub use harvest::{DriveReading, Harvest, HarvestAction, HarvestCounters, MemoryLoan};

@@ -2,6 +2,7 @@
 //! use on, and until then costs one pointer.
 
 use super::message::MessageRing;
+use flashyard_units::DriveId;
 
 /// Rings by owner and lender.
 pub struct Rings {
@@ -17,8 +18,8 @@ impl Rings {
 
     /// The ring that `lender` fills for `owner`.
     #[inline]
-    pub fn get(&mut self, owner: u16, lender: u16) -> &mut MessageRing {
-        self.rings[owner as usize * self.drives + lender as usize].get_or_insert_default()
+    pub fn get(&mut self, owner: DriveId, lender: DriveId) -> &mut MessageRing {
+        self.rings[owner.index() * self.drives + lender.index()].get_or_insert_default()
     }
 
     /// The commands that entries in the rings are about; one may come several times.
@@ -28,8 +29,8 @@ impl Rings {
 
     /// Closes all rings of `drive`, as owner and as lender. No lender knows the generation of a ring that was never
     /// used: it need not change.
-    pub fn close(&mut self, drive: u16) {
-        let (drive, drives) = (drive as usize, self.drives);
+    pub fn close(&mut self, drive: DriveId) {
+        let (drive, drives) = (drive.index(), self.drives);
         let both = (0..drives).flat_map(|peer| [peer * drives + drive, drive * drives + peer]);
         for index in both {
             if let Some(ring) = &mut self.rings[index] {
@@ -48,17 +49,8 @@ mod tests {
 
     const DRIVES: u16 = 4;
 
-    fn message(lender: u16, command: u32) -> Message {
-        Message {
-            kind: MessageKind::Dma,
-            lender: lender as u8,
-            command,
-            buffer: 0,
-            first: 0,
-            span: 0,
-            slots: 1,
-            completion: 0,
-        }
+    fn message(lender: DriveId, command: u32) -> Message {
+        Message { kind: MessageKind::Dma, lender, command, buffer: 0, first: 0, span: 0, slots: 1, completion: 0 }
     }
 
     proptest! {
@@ -69,9 +61,10 @@ mod tests {
             steps in prop::collection::vec((0_u32..8, 0..DRIVES, 0..DRIVES), 1..300),
         ) {
             let mut rings = Rings::new(DRIVES as usize);
-            let mut model = BTreeMap::<(u16, u16), VecDeque<Option<u32>>>::new();
+            let mut model = BTreeMap::<(DriveId, DriveId), VecDeque<Option<u32>>>::new();
             let mut learnt = BTreeMap::new();
             for (number, (kind, owner, lender)) in (0..).zip(steps) {
+                let (owner, lender) = (DriveId::new(owner), DriveId::new(lender));
                 let pair = (owner, lender);
                 let queue = model.entry(pair).or_default();
                 match kind {
@@ -106,9 +99,11 @@ mod tests {
     #[test]
     fn rings_of_other_drives_stay_open() {
         let mut rings = Rings::new(3);
-        let before = [(0, 1), (1, 0), (1, 2)].map(|(owner, lender)| rings.get(owner, lender).generation());
-        rings.close(0);
-        let after = [(0, 1), (1, 0), (1, 2)].map(|(owner, lender)| rings.get(owner, lender).generation());
+        let before = [(0, 1), (1, 0), (1, 2)]
+            .map(|(owner, lender)| rings.get(DriveId::new(owner), DriveId::new(lender)).generation());
+        rings.close(DriveId::new(0));
+        let after = [(0, 1), (1, 0), (1, 2)]
+            .map(|(owner, lender)| rings.get(DriveId::new(owner), DriveId::new(lender)).generation());
         assert_ne!(after[..2], before[..2]);
         assert_eq!(after[2], before[2]);
         assert_eq!(rings.rings.iter().flatten().count(), 3);

@@ -5,7 +5,7 @@
 //! Within a reach peers are read from the next one on, so that borrowers of one instant spread.
 //! Source: order [A] sheet xbof §3.2; leaf first is ours.
 
-use flashyard_units::Named;
+use flashyard_units::{DriveId, Named};
 
 /// The peers whose tables a borrower reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,14 +54,14 @@ impl Reach {
     }
 
     /// The peers of `drive` among `count` drives in the order in which it reads them.
-    pub(super) fn peers(self, drive: u16, count: u16, leaf_drives: u32) -> Vec<u16> {
-        let leaf = |drive: u16| u32::from(drive) / leaf_drives.max(1);
-        let reads = |peer: &u16| match self {
+    pub(super) fn peers(self, drive: DriveId, count: u16, leaf_drives: u32) -> Vec<DriveId> {
+        let leaf = |drive: DriveId| u32::from(drive.get()) / leaf_drives.max(1);
+        let reads = |peer: &DriveId| match self {
             Self::All => true,
             Self::Leaf => leaf(*peer) == leaf(drive),
             Self::BeyondLeaf => leaf(*peer) != leaf(drive),
         };
-        (1..count).map(|step| (drive + step) % count).filter(reads).collect()
+        (1..count).map(|step| DriveId::new((drive.get() + step) % count)).filter(reads).collect()
     }
 }
 
@@ -71,18 +71,18 @@ mod tests {
 
     #[test]
     fn peers_are_read_from_the_next_one_on() {
-        assert_eq!(Reach::All.peers(2, 5, 2), [3, 4, 0, 1]);
-        assert_eq!(Reach::Leaf.peers(2, 5, 2), [3]);
-        assert_eq!(Reach::BeyondLeaf.peers(2, 5, 2), [4, 0, 1]);
+        assert_eq!(Reach::All.peers(DriveId::new(2), 5, 2), [3, 4, 0, 1].map(DriveId::new));
+        assert_eq!(Reach::Leaf.peers(DriveId::new(2), 5, 2), [3].map(DriveId::new));
+        assert_eq!(Reach::BeyondLeaf.peers(DriveId::new(2), 5, 2), [4, 0, 1].map(DriveId::new));
     }
 
     #[test]
     fn a_leaf_and_what_is_beyond_it_are_all_peers() {
-        for drive in 0..255 {
+        for drive in DriveId::first(255) {
             let mut both = Reach::Leaf.peers(drive, 255, 32);
             both.extend(Reach::BeyondLeaf.peers(drive, 255, 32));
             both.sort_unstable();
-            assert!(both.into_iter().eq((0..255).filter(|&peer| peer != drive)));
+            assert!(both.into_iter().eq(DriveId::first(255).filter(|&peer| peer != drive)));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The idle resource tables: descriptors in the drives' exposed memory, changed by compare-and-swap only.
 
 use super::descriptor::Descriptor;
+use flashyard_units::DriveId;
 
 /// Uses of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl ResourceTables {
     }
 
     /// Loads a descriptor. Panics beyond the tables.
-    pub fn load(&self, drive: u16, index: u16) -> Descriptor {
+    pub fn load(&self, drive: DriveId, index: u16) -> Descriptor {
         Descriptor::from_word(self.words[self.place(drive, index)])
     }
 
@@ -45,7 +46,7 @@ impl ResourceTables {
     /// Errors: the descriptor that is there instead.
     pub fn compare_and_swap(
         &mut self,
-        drive: u16,
+        drive: DriveId,
         index: u16,
         expected: Descriptor,
         new: Descriptor,
@@ -62,7 +63,7 @@ impl ResourceTables {
     }
 
     /// Loads, changes and swaps until no one else has come between; returns the new descriptor.
-    pub fn update(&mut self, drive: u16, index: u16, change: impl Fn(Descriptor) -> Descriptor) -> Descriptor {
+    pub fn update(&mut self, drive: DriveId, index: u16, change: impl Fn(Descriptor) -> Descriptor) -> Descriptor {
         let mut expected = self.load(drive, index);
         loop {
             let new = change(expected);
@@ -74,15 +75,15 @@ impl ResourceTables {
     }
 
     /// Makes all descriptors of a drive invalid, as its initialization does: what peers read before no longer matches.
-    pub fn initialize(&mut self, drive: u16) {
+    pub fn initialize(&mut self, drive: DriveId) {
         for index in 0..self.per_drive as u16 {
             self.update(drive, index, |descriptor| descriptor.released().withdrawn());
         }
     }
 
-    fn place(&self, drive: u16, index: u16) -> usize {
+    fn place(&self, drive: DriveId, index: u16) -> usize {
         assert!((index as usize) < self.per_drive, "descriptor {index} of {}", self.per_drive);
-        drive as usize * self.per_drive + index as usize
+        drive.index() * self.per_drive + index as usize
     }
 }
 
@@ -94,21 +95,26 @@ mod tests {
     #[test]
     fn of_two_borrowers_that_read_the_same_offer_one_gets_it() {
         let mut tables = ResourceTables::new(3, 1);
-        tables.update(2, 0, |descriptor| descriptor.offered(DescriptorKind::Processor, 0, 0));
-        let read = tables.load(2, 0);
-        let (first, second) = (read.taken(0, 0).expect("free"), read.taken(1, 0).expect("free"));
-        assert_eq!(tables.compare_and_swap(2, 0, read, first), Ok(()));
-        assert_eq!(tables.compare_and_swap(2, 0, read, second), Err(first));
-        assert_eq!(tables.load(2, 0).borrower(), 0);
+        tables.update(DriveId::new(2), 0, |descriptor| descriptor.offered(DescriptorKind::Processor, 0, 0));
+        let read = tables.load(DriveId::new(2), 0);
+        let (first, second) =
+            (read.taken(DriveId::new(0), 0).expect("free"), read.taken(DriveId::new(1), 0).expect("free"));
+        assert_eq!(tables.compare_and_swap(DriveId::new(2), 0, read, first), Ok(()));
+        assert_eq!(tables.compare_and_swap(DriveId::new(2), 0, read, second), Err(first));
+        assert_eq!(tables.load(DriveId::new(2), 0).borrower(), Some(DriveId::new(0)));
         assert_eq!(*tables.counters(), TableCounters { swaps: 2, refused: 1 });
     }
 
     #[test]
     fn a_swap_that_was_on_its_way_when_the_drive_started_anew_is_refused() {
         let mut tables = ResourceTables::new(1, 1);
-        tables.update(0, 0, |descriptor| descriptor.offered(DescriptorKind::Memory, 4, 0));
-        let read = tables.load(0, 0);
-        tables.initialize(0);
-        assert!(tables.compare_and_swap(0, 0, read, read.taken(1, 0).expect("it was free")).is_err());
+        tables.update(DriveId::new(0), 0, |descriptor| descriptor.offered(DescriptorKind::Memory, 4, 0));
+        let read = tables.load(DriveId::new(0), 0);
+        tables.initialize(DriveId::new(0));
+        assert!(
+            tables
+                .compare_and_swap(DriveId::new(0), 0, read, read.taken(DriveId::new(1), 0).expect("it was free"))
+                .is_err()
+        );
     }
 }

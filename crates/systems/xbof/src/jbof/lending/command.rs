@@ -10,7 +10,7 @@ use flashyard_cxl::Transaction;
 use flashyard_flash::Slot;
 use flashyard_ssd::{Job, Operation, ReadGroup, Translation};
 use flashyard_stats::{Cause, TimeSplit};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Mapping entries in one cache line of 64 bytes.
 const ENTRIES_PER_LINE: u32 = 16;
@@ -28,12 +28,12 @@ impl Lending {
         }
         self.routes[id as usize].generation = self.rings.get(drive, lender).generation();
         // The owner's firmware, at the lender's clock.
-        let firmware = enclosure.drives[drive as usize].config().firmware;
-        let mut job = enclosure.drives[lender as usize].job_of(&firmware, id, count);
+        let firmware = enclosure.drives[drive.index()].config().firmware;
+        let mut job = enclosure.drives[lender.index()].job_of(&firmware, id, count);
         // Its core waits for remote lines instead of its own DRAM.
         job.stall = remote_stall(enclosure, now, lender, drive, count);
         job.stall += self.mapping_costs(enclosure, now, id);
-        self.lent[lender as usize] += job.busy;
+        self.lent[lender.index()] += job.busy;
         self.ledger.lend(lender, drive, job.busy);
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, job.stall);
         enclosure.begin_job(now, &job, job.stall);
@@ -62,7 +62,7 @@ impl Lending {
         let config = &enclosure.config.harvest;
         if !self.harvest.bindings(drive).is_empty() {
             let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-            let locks = &mut self.locks[drive as usize];
+            let locks = &mut self.locks[drive.index()];
             for first in [Some(first), source].into_iter().flatten() {
                 for page in first / per_page..=(first + count - 1) / per_page {
                     cost += match operation {
@@ -73,7 +73,7 @@ impl Lending {
             }
         }
         let records = matches!(operation, Operation::Write | Operation::Remap);
-        if records && enclosure.drives[drive as usize].data.cache.offsite_capacity() > 0 {
+        if records && enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0 {
             cost += config.log_commit;
         }
         cost
@@ -92,11 +92,12 @@ impl Lending {
         }
         self.leave_shadow(id);
         let translation =
-            if is_live { enclosure.drives[owner as usize].data.translate(&request.command(id)) } else { None };
+            if is_live { enclosure.drives[owner.index()].data.translate(&request.command(id)) } else { None };
         let offsite = translation.as_ref().map_or(0, Translation::offsite_pages);
         let entries = self.wrap(id, &request, translation);
         let walked = enclosure.config.drive.offsite_access * u64::from(offsite);
-        let visible = walked + enclosure.fabric.access(now + walked, lender, owner, Transaction::Store, entries);
+        let visible =
+            walked + enclosure.fabric.access(now + walked, lender.get(), owner.get(), Transaction::Store, entries);
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, visible);
         enclosure.runner.queue.push(now + visible, Event::Wrapped { owner, lender });
     }
@@ -108,7 +109,7 @@ impl Lending {
         let ring = self.rings.get(owner, lender);
         let blank = Message {
             kind: MessageKind::Dma,
-            lender: lender as u8,
+            lender,
             command: id,
             buffer: id,
             first: request.first,
@@ -149,8 +150,14 @@ impl Lending {
     }
 
     /// New entries are visible in a ring: the owner's agent takes those of one command.
-    pub(in super::super) fn take_messages(&mut self, enclosure: &mut Enclosure, now: SimTime, owner: u16, lender: u16) {
-        if !enclosure.drives[owner as usize].is_ready() {
+    pub(in super::super) fn take_messages(
+        &mut self,
+        enclosure: &mut Enclosure,
+        now: SimTime,
+        owner: DriveId,
+        lender: DriveId,
+    ) {
+        if !enclosure.drives[owner.index()].is_ready() {
             return;
         }
         let mut flash = std::mem::take(&mut self.messages);
@@ -164,7 +171,7 @@ impl Lending {
         &mut self,
         enclosure: &mut Enclosure,
         now: SimTime,
-        owner: u16,
+        owner: DriveId,
         dma: &Message,
         flash: &[Message],
     ) {
@@ -193,7 +200,7 @@ impl Lending {
             }
         }
         // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
-        let pages = request.count.div_ceil(enclosure.drives[owner as usize].data.ftl.layout().slots_per_page);
+        let pages = request.count.div_ceil(enclosure.drives[owner.index()].data.ftl.layout().slots_per_page);
         let busy = enclosure.config.harvest.agent_cost * u64::from(1 + pages);
         let job = Job { tag: id, busy, stall: SimSpan::ZERO };
         enclosure.begin_job(now, &job, SimSpan::ZERO);
@@ -204,7 +211,7 @@ impl Lending {
     pub(in super::super) fn execute(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32) {
         let request = &enclosure.requests[id as usize];
         let (owner, spec) = (request.drive, request.command(id));
-        self.served_by_lenders[owner as usize] += 1;
+        self.served_by_lenders[owner.index()] += 1;
         match self.translations[id as usize].take() {
             Some(translation) => enclosure.on_drive(now, owner, |drive, now, out| {
                 drive.data.execute_translated(now, spec, translation, out);
@@ -226,7 +233,7 @@ impl Lending {
         let lender = self.routes[id as usize].compute;
         let time: &mut TimeSplit = &mut enclosure.journeys[id as usize].time;
         if lender != owner {
-            let flag = enclosure.fabric.access(now, owner, lender, Transaction::Store, 1);
+            let flag = enclosure.fabric.access(now, owner.get(), lender.get(), Transaction::Store, 1);
             time.add(Cause::InterDrive, flag);
             return at + flag;
         }
@@ -255,8 +262,8 @@ impl Lending {
 }
 
 /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.
-fn remote_stall(enclosure: &mut Enclosure, now: SimTime, lender: u16, owner: u16, slots: u32) -> SimSpan {
+fn remote_stall(enclosure: &mut Enclosure, now: SimTime, lender: DriveId, owner: DriveId, slots: u32) -> SimSpan {
     let lines = 1 + u64::from(slots.div_ceil(ENTRIES_PER_LINE));
-    enclosure.fabric.access(now, lender, owner, Transaction::Load, lines)
-        + enclosure.fabric.access(now, lender, owner, Transaction::Atomic, 2)
+    enclosure.fabric.access(now, lender.get(), owner.get(), Transaction::Load, lines)
+        + enclosure.fabric.access(now, lender.get(), owner.get(), Transaction::Atomic, 2)
 }

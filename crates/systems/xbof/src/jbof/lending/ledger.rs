@@ -1,7 +1,7 @@
 //! Resources that drives lent each other since the run began.
 
 use crate::xbof::{Driver, MemoryLoan};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::collections::BTreeMap;
 
 /// Core time, memory and shares of commands lent, by pair of drives.
@@ -10,7 +10,7 @@ pub(in super::super) struct LendingLedger {
     /// Lender times drives plus borrower.
     processor: Vec<SimSpan>,
     /// By lender and borrower, in segments times picoseconds.
-    memory: BTreeMap<(u16, u16), u128>,
+    memory: BTreeMap<(DriveId, DriveId), u128>,
     /// Up to when `memory` is complete.
     since: SimTime,
     /// By borrower, in millionths times picoseconds.
@@ -33,8 +33,8 @@ impl LendingLedger {
 
     /// Core time of `lender` goes to a command of `borrower`.
     #[inline]
-    pub(super) fn lend(&mut self, lender: u16, borrower: u16, busy: SimSpan) {
-        self.processor[usize::from(lender) * self.drives + usize::from(borrower)] += busy;
+    pub(super) fn lend(&mut self, lender: DriveId, borrower: DriveId, busy: SimSpan) {
+        self.processor[lender.index() * self.drives + borrower.index()] += busy;
     }
 
     /// Books the memory lent since the last account; to be called before loans change.
@@ -50,21 +50,22 @@ impl LendingLedger {
     /// them.
     pub(super) fn account_shares(&mut self, now: SimTime, driver: &Driver) {
         let span = u128::from(now.since(self.redirected_since).as_ps());
-        for (borrower, sum) in (0..).zip(&mut self.redirected) {
+        for (borrower, sum) in (0..).map(DriveId::new).zip(&mut self.redirected) {
             *sum += (driver.redirected(borrower) * 1e6) as u128 * span;
         }
         self.redirected_since = now;
     }
 
     /// Core time lent: (lender, borrower), time.
-    pub(in super::super) fn processor_lent(&self) -> Vec<((u16, u16), SimSpan)> {
-        let pair = |index: usize| ((index / self.drives) as u16, (index % self.drives) as u16);
+    pub(in super::super) fn processor_lent(&self) -> Vec<((DriveId, DriveId), SimSpan)> {
+        let pair =
+            |index: usize| (DriveId::new((index / self.drives) as u16), DriveId::new((index % self.drives) as u16));
         let lent = self.processor.iter().enumerate().filter(|(_, lent)| **lent > SimSpan::ZERO);
         lent.map(|(index, &lent)| (pair(index), lent)).collect()
     }
 
     /// Mapping memory lent: (lender, borrower), segments times picoseconds.
-    pub(in super::super) fn memory_lent(&self) -> Vec<((u16, u16), u128)> {
+    pub(in super::super) fn memory_lent(&self) -> Vec<((DriveId, DriveId), u128)> {
         self.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect()
     }
 

@@ -21,14 +21,14 @@ use flashyard_kernel::Rng;
 use flashyard_measure::Stream;
 use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
 use flashyard_stats::Shards;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use periods::TickMark;
 
 /// Where the firmware of a command runs.
 #[derive(Clone, Copy, Debug)]
 struct Route {
     /// The drive whose cores run it: the command's own, or a lender.
-    compute: u16,
+    compute: DriveId,
     /// The lender's offer when `compute` is a lender.
     offer: u16,
     /// The generation of the owner's ring that the lender knew when it took the command.
@@ -122,12 +122,12 @@ impl Lending {
 
     /// The drive whose cores run the firmware of request `id` of `drive`.
     #[inline]
-    pub(super) fn compute(&self, id: u32, drive: u16) -> u16 {
+    pub(super) fn compute(&self, id: u32, drive: DriveId) -> DriveId {
         self.routes.get(id as usize).map_or(drive, |route| route.compute)
     }
 
     /// A request has this number now, and its driver has not sent it yet.
-    pub(super) fn begin(&mut self, id: u32, drive: u16) {
+    pub(super) fn begin(&mut self, id: u32, drive: DriveId) {
         if let Some(route) = self.routes.get_mut(id as usize) {
             *route = Route { compute: drive, offer: 0, generation: 0, in_shadow: false };
         }
@@ -135,17 +135,17 @@ impl Lending {
 
     /// A job that has run had waited so long for a core of `drive`.
     #[inline]
-    pub(super) fn note_wait(&mut self, drive: u16, waited: SimSpan) {
-        self.waited[drive as usize] += waited;
+    pub(super) fn note_wait(&mut self, drive: DriveId, waited: SimSpan) {
+        self.waited[drive.index()] += waited;
     }
 
     /// Feeds the miss-ratio curve of a drive.
     #[inline]
-    pub(super) fn track_misses(&mut self, drive: u16, spec: &CommandSpec) {
+    pub(super) fn track_misses(&mut self, drive: DriveId, spec: &CommandSpec) {
         if spec.operation == Operation::Flush {
             return;
         }
-        let curve = &mut self.curves[drive as usize];
+        let curve = &mut self.curves[drive.index()];
         let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
         for page in spec.first / per_page..=(spec.first + spec.count - 1) / per_page {
             curve.access(page);
@@ -163,12 +163,12 @@ impl Lending {
     }
 
     /// The driver has given `drive` up: its queues are closed.
-    pub(super) fn close_rings(&mut self, drive: u16) {
+    pub(super) fn close_rings(&mut self, drive: DriveId) {
         self.rings.close(drive);
     }
 
     /// Peers hear that `drive` was given up.
-    pub(super) fn drive_lost(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16) {
+    pub(super) fn drive_lost(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: DriveId) {
         self.account_loans(now);
         self.harvest.drive_lost(drive);
         self.carry_out(enclosure, now);
@@ -189,9 +189,10 @@ impl Lending {
     pub(super) fn leaks(&self, enclosure: &Enclosure) -> Vec<String> {
         let mut leaks = self.harvest.leaks();
         let drives = enclosure.drives.len() as u16;
-        for borrower in 0..drives {
+        for borrower in DriveId::first(drives) {
             let offers = 0..self.harvest.config().memory_offers as u16;
-            let loans = (0..drives).flat_map(|lender| offers.clone().map(move |offer| LoanId { lender, offer }));
+            let loans =
+                DriveId::first(drives).flat_map(|lender| offers.clone().map(move |offer| LoanId { lender, offer }));
             leaks.extend(loans.filter_map(|loan| self.leaked_segments(enclosure, borrower, loan)));
         }
         let translations = self.translations.iter().flatten().count();
@@ -202,8 +203,8 @@ impl Lending {
     }
 
     /// Segments of `loan` that `borrower` keeps beyond those lent to it, in words.
-    fn leaked_segments(&self, enclosure: &Enclosure, borrower: u16, loan: LoanId) -> Option<String> {
-        let segments = enclosure.drives[borrower as usize].data.segments_of(loan);
+    fn leaked_segments(&self, enclosure: &Enclosure, borrower: DriveId, loan: LoanId) -> Option<String> {
+        let segments = enclosure.drives[borrower.index()].data.segments_of(loan);
         // A loan that is being returned has segments in neither state.
         let kept = segments.filter(|(_, state)| *state != SegmentState::Returning).count() as u32;
         let is_it = |lent: &&MemoryLoan| (lent.borrower, lent.loan) == (borrower, loan);

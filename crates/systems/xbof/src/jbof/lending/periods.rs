@@ -5,7 +5,7 @@ use super::Lending;
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
 use flashyard_ssd::{Drive, LoanId};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Counter readings at the last tick.
 #[derive(Clone, Copy, Default)]
@@ -30,8 +30,8 @@ impl Lending {
         let readings: Vec<DriveReading> = drives.map(|drive| self.read_monitors(enclosure, drive, period)).collect();
         self.account_loans(now);
         for (drive, reading) in readings.iter().enumerate() {
-            if enclosure.manages(now, drive as u16) {
-                self.harvest.tick_drive(drive as u16, reading, &self.curves[drive]);
+            if enclosure.manages(now, DriveId::new(drive as u16)) {
+                self.harvest.tick_drive(DriveId::new(drive as u16), reading, &self.curves[drive]);
             }
         }
         self.carry_out(enclosure, now);
@@ -45,13 +45,13 @@ impl Lending {
     }
 
     /// The firmware of `drive` has read its peers' descriptors.
-    pub(in super::super) fn scanned(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16) {
+    pub(in super::super) fn scanned(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: DriveId) {
         self.harvest.scanned(drive);
         self.carry_out(enclosure, now);
     }
 
     /// A compare-and-swap of `drive` reaches its descriptor.
-    pub(in super::super) fn swap(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16) {
+    pub(in super::super) fn swap(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: DriveId) {
         self.account_loans(now);
         self.harvest.swap(drive);
         self.carry_out(enclosure, now);
@@ -69,14 +69,14 @@ impl Lending {
             HarvestAction::Scan { drive, peers, lines } => self.scan(enclosure, now, drive, peers, lines),
             HarvestAction::Swap { drive, lender } => {
                 // Half of an atomic's round trip is the way there.
-                let there = enclosure.fabric.access(now, drive, lender, Transaction::Atomic, 1) / 2;
+                let there = enclosure.fabric.access(now, drive.get(), lender.get(), Transaction::Atomic, 1) / 2;
                 enclosure.runner.queue.push(now + there, Event::Swap { drive });
             }
             HarvestAction::SetOwnPages { drive, pages } => {
                 enclosure.on_drive(now, drive, |drive, now, out| drive.data.set_local_pages(now, pages, out));
             }
             HarvestAction::Attach { borrower, loan, segments, .. } => {
-                let data = &mut enclosure.drives[borrower as usize].data;
+                let data = &mut enclosure.drives[borrower.index()].data;
                 data.attach_segments(loan, &segments);
                 if self.harvest.config().warm_memory {
                     data.cache.warm_offsite();
@@ -86,18 +86,24 @@ impl Lending {
                 enclosure.on_drive(now, borrower, |drive, now, out| drive.data.return_segments(now, loan, out));
             }
             // A drive that is not ready recovers everything before it is.
-            HarvestAction::Lost { borrower, loan } if enclosure.drives[borrower as usize].is_ready() => {
+            HarvestAction::Lost { borrower, loan } if enclosure.drives[borrower.index()].is_ready() => {
                 enclosure.on_drive(now, borrower, |drive, now, out| drive.data.recover_segments(now, loan, out));
             }
             HarvestAction::Lost { .. } => {}
             HarvestAction::Reused { borrower, loan } => {
-                enclosure.drives[borrower as usize].data.overwrite_segments(loan);
+                enclosure.drives[borrower.index()].data.overwrite_segments(loan);
             }
         }
     }
 
     /// All pages that `borrower` kept in the memory of `loan` are home.
-    pub(in super::super) fn returned(&mut self, enclosure: &mut Enclosure, now: SimTime, borrower: u16, loan: LoanId) {
+    pub(in super::super) fn returned(
+        &mut self,
+        enclosure: &mut Enclosure,
+        now: SimTime,
+        borrower: DriveId,
+        loan: LoanId,
+    ) {
         self.account_loans(now);
         self.harvest.returned(borrower, loan);
         self.carry_out(enclosure, now);

@@ -4,15 +4,15 @@ use super::super::enclosure::Enclosure;
 use super::Lending;
 use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_ssd::Job;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Tags from here up are scans of descriptors by the firmware of a drive, not requests.
 const SCAN_TAGS: u32 = u32::MAX - ENDPOINTS_MAX;
 
 /// The drive whose firmware has read its peers' descriptors, if `tag` says that.
 #[inline]
-pub(in super::super) fn scan_of(tag: u32) -> Option<u16> {
-    tag.checked_sub(SCAN_TAGS).map(|drive| drive as u16)
+pub(in super::super) fn scan_of(tag: u32) -> Option<DriveId> {
+    tag.checked_sub(SCAN_TAGS).map(|drive| DriveId::new(drive as u16))
 }
 
 /// Cost and yield of looking for lenders, over the whole run.
@@ -40,8 +40,8 @@ impl SearchFigures {
 
     /// A command of `drive` goes to a lender; its stream has `started` when that says.
     #[inline]
-    pub(super) fn note_redirected(&mut self, now: SimTime, drive: u16, started: impl FnOnce() -> SimTime) {
-        let first = &mut self.first_redirected[drive as usize];
+    pub(super) fn note_redirected(&mut self, now: SimTime, drive: DriveId, started: impl FnOnce() -> SimTime) {
+        let first = &mut self.first_redirected[drive.index()];
         if first.is_none() {
             *first = Some(now.since(started()));
         }
@@ -50,11 +50,18 @@ impl SearchFigures {
 
 impl Lending {
     /// The firmware of `drive` loads `lines` lines from each peer: a core of it waits for one after the other.
-    pub(super) fn scan(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: u16, peers: Vec<u16>, lines: u64) {
-        let stall = enclosure.fabric.scan(drive, peers, lines);
-        self.search.scans[drive as usize] += 1;
-        self.search.scanning[drive as usize] += stall;
-        let job = Job { tag: SCAN_TAGS + u32::from(drive), busy: SimSpan::ZERO, stall };
+    pub(super) fn scan(
+        &mut self,
+        enclosure: &mut Enclosure,
+        now: SimTime,
+        drive: DriveId,
+        peers: Vec<DriveId>,
+        lines: u64,
+    ) {
+        let stall = enclosure.fabric.scan(drive.get(), peers.into_iter().map(DriveId::get), lines);
+        self.search.scans[drive.index()] += 1;
+        self.search.scanning[drive.index()] += stall;
+        let job = Job { tag: SCAN_TAGS + u32::from(drive.get()), busy: SimSpan::ZERO, stall };
         enclosure.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
     }
 
