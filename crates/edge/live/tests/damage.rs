@@ -165,12 +165,12 @@ fn records_that_have_changed_since_a_clean_end_are_refused() {
 #[test]
 fn a_directory_that_holds_drives_is_never_taken_for_a_new_one() {
     let directory = written();
-    let label = directory.path().join("box.txt");
+    let label = directory.path().join("enclosure.txt");
     let kept = fs::read(&label).expect("it is there");
     fs::remove_file(&label).expect("it can be removed");
     let (error, text) = refused(directory.path());
     assert!(matches!(error, SetUpError::Media(MediaError::Unlabelled { .. })), "{error:?}");
-    assert!(text.contains("box.txt is missing, but drive-"), "{text}");
+    assert!(text.contains("enclosure.txt is missing, but drive-"), "{text}");
     fs::write(&label, kept).expect("it can be written");
     serve(directory.path(), |host, _| assert_eq!(read(host, 0), Ok(filling(0))));
     // A directory whose making was interrupted holds nothing yet.
@@ -181,13 +181,22 @@ fn a_directory_that_holds_drives_is_never_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_directory_of_an_earlier_version_is_known_by_its_old_label_which_gets_the_new_name() {
+    let directory = written();
+    let [old, label] = ["box.txt", "enclosure.txt"].map(|name| directory.path().join(name));
+    fs::rename(&label, &old).expect("it is ours");
+    serve(directory.path(), |host, _| assert_eq!(read(host, 0), Ok(filling(0))));
+    assert!(label.exists() && !old.exists());
+}
+
+#[test]
 fn a_directory_and_all_in_it_are_for_their_owner_only_also_one_of_an_earlier_version() {
     let parent = tempfile::tempdir().expect("a temporary directory");
     let directory = parent.path().join("data");
     serve(&directory, |host, _| write(host, 0));
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
-    let names = ["drive-0.payload", "drive-0.band", "drive-3.band", "box.txt", "lock", "clean"];
+    let names = ["drive-0.payload", "drive-0.band", "drive-3.band", "enclosure.txt", "lock", "clean"];
     names.iter().for_each(|name| assert_eq!(mode(&directory.join(name)), 0o600, "{name}"));
     for name in names {
         fs::set_permissions(directory.join(name), fs::Permissions::from_mode(0o644)).expect("it is ours");

@@ -3,7 +3,7 @@
 //! ```text
 //! lock                 held by the process that uses it
 //! unfinished           there while its drives are made
-//! box.txt              what drives it is for; written last when the directory is made
+//! enclosure.txt        what drives it is for; written last when the directory is made
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
 //! clean                there while no process uses it, if the last one ended in order, with checksums of the records
@@ -34,6 +34,10 @@ const BAND: &str = "band";
 const KINDS: [&str; 2] = [PAYLOAD, BAND];
 const UNFINISHED: &str = "unfinished";
 const CLEAN: &str = "clean";
+/// The file that says what drives the directory is for.
+const LABEL: &str = "enclosure.txt";
+/// Its name in directories of earlier versions.
+const OLD_LABEL: &str = "box.txt";
 const CLEAN_HEAD: &str = "flashyard clean 1";
 
 /// Why a data directory cannot be used.
@@ -57,7 +61,8 @@ pub enum MediaError {
     },
     /// It keeps drives, and the file that says which ones is missing.
     #[error(
-        "{path}: box.txt is missing, but {found} is there: these drives are not overwritten; put box.txt back, remove the \
+        "{path}: enclosure.txt is missing, but {found} is there: these drives are not overwritten; put enclosure.txt \
+         back, remove the \
          files of drives that nobody wants any more, or give another --data"
     )]
     Unlabelled {
@@ -162,13 +167,14 @@ impl DataDirectory {
         }
         let directory = Self { path: path.to_owned(), _lock: lock };
         let expected = describe(shapes);
-        let found = match fs::read_to_string(path.join("box.txt")) {
+        directory.rename_old_label()?;
+        let found = match fs::read_to_string(path.join(LABEL)) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 directory.holds_no_drives()?;
                 return Ok(Opened::New(directory));
             }
-            Err(error) => return Err(refused("box.txt cannot be read", error)),
+            Err(error) => return Err(refused("enclosure.txt cannot be read", error)),
         };
         if found != expected {
             let (found, expected) = first_difference(&found, &expected);
@@ -193,10 +199,23 @@ impl DataDirectory {
         Ok(())
     }
 
+    /// Gives the label of an earlier version its present name.
+    fn rename_old_label(&self) -> Result<(), MediaError> {
+        let (old, label) = (self.path.join(OLD_LABEL), self.path.join(LABEL));
+        if label.exists() || !old.exists() {
+            return Ok(());
+        }
+        fs::rename(&old, label).map_err(|source| MediaError::Io {
+            path: old,
+            what: "the file cannot be renamed",
+            source,
+        })
+    }
+
     /// Takes the files of an earlier version away from others.
     fn keep_private(&self, drives: usize) {
         let files = (0..drives).flat_map(|number| KINDS.map(|kind| format!("drive-{number}.{kind}")));
-        for name in files.chain(["lock", "box.txt", CLEAN].map(str::to_owned)) {
+        for name in files.chain(["lock", LABEL, CLEAN].map(str::to_owned)) {
             let path = self.path.join(name);
             let is_open = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
             if is_open && let Err(error) = fs::set_permissions(&path, fs::Permissions::from_mode(0o600)) {
@@ -301,7 +320,7 @@ impl Media {
             drive.start(true);
             drives.push(drive);
         }
-        let path = directory.path.join("box.txt");
+        let path = directory.path.join(LABEL);
         write_whole(&path, &describe(shapes)).map_err(|error| failed(&path, error))?;
         fs::remove_file(&unfinished).map_err(|error| failed(&unfinished, error))?;
         Ok(Self { drives, directory: Some(directory) })
