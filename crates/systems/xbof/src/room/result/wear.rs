@@ -18,7 +18,7 @@ pub static ERASES_MEAN: Metric = of_wear(
     "wear.erases_mean",
     "Erases, mean",
     Unit::Ratio,
-    "erases of a superblock since the drive was new, mean over all; this and the next are null where wear decides nothing",
+    "erases of a superblock since the drive was new, mean over all; figures of wear are null where it decides nothing",
 );
 
 /// Most erases of a superblock.
