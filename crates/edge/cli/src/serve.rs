@@ -75,6 +75,9 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let exports = scenario.exported((served.volumes)(scenario)).map_err(located)?;
     let exports: Vec<_> = exports.into_iter().map(VolumeId::new).collect();
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
+    if let (Some(data), Some(why)) = (&data, served.keeps_nothing) {
+        bail!("{}: {} keeps no data: {why}; leave --data and serve.data out", data.display(), resolved.room.name());
+    }
     let shapes: Vec<_> = shapes.collect();
     let SetUp { world, media, recovered } =
         set_up(data.as_deref(), &shapes, |contents| (served.world)(scenario, files, contents).map_err(located))?;

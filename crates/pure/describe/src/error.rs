@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario or its runs.
+//! Mistakes of a scenario, and failures of its runs.
 
 /// Why a scenario cannot be run. Every message says where and what is accepted.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum ScenarioError {
     /// A mistake in one of several like sections.
     #[error("{label}: {source}")]
     In {
-        /// What the keys of the mistake stand under: `group.0.`.
+        /// The path that the keys of the mistake stand under: `group.0.`.
         path: String,
         /// Which one it is, in words.
         label: String,

@@ -19,7 +19,7 @@ pub enum By {
 pub struct Place {
     /// `demo.toml, line 9` or `--set drive.cores=3`.
     pub text: String,
-    /// What gives it.
+    /// The giver.
     pub by: By,
 }
 

@@ -172,6 +172,8 @@ pub struct Serve {
     ///
     /// Errors: values outside their ranges.
     pub shapes: fn(&Scenario) -> Result<Vec<DriveShape>, ScenarioError>,
+    /// Why a server cannot keep its bytes over a restart, where it cannot.
+    pub keeps_nothing: Option<&'static str>,
     /// Number of volumes that clients see.
     pub volumes: fn(&Scenario) -> u16,
     /// The world of the first design that the scenario names: with its drives preconditioned, or with contents from an

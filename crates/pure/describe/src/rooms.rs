@@ -190,7 +190,7 @@ impl Rooms {
         }
         let names: Vec<&str> = self.iter().map(Room::name).collect();
         root["properties"]["system"]["enum"] = json!(names);
-        // What a system requires stands behind the condition that the scenario is one of it.
+        // The keys that a system requires stand behind the condition that the scenario is one of it.
         let conditions = self.iter().enumerate().filter(|(_, room)| !room.required().is_empty());
         let conditions: Vec<Json> = conditions
             .map(|(number, room)| {

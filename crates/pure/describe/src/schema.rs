@@ -34,7 +34,7 @@ pub struct Scenario {
     pub designs: Vec<String>,
     /// The drive; `profile` names a file of profiles/drives, other keys override it.
     pub drive: DriveSection,
-    /// What is asked of the busy drives; nothing of a system that only serves.
+    /// The load of the busy drives; a system that only serves has none.
     #[serde(default)]
     pub workload: WorkloadSection,
     /// How long to run.
@@ -46,7 +46,7 @@ pub struct Scenario {
     /// Keys to sweep, each with its values: `"drive.cores" = [2, 3, 6]`. Every combination is run.
     #[serde(default)]
     pub sweep: Sweep,
-    /// What the runs of a sweep are held against.
+    /// The measure of the runs of a sweep.
     #[serde(default)]
     pub explore: ExploreSection,
     /// The whole scenario, for the sections that belong to its system.
@@ -110,7 +110,7 @@ impl std::fmt::Display for SweepValue {
 /// Keys (`section.key`) with the values that each takes.
 pub type Sweep = BTreeMap<String, Vec<SweepValue>>;
 
-/// What the explorer holds the runs of a sweep against.
+/// The measure of the explorer for the runs of a sweep.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExploreSection {
@@ -201,7 +201,7 @@ pub struct DriveSection {
     /// the end, as published.
     #[schemars(range(min = 0, max = 14))]
     pub read_retries_max: Option<u32>,
-    /// What erases, reads and age do to the flash; without it only the rates above count.
+    /// Effects of erases, reads and age on the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
     /// Supply voltage.
     #[schemars(range(min = 0.0, max = 100.0))]
@@ -289,12 +289,12 @@ pub struct StripeSection {
     /// Whether reclaim works on one die of a stripe at a time, in turn.
     #[serde(default = "yes")]
     pub rotates: bool,
-    /// What becomes of a read whose die is held by a program or an erase of reclaim: wait, rebuild (as without the key;
+    /// The way of a read whose die is held by a program or an erase of reclaim: wait, rebuild (as without the key;
     /// from the other dies of the stripe) or rebuild-if-sooner.
     pub blocked_reads: Option<Choice<BlockedReads>>,
 }
 
-/// What is asked of the busy drives: `fio`, or else `trace` or `traces`, or else `table2`, or else a pattern.
+/// The load of the busy drives: `fio`, or else `trace` or `traces`, or else `table2`, or else a pattern.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadSection {

@@ -125,7 +125,7 @@ fn without_number(path: &str) -> String {
     parts.join(".")
 }
 
-/// What a scenario is held against: its system, the sections that it may have, and its designs.
+/// The rules that a scenario is held against: its system, the sections that it may have, and its designs.
 #[derive(Clone, Copy)]
 pub(crate) struct Against<'a> {
     pub(crate) room: &'a dyn Room,

@@ -39,7 +39,7 @@ pub type Draw<R> = fn(&[(R, <R as NamedRun>::Record)], &[Comparison]) -> Vec<Cha
 
 /// The study: published numbers, and the runs that they are made of.
 pub struct NamedStudy<R: NamedRun> {
-    /// What every run begins with.
+    /// The platform that every run begins with.
     pub base: R::Base,
     /// Files that runs read.
     pub files: &'static dyn Files,

@@ -1,4 +1,4 @@
-//! What the table of systems knows of lives.
+//! Lives, for the table of systems.
 
 mod cvfs;
 mod cvss;

@@ -1,4 +1,4 @@
-//! What the table of systems knows of a mirror.
+//! A mirror, for the table of systems.
 
 pub mod result;
 mod run;
@@ -63,6 +63,9 @@ impl Room for MirrorRoom {
                 let drives = config(scenario, first_design(scenario)?)?.drives;
                 Ok(drives.map(|drive| (Layout::new(&drive.data_geometry()), drive.ftl.logical_slots)).to_vec())
             },
+            keeps_nothing: Some(
+                "after a restart nothing tells which of two copies is current, so that an acknowledged write could be lost",
+            ),
             volumes: |_| 1,
             world: |scenario, _, contents| {
                 let config = config(scenario, first_design(scenario)?)?;

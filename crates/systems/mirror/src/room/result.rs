@@ -60,7 +60,7 @@ pub static DEPTH: Metric =
     Metric::number("queue_depth", "Commands under way", Unit::Count, "commands under way, mean over the window")
         .terminal("queue\ndepth", 1.0, 2);
 
-/// What a mirror declares of its reports.
+/// The declaration of a mirror: its figures, components and causes.
 pub static DECLARATION: Declaration = Declaration {
     metrics: || WHOLE.iter().map(|row| row.0).collect(),
     shown: &[

@@ -5,6 +5,7 @@ use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_describe::AgedDriveError;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::DriverConfig;
+use flashyard_report::Compute;
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
 use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, Watts};
 
@@ -28,6 +29,16 @@ pub enum Design {
 }
 
 impl Design {
+    /// The controller and the memory that its drives are built with, for their price.
+    pub const fn compute(self) -> Compute {
+        match self {
+            Self::Conv => Compute::Full,
+            Self::Oc => Compute::OpenChannel,
+            Self::Shrunk | Self::Vh | Self::VhIdeal => Compute::Shrunk,
+            Self::ProcH | Self::Xbof => Compute::ShrunkCxl,
+        }
+    }
+
     /// All designs, in the order of reports.
     pub const ALL: [Self; 7] = [Self::Conv, Self::Oc, Self::Shrunk, Self::Vh, Self::VhIdeal, Self::ProcH, Self::Xbof];
 

@@ -7,7 +7,7 @@ use crate::jbof::{Design, DriveModel};
 use flashyard_describe::drive::drive;
 use flashyard_describe::{DriveSection, Places, ScenarioError, idle_where_aged, prices};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_report::{Compute, Prices, Shares, bill_of_materials};
+use flashyard_report::{Prices, Shares, bill_of_materials};
 use flashyard_units::Watts;
 use toml::{Table, Value};
 
@@ -103,13 +103,7 @@ fn price(scenario: &JbofScenario, model: &DriveModel, design: Design, kept: Shar
 
 /// Price of one drive as `design` builds it.
 pub(super) fn drive_price(prices: &Prices, terabytes: f64, design: Design, kept: Shares) -> f64 {
-    let compute = match design {
-        Design::Conv => Compute::Full,
-        Design::Oc => Compute::OpenChannel,
-        Design::Shrunk | Design::Vh | Design::VhIdeal => Compute::Shrunk,
-        Design::ProcH | Design::Xbof => Compute::ShrunkCxl,
-    };
-    bill_of_materials(prices, terabytes, compute, kept)
+    bill_of_materials(prices, terabytes, design.compute(), kept)
 }
 
 /// Fills in the numbers of the enclosure from the groups.

@@ -119,6 +119,7 @@ impl Room for Xbof {
     fn serve(&self) -> Option<Serve> {
         Some(Serve {
             shapes,
+            keeps_nothing: None,
             volumes: |scenario| JbofScenario::of(scenario).map_or(0, |scenario| scenario.jbof.drives as u16),
             world: |scenario, files, contents| Ok(Box::new(live(scenario, files, contents)?)),
         })

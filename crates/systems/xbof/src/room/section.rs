@@ -210,7 +210,7 @@ pub(crate) struct HarvestSection {
     /// Monitor and descriptor period.
     #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 s"))]
     pub period: Option<Time>,
-    /// What stands for the load of a processor: utilization, queue-depth or waiting-work.
+    /// Measure of the load of a processor: utilization, queue-depth or waiting-work.
     pub indicator: Option<Choice<Indicator>>,
     /// Utilization above which an end is busy.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -47,7 +47,7 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     let mut ftl = drive.ftl;
     ftl.endurance = Some(endurance);
     let worn = section.retire.unwrap_or(true).then_some(endurance);
-    // Whichever comes first: nominal erases, or those after which the flash errs too often.
+    // The earlier of two: nominal erases, or those after which the flash errs too often.
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
     // Source: [P] sheet wear-leveling §2; what the drive says takes precedence.
     ftl.frontiers = scenario.drive.frontiers.map_or(Frontiers::Shared, |choice| choice.0);
