@@ -19,6 +19,7 @@ mod config;
 mod control;
 mod driver;
 mod enclosure;
+mod faulted;
 mod faults;
 mod gauges;
 mod lending;
@@ -34,18 +35,17 @@ mod served;
 mod small;
 mod spread;
 mod timeline;
-mod verdict;
 mod world;
 
 pub use config::{Design, HostConfig, JbofConfig, JbofError, VhConfig};
 pub use control::{ControlError, HANG_MAX};
+pub use faulted::FaultedRun;
 pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use lending::SearchFigures;
 pub use live::LiveJbof;
 pub use models::DriveModel;
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
 pub use timeline::{DriveCounters, Reading, Timeline};
-pub use verdict::FaultedRun;
 pub use world::Jbof;
 
 pub use flashyard_host::DriverConfig;

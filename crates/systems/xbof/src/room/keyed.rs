@@ -19,6 +19,7 @@ pub(super) fn of(error: JbofError) -> ScenarioError {
             Some(key) => ScenarioError::value(key, format!("{given} is out of range; give {least} to {most}")),
             None => ScenarioError::of_world(JbofError::Range { name, value: given, least, most }),
         },
+        unnamed @ JbofError::Unnamed { .. } => ScenarioError::value("jbof.drives", unnamed.to_string()),
         JbofError::UnequalVirtual => ScenarioError::value("designs", JbofError::UnequalVirtual.to_string()),
         other => ScenarioError::of_world(other),
     }

@@ -89,7 +89,7 @@ pub fn demand(utilization: f64, home: f64) -> f64 {
 
 /// A lender as water-filling sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Vessel {
+pub struct LenderLoad {
     /// Its work beside this borrower's commands, in its cores' time.
     pub own: f64,
     /// The most that it takes, in its cores' time.
@@ -97,20 +97,20 @@ pub struct Vessel {
 }
 
 /// Shares of a borrower's commands, one for each lender, that make it and them equally busy: load is poured in until it
-/// stands at one level in all vessels, those that stand above it get none, and a full one no more. All cores are alike.
+/// stands at one level in all lenders; those above that level get none, and a full one no more. All cores are alike.
 ///
 /// `demand` is above zero; shares add up to less than one.
-pub fn water_filling(demand: f64, vessels: &[Vessel], shares: &mut Vec<f64>) {
-    let room = |vessel: &Vessel, level: f64| (level - vessel.own).clamp(0.0, vessel.limit);
+pub fn water_filling(demand: f64, loads: &[LenderLoad], shares: &mut Vec<f64>) {
+    let room = |load: &LenderLoad, level: f64| (level - load.own).clamp(0.0, load.limit);
     // The load held rises with the level, and the borrower alone holds everything at `demand`.
     let (mut low, mut high) = (0.0, demand);
     for _ in 0..48 {
         let level = (low + high) / 2.0;
-        let held = level + vessels.iter().map(|vessel| room(vessel, level)).sum::<f64>();
+        let held = level + loads.iter().map(|load| room(load, level)).sum::<f64>();
         if held < demand { low = level } else { high = level }
     }
     shares.clear();
-    shares.extend(vessels.iter().map(|vessel| room(vessel, low) / demand));
+    shares.extend(loads.iter().map(|load| room(load, low) / demand));
 }
 
 #[cfg(test)]
@@ -160,9 +160,9 @@ mod tests {
                 BalanceRule::WaterFilling => {
                     let sent = self.sent(known);
                     let demand = demand(borrower, 1.0 - sent);
-                    let vessel = Vessel { own: (lender - sent * demand).max(0.0), limit: f64::INFINITY };
+                    let load = LenderLoad { own: (lender - sent * demand).max(0.0), limit: f64::INFINITY };
                     let mut shares = Vec::new();
-                    water_filling(demand, &[vessel], &mut shares);
+                    water_filling(demand, &[load], &mut shares);
                     now + 0.5 * (shares[0] - now)
                 }
             };
@@ -228,17 +228,17 @@ mod tests {
 
         #[test]
         fn poured_load_stands_at_one_level_and_nothing_is_lost(
-            demand in 0.05..4.0_f64, vessels in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 0..6),
+            demand in 0.05..4.0_f64, loads in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 0..6),
         ) {
-            let vessels: Vec<Vessel> = vessels.into_iter().map(|(own, limit)| Vessel { own, limit }).collect();
+            let loads: Vec<LenderLoad> = loads.into_iter().map(|(own, limit)| LenderLoad { own, limit }).collect();
             let mut shares = Vec::new();
-            water_filling(demand, &vessels, &mut shares);
+            water_filling(demand, &loads, &mut shares);
             let level = demand * (1.0 - shares.iter().sum::<f64>());
-            for (vessel, share) in vessels.iter().zip(&shares) {
+            for (load, share) in loads.iter().zip(&shares) {
                 let lent = share * demand;
-                let (above, full) = (vessel.own >= level - 1e-9, lent >= vessel.limit - 1e-9);
-                prop_assert!((-1e-9..=vessel.limit + 1e-9).contains(&lent));
-                prop_assert!(full || (above && lent < 1e-9) || (vessel.own + lent - level).abs() < 1e-9);
+                let (above, full) = (load.own >= level - 1e-9, lent >= load.limit - 1e-9);
+                prop_assert!((-1e-9..=load.limit + 1e-9).contains(&lent));
+                prop_assert!(full || (above && lent < 1e-9) || (load.own + lent - level).abs() < 1e-9);
             }
         }
     }

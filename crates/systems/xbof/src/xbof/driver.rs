@@ -4,7 +4,7 @@
 //! lender's shadow queue pair, both named by it; a descriptor no longer taken unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
-use super::balance::{BalanceRule, Vessel, demand, limited_share, water_filling};
+use super::balance::{BalanceRule, LenderLoad, demand, limited_share, water_filling};
 use super::config::HarvestConfig;
 use super::descriptor::{DescriptorKind, ProcessorInfo};
 use super::sensing::Record;
@@ -63,7 +63,7 @@ pub struct Driver {
     /// Load that borrowers balanced before have been given on each lender in this period, beyond what was measured.
     moved: Vec<f64>,
     /// The lenders of the borrower being balanced, and what the rule gives them.
-    vessels: Vec<Vessel>,
+    loads: Vec<LenderLoad>,
     shares: Vec<f64>,
     counters: DriverCounters,
 }
@@ -78,7 +78,7 @@ impl Driver {
             records: vec![Record::default(); drives * offers],
             rng: Rng::named(seed, "harvest.sensing"),
             moved: vec![0.0; drives],
-            vessels: Vec::new(),
+            loads: Vec::new(),
             shares: Vec::new(),
             counters: DriverCounters::default(),
         }
@@ -220,29 +220,29 @@ impl Driver {
     /// Moves the shares towards those that make the borrower and all of its lenders equally busy. Borrowers take turns:
     /// each reckons with what those before it have just been given.
     fn fill(&mut self, tables: &ResourceTables, borrower: usize, config: &HarvestConfig) {
-        let Self { bindings, records, vessels, shares, moved, rng, offers, .. } = self;
+        let Self { bindings, records, loads, shares, moved, rng, offers, .. } = self;
         let (bindings, sensing) = (&mut bindings[borrower], &config.sensing);
         let place = |binding: &Binding| binding.lender.index() * *offers + binding.offer as usize;
-        vessels.clear();
+        loads.clear();
         let mut own: f64 = 0.0;
         for binding in bindings.iter() {
             let descriptor = tables.load(binding.lender, binding.offer);
             let (seen, lender) = records[place(binding)].sense(descriptor.utilizations(), sensing, rng);
             // Every descriptor names the borrower's utilization; a descriptor that it has not written yet says nothing.
             own = own.max(seen);
-            vessels.push(Vessel { own: lender, limit: descriptor.limit() });
+            loads.push(LenderLoad { own: lender, limit: descriptor.limit() });
         }
         let home = 1.0 - bindings.iter().map(|binding| records[place(binding)].sent(sensing)).sum::<f64>();
         let demand = demand(own, home);
-        for (binding, vessel) in bindings.iter().zip(vessels.iter_mut()) {
+        for (binding, load) in bindings.iter().zip(loads.iter_mut()) {
             let lent = records[place(binding)].sent(sensing) * demand;
-            vessel.own = (vessel.own - lent).max(0.0) + moved[binding.lender.index()];
+            load.own = (load.own - lent).max(0.0) + moved[binding.lender.index()];
         }
-        water_filling(demand, vessels, shares);
-        for ((share, binding), vessel) in shares.iter_mut().zip(bindings.iter()).zip(vessels.iter()) {
+        water_filling(demand, loads, shares);
+        for ((share, binding), load) in shares.iter_mut().zip(bindings.iter()).zip(loads.iter()) {
             let now = records[place(binding)].latest();
             // A limit holds at once.
-            *share = (now + config.damping * (*share - now)).min(vessel.limit / demand);
+            *share = (now + config.damping * (*share - now)).min(load.limit / demand);
         }
         let kept = (1.0 - shares.iter().sum::<f64>()).max(0.01);
         for (binding, &share) in bindings.iter_mut().zip(shares.iter()) {

@@ -22,7 +22,7 @@ mod table;
 mod trigger;
 pub mod window;
 
-pub use balance::{BalanceRule, Vessel, Weights, demand, limited_share, redirect_share, water_filling};
+pub use balance::{BalanceRule, LenderLoad, Weights, demand, limited_share, redirect_share, water_filling};
 pub use choice::LenderChoice;
 pub use config::HarvestConfig;
 pub use descriptor::{DRIVES_MAX, Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
