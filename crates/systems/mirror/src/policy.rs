@@ -2,7 +2,7 @@
 
 use flashyard_units::Named;
 
-/// A rule by which reads find a drive. Each is a line of [`Chooser::choose`].
+/// A rule by which reads find a drive. Each is a line of `Chooser::choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadPolicy {
     /// The one with fewer commands under way; of equal ones, the one that the last read did not go to.

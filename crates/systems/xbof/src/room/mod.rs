@@ -28,7 +28,8 @@ pub(crate) use section::JbofScenario;
 use crate::jbof::Design;
 use designs::design_called;
 use flashyard_describe::{
-    Carried, DesignInfo, FaultWorld, MadeOf, Places, Room, Rooms, Run, Scenario, Section, Serve, Study, boxed, carried,
+    Carried, DesignInfo, FaultWorld, Files, MadeOf, Overrides, Places, Resolved, Room, Rooms, Run, Scenario,
+    ScenarioError, Section, Serve, Study, boxed, carried,
 };
 use flashyard_units::Named;
 use toml::Table;
@@ -38,6 +39,25 @@ pub struct Xbof;
 
 /// The language of scenarios that are of JBOFs, for studies that run them.
 pub static JBOFS: Rooms = Rooms::new(&[&Xbof]);
+
+/// Reads a scenario of a JBOF, as [`Rooms::resolve`].
+///
+/// Errors: as there.
+pub fn resolve(text: &str, origin: &str, overrides: &[String], files: &dyn Files) -> Result<Resolved, ScenarioError> {
+    JBOFS.resolve(text, origin, overrides, files)
+}
+
+/// Reads a scenario of a JBOF, as [`Rooms::resolve_with`].
+///
+/// Errors: as there.
+pub fn resolve_with(
+    text: &str,
+    origin: &str,
+    overrides: &Overrides,
+    files: &dyn Files,
+) -> Result<Resolved, ScenarioError> {
+    JBOFS.resolve_with(text, origin, overrides, files)
+}
 
 impl Room for Xbof {
     fn name(&self) -> &'static str {

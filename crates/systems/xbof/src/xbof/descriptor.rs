@@ -9,7 +9,7 @@ use flashyard_units::DriveId;
 const NOBODY: u8 = 0xFF;
 
 /// Drives that the borrower field names, and a message its lender: the published layouts have 8 bits for them, and one
-/// value is [`NOBODY`].
+/// value is that of no drive.
 pub const DRIVES_MAX: u32 = NOBODY as u32;
 
 /// Kind of the resource lent.

@@ -1,11 +1,12 @@
 //! Age in time: what erases, retention and the code make of the latency of reads, and what becomes of the superblocks.
 
+use flashyard_describe::NoFiles;
 use flashyard_report::{DRIVE, IOS, LATENCY_MEAN, Value};
-use flashyard_scenario::result::wear::{ERASES_MAX, ERASES_MEAN, RETIRED, RETRIES_PER_READ, YOUNG};
-use flashyard_scenario::{JbofRun, NoFiles, live, resolve, run_design};
 use flashyard_served::Control;
 use flashyard_units::{DriveId, SimTime};
 use flashyard_xbof::jbof::{Design, LiveJbof};
+use flashyard_xbof::room::result::wear::{ERASES_MAX, ERASES_MEAN, RETIRED, RETRIES_PER_READ, YOUNG};
+use flashyard_xbof::room::{JbofRun, live, resolve, run_design};
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 

@@ -1,10 +1,11 @@
 //! The main claims of `scenarios/rack`, on a small rack with small switches.
 
+use flashyard_describe::{Files, Overrides};
 use flashyard_report::Figures;
-use flashyard_scenario::result::run::{BORROWERS, SCAN_CORE_SHARE, SCAN_HOST_CORE_SHARE, SCANS};
-use flashyard_scenario::{Files, JbofRun, Overrides, resolve_with, run_design};
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::Design;
+use flashyard_xbof::room::result::run::{BORROWERS, SCAN_CORE_SHARE, SCAN_HOST_CORE_SHARE, SCANS};
+use flashyard_xbof::room::{JbofRun, resolve_with, run_design};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/rack/scenario.toml");
 const BURST: &str = include_str!("../../../../scenarios/rack/burst.fio");

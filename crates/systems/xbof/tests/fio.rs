@@ -1,9 +1,10 @@
 //! Job files of fio as workloads: what their options do to a run, in closed form where there is one.
 
 use flashyard_blk::Operation;
-use flashyard_scenario::{Files, JbofRun, Overrides, fio_report, resolve, resolve_with, run_design};
+use flashyard_describe::{Files, Overrides};
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::{Design, StreamFigures};
+use flashyard_xbof::room::{JbofRun, fio_report, resolve, resolve_with, run_design};
 
 /// Job files by name, written here.
 struct Texts(Vec<(&'static str, String)>);

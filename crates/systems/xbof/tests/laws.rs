@@ -1,10 +1,11 @@
 //! Laws of every run of every design: Little's law, the utilization law, conservation; closed forms of an unloaded and
 //! of a saturated drive; the same bytes for the same seed.
 
+use flashyard_describe::NoFiles;
 use flashyard_kernel::Rng;
 use flashyard_report::THROUGHPUT;
-use flashyard_scenario::{JbofRun, NoFiles, resolve, run_design};
 use flashyard_xbof::jbof::{Design, JbofFigures, Reading};
+use flashyard_xbof::room::{JbofRun, resolve, run_design};
 
 const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
 const XBOF: &str = include_str!("../../../../scenarios/xbof/scenario.toml");

@@ -1,10 +1,11 @@
 //! The main claims of the scenarios about lending, as orders rather than numbers, on shorter windows.
 
+use flashyard_describe::Files;
 use flashyard_report::{Component, DRIVE, DesignResult, LATENCY_P99, THROUGHPUT, Value};
-use flashyard_scenario::result::drive::{REDIRECTED_SETTLED, REDIRECTED_SWING};
-use flashyard_scenario::{Files, JbofRun, fio_report, resolve, run_design};
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::Design;
+use flashyard_xbof::room::result::drive::{REDIRECTED_SETTLED, REDIRECTED_SWING};
+use flashyard_xbof::room::{JbofRun, fio_report, resolve, run_design};
 
 /// A scenario with its job files.
 struct Case {

@@ -1,10 +1,11 @@
 //! Drives that differ: groups reach drives, rows and prices, and what each indicator of load makes of unlike lenders.
 
+use flashyard_describe::{Files, Resolved};
 use flashyard_report::{DRIVE, PRICE, THROUGHPUT};
-use flashyard_scenario::result::drive::LENT_UTILIZATION;
-use flashyard_scenario::{Files, JbofRun, Resolved, resolve, run_design};
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::Design;
+use flashyard_xbof::room::result::drive::LENT_UTILIZATION;
+use flashyard_xbof::room::{JbofRun, resolve, run_design};
 
 /// The job files of the scenario.
 struct Mixed;

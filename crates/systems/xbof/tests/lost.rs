@@ -1,11 +1,12 @@
 //! A served enclosure whose drives age and lose data: its journal repeats it exactly, in the life after as well.
 
 use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_describe::{NoFiles, Scenario};
 use flashyard_kernel::{FreeRun, Rng};
-use flashyard_scenario::{NoFiles, Scenario, live, resolve};
 use flashyard_served::{Answer, Control, Effect, JournalHeader, Refused, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimTime, VolumeId};
 use flashyard_xbof::jbof::LiveJbof;
+use flashyard_xbof::room::{live, resolve};
 
 const DRIVE: DriveId = DriveId::new(0);
 

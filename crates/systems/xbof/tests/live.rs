@@ -2,15 +2,16 @@
 //! and a journal repeats the session exactly.
 
 use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_describe::{NoFiles, Scenario};
 use flashyard_flash::Slot;
 use flashyard_kernel::{Pace, Rng, Wake};
-use flashyard_scenario::{NoFiles, Scenario, live, resolve};
 use flashyard_served::{
     Answer, Control, Effect, JournalError, JournalHeader, Refused, Served, Session, read_journal, replay,
 };
 use flashyard_ssd::Movement;
 use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use flashyard_xbof::jbof::LiveJbof;
+use flashyard_xbof::room::{live, resolve};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

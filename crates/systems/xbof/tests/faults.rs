@@ -1,8 +1,9 @@
 //! The small enclosure of `scenarios/faults`, broken at many of its events.
 
+use flashyard_describe::NoFiles;
 use flashyard_faults::{Case, FaultPlan, Limits, World, explore};
-use flashyard_scenario::{JbofWorld, NoFiles, resolve};
 use flashyard_xbof::jbof::Design;
+use flashyard_xbof::room::{JbofWorld, resolve};
 
 const FAULTS: &str = include_str!("../../../../scenarios/faults/scenario.toml");
 
