@@ -155,7 +155,7 @@ impl Rooms {
     ) -> Result<(), ScenarioError> {
         let Findings { wrong: found, missing } = self.findings(table, room);
         if let Some(first) = found.first() {
-            let place = places.of(&first.path).map_or(origin, |place| &place.text);
+            let place = places.of_any(&first.path).map_or(origin, |place| &place.text);
             // The line tells which entry of a list it is; its number is none of the user's.
             let parts: Vec<&str> = first.path.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
             return Err(wrong(place, first.message.replace(&first.path, &parts.join("."))));

@@ -66,6 +66,13 @@ impl Places {
         own.or_else(common).or_else(above)
     }
 
+    /// Where `path` was given, or else the first key below it, or the section that it is in.
+    pub fn of_any(&self, path: &str) -> Option<&Place> {
+        let below = format!("{path}.");
+        let first = || self.0.iter().find(|(known, _)| known.starts_with(&below)).map(|(_, place)| place);
+        self.0.get(path).or_else(first).or_else(|| self.of(path))
+    }
+
     /// All keys with their places.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Place)> {
         self.0.iter().map(|(path, place)| (path.as_str(), place))

@@ -32,6 +32,7 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
         Some(reason) => reasons.push(reason),
     }
     let (hosted, own): (Vec<_>, Vec<_>) = runs.iter().copied().partition(|run| run.computes_on_host);
+    let own: Vec<_> = own.into_iter().filter(|run| !run.figures.number(&THROUGHPUT_PER_DOLLAR).is_nan()).collect();
     if own.len() > 1 {
         parts.push(format!("most throughput for the money: {}", best(&own, &THROUGHPUT_PER_DOLLAR)));
     }
@@ -156,5 +157,17 @@ mod tests {
         assert_eq!(unsteady_sentence(&run), None);
         run.halves.clear();
         assert_eq!(unsteady_sentence(&run), None);
+    }
+
+    #[test]
+    fn runs_of_a_system_without_prices_are_not_ranked_by_money() {
+        let mut report = report(false, &[("a", 2.0, 1.0, false), ("b", 1.0, 1.0, false)]);
+        assert!(verdict_sentence(&report).expect("there are two").contains("for the money: a"));
+        for run in &mut report.designs {
+            let kept = run.figures.iter().filter(|(metric, _)| metric.key != THROUGHPUT_PER_DOLLAR.key);
+            run.figures = kept.collect();
+        }
+        let text = verdict_sentence(&report).expect("there are two");
+        assert!(text.contains("most throughput: a") && !text.contains("money"), "{text}");
     }
 }

@@ -46,7 +46,7 @@ impl Room for MirrorRoom {
 
     fn load_in_words(&self, scenario: &Scenario) -> String {
         let capacity = config(scenario, ReadPolicy::First).map_or(0, |config| config.capacity());
-        flashyard_describe::load::in_words(scenario, 1, capacity)
+        flashyard_describe::load::in_words(scenario, 1, capacity).replace(" on each of 1 drives", "")
     }
 
     fn carries(&self) -> &'static [Carried] {
