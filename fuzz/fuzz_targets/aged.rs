@@ -4,7 +4,7 @@
 
 use flashyard_faults::Fingerprint;
 use flashyard_ftl::{Ftl, FtlConfig};
-use flashyard_xbof::jbof::AgedDrive;
+use flashyard_describe::AgedDrive;
 use libfuzzer_sys::fuzz_target;
 
 const MAGIC: &[u8] = b"flashyard aged drive 1\n";
