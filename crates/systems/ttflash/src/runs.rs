@@ -15,7 +15,7 @@ use flashyard_ssd::BlockedReads;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::Bytes;
 use flashyard_xbof::jbof::{Design, JbofFigures};
-use flashyard_xbof::room::{of_laws, run_design};
+use flashyard_xbof::room::{measure_design, of_laws};
 
 /// Dies of a stripe. Source: [A] sheet cvss §5, one for each channel.
 const MEMBERS: u32 = 8;
@@ -170,10 +170,11 @@ impl NamedRun for ReclaimRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ReclaimRecord>, ScenarioError> {
-        let finished = ScenarioError::unless_stopped(run_design(&self.scenario(base)?, Design::Conv, files, observer))?;
-        let Some(run) = finished else { return Ok(None) };
-        of_laws(&run.figures)?;
-        Ok(Some(record(self.name(), &run.figures)))
+        let finished =
+            ScenarioError::unless_stopped(measure_design(&self.scenario(base)?, Design::Conv, files, observer))?;
+        let Some(figures) = finished else { return Ok(None) };
+        of_laws(&figures)?;
+        Ok(Some(record(self.name(), &figures)))
     }
 
     fn table(records: &[ReclaimRecord]) -> String {
@@ -225,7 +226,7 @@ mod tests {
         base.run.warmup = None;
         base.run.measure = Some(Time(SimSpan::from_ms(2000)));
         let scenario = run(Rival::TtFlash, Order::ReadsFirst, 80).scenario(&base).expect("it is a drive");
-        let figures = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs").figures;
+        let figures = measure_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
         assert!(figures.sanity.holds(), "{:?}", figures.sanity);
         let record = record(String::new(), &figures);
         assert!(record.rebuilt > 0.0 && record.rebuilding <= 7.0, "{record:?}");

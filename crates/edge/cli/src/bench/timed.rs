@@ -2,8 +2,9 @@
 
 use crate::Digest;
 use anyhow::Result;
-use flashyard_scenario::{NoFiles, resolve, run_design};
+use flashyard_scenario::{NoFiles, resolve};
 use flashyard_xbof::jbof::{Design, JbofFigures};
+use flashyard_xbof::room::measure_design;
 use std::time::Instant;
 
 const R8: &str = include_str!("../../../../../scenarios/bench/r8.toml");
@@ -23,7 +24,7 @@ fn run(text: &str, design: Design, overrides: &[&str]) -> Result<(JbofFigures, f
         }
         true
     };
-    let figures = run_design(&scenario, design, &NoFiles, &mut observer)?.figures;
+    let figures = measure_design(&scenario, design, &NoFiles, &mut observer)?;
     Ok((figures, first.elapsed().as_secs_f64()))
 }
 

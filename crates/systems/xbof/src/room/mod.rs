@@ -22,7 +22,7 @@ pub use designs::of_laws;
 pub use faulty::JbofWorld;
 pub use fio_result::fio_report;
 pub use live::{live, shapes};
-pub use run::{JbofRun, run_design};
+pub use run::{JbofRun, measure_design, run_design};
 pub(crate) use section::JbofScenario;
 
 use crate::jbof::Design;

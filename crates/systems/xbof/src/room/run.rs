@@ -30,22 +30,36 @@ pub fn run_design(
     files: &'static dyn Files,
     observer: Observer<'_>,
 ) -> Result<JbofRun, ScenarioError> {
-    run_scenario(&JbofScenario::of(scenario)?, design, files, observer)
-}
-
-/// Like [`run_design`], of a scenario whose sections are read.
-///
-/// Errors: as there.
-pub(crate) fn run_scenario(
-    scenario: &JbofScenario,
-    design: Design,
-    files: &'static dyn Files,
-    observer: Observer<'_>,
-) -> Result<JbofRun, ScenarioError> {
+    let scenario = &JbofScenario::of(scenario)?;
     let (jbof, drives, jobs) = enclosure(scenario, design, files)?;
     let figures = jbof.run(observer).map_err(keyed::of)?;
     let result = design_result(&figures, &drives);
     Ok(JbofRun { figures, result, jobs, equipment: equipment(&assemble::jbof(scenario, design)?) })
+}
+
+/// Runs `design` of a scenario and makes no report of its figures.
+///
+/// Errors: as [`run_design`].
+pub fn measure_design(
+    scenario: &Scenario,
+    design: Design,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<JbofFigures, ScenarioError> {
+    figures(&JbofScenario::of(scenario)?, design, files, observer)
+}
+
+/// Like [`measure_design`], of a scenario whose sections are read.
+///
+/// Errors: as [`run_design`].
+pub(crate) fn figures(
+    scenario: &JbofScenario,
+    design: Design,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<JbofFigures, ScenarioError> {
+    let (jbof, ..) = enclosure(scenario, design, files)?;
+    jbof.run(observer).map_err(keyed::of)
 }
 
 /// An enclosure with its drives and its job files.

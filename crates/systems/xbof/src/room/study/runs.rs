@@ -1,6 +1,6 @@
 //! The runs of a study and how each is set up.
 
-use super::super::run::run_scenario;
+use super::super::run::figures;
 use super::super::section::JbofScenario;
 use super::super::{assemble, keyed, of_laws};
 use super::loads::{self, Load};
@@ -184,7 +184,7 @@ impl NamedRun for Run {
 
 /// Carries out `run` on the platform of `base`.
 ///
-/// Errors: as [`run_scenario`]; the observer may stop it.
+/// Errors: as [`figures`]; the observer may stop it.
 fn carry_out(
     base: &JbofScenario,
     run: Run,
@@ -250,7 +250,7 @@ fn carry_out(
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
     };
-    Ok(run_scenario(&scenario, design, files, observer)?.figures)
+    figures(&scenario, design, files, observer)
 }
 
 fn pattern(scenario: &mut JbofScenario, read: bool, sequential: bool, kib: u64, depth: u32) {
