@@ -29,6 +29,14 @@ const TOL_MUTED: Hue[] = [
   { light: "#b8b8b8", dark: "#8a8f98" },
 ];
 
+/** Causes that a system has of its own, after the ten of drives: Paul Tol, "bright". */
+const TOL_BRIGHT: Hue[] = [
+  { light: "#ee6677", dark: "#f08793" },
+  { light: "#4477aa", dark: "#6f9fcf" },
+  { light: "#228833", dark: "#46a857" },
+  { light: "#aa3377", dark: "#c9609b" },
+];
+
 const PARTS: Record<string, Hue> = {
   cores: { light: "#4477aa", dark: "#6f9fcf" },
   dram: { light: "#ccbb44", dark: "#d8c95c" },
@@ -49,7 +57,7 @@ export function designHues(names: readonly string[]): Hue[] {
 const known = (name: string): Hue | undefined => (Object.hasOwn(DESIGNS, name) ? DESIGNS[name] : undefined);
 
 export const designDash = (index: number): number[] | "solid" => DASHES[index % DASHES.length] ?? "solid";
-export const causeHue = (index: number): Hue => cycled(TOL_MUTED, index);
+export const causeHue = (index: number): Hue => cycled([...TOL_MUTED, ...TOL_BRIGHT], index);
 export const lenderHue = (index: number): Hue => cycled([3, 5, 4, 7, 0, 6, 8, 2, 1].map((i) => cycled(TOL_MUTED, i)), index);
 export const partHue = (part: string): Hue => PARTS[part] ?? REST;
 /** What is summed up as "others". */

@@ -2,6 +2,7 @@
 
 import { counted, loadName, wholePercent } from "./explorer.ts";
 import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, percent, ratio } from "./format.ts";
+import { declares } from "./metrics.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, SplitRow } from "./schema.ts";
@@ -44,7 +45,7 @@ export function summaryFinding(page: Page): string {
     ["most throughput", ranked(page, (design) => design.result.throughput_bytes_per_s, "most", "nothing")],
     ["least mean latency", ranked(page, (design) => design.result.latency_us.mean, "least", "nothing")],
     ...(loadDiffers(page) ? [] : [["least p99", ranked(page, (design) => design.result.latency_us.p99, "least", "equal_load")] as [string, number[]]]),
-    ...(designs.length - hosted(page).length < 2 ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives")] as [string, number[]]]),
+    ...(designs.length - hosted(page).length < 2 || !declares(page.document, "throughput_bytes_per_s_per_dollar") ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives")] as [string, number[]]]),
   ];
   const sentences = parts.map(([what, places]) => `${what}: ${winners(page, places) || "all alike"}`);
   const text = sentences.join("; ");

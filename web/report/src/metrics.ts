@@ -60,3 +60,7 @@ export function shareSeries({ metrics, components }: ReportDocument): ShareSerie
     none: metric.absent,
   }));
 }
+
+/** Whether the system of a report declares one of these figures of a run; a system without them has no section about them. */
+export const declares = (document: ReportDocument, ...keys: string[]): boolean =>
+  document.metrics.some((metric) => metric.component === null && keys.includes(metric.key));

@@ -42,10 +42,10 @@ export function intervals(timeline: Timeline): [number, number][] {
   return begins.map((begin, index) => [begin, begins[index + 1] ?? Math.max(timeline.end_seconds, begin)]);
 }
 
-/** Point in the middle of each interval with the sum over drives. */
-export function totals(timeline: Timeline, figure: (drive: Timeline["drives"][number]) => readonly Figure[]): [number, Figure][] {
+/** Point in the middle of each interval with the sum over drives; null where their system records no such series. */
+export function totals(timeline: Timeline, figure: (drive: Timeline["drives"][number]) => readonly Figure[] | undefined): [number, Figure][] {
   const series = timeline.drives.map(figure);
-  return intervals(timeline).map(([begin, end], index) => [(begin + end) / 2, sum(series.map((values) => values[index] ?? null))]);
+  return intervals(timeline).map(([begin, end], index) => [(begin + end) / 2, sum(series.map((values) => values?.[index] ?? null))]);
 }
 
 /** Mean latency of all requests of each interval: that of each drive, weighted by its requests. */
@@ -53,7 +53,7 @@ export function latencyOverTime(timeline: Timeline): [number, Figure][] {
   return intervals(timeline).map(([begin, end], index) => {
     let [weighted, requests] = [0, 0];
     for (const drive of timeline.drives) {
-      const [rate, us] = [drive.iops[index] ?? null, drive.latency_mean_us[index] ?? null];
+      const [rate, us] = [drive.iops?.[index] ?? null, drive.latency_mean_us?.[index] ?? null];
       if (rate === null || us === null) continue;
       weighted += rate * us;
       requests += rate;

@@ -6,9 +6,11 @@ import { PARTS, energyBars } from "../charts/energy.ts";
 import { element, folded, section, table } from "../dom.ts";
 import { costFinding } from "../findings.ts";
 import { bytesPerSecond, dollars, joules } from "../format.ts";
+import { declares } from "../metrics.ts";
 import type { Page } from "../page.ts";
 
-export function cost(page: Page): HTMLElement {
+export function cost(page: Page): HTMLElement | undefined {
+  if (!declares(page.document, "bom_dollars", "energy_joules_per_gb")) return undefined;
   const title = "What does it cost in energy and money?";
   const { designs } = page;
   if (designs.length === 0) return section("cost", title, costFinding(page));

@@ -7,6 +7,7 @@ import { switched } from "../choice.ts";
 import { element, folded, section, table } from "../dom.ts";
 import { lendingFinding } from "../findings.ts";
 import { cores, mebibytes } from "../format.ts";
+import { declares } from "../metrics.ts";
 import { driveName } from "../page.ts";
 import type { Design, Page } from "../page.ts";
 import type { LentResource } from "../schema.ts";
@@ -22,7 +23,8 @@ const RESOURCES: { key: LentResource; title: string; over: string; text: (value:
   { key: "memory", title: "Mapping memory lent, mean over the run", over: "Mapping memory lent", text: mebibytes, step: (greatest) => roundStep(greatest, [1, 2], 2) },
 ];
 
-export function lending(page: Page): HTMLElement {
+export function lending(page: Page): HTMLElement | undefined {
+  if (!declares(page.document, "harvest.processors_taken", "redirected_share")) return undefined;
   const title = "Who lent what to whom?";
   const lenders = page.designs.filter((design) => design.detail.lending.some((one) => (one.mean ?? 0) > 0));
   if (lenders.length === 0) return section("lending", title, lendingFinding(page));
