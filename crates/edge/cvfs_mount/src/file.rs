@@ -82,7 +82,8 @@ impl FileDevice {
             }
             (Operation::Flush, _) => self.file.sync_data().map_err(failed)?,
             (Operation::Trim, _) => self.punch(first, request.count)?,
-            (Operation::Remap, _) => self.play_remap(first, request.source, request.count)?,
+            (Operation::Remap, _) if self.plays_remap => self.play_remap(first, request.source, request.count)?,
+            _ => return Err(request.unsupported().into()),
         }
         Ok(Vec::new())
     }

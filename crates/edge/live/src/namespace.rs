@@ -3,7 +3,7 @@
 use crate::clock::WallClock;
 use crate::host::{Host, HostError};
 use flashyard_blk::{
-    Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeLimits, VolumeRequest, check,
+    Completion, Operation, Payload, RequestError, Volume, VolumeError, VolumeInfo, VolumeLimits, VolumeRequest, check,
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
@@ -101,9 +101,11 @@ impl RemoteNamespace {
     }
 
     /// The command for a request, its data, and the bytes that come back.
-    fn command(&self, request: &VolumeRequest, payload: Payload) -> (NvmCommand, Vec<u8>, u32) {
+    ///
+    /// Errors: an operation that is not sent to namespaces.
+    fn command(&self, request: &VolumeRequest, payload: Payload) -> Result<(NvmCommand, Vec<u8>, u32), RequestError> {
         let range = self.range(request.first, request.count);
-        match (request.operation, payload) {
+        Ok(match (request.operation, payload) {
             (Operation::Read, _) => {
                 (NvmCommand::Read { range, fua: false }, Vec::new(), request.count * self.info.block_bytes)
             }
@@ -122,10 +124,11 @@ impl RemoteNamespace {
                 (command, range.as_bytes().to_vec(), 0)
             }
             (Operation::Flush, _) => (NvmCommand::Flush, Vec::new(), 0),
-            (Operation::Remap, _) => {
+            (Operation::Remap, _) if self.info.limits.remaps => {
                 (NvmCommand::Remap { range, source: self.range(request.source, 1).lba }, Vec::new(), 0)
             }
-        }
+            _ => return Err(request.unsupported()),
+        })
     }
 
     /// Sends what waits, as far as the queue has room.
@@ -161,7 +164,7 @@ impl Volume for RemoteNamespace {
     ) -> Result<(), VolumeError> {
         check(request, &self.info.limits)?;
         payload.check(request, self.info.block_bytes)?;
-        let (command, data, data_bytes) = self.command(request, payload);
+        let (command, data, data_bytes) = self.command(request, payload)?;
         self.waiting.push_back(Waiting { token, command, data, data_bytes });
         self.hand_over().map_err(lost)
     }

@@ -89,7 +89,7 @@ impl Totals {
                 self.write_bytes += u64::from(request.len_bytes);
             }
             Operation::Trim => self.trims += 1,
-            Operation::Flush | Operation::Remap => {}
+            _ => {}
         }
         if matches!(request.operation, Operation::Read | Operation::Write) {
             self.footprint.add(record.volume, request.offset_bytes, request.len_bytes);

@@ -19,6 +19,19 @@ pub enum Operation {
     Remap,
 }
 
+impl Operation {
+    /// The name in converted traces: fio's for the first three.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+            Self::Remap => "remap",
+        }
+    }
+}
+
 /// A request for one byte range of one volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRequest {

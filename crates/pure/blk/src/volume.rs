@@ -18,6 +18,14 @@ pub struct VolumeRequest {
     pub source: u64,
 }
 
+impl VolumeRequest {
+    /// The refusal of a volume that does not take the operation.
+    #[cold]
+    pub fn unsupported(&self) -> RequestError {
+        RequestError::Unsupported { volume: self.volume, operation: self.operation }
+    }
+}
+
 /// Requests that a volume takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeLimits {
@@ -116,7 +124,7 @@ pub enum RequestError {
 /// Errors: the first reason against it.
 #[inline]
 pub fn check(request: &VolumeRequest, limits: &VolumeLimits) -> Result<(), RequestError> {
-    let VolumeRequest { volume, operation, first, count, source } = *request;
+    let VolumeRequest { operation, first, count, source, .. } = *request;
     let fits = |first: u64| {
         let is_inside = count > 0 && limits.contain(first, count);
         if is_inside { Ok(()) } else { Err(RequestError::Range { first, count, blocks: limits.blocks }) }
@@ -134,7 +142,7 @@ pub fn check(request: &VolumeRequest, limits: &VolumeLimits) -> Result<(), Reque
     if operation == Operation::Remap {
         fits(source)?;
         if !limits.remaps {
-            return Err(RequestError::Unsupported { volume, operation });
+            return Err(request.unsupported());
         }
         if first.abs_diff(source) < u64::from(count) {
             return Err(RequestError::Overlap { first, source_block: source, count });

@@ -124,7 +124,7 @@ impl MemoryDevice {
         self.blocks[block as usize].is_some()
     }
 
-    fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Vec<u8> {
+    fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Result<Vec<u8>, VolumeError> {
         let (first, count) = (request.first as usize, request.count as usize);
         let blocks = u64::from(request.count);
         let range = first..first + count;
@@ -136,20 +136,20 @@ impl MemoryDevice {
                 for block in &self.blocks[range] {
                     found.extend_from_slice(block.as_deref().unwrap_or(&[0; BLOCK_BYTES]));
                 }
-                return found;
+                return Ok(found);
             }
             (Operation::Write, payload) => {
                 self.traffic.writes += 1;
                 self.traffic.blocks_written += blocks;
                 let Payload::Bytes(mut bytes) = payload else {
                     self.blocks[range].fill_with(|| Some(zeros()));
-                    return Vec::new();
+                    return Ok(Vec::new());
                 };
                 for (from, to) in bytes.chunks_exact(BLOCK_BYTES).zip(&mut self.blocks[range]) {
                     to.get_or_insert_with(zeros).copy_from_slice(from);
                 }
                 bytes.clear();
-                return bytes;
+                return Ok(bytes);
             }
             (Operation::Flush, _) => self.traffic.flushes += 1,
             (Operation::Trim, _) => {
@@ -157,7 +157,7 @@ impl MemoryDevice {
                 self.traffic.trims += 1;
                 self.traffic.blocks_trimmed += blocks;
             }
-            (Operation::Remap, _) => {
+            (Operation::Remap, _) if self.remaps => {
                 for index in 0..count {
                     if let Some(block) = self.blocks[request.source as usize + index].take() {
                         self.blocks[first + index] = Some(block);
@@ -166,8 +166,9 @@ impl MemoryDevice {
                 self.traffic.remaps += 1;
                 self.traffic.blocks_remapped += blocks;
             }
+            _ => return Err(request.unsupported().into()),
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 }
 
@@ -192,7 +193,7 @@ impl Volume for MemoryDevice {
         check(request, &self.info().limits)?;
         payload.check(request, BLOCK_BYTES as u32)?;
         let found = self.carry_out(request, payload);
-        self.ended.complete(now, token, Ok(found));
+        self.ended.complete(now, token, found);
         Ok(())
     }
 

@@ -150,7 +150,7 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
             match done.operation {
                 Operation::Read => stream.read_bytes += done.bytes,
                 Operation::Write => stream.write_bytes += done.bytes,
-                Operation::Trim | Operation::Remap | Operation::Flush => {}
+                _ => {}
             }
             stream.count(now, begun.at, done.operation, done.asked_bytes, latency);
             stream.split.record(time);

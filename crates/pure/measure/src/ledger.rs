@@ -58,7 +58,7 @@ impl Ledger {
         match operation {
             Operation::Read => self.read_bytes += bytes,
             Operation::Write => self.write_bytes += bytes,
-            Operation::Trim | Operation::Remap | Operation::Flush => {}
+            _ => {}
         }
     }
 
@@ -121,7 +121,7 @@ impl Totals {
         match operation {
             Operation::Read => self.read_bytes += bytes,
             Operation::Write => self.write_bytes += bytes,
-            Operation::Trim | Operation::Remap | Operation::Flush => {}
+            _ => {}
         }
         self.latency_ps += u128::from(latency.as_ps());
     }

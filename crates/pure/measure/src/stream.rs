@@ -149,9 +149,9 @@ fn index(operation: Operation) -> usize {
     match operation {
         Operation::Read => 0,
         Operation::Write => 1,
-        // No source of a stream has remaps.
-        Operation::Trim | Operation::Remap => 2,
         Operation::Flush => 3,
+        // Trims: no source of a stream has any other operation.
+        _ => 2,
     }
 }
 

@@ -37,7 +37,7 @@ impl DataEnd {
         let stopped = match operation {
             Operation::Write => self.append_rest(now, index, out),
             Operation::Remap => self.remap_rest(now, index, out),
-            Operation::Read | Operation::Trim | Operation::Flush => self.trim_rest(now, index, out),
+            _ => self.trim_rest(now, index, out),
         };
         let active = &mut self.active[index as usize];
         if let Some(changed) = stopped {

@@ -193,7 +193,7 @@ impl Client {
         let action = match operation {
             Operation::Read => Action::Read,
             Operation::Write => Action::Write(mirror.world.last_stamp),
-            Operation::Trim | Operation::Flush | Operation::Remap => Action::Trim,
+            _ => Action::Trim,
         };
         self.touched.extend(first..first + count);
         self.oracle.issue(now, OperationId(token), action, Extent { drive: 0, first, count: count as u32 });
@@ -237,7 +237,7 @@ impl Client {
         let checked = match operation {
             Operation::Read => self.oracle.returned(self.now, id, &stamps.unwrap_or_default()),
             Operation::Write | Operation::Trim => self.oracle.acknowledged(self.now, id),
-            Operation::Flush | Operation::Remap => Ok(()),
+            _ => Ok(()),
         };
         self.outcome.note(checked);
     }

@@ -195,7 +195,7 @@ impl Mirror {
         let kind = match request.operation {
             Operation::Read => 0,
             Operation::Write => 1,
-            Operation::Trim | Operation::Remap | Operation::Flush => 2,
+            _ => 2,
         };
         side.commands[kind] += 1;
         if self.bench.is_measuring() {

@@ -113,7 +113,7 @@ impl Analysis {
         let sizes = match request.operation {
             Operation::Read => &mut self.read_sizes,
             Operation::Write => &mut self.write_sizes,
-            Operation::Trim | Operation::Remap | Operation::Flush => return self.rate.add(record.arrival, 0),
+            _ => return self.rate.add(record.arrival, 0),
         };
         sizes.add(request.offset_bytes, request.len_bytes);
         self.rate.add(record.arrival, request.len_bytes);

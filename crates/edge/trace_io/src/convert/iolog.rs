@@ -6,7 +6,7 @@
 //! at the end; fio's `replay_redirect` sends all of them to one device instead. (Its `directory` crashes fio 3.33.)
 //! Source: [C] fio 3.33, HOWTO, "Trace file format v3", and its behaviour.
 
-use super::{ConvertError, Sink, name};
+use super::{ConvertError, Sink};
 use crate::reader::RowCounts;
 use flashyard_blk::{Operation, TraceRecord};
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ impl<W: Write> Sink for Iolog<W> {
             Operation::Flush => writeln!(self.out, "{at} volume-{volume} sync 0 0")?,
             operation => {
                 let (offset, len) = (request.offset_bytes, request.len_bytes);
-                writeln!(self.out, "{at} volume-{volume} {} {offset} {len}", name(operation))?;
+                writeln!(self.out, "{at} volume-{volume} {} {offset} {len}", operation.name())?;
             }
         }
         Ok(())

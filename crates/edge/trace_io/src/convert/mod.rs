@@ -8,7 +8,7 @@ pub use iolog::IOLOG_BEGIN_US;
 use crate::analysis::OBSERVED_ROWS;
 use crate::error::TraceError;
 use crate::reader::{RowCounts, TraceReader};
-use flashyard_blk::{Operation, TraceRecord};
+use flashyard_blk::TraceRecord;
 use flashyard_columns::TableError;
 use std::io::Write;
 use std::path::Path;
@@ -86,15 +86,4 @@ pub fn convert<W: Write + Send>(
     }
     sink.finish(reader.format().name(), reader.counts())?;
     Ok(Some(rows))
-}
-
-/// The name of an operation: fio's for the first three.
-fn name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Read => "read",
-        Operation::Write => "write",
-        Operation::Trim => "trim",
-        Operation::Flush => "flush",
-        Operation::Remap => "remap",
-    }
 }

@@ -1,6 +1,6 @@
 //! Parquet: a row a request, in the order of the trace.
 
-use super::{ConvertError, Sink, name};
+use super::{ConvertError, Sink};
 use crate::reader::RowCounts;
 use flashyard_blk::TraceRecord;
 use flashyard_columns::{Column, Field, Kind, TableWriter};
@@ -59,7 +59,7 @@ impl<W: Write + Send> Parquet<W> {
 impl<W: Write + Send> Sink for Parquet<W> {
     fn row(&mut self, record: &TraceRecord) -> Result<(), ConvertError> {
         self.times.push(record.arrival.as_ps() / 1_000);
-        self.operations.push(name(record.request.operation));
+        self.operations.push(record.request.operation.name());
         self.offsets.push(record.request.offset_bytes);
         self.lengths.push(record.request.len_bytes);
         self.volumes.push(record.volume);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(table.metadata("flashyard.trace.reordered_rows"), Some("5"));
         let expected = [
             Values::U64((rows - 3..rows).map(|row| row * 3 / 2).collect()),
-            Values::Text((rows - 3..rows).map(|row| name(operations[row as usize % 4]).to_owned()).collect()),
+            Values::Text((rows - 3..rows).map(|row| operations[row as usize % 4].name().to_owned()).collect()),
             Values::U64((rows - 3..rows).map(|row| u64::MAX - row).collect()),
             Values::U32((rows - 3..rows).map(|row| u32::MAX - row as u32).collect()),
             Values::U32((rows - 3..rows).map(|row| row as u32 % 7).collect()),

@@ -210,13 +210,14 @@ impl CrashDevice<'_> {
                 self.trimmed += u64::from(count);
                 (first..first + count).for_each(|block| self.change(Change::Trim(block)));
             }
-            (Operation::Remap, _) => {
+            (Operation::Remap, _) if self.info().limits.remaps => {
                 self.event()?;
                 self.remapped += u64::from(count);
                 for (destination, source) in (first..first + count).zip(request.source as u32..) {
                     self.change(Change::Remap { destination, source });
                 }
             }
+            _ => return Err(request.unsupported().into()),
         }
         Ok(Vec::new())
     }

@@ -30,7 +30,7 @@ impl Requests {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
-            Operation::Trim | Operation::Remap | Operation::Flush => {}
+            _ => {}
         }
     }
 

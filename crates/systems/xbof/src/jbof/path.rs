@@ -246,7 +246,7 @@ impl Jbof {
         match request.operation {
             Operation::Read => enclosure.fabric.stream(request.drive.get(), Direction::Out, bytes),
             Operation::Write => enclosure.fabric.stream(request.drive.get(), Direction::In, bytes),
-            Operation::Trim | Operation::Remap | Operation::Flush => {}
+            _ => {}
         }
         enclosure.journeys[id as usize].time.merge(time);
         if let Policy::Lending(lending) = &mut self.policy {

@@ -136,8 +136,8 @@ impl Lending {
                 let kind = match operation {
                     Operation::Read => MessageKind::LookUpRead,
                     Operation::Write => MessageKind::Program,
-                    Operation::Trim | Operation::Flush => MessageKind::Deallocate,
-                    Operation::Remap => unreachable!("a remap is not sent to lenders"),
+                    Operation::Trim => MessageKind::Deallocate,
+                    _ => unreachable!("{operation:?} is not sent to lenders"),
                 };
                 ring.store(&Message { kind, span: u32::from(translated), ..blank }, generation);
             }

@@ -106,8 +106,8 @@ impl Lending {
             self.routes.resize(id as usize + 1, home);
         }
         self.routes[id as usize] = home;
-        // Messages between drives know neither flushes nor a second range.
-        let stays = matches!(request.operation, Operation::Flush | Operation::Remap);
+        // Messages between drives know these operations and no others.
+        let stays = !matches!(request.operation, Operation::Read | Operation::Write | Operation::Trim);
         if self.harvest.bindings(drive).is_empty() || stays {
             return;
         }
