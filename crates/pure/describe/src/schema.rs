@@ -248,7 +248,7 @@ pub struct DriveSection {
     /// Bytes over the channel for a translation page.
     #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "1 MiB"))]
     pub translation_page_transfer: Size,
-    /// greedy, cost-benefit, capacity-variant or fewest-valid-oldest.
+    /// How garbage collection chooses its victim.
     pub victim: Choice<VictimPolicy>,
     /// Which erased superblock is opened next: fifo (as without the key), youngest-first, oldest-first or wear-focusing.
     pub allocation: Option<Choice<Allocation>>,

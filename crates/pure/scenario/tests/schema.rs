@@ -34,9 +34,8 @@ fn a_wrong_value_is_told_what_its_key_takes() {
         ("workload.fio = 3", "workload.fio is 3; give a text in quotes, or a list of them"),
         ("sweep.\"drive.cores\" = 3", "sweep.drive.cores is 3; give a list of values, such as [2, 3, 6]"),
         (
-            "drive.victim = \"gredy\"",
-            "drive.victim is \"gredy\"; did you mean \"greedy\"? It is one of greedy, cost-benefit, \
-             capacity-variant, fewest-valid-oldest",
+            "drive.frontiers = \"seperate\"",
+            "drive.frontiers is \"seperate\"; did you mean \"separate\"? It is one of separate, shared",
         ),
     ] {
         assert_eq!(messages(text), [expected], "{text}");

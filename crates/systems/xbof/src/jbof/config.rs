@@ -5,7 +5,7 @@ use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_describe::AgedDriveError;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::DriverConfig;
-use flashyard_report::Compute;
+use flashyard_report::{Compute, Shares};
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
 use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, Watts};
 
@@ -52,6 +52,24 @@ impl Design {
             Self::VhIdeal => "vh-ideal",
             Self::ProcH => "proch",
             Self::Xbof => "xbof",
+        }
+    }
+
+    /// Whether its drives keep only a share of their cores.
+    pub const fn shrinks_cores(self) -> bool {
+        !matches!(self, Self::Conv | Self::Oc)
+    }
+
+    /// Whether their memory holds only a share of their map.
+    pub const fn shrinks_memory(self) -> bool {
+        !matches!(self, Self::Conv | Self::Oc)
+    }
+
+    /// The shares that its drives keep where shrunk ones keep `shares`.
+    pub fn kept(self, shares: Shares) -> Shares {
+        Shares {
+            cores: if self.shrinks_cores() { shares.cores } else { 1.0 },
+            memory: if self.shrinks_memory() { shares.memory } else { 1.0 },
         }
     }
 

@@ -103,7 +103,7 @@ fn price(scenario: &JbofScenario, model: &DriveModel, design: Design, kept: Shar
 
 /// Price of one drive as `design` builds it.
 pub(super) fn drive_price(prices: &Prices, terabytes: f64, design: Design, kept: Shares) -> f64 {
-    bill_of_materials(prices, terabytes, design.compute(), kept)
+    bill_of_materials(prices, terabytes, design.compute(), design.kept(kept))
 }
 
 /// Fills in the numbers of the enclosure from the groups.

@@ -10,11 +10,11 @@ type OfDesign = (&'static str, fn(Design) -> bool);
 
 /// Which designs use a key, or a section with all its keys; every line that fits counts.
 const RULES: &[OfDesign] = &[
-    ("jbof.shrunk_share", is_shrunk),
-    ("jbof.shrunk_cores", is_shrunk),
-    ("jbof.shrunk_memory", is_shrunk),
-    ("group.shrunk_cores", is_shrunk),
-    ("group.shrunk_memory", is_shrunk),
+    ("jbof.shrunk_share", Design::shrinks_cores),
+    ("jbof.shrunk_cores", Design::shrinks_cores),
+    ("jbof.shrunk_memory", Design::shrinks_memory),
+    ("group.shrunk_cores", Design::shrinks_cores),
+    ("group.shrunk_memory", Design::shrinks_memory),
     ("harvest", Design::harvests_processors),
     ("harvest.memory_offers", Design::harvests_memory),
     ("harvest.segment_pages", Design::harvests_memory),
@@ -38,17 +38,13 @@ const RULES: &[OfDesign] = &[
     ("prices.cxl_premium", Design::harvests_processors),
 ];
 
-const fn is_shrunk(design: Design) -> bool {
-    !matches!(design, Design::Conv | Design::Oc)
-}
-
 const fn is_open_channel(design: Design) -> bool {
     matches!(design, Design::Oc)
 }
 
 /// Whether a drive's memory may hold less than its whole map.
 const fn has_part_of_the_map(design: Design) -> bool {
-    !matches!(design, Design::Conv)
+    design.shrinks_memory() || is_open_channel(design)
 }
 
 /// Whether a setting of `key` changes what `design` does or costs.
