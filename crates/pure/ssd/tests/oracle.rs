@@ -33,7 +33,7 @@ impl Oracle {
                 let stamp = |slot: u32| self.settled.get(&slot).copied().unwrap_or(0);
                 pairs.flat_map(|(slot, source)| [(slot, stamp(source)), (source, 0)]).collect()
             }
-            Operation::Read | Operation::Flush => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

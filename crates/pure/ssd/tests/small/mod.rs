@@ -14,7 +14,7 @@ pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
     match spec.operation {
         Operation::Write | Operation::Trim => vec![range(spec.first)],
         Operation::Remap => vec![range(spec.first), range(spec.source)],
-        Operation::Read | Operation::Flush => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

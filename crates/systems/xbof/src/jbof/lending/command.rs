@@ -53,7 +53,8 @@ impl Lending {
     /// translation pages while lenders walk them too, and the redo record of a change to borrowed memory.
     #[inline]
     pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> SimSpan {
-        let Request { drive, operation, first, count, source, .. } = enclosure.requests[id as usize];
+        let request = &enclosure.requests[id as usize];
+        let &Request { drive, operation, first, count, source, .. } = request;
         let mut cost = SimSpan::ZERO;
         if operation == Operation::Flush {
             return cost;
@@ -65,9 +66,10 @@ impl Lending {
             let locks = &mut self.locks[drive.index()];
             for first in [Some(first), source].into_iter().flatten() {
                 for page in first / per_page..=(first + count - 1) / per_page {
-                    cost += match operation {
-                        Operation::Read => locks.read(now, page, config.read_lock),
-                        _ => locks.write(now, page, config.write_lock),
+                    cost += if request.changes_data() {
+                        locks.write(now, page, config.write_lock)
+                    } else {
+                        locks.read(now, page, config.read_lock)
                     };
                 }
             }
