@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
+.PHONY: help demo quick test faults faults-cvfs planted how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -55,6 +55,9 @@ faults-cvfs: ## cut the power of a volume that shrinks at a hundred thousand poi
 
 planted: ## break the recovery on purpose, and see that the faults find each bug
 	$(CARGO) xtask planted
+
+how-to: ## apply each example of the how-to list in ARCHITECTURE.md to a copy of the last commit, and compile it (some minutes)
+	$(CARGO) xtask how-to
 
 fuzz: ## any bytes through every decoder and through a whole connection, an hour each or FUZZ_SECONDS (needs nightly and cargo-fuzz)
 	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats \

@@ -3,9 +3,9 @@
 //! What it checks: `layers` compares the manifests with `layers.toml`; `tidy` adds lengths, provenance marks, banned
 //! words, orphan files, crate pages, links, unused dependencies, methods by type and circles of files, and whether
 //! definitions and results of reproductions change in commits of their own; `history` is the last of these alone;
-//! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `real-traces`
-//! drives the built program over the recorded traces that lie beside the repository; `skipped` lists the tests that
-//! checked nothing because a program is missing. `cargo test` runs `tidy` as well.
+//! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `how-to` compiles
+//! the examples of the how-to list; `real-traces` drives the built program over the recorded traces that lie beside the
+//! repository; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -18,12 +18,14 @@ mod finding;
 mod fits;
 mod golden;
 mod history;
+mod how_to;
 mod imports;
 mod layers;
 mod lengths;
 mod links;
 mod orphans;
 mod pages;
+mod patches;
 mod planted;
 mod policy;
 mod provenance;
@@ -37,6 +39,7 @@ mod words;
 
 pub use finding::Finding;
 pub use golden::{Which, golden};
+pub use how_to::{how_to, how_to_compiles};
 pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;

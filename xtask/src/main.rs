@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use xtask::{
-    Finding, Outcome, Repository, Which, drive_real_traces, forget_skipped, golden, history, layers, planted_bugs,
-    skipped, tidy,
+    Finding, Outcome, Repository, Which, drive_real_traces, forget_skipped, golden, history, how_to_compiles, layers,
+    planted_bugs, skipped, tidy,
 };
 
 const USAGE: &str = "\
@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   history      find commits that change a golden figure together with its tolerance, metric, relation or kind
   golden       run the reproductions, or the named one, those that take minutes (--long) or the others (--short), and
                compare them with scenarios/*/golden.txt (--accept: take them)
+  how-to       apply each example of the how-to list (tests/how-to) to a copy of the last commit, and compile it
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
   skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["history"] => Repository::discover().and_then(|repository| history(&repository)).map(|found| show(&found)),
         ["golden", rest @ .., "--accept"] if rest.len() <= 1 => compare_golden(rest.first(), true),
         ["golden", rest @ ..] if rest.len() <= 1 => compare_golden(rest.first(), false),
+        ["how-to"] => Repository::discover().and_then(|repository| how_to_compiles(&repository)),
         ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
         ["real-traces"] => real_traces(),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
