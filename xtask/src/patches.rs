@@ -65,7 +65,7 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-/// What git writes to standard output.
+/// Standard output of git.
 ///
 /// Errors: git that cannot be run, or fails.
 pub(crate) fn output(directory: &Path, arguments: &[&str]) -> Result<String> {
