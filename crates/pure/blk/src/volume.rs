@@ -187,7 +187,7 @@ mod tests {
                 Operation::Remap => {
                     inside(first) && inside(source) && count <= request_blocks && remaps && disjoint()
                 }
-                Operation::Read | Operation::Write => inside(first) && count <= request_blocks,
+                _ => inside(first) && count <= request_blocks,
             };
             prop_assert_eq!(check(&request(operation, first, count, source), &limits).is_ok(), expected);
         }
