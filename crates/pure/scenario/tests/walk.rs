@@ -48,6 +48,37 @@ measure = "1 ms"
 random_fills = 1
 "#;
 
+/// A mirror of two small drives.
+const MIRROR: &str = r#"
+name = "walk"
+system = "mirror"
+seed = 1
+designs = ["turns"]
+[drive]
+profile = "xbof-4tb"
+channels = 2
+dies_per_channel = 2
+planes_per_die = 2
+blocks_per_plane = 256
+pages_per_block = 8
+over_provisioning = 0.1
+reclaim_below = 4
+write_buffer = "512 KiB"
+core_clock_mhz = 100
+[mirror]
+submit_latency = "1 us"
+complete_latency = "1 us"
+[mirror.drive]
+cores = 1
+[workload]
+pattern = "uniform"
+size = "4 KiB"
+read_share = 0.5
+depth = 4
+[run]
+measure = "1 ms"
+"#;
+
 /// A trace of a few requests.
 struct Few;
 
@@ -137,6 +168,16 @@ fn context(path: &str) -> (String, Vec<&'static str>) {
             SMALL.to_owned(),
             vec!["drive.wear.rates.epsilon=0.001", "drive.wear.rates.alpha=1e-7", "drive.wear.rates.k=2.0"],
         ),
+        "mirror.drive.stripe.members" => (MIRROR.to_owned(), vec!["mirror.drive.coalesce_writes=true"]),
+        path if path.starts_with("mirror.drive.wear.rates.") => (
+            MIRROR.to_owned(),
+            vec![
+                "mirror.drive.wear.rates.epsilon=0.001",
+                "mirror.drive.wear.rates.alpha=1e-7",
+                "mirror.drive.wear.rates.k=2.0",
+            ],
+        ),
+        path if path.starts_with("mirror.") => (MIRROR.to_owned(), vec![]),
         path if path.starts_with("life.") => (SMALL.to_owned(), vec!["drive.coalesce_writes=true"]),
         path if path.starts_with("host.") => (SMALL.to_owned(), vec!["designs=[\"oc\"]"]),
         path if path.starts_with("vh.") => (SMALL.to_owned(), vec!["designs=[\"vh\"]"]),
@@ -177,7 +218,8 @@ fn outcome(text: &str, settings: &[String], path: &str) -> Result<Vec<Value>, Sc
     let resolved = resolve(text, "walk.toml", settings, &Few)?;
     let scenario = &resolved.scenario;
     let is_largest = settings.last().is_some_and(|setting| setting.len() > path.len() + 4);
-    if is_largest && LONG.contains(&path) || path.starts_with("explore.") {
+    let of_any_drive = path.strip_prefix("mirror.").unwrap_or(path);
+    if is_largest && LONG.contains(&of_any_drive) || path.starts_with("explore.") {
         return Ok(Vec::new());
     }
     let mut looks = 0;
