@@ -25,6 +25,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
 	$(FLASHYARD) faults --world cvfs --points 5000
+	$(FLASHYARD) faults --world mirror --points 5000
 	$(CARGO) xtask golden --short
 	$(CARGO) xtask real-traces
 	$(CARGO) xtask skipped

@@ -221,8 +221,7 @@ impl DemoOptions {
 pub(crate) struct InitOptions {
     /// Directory to write to; made where it is missing
     pub(crate) directory: PathBuf,
-    /// Scenario to start from: demo, explorer, ageing, faults, fio, lender-choice, lender-qos, live, mixed, rack or stability
-    #[arg(long, value_name = "NAME", default_value = "demo")]
+    #[arg(long, help = systems::carried_in_words(), value_name = "NAME", default_value = "demo")]
     pub(crate) from: String,
     /// Overwrite files that exist
     #[arg(long)]

@@ -64,6 +64,11 @@ pub(crate) fn studies_in_words() -> String {
     format!("Published system: {}", listed(&SYSTEMS.studies().collect::<Vec<_>>()))
 }
 
+/// Scenarios that `init` can write.
+pub(crate) fn carried_in_words() -> String {
+    format!("Scenario to start from: {}", listed(&SYSTEMS.carried().map(|carried| carried.name).collect::<Vec<_>>()))
+}
+
 /// Worlds that `faults` can break.
 pub(crate) fn worlds_in_words() -> String {
     let worlds: Vec<String> = SYSTEMS.fault_worlds().map(|world| format!("{}, {}", world.name, world.about)).collect();
