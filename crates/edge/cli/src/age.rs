@@ -4,9 +4,9 @@ use crate::arguments::AgeOptions;
 use crate::files::write_aged;
 use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
-use flashyard_scenario::{AgedLife, LifeStop, Purpose, Resolved, resolve};
+use flashyard_scenario::{Aged, LifeStop, Purpose, Resolved, SYSTEMS, resolve};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
@@ -31,17 +31,17 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let stop =
         LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;
-    let mut lives =
-        parallel::run_all(1, Some(1), "life", |_, observer| flashyard_scenario::age(&scenario, stop, files, observer));
+    let age = SYSTEMS.age(resolved.room).context("no system ages drives")?;
+    let mut lives = parallel::run_all(1, Some(1), "life", |_, observer| age(&scenario, stop, files, observer));
     let lived = lives.pop().flatten().transpose().map_err(|error| resolved.locate(error, &[]))?;
     let Some(aged) = lived.flatten() else { return Ok(Outcome::Interrupted) };
     if let Some(path) = &options.save {
         write_aged(path, &aged.save(&resolved.text))?;
     }
     if let Some(directory) = &options.out {
-        write_files(directory, &aged, &resolved, options, scenario.seed)?;
+        write_files(directory, &*aged, &resolved, options, scenario.seed)?;
     }
-    let life = aged.record;
+    let life = aged.record().clone();
     if options.json {
         output::json(&serde_json::to_value(&life)?);
     } else {
@@ -67,7 +67,7 @@ fn idle_setting(options: &AgeOptions) -> Option<&str> {
 const FILES: [&str; 3] = ["report.html", "life.json", "resolved.toml"];
 
 /// The files of `--out`: page, record, course and the scenario that made them.
-fn write_files(directory: &Path, aged: &AgedLife, resolved: &Resolved, options: &AgeOptions, seed: u64) -> Result<()> {
+fn write_files(directory: &Path, aged: &dyn Aged, resolved: &Resolved, options: &AgeOptions, seed: u64) -> Result<()> {
     let scenario = &resolved.scenario;
     let ageing = match (options.fast_forward, options.adaptive) {
         (Some(factor), _) => format!("in fast-forward, one part in {factor} simulated"),
@@ -78,9 +78,9 @@ fn write_files(directory: &Path, aged: &AgedLife, resolved: &Resolved, options: 
     let mut facts = vec![fact("Ageing", ageing), fact("Seed", seed.to_string())];
     facts.extend(options.set.iter().map(|setting| fact("Set", setting.clone())));
     let version = env!("CARGO_PKG_VERSION");
-    let page = life_page(&scenario.name, &scenario.title, facts, &aged.record, &aged.course, version);
+    let page = life_page(&scenario.name, &scenario.title, facts, aged.record(), aged.course(), version);
     output::write_file(directory, FILES[0], &charts_page(&page)?)?;
-    output::write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(&aged.record)?))?;
+    output::write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(aged.record())?))?;
     output::write_file(directory, FILES[2], &resolved.text)?;
-    out::write_life(directory, &aged.course, out::Origin { version, scenario: &scenario.name, seed })
+    out::write_life(directory, aged.course(), out::Origin { version, scenario: &scenario.name, seed })
 }

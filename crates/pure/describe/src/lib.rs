@@ -53,8 +53,8 @@ pub use prices::{PRICES, PricesSection, prices};
 pub use quantity::{Rate, Size, Time};
 pub use report::{document, summarize};
 pub use room::{
-    AnyWorld, Carried, DesignInfo, DriveShape, FaultWorld, MadeOf, OpenServed, OpenStudy, Room, Run, RunDesign, Serve,
-    Study, boxed, designs_of,
+    Age, Aged, AnyWorld, Carried, DesignInfo, DriveShape, FaultWorld, LifeStop, MadeOf, OpenServed, OpenStudy, Room,
+    Run, RunDesign, Serve, Study, boxed, designs_of,
 };
 pub use rooms::{Mistakes, Rooms};
 pub use schema::{

@@ -16,7 +16,7 @@ use flashyard_faults::World;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
 use flashyard_measure::Observer;
-use flashyard_report::Declaration;
+use flashyard_report::{Declaration, LifeCourse, LifeRecord};
 use flashyard_served::Served;
 use toml::Table;
 
@@ -86,6 +86,11 @@ pub trait Room: Sync {
         None
     }
 
+    /// How `flashyard age` ages the drive of a scenario, of this or any other system; `None` where it does not.
+    fn age(&self) -> Option<Age> {
+        None
+    }
+
     /// How clients are served; `None` where they are not.
     fn serve(&self) -> Option<Serve> {
         None
@@ -135,6 +140,35 @@ macro_rules! carried {
         }),+]
     };
 }
+
+/// How far a drive is to be aged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LifeStop {
+    /// Drive writes at most; to its death without.
+    pub drive_writes: Option<f64>,
+    /// Factor of fast-forward ageing; full simulation without.
+    pub acceleration: Option<f64>,
+    /// Longest jump in periods of fast-forward ageing that follows write amplification.
+    pub adaptive: Option<u32>,
+}
+
+/// A drive that has aged.
+pub trait Aged: Send {
+    /// Its record.
+    fn record(&self) -> &LifeRecord;
+
+    /// The drive on its way there.
+    fn course(&self) -> &LifeCourse;
+
+    /// The drive as the file of an aged one, not compressed; `scenario` is the text of the scenario with its profiles.
+    fn save(&self, scenario: &str) -> Vec<u8>;
+}
+
+/// Ages the drive of a scenario; `None` when the observer stopped it.
+///
+/// Errors: a wrong key, a workload that ends.
+pub type Age =
+    fn(&Scenario, LifeStop, &'static dyn Files, Observer<'_>) -> Result<Option<Box<dyn Aged>>, ScenarioError>;
 
 /// One of the alternatives that a system compares.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::check::{Findings, Wrong, check};
 use crate::error::ScenarioError;
 use crate::names::Unknown;
-use crate::room::{Carried, FaultWorld, Room, Study};
+use crate::room::{Age, Carried, FaultWorld, Room, Study};
 use crate::schema::Scenario;
 use crate::section::{Profiles, Section};
 use schemars::SchemaGenerator;
@@ -89,6 +89,11 @@ impl Rooms {
     /// The scenarios that the program carries, system by system.
     pub fn carried(&self) -> impl Iterator<Item = &'static Carried> + use<> {
         self.iter().flat_map(|room| room.carries())
+    }
+
+    /// How the drive of a scenario is aged: as its own system does, or else the first that ages drives.
+    pub fn age(&self, room: &dyn Room) -> Option<Age> {
+        room.age().or_else(|| self.iter().find_map(Room::age))
     }
 
     /// All worlds of faults, in the order of their systems; the first one is the default.

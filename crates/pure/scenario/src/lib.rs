@@ -7,7 +7,7 @@ mod table;
 pub use flashyard_describe::*;
 pub use table::SYSTEMS;
 
-pub use flashyard_lives::room::{AgedLife, LifeSection, LifeStop, age};
+pub use flashyard_lives::room::{AgedLife, LifeSection, age};
 pub use flashyard_xbof::room::{JbofRun, JbofWorld, fio_report, live, result, run_design, shapes};
 
 /// Reads a scenario of any system, as [`Rooms::resolve`].

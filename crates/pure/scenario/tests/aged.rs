@@ -4,7 +4,7 @@ use flashyard_kernel::Rng;
 use flashyard_report::DRIVE;
 use flashyard_scenario::drive::drive;
 use flashyard_scenario::result::wear::ERASES_MEAN;
-use flashyard_scenario::{AgedDrive, Files, LifeStop, Scenario, age, resolve, run_design};
+use flashyard_scenario::{Aged, AgedDrive, Files, LifeStop, Scenario, age, resolve, run_design};
 use flashyard_ssd::Drive;
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::Design;

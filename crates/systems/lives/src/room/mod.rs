@@ -6,4 +6,4 @@ mod life;
 
 pub use cvfs::Cvfs;
 pub use cvss::Cvss;
-pub use life::{AgedLife, FfSsd, LifeSection, LifeStop, WearLeveling, age};
+pub use life::{AgedLife, FfSsd, LifeSection, WearLeveling, age};

@@ -4,10 +4,10 @@ mod forward;
 pub(crate) mod lived;
 mod wear;
 
-pub use lived::{AgedLife, LifeSection, LifeStop, age};
+pub use lived::{AgedLife, LifeSection, age};
 
 use crate::ffssd::Prediction;
-use flashyard_describe::{DesignInfo, Room, Rooms, Section, Study, boxed};
+use flashyard_describe::{Age, Aged, DesignInfo, Room, Rooms, Section, Study, boxed};
 use flashyard_units::Named;
 
 /// Wear-leveling policies on drives of fixed and of variable capacity.
@@ -32,6 +32,13 @@ impl Room for WearLeveling {
 
     fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
         toml::from_str::<lived::Sections>(merged).map(drop)
+    }
+
+    fn age(&self) -> Option<Age> {
+        Some(|scenario, stop, files, observer| {
+            let aged = age(scenario, stop, files, observer)?;
+            Ok(aged.map(|aged| Box::new(aged) as Box<dyn Aged>))
+        })
     }
 
     fn study(&self) -> Option<Study> {

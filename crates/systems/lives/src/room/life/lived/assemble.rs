@@ -6,7 +6,7 @@ use super::section::{CapacityName, LifeScenario};
 use crate::ffssd::{Acceleration, ForwardConfig, Prediction};
 use crate::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, LifeError, fast_forward};
 use flashyard_describe::drive::drive;
-use flashyard_describe::{AgedDrive, Files, Scenario, ScenarioError, keyed, load, traces};
+use flashyard_describe::{Aged, AgedDrive, Files, LifeStop, Scenario, ScenarioError, keyed, load, traces};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::{Frontiers, FtlConfigError, VictimTies};
 use flashyard_measure::Source;
@@ -25,17 +25,6 @@ const TRACE_SPEED: f64 = 1e9;
 /// Times that a life is looked at: for each drive write, and at least of one to a given end. [A] what a chart needs
 const STEPS_PER_DRIVE_WRITE: u64 = 16;
 const STEPS_MIN: u64 = 100;
-
-/// How far a drive is to be aged.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LifeStop {
-    /// Drive writes at most; to its death without.
-    pub drive_writes: Option<f64>,
-    /// Factor of fast-forward ageing; full simulation without.
-    pub acceleration: Option<f64>,
-    /// Longest jump in periods of fast-forward ageing that follows write amplification.
-    pub adaptive: Option<u32>,
-}
 
 /// The parameters of the scenario's drive and its life.
 ///
@@ -147,9 +136,16 @@ pub struct AgedLife {
     life: Life,
 }
 
-impl AgedLife {
-    /// The drive as the file of an aged one, not compressed; `scenario` is the text of the scenario with its profiles.
-    pub fn save(&self, scenario: &str) -> Vec<u8> {
+impl Aged for AgedLife {
+    fn record(&self) -> &LifeRecord {
+        &self.record
+    }
+
+    fn course(&self) -> &LifeCourse {
+        &self.course
+    }
+
+    fn save(&self, scenario: &str) -> Vec<u8> {
         let ftl = self.life.ftl();
         let drive_writes = self.life.host_slots() as f64 / f64::from(self.life.drive_slots());
         let note = format!("{} after {drive_writes:.1} drive writes", self.record.name);

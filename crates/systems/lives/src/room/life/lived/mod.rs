@@ -5,7 +5,7 @@ mod course;
 mod record;
 mod section;
 
-pub use assemble::{AgedLife, LifeStop, age};
+pub use assemble::{AgedLife, age};
 pub(crate) use assemble::{config, live, of_life, source};
 pub use section::LifeSection;
 pub(crate) use section::{CapacityName, LIFE, LifeScenario, Sections};
