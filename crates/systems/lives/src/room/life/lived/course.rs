@@ -115,8 +115,9 @@ fn reads(data: &BTreeMap<u32, u64>, wear: &WearModel) -> LifeReads {
 #[cfg(test)]
 mod tests {
     use super::super::super::LIVES;
-    use super::super::{LifeStop, age};
+    use super::super::age;
     use super::*;
+    use flashyard_describe::LifeStop;
     use flashyard_describe::NoFiles;
 
     const AGEING: &str = include_str!("../../../../../../../scenarios/wear-leveling/scenario.toml");
