@@ -60,7 +60,7 @@ fn a_bad_unit_names_the_accepted_ones() {
 
 #[test]
 fn numbers_outside_their_range_say_what_is_possible() {
-    refused(&demo(&["--set", "jbof.drives=0"]), &["jbof.drives is 0; give a whole number from 1 to 255"]);
+    refused(&demo(&["--set", "jbof.drives=0"]), &["jbof.drives is 0; give a whole number from 1 to 4096"]);
     refused(&demo(&["--set", "jbof.busy_drives=13"]), &["--set jbof.busy_drives=13: jbof.busy_drives: 13", "1 to 12"]);
     refused(&demo(&["--set", "drive.channels=0"]), &["drive.channels is 0; give a whole number from 1 to 256"]);
     refused(
