@@ -7,7 +7,7 @@ use flashyard_ftl::{Ftl, FtlConfig};
 use flashyard_describe::AgedDrive;
 use libfuzzer_sys::fuzz_target;
 
-const MAGIC: &[u8] = b"flashyard aged drive 1\n";
+const MAGIC: &[u8] = b"flashyard aged drive 2\n";
 
 /// What the file ends with.
 fn hash(bytes: &[u8]) -> u64 {

@@ -22,6 +22,7 @@ fn shape() -> Shape {
         blocks_per_plane: 4,
         pages_per_block: 8,
         page_bytes: 4096,
+        pages_per_program: 1,
     };
     Shape { layout: Layout::new(&geometry), logical_slots: LOGICAL_SLOTS }
 }

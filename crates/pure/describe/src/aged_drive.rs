@@ -9,7 +9,7 @@ use flashyard_ftl::{AgedState, FtlCounters, RecoveryError};
 use flashyard_served::codec::{hash_of_bytes, number, put_contents, take, take_contents};
 use flashyard_ssd::DriveConfig;
 
-const MAGIC: &[u8] = b"flashyard aged drive 1\n";
+const MAGIC: &[u8] = b"flashyard aged drive 2\n";
 
 /// Bytes of the hash at the end.
 const HASH_BYTES: usize = 8;
@@ -71,8 +71,9 @@ impl AgedDrive {
 
     /// Bytes that a drive of this shape takes at most.
     pub fn most_bytes(geometry: &Geometry) -> u64 {
-        let &Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, pages_per_block, page_bytes } =
-            geometry;
+        let &Geometry {
+            channels, dies_per_channel, planes_per_die, blocks_per_plane, pages_per_block, page_bytes, ..
+        } = geometry;
         let counts = [channels, dies_per_channel, planes_per_die, blocks_per_plane, pages_per_block, page_bytes];
         let flash_bytes = counts.iter().fold(1, |product: u64, &count| product.saturating_mul(count.into()));
         let slots = flash_bytes / u64::from(SLOT_BYTES);
@@ -128,6 +129,7 @@ impl AgedDrive {
             blocks_per_plane: count()?,
             pages_per_block: count()?,
             page_bytes: count()?,
+            pages_per_program: count()?,
         };
         let logical_slots = count()?;
         let scenario = take(bytes)?;
@@ -162,13 +164,13 @@ impl AgedDrive {
         }
     }
 
-    fn shape(&self) -> [(&'static str, u32); 7] {
+    fn shape(&self) -> [(&'static str, u32); 8] {
         shape(&self.geometry, self.logical_slots)
     }
 }
 
 /// Parameters that have to agree, by their names in scenarios.
-fn shape(geometry: &Geometry, logical_slots: u32) -> [(&'static str, u32); 7] {
+fn shape(geometry: &Geometry, logical_slots: u32) -> [(&'static str, u32); 8] {
     [
         ("channels", geometry.channels),
         ("dies_per_channel", geometry.dies_per_channel),
@@ -176,6 +178,7 @@ fn shape(geometry: &Geometry, logical_slots: u32) -> [(&'static str, u32); 7] {
         ("blocks_per_plane", geometry.blocks_per_plane),
         ("pages_per_block", geometry.pages_per_block),
         ("page_size", geometry.page_bytes),
+        ("pages_per_program", geometry.pages_per_program),
         ("exported slots", logical_slots),
     ]
 }
@@ -226,6 +229,7 @@ mod tests {
             blocks_per_plane: 12,
             pages_per_block: 6,
             page_bytes: 2 * SLOT_BYTES,
+            pages_per_program: 1,
         };
         let config = FtlConfig { logical_slots: 150, filled_slots: 120, remap_entries: 8, ..FtlConfig::default() };
         let mut ftl = Ftl::new(&geometry, config).expect("the small drive fits");

@@ -6,7 +6,7 @@ use crate::schema::{DriveSection, StripeSection};
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
-use flashyard_nand::{Currents, IsppModel, NandConfig};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
 use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, LOG_RECORDS, SEGMENT_PAGES, StripeConfig};
 use flashyard_units::Hertz;
 
@@ -65,6 +65,7 @@ fn geometry(section: &DriveSection) -> Result<Geometry, ScenarioError> {
         blocks_per_plane: section.blocks_per_plane,
         pages_per_block: section.pages_per_block,
         page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
+        pages_per_program: 1,
     };
     geometry.validate().map_err(|error| keyed::geometry(&error))?;
     Ok(geometry)
@@ -88,6 +89,7 @@ fn nand(section: &DriveSection, geometry: Geometry) -> NandConfig {
             bus_idle_ma: section.bus_idle_milliamperes,
             standby_ma: section.standby_milliamperes,
         },
+        capabilities: Capabilities::default(),
     }
 }
 

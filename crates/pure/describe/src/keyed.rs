@@ -39,7 +39,7 @@ pub fn geometry(error: &GeometryError) -> ScenarioError {
         GeometryError::DieRow(slots) => value(
             "drive.planes_per_die",
             format!(
-                "a page of every plane of a die is {} KiB, and at most 256 KiB are possible; give less \
+                "what every plane of a die programs at once is {} KiB, and at most 256 KiB are possible; give less \
                  drive.planes_per_die or drive.page_size",
                 slots * 4
             ),
@@ -52,6 +52,7 @@ pub fn geometry(error: &GeometryError) -> ScenarioError {
                  drive.blocks_per_plane, drive.pages_per_block or drive.page_size"
             ),
         ),
+        GeometryError::WordLine { .. } => value("drive.pages_per_block", error.to_string()),
         GeometryError::Zero(_) => value("drive", error.to_string()),
     }
 }

@@ -1,5 +1,6 @@
 //! How a drive's flash is divided, and how slots are numbered.
 
+use crate::command::Pages;
 use flashyard_units::Bytes;
 
 /// Size of the mapping unit in bytes: one logical block of a translation layer. Source: [P] xbof §2.1.
@@ -47,6 +48,8 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Bytes of a page, a multiple of 4096.
     pub page_bytes: u32,
+    /// Pages of a plane that are programmed together: 1, or the bits of a cell, where a word line is programmed as a whole.
+    pub pages_per_program: u32,
 }
 
 /// Why a geometry cannot be.
@@ -59,8 +62,16 @@ pub enum GeometryError {
     #[error("page_bytes is {0}, give a multiple of {SLOT_BYTES}")]
     PageSize(u32),
     /// A die row is wider than a machine word of valid bits.
-    #[error("a die row (page size x planes) has {0} slots of 4 KiB, at most 64 are possible")]
+    #[error("a die row (page size x planes x pages of a program) has {0} slots of 4 KiB, at most 64 are possible")]
     DieRow(u64),
+    /// Word lines that cannot be.
+    #[error("{pages} pages are programmed together in blocks of {block}, give 1 to {most} that divide a block", most = Pages::BITS)]
+    WordLine {
+        /// Pages asked for.
+        pages: u32,
+        /// Pages of a block.
+        block: u32,
+    },
     /// Too large for 32-bit slot numbers, 8-bit planes or 16-bit dies.
     #[error(
         "the geometry has {slots} slots of 4 KiB, {dies} dies and {planes} planes a die; at most 4294967294, 65535 and 255 are possible"
@@ -93,7 +104,11 @@ impl Geometry {
             return Err(GeometryError::PageSize(self.page_bytes));
         }
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
-        let row_slots = u64::from(self.planes_per_die) * u64::from(self.page_bytes / SLOT_BYTES);
+        let (pages, block) = (self.pages_per_program, self.pages_per_block);
+        if !(1..=Pages::BITS as u32).contains(&pages) || !block.is_multiple_of(pages) {
+            return Err(GeometryError::WordLine { pages, block });
+        }
+        let row_slots = u64::from(self.planes_per_die) * u64::from(self.page_bytes / SLOT_BYTES) * u64::from(pages);
         if row_slots > 64 {
             return Err(GeometryError::DieRow(row_slots));
         }
@@ -133,7 +148,9 @@ impl Geometry {
 pub struct Layout {
     /// Slots of one flash page.
     pub slots_per_page: u32,
-    /// Slots of one die row: one page of every plane of a die.
+    /// Slots of one page of every plane of a die.
+    pub slots_per_plane_row: u32,
+    /// Slots of one die row: what every plane of a die programs at once.
     pub slots_per_die_row: u32,
     /// Dies of the drive.
     pub dies: u32,
@@ -144,6 +161,7 @@ pub struct Layout {
     /// Superblocks of the drive.
     pub superblocks: u32,
     page_shift: Divisor,
+    plane_row_shift: Divisor,
     row_shift: Divisor,
     die_shift: Divisor,
     superblock_shift: Divisor,
@@ -154,18 +172,21 @@ impl Layout {
     /// The layout of a geometry that was validated.
     pub fn new(geometry: &Geometry) -> Self {
         let slots_per_page = geometry.page_bytes / SLOT_BYTES;
-        let slots_per_die_row = slots_per_page * geometry.planes_per_die;
+        let slots_per_plane_row = slots_per_page * geometry.planes_per_die;
+        let slots_per_die_row = slots_per_plane_row * geometry.pages_per_program;
         let dies = geometry.dies();
-        let die_rows_per_superblock = dies * geometry.pages_per_block;
+        let die_rows_per_superblock = dies * (geometry.pages_per_block / geometry.pages_per_program);
         let slots_per_superblock = die_rows_per_superblock * slots_per_die_row;
         Self {
             slots_per_page,
+            slots_per_plane_row,
             slots_per_die_row,
             dies,
             die_rows_per_superblock,
             slots_per_superblock,
             superblocks: geometry.blocks_per_plane,
             page_shift: Divisor::new(slots_per_page),
+            plane_row_shift: Divisor::new(slots_per_plane_row),
             row_shift: Divisor::new(slots_per_die_row),
             die_shift: Divisor::new(dies),
             superblock_shift: Divisor::new(slots_per_superblock),
@@ -202,6 +223,26 @@ impl Layout {
     #[inline]
     pub fn page(&self, slot: Slot) -> u32 {
         self.page_shift.quotient(slot.get())
+    }
+
+    /// The page of every plane, counted over the whole drive, that holds `slot`: slots of one are sensed at once.
+    #[inline]
+    pub fn plane_row(&self, slot: Slot) -> u32 {
+        self.plane_row_shift.quotient(slot.get())
+    }
+
+    /// The plane of its die that holds `slot`.
+    #[inline]
+    pub fn plane(&self, slot: Slot) -> u8 {
+        let first = self.plane_row(slot) * self.slots_per_plane_row;
+        self.page_shift.quotient(slot.get() - first) as u8
+    }
+
+    /// Which of the pages that a die row programs together holds `slot`, from 0.
+    #[inline]
+    pub fn page_of_word_line(&self, slot: Slot) -> u32 {
+        let first = self.die_row(slot) * self.slots_per_die_row;
+        self.plane_row_shift.quotient(slot.get() - first)
     }
 
     /// The superblock of a die row counted over the whole drive, and the die row's index in it.
@@ -251,6 +292,7 @@ mod tests {
         blocks_per_plane: 1024,
         pages_per_block: 1024,
         page_bytes: 16_384,
+        pages_per_program: 1,
     };
 
     #[test]
@@ -270,7 +312,24 @@ mod tests {
     }
 
     #[test]
+    fn a_word_line_programmed_as_a_whole_holds_page_after_page_of_all_planes() {
+        let one_shot = Geometry { pages_per_block: 1023, pages_per_program: 3, ..TABLE_1 };
+        assert_eq!(one_shot.validate(), Ok(()));
+        let layout = Layout::new(&one_shot);
+        assert_eq!((layout.slots_per_plane_row, layout.slots_per_die_row), (16, 48));
+        assert_eq!(layout.die_rows_per_superblock, 64 * 341);
+        let place = |index| (layout.plane(layout.slot(3, index)), layout.page_of_word_line(layout.slot(3, index)));
+        assert_eq!([0, 4, 15, 16, 47].map(place), [(0, 0), (1, 0), (3, 0), (0, 1), (3, 2)]);
+        assert_eq!(layout.die_row(layout.slot(0, 47)), 0);
+        assert_eq!(layout.die_and_row(64), (0, 1));
+    }
+
+    #[test]
     fn impossible_geometries_are_named() {
+        assert_eq!(
+            Geometry { pages_per_program: 3, ..TABLE_1 }.validate(),
+            Err(GeometryError::WordLine { pages: 3, block: 1024 })
+        );
         assert_eq!(Geometry { channels: 0, ..TABLE_1 }.validate(), Err(GeometryError::Zero("channels")));
         assert_eq!(Geometry { page_bytes: 5000, ..TABLE_1 }.validate(), Err(GeometryError::PageSize(5000)));
         assert!(matches!(

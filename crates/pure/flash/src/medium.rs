@@ -50,10 +50,11 @@ impl MediumCounters {
     /// Adds `count` commands that differ in die and page only.
     #[inline]
     pub fn count_alike(&mut self, command: &FlashCommand, count: u64) {
-        let planes = u64::from(command.planes) * count;
+        let planes = u64::from(command.planes.count()) * count;
+        let pages = planes * u64::from(command.pages.count());
         match command.kind {
-            CommandKind::Read => self.page_reads += planes,
-            CommandKind::Program => self.page_programs += planes,
+            CommandKind::Read => self.page_reads += pages,
+            CommandKind::Program => self.page_programs += pages,
             CommandKind::Erase => self.block_erases += planes,
         }
         self.bus_bytes += u64::from(command.bus_bytes) * count;

@@ -3,7 +3,7 @@
 use crate::config::Frontiers;
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::gc::Want;
-use flashyard_flash::{CommandKind, FlashCommand, Medium, PageKind, Priority, Slot};
+use flashyard_flash::{CommandKind, FlashCommand, Medium, Pages, Planes, Priority, Slot};
 
 /// The drive can take no write: no superblock can be opened, and garbage collection would free nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +86,7 @@ impl Ftl {
     /// one.
     fn reclaim_rows(&mut self, medium: &mut impl Medium) -> bool {
         while let Some(read) = self.reclaim_next_read(Want::Space) {
-            let command = self.read_command(read.first, read.span, Priority::Background, 0);
+            let command = self.read_command(read.first, read.span, read.valid, Priority::Background, 0);
             medium.accept(command);
             self.reclaim_row_read(read.number, |ftl, _, appended| {
                 if let Some(row) = appended.row {
@@ -143,14 +143,15 @@ impl Ftl {
         let row = |index: u32| victim * self.layout.slots_per_superblock + index * per_row;
         if per_row == 1 {
             // Rows of one slot are all alike.
-            let command = self.read_command(Slot::new(row(0)), 1, Priority::Background, 0);
+            let command = self.read_command(Slot::new(row(0)), 1, 1, Priority::Background, 0);
             return medium.accept_alike(command, u64::from(self.blocks.all[victim as usize].valid));
         }
         for base in (self.reclaim.next_row..self.reclaim.rows).map(row) {
             let mask = self.blocks.valid_mask(base, per_row);
             if mask != 0 {
                 let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
-                medium.accept(self.read_command(Slot::new(base + low), high - low + 1, Priority::Background, 0));
+                let (first, span, valid) = (Slot::new(base + low), high - low + 1, mask.count_ones());
+                medium.accept(self.read_command(first, span, valid, Priority::Background, 0));
             }
         }
     }
@@ -188,8 +189,8 @@ impl Ftl {
         FlashCommand {
             kind: CommandKind::Erase,
             die,
-            planes: self.planes(),
-            page: PageKind::Lsb,
+            planes: Planes::together(self.planes()),
+            pages: Pages::LSB,
             priority: Priority::Background,
             erases: 0,
             reads: 0,
@@ -234,6 +235,7 @@ mod tests {
             blocks_per_plane: 24,
             pages_per_block: 6,
             page_bytes: 8192,
+            pages_per_program: 1,
         };
         let config = FtlConfig {
             logical_slots: 24 * 96 * 6 / 10,
@@ -309,6 +311,7 @@ mod tests {
                 blocks_per_plane: 30,
                 pages_per_block: 70,
                 page_bytes: 4096 * pages,
+                pages_per_program: 1,
             };
             let superblock = dies * planes * 70 * pages;
             let config = FtlConfig {

@@ -328,6 +328,7 @@ mod tests {
             blocks_per_plane: SUPERBLOCKS,
             pages_per_block: 6,
             page_bytes: 8192,
+            pages_per_program: 1,
         };
         let layout = Layout::new(&geometry);
         assert_eq!((layout.superblocks, layout.slots_per_superblock), (SUPERBLOCKS, SLOTS));

@@ -241,6 +241,10 @@ pub struct FtlConfig {
     pub retire_at: Option<u32>,
     /// Entries of the protected log of remapped slots, 8 bytes each; zero for a drive that cannot remap.
     pub remap_entries: u32,
+    /// Whether planes of a die sense independently: a read of one page names its plane then.
+    pub independent_planes: bool,
+    /// Whether a read brings the slots that are wanted over the bus, and not whole pages.
+    pub sends_codewords: bool,
     /// Where the layer's own random choices start: the pools of [`WearLeveling::DualPool`].
     pub seed: u64,
 }
@@ -265,6 +269,8 @@ impl Default for FtlConfig {
             endurance: None,
             retire_at: None,
             remap_entries: 0,
+            independent_planes: false,
+            sends_codewords: false,
             seed: 0,
         }
     }

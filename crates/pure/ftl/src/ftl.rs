@@ -6,7 +6,7 @@ use crate::gc::Reclaim;
 use crate::map::SparseTable;
 use crate::remap::RemapLog;
 use crate::wear::{Leveling, Wear};
-use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, PageKind, Priority, Slot};
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, Pages, Planes, Priority, SLOT_BYTES, Slot};
 use std::collections::BTreeSet;
 
 /// Frontiers at most: one for each stream, and for each further one of the host.
@@ -31,7 +31,7 @@ pub struct DieRow {
     /// The die that holds it.
     pub die: u16,
     /// Timing class of its pages.
-    pub page: PageKind,
+    pub pages: Pages,
 }
 
 /// The outcome of an append.
@@ -114,6 +114,7 @@ pub struct Ftl {
     pub(crate) layout: Layout,
     planes: u8,
     page_bytes: u32,
+    pages_per_program: u32,
     pub(crate) map: SparseTable,
     pub(crate) blocks: Blocks,
     /// By [`Ftl::lane`].
@@ -151,6 +152,7 @@ impl Ftl {
             layout,
             planes: geometry.planes_per_die as u8,
             page_bytes: geometry.page_bytes,
+            pages_per_program: geometry.pages_per_program,
             map: SparseTable::new(config.logical_slots, config.filled_slots),
             blocks: Blocks::new(layout, &config),
             frontiers: [None; LANES],
@@ -355,32 +357,38 @@ impl Ftl {
         FlashCommand {
             kind: CommandKind::Program,
             die: row.die,
-            planes: self.planes,
-            page: row.page,
+            planes: Planes::together(self.planes),
+            pages: row.pages,
             priority,
             erases: 0,
             reads: 0,
-            bus_bytes: self.page_bytes * u32::from(self.planes),
+            bus_bytes: self.layout.slots_per_die_row * SLOT_BYTES,
             tag,
         }
     }
 
-    /// The read command for slots `first..first + count`, which lie in one die row, bringing whole pages.
+    /// The read command for slots `first..first + count`, which lie in one die row; `wanted` of them are needed, and pass
+    /// the bus alone where the flash sends codewords and not whole pages.
     #[inline]
-    pub fn read_command(&self, first: Slot, count: u32, priority: Priority, tag: u64) -> FlashCommand {
+    pub fn read_command(&self, first: Slot, count: u32, wanted: u32, priority: Priority, tag: u64) -> FlashCommand {
         let (superblock, index) = self.layout.split_die_row(self.layout.die_row(first));
         let (die, row) = self.layout.die_and_row(index);
-        let pages = self.layout.page(Slot::new(first.get() + count - 1)) - self.layout.page(first) + 1;
-        let page = self.page_kind(superblock, row);
+        let last = Slot::new(first.get() + count - 1);
+        let pages = self.layout.page(last) - self.layout.page(first) + 1;
+        let planes = if self.config.independent_planes && pages == 1 {
+            Planes::alone(self.layout.plane(first))
+        } else {
+            Planes::together(pages.min(u32::from(self.planes)) as u8)
+        };
         FlashCommand {
             kind: CommandKind::Read,
             die,
-            planes: pages as u8,
-            page,
+            planes,
+            pages: self.pages_of(superblock, row, (first, last)),
             priority,
             erases: u16::try_from(self.blocks.erases(superblock)).unwrap_or(u16::MAX),
             reads: self.reads_of(superblock),
-            bus_bytes: pages * self.page_bytes,
+            bus_bytes: if self.config.sends_codewords { wanted * SLOT_BYTES } else { pages * self.page_bytes },
             tag,
         }
     }
@@ -468,7 +476,7 @@ impl Ftl {
             let index = frontier.next / per_row - 1;
             let (die, row) = self.layout.die_and_row(index);
             let number = frontier.superblock * self.layout.die_rows_per_superblock + index;
-            DieRow { number, die, page: self.page_kind(frontier.superblock, row) }
+            DieRow { number, die, pages: self.row_pages(frontier.superblock, row) }
         });
         let lane = self.lane(stream);
         if frontier.next == frontier.limit {
@@ -555,8 +563,35 @@ impl Ftl {
         rows / self.layout.dies * self.layout.dies * self.layout.slots_per_die_row
     }
 
+    /// The pages that a die row programs together.
     #[inline]
-    pub(crate) fn page_kind(&self, superblock: u32, row: u32) -> PageKind {
-        if self.blocks.all[superblock as usize].single_level { PageKind::Lsb } else { PageKind::of_row(row) }
+    pub(crate) fn row_pages(&self, superblock: u32, row: u32) -> Pages {
+        let pages = match self.pages_per_program {
+            1 => Pages::of_row(row),
+            together => Pages::of_bits(0, together - 1),
+        };
+        self.of_cells(superblock, pages)
+    }
+
+    /// The pages of a die row that hold slots `ends.0` to `ends.1`.
+    #[inline]
+    fn pages_of(&self, superblock: u32, row: u32, ends: (Slot, Slot)) -> Pages {
+        let pages = match self.pages_per_program {
+            1 => Pages::of_row(row),
+            _ => Pages::of_bits(self.layout.page_of_word_line(ends.0), self.layout.page_of_word_line(ends.1)),
+        };
+        self.of_cells(superblock, pages)
+    }
+
+    /// Those pages in the cells of a superblock, which hold one bit in a cache of single-level cells.
+    #[inline]
+    fn of_cells(&self, superblock: u32, pages: Pages) -> Pages {
+        let single_level = self.blocks.all[superblock as usize].single_level;
+        match (single_level, self.pages_per_program) {
+            (false, _) => pages,
+            // Rows are numbered on through the block, but each is the only page of its cells.
+            (true, 1) => Pages::LSB.single_level(),
+            (true, _) => pages.single_level(),
+        }
     }
 }

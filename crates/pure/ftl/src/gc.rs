@@ -17,6 +17,8 @@ pub struct RowRead {
     pub first: Slot,
     /// Slots from the first to the last valid one.
     pub span: u32,
+    /// Valid ones among them.
+    pub valid: u32,
 }
 
 /// Why garbage collection should start on a new victim.
@@ -100,7 +102,12 @@ impl Ftl {
                 self.reclaim.outstanding += 1;
                 let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
                 let number = victim * self.layout.die_rows_per_superblock + index;
-                return Some(RowRead { number, first: Slot::new(base + low), span: high - low + 1 });
+                return Some(RowRead {
+                    number,
+                    first: Slot::new(base + low),
+                    span: high - low + 1,
+                    valid: mask.count_ones(),
+                });
             }
         }
         None

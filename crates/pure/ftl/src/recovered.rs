@@ -224,6 +224,7 @@ mod tests {
             blocks_per_plane: 24,
             pages_per_block: 6,
             page_bytes: 8192,
+            pages_per_program: 1,
         };
         let config = FtlConfig {
             logical_slots: 24 * 96 * 6 / 10,

@@ -59,8 +59,8 @@ impl Ftl {
         }
         let (die, row) = self.layout.die_and_row(rows.start);
         let number = frontier.superblock * self.layout.die_rows_per_superblock + rows.start;
-        let page = self.page_kind(frontier.superblock, row);
-        let command = self.program_command(DieRow { number, die, page }, Priority::Background, 0);
+        let pages = self.row_pages(frontier.superblock, row);
+        let command = self.program_command(DieRow { number, die, pages }, Priority::Background, 0);
         medium.accept_alike(command, rows.len() as u64);
         self.blocks.program_rows(frontier.superblock, rows);
     }

@@ -22,6 +22,7 @@ pub(crate) fn geometry() -> Geometry {
         blocks_per_plane: SUPERBLOCKS,
         pages_per_block: 6,
         page_bytes: 8192,
+        pages_per_program: 1,
     }
 }
 

@@ -18,6 +18,7 @@ const GEOMETRY: Geometry = Geometry {
     blocks_per_plane: 24,
     pages_per_block: 6,
     page_bytes: 8192,
+    pages_per_program: 1,
 };
 const LOGICAL: u32 = 24 * 96 * 6 / 10;
 

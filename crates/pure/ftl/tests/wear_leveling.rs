@@ -41,6 +41,7 @@ impl Model {
             blocks_per_plane: (f64::from(LOGICAL_BLOCKS) / 0.9) as u32 + ERASED,
             pages_per_block: 256,
             page_bytes: 4096,
+            pages_per_program: 1,
         };
         let config = FtlConfig {
             logical_slots: SLOTS,

@@ -183,6 +183,7 @@ fn layer(threshold: u32, protection: u64) -> (Ftl, [f64; 3]) {
         blocks_per_plane: BLOCKS as u32,
         pages_per_block: PAGES as u32,
         page_bytes: 4096,
+        pages_per_program: 1,
     };
     let config = FtlConfig {
         logical_slots: LOGICAL as u32,

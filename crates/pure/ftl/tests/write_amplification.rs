@@ -16,6 +16,7 @@ fn amplification(spare: f64, victim: VictimPolicy) -> f64 {
         blocks_per_plane: 8192,
         pages_per_block: 256,
         page_bytes: 4096,
+        pages_per_program: 1,
     };
     let logical_slots = FtlConfig::logical_slots_for(&geometry, spare);
     let config = FtlConfig {
@@ -88,6 +89,7 @@ fn victims_that_hold_nothing_take_turns_so_that_an_almost_empty_drive_wears_even
         blocks_per_plane: 64,
         pages_per_block: 256,
         page_bytes: 4096,
+        pages_per_program: 1,
     };
     for victim in [VictimPolicy::Greedy, VictimPolicy::CostBenefit] {
         let config = FtlConfig {

@@ -1,7 +1,8 @@
 //! Times, rates and currents of the flash.
 
+use crate::Capabilities;
 use crate::wear::{WearModel, WearModelError};
-use flashyard_flash::{Geometry, GeometryError, PageKind};
+use flashyard_flash::{Geometry, GeometryError};
 use flashyard_units::{ByteRate, Picojoules, SimSpan, Watts};
 
 /// Program time as incremental step pulse programming: pulses of one length, more of them for the bits
@@ -15,10 +16,10 @@ pub struct IsppModel {
 }
 
 impl IsppModel {
-    /// Time to program a page of `kind`.
+    /// Time to program a page by the bit of its cells, 0 to 2.
     #[inline]
-    pub fn program_time(&self, kind: PageKind) -> SimSpan {
-        self.pulse * u64::from(self.pulses[kind as usize])
+    pub fn program_time(&self, bit: usize) -> SimSpan {
+        self.pulse * u64::from(self.pulses[bit])
     }
 }
 
@@ -71,6 +72,8 @@ pub struct NandConfig {
     pub wear: Option<WearModel>,
     /// Currents for energy.
     pub currents: Currents,
+    /// What it can do beyond that.
+    pub capabilities: Capabilities,
 }
 
 /// Why a medium cannot be built.
@@ -90,6 +93,17 @@ pub enum NandConfigError {
         /// The value given.
         value: f64,
     },
+    /// Word lines are programmed as a whole, and nothing says how long that takes, or the reverse.
+    #[error(
+        "{pages} pages are programmed together; give the time of a word line where there are several, and only there"
+    )]
+    WordLine {
+        /// Pages programmed together.
+        pages: u32,
+    },
+    /// More planes that sense independently than can be numbered.
+    #[error("{0} planes sense independently, at most 65535 are possible")]
+    Planes(u32),
     /// More retries than any read needs.
     #[error("reads are given up after {0} retries, give 0 to {most}", most = NandConfig::READ_RETRIES_MOST)]
     Retries(u32),
@@ -102,6 +116,14 @@ impl NandConfig {
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), NandConfigError> {
         self.geometry.validate()?;
+        let pages = self.geometry.pages_per_program;
+        if (pages > 1) != self.capabilities.word_line.is_some() {
+            return Err(NandConfigError::WordLine { pages });
+        }
+        let planes = self.geometry.blocks_per_superblock();
+        if self.capabilities.independent_planes && planes > 65_535 {
+            return Err(NandConfigError::Planes(planes));
+        }
         let rates = [
             ("raw_bit_error_rate", self.raw_bit_error_rate),
             ("correctable_bit_error_rate", self.correctable_bit_error_rate),

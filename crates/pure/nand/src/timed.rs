@@ -1,19 +1,22 @@
-//! The timed medium: dies and channel buses as servers with queues.
+//! The timed medium: dies and channel buses as servers with queues, and the way of a command through them.
 
-use crate::intrusive::{Fifo, NIL};
+use crate::channel::Channel;
+use crate::intrusive::NIL;
+use crate::lane::{Die, Lane};
 use crate::retries::RetryTable;
+use crate::times::ArrayTimes;
 use crate::{ErrorModel, NandConfig};
-use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Pages, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 
 /// Events that the medium schedules for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NandEvent {
-    /// The array of `die` has finished sensing, programming or erasing.
+    /// The array of `lane` has finished sensing, programming or erasing, unless that was suspended.
     ArrayDone {
-        /// The die.
-        die: u16,
+        /// The die, or the plane where planes are independent, counted over the whole drive.
+        lane: u16,
     },
     /// The bus of `channel` has finished a transfer.
     BusDone {
@@ -62,45 +65,17 @@ pub(crate) struct Queued {
     background_mark: SimSpan,
     pub(crate) time: FlashTime,
     uncorrected: bool,
-}
-
-#[derive(Clone)]
-pub(crate) struct Die {
-    /// Foreground reads, then background reads, then programs and erases.
-    pub(crate) reads: Fifo,
-    pub(crate) background_reads: Fifo,
-    pub(crate) programs: Fifo,
-    /// Reads served while a program waited.
-    pub(crate) passed: u32,
-    /// Slab index of the command in progress.
-    pub(crate) active: u32,
-    pub(crate) since: SimTime,
-    /// Time held by commands that have ended.
-    pub(crate) held: SimSpan,
-    /// The part of it that was background work.
-    pub(crate) background: SimSpan,
-    /// Link in the channel's bus queue.
-    pub(crate) next_on_bus: u32,
-}
-
-#[derive(Clone)]
-pub(crate) struct Channel {
-    /// Dies with sensed data, then dies that want data.
-    pub(crate) outgoing: Fifo,
-    pub(crate) incoming: Fifo,
-    pub(crate) passed: u32,
-    /// Die whose transfer is running.
-    pub(crate) active: u32,
-    pub(crate) busy: SimSpan,
-    /// When the transfer in progress began.
-    pub(crate) since: SimTime,
-    /// Time of background transfers that have ended.
-    pub(crate) background: SimSpan,
+    /// Passes of a program that are still to come.
+    passes_left: u8,
 }
 
 /// Dies and buses under virtual time.
 pub struct TimedNand {
     pub(crate) config: NandConfig,
+    times: ArrayTimes,
+    /// 1, or the planes of a die where these are independent.
+    pub(crate) lanes_per_die: u32,
+    pub(crate) lanes: Vec<Lane>,
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) slab: Vec<Queued>,
@@ -115,29 +90,14 @@ pub struct TimedNand {
 impl TimedNand {
     /// A medium of idle dies. `config` must have been validated.
     pub fn new(config: NandConfig, seed: u64) -> Self {
-        let die = Die {
-            reads: Fifo::default(),
-            background_reads: Fifo::default(),
-            programs: Fifo::default(),
-            passed: 0,
-            active: NIL,
-            since: SimTime::ZERO,
-            held: SimSpan::ZERO,
-            background: SimSpan::ZERO,
-            next_on_bus: NIL,
-        };
-        let channel = Channel {
-            outgoing: Fifo::default(),
-            incoming: Fifo::default(),
-            passed: 0,
-            active: NIL,
-            busy: SimSpan::ZERO,
-            since: SimTime::ZERO,
-            background: SimSpan::ZERO,
-        };
+        let dies = config.geometry.dies() as usize;
+        let lanes_per_die = if config.capabilities.independent_planes { config.geometry.planes_per_die } else { 1 };
         Self {
-            dies: vec![die; config.geometry.dies() as usize],
-            channels: vec![channel; config.geometry.channels as usize],
+            times: ArrayTimes::new(&config),
+            lanes_per_die,
+            lanes: vec![Lane::idle(); dies * lanes_per_die as usize],
+            dies: vec![Die::idle(); dies],
+            channels: vec![Channel::idle(); config.geometry.channels as usize],
             slab: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             wear: config.wear.map(|model| RetryTable::new(model, config.geometry.blocks_per_superblock())),
@@ -153,10 +113,17 @@ impl TimedNand {
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let index = self.enqueue(now, command);
-        let die = self.slab[index as usize].command.die;
-        if self.dies[die as usize].active == NIL {
-            self.start_next(now, die, out);
+        let lane = self.enqueue(now, command);
+        if self.lanes_per_die > 1 {
+            self.start_die(now, command.die, out);
+        } else if self.lanes[lane as usize].active == NIL {
+            self.start_next(now, command.die, out);
+        }
+        if self.config.capabilities.cache_program {
+            self.stage(now, command.die, out);
+        }
+        if self.config.capabilities.suspend.is_some() {
+            self.suspend_for(now, &command, out);
         }
     }
 
@@ -169,6 +136,11 @@ impl TimedNand {
     pub fn set_raw_bit_error_rate(&mut self, rate: f64) {
         self.config.raw_bit_error_rate = rate;
         self.errors.set_raw_bit_error_rate(rate, self.config.correctable_bit_error_rate);
+    }
+
+    /// Time to sense a page of cells that hold one bit.
+    pub fn single_level_read(&self) -> SimSpan {
+        self.times.read(Pages::LSB.single_level())
     }
 
     /// Counts of the commands that the medium was given.
@@ -186,12 +158,12 @@ impl TimedNand {
         self.array_busy
     }
 
-    /// Time dies were held by commands, summed over dies: array, waiting for the bus, and transfer.
+    /// Time dies had commands, summed over dies: array, waiting for the bus, and transfer.
     pub fn held(&self) -> SimSpan {
         self.dies.iter().map(|die| die.held).sum()
     }
 
-    /// Busy clock of one die: time it was held by commands that have ended. Panics beyond the dies.
+    /// Busy clock of one die: time it had commands, until it had none the last time. Panics beyond the dies.
     pub fn die_held(&self, die: u16) -> SimSpan {
         self.dies[die as usize].held
     }
@@ -220,64 +192,95 @@ impl TimedNand {
     /// Whether a read that came to `die` now would wait for background work: for a program or erase in progress, or for
     /// anything that reads may not pass any more. Panics beyond the dies.
     #[inline]
-    pub fn is_held_by_reclaim(&self, die: u16) -> bool {
-        let die = &self.dies[die as usize];
+    pub fn is_held_by_reclaim(&self, number: u16) -> bool {
+        let die = &self.dies[number as usize];
+        let lane = &self.lanes[self.first_lane(number) as usize];
         let reclaims = |index: u32| {
             let command = &self.slab[index as usize].command;
             command.priority == Priority::Background && command.kind != CommandKind::Read
         };
         let passes = die.passed < self.config.starvation_bound;
-        let due = || !die.background_reads.is_empty() || die.programs.first().is_some_and(reclaims);
-        die.active != NIL && (reclaims(die.active) || (!passes && due()))
+        let due = || !lane.background_reads.is_empty() || die.programs.first().is_some_and(reclaims);
+        lane.active != NIL && (reclaims(lane.active) || (!passes && due()))
     }
 
-    /// When the command in progress on `die` ends if it need not wait for the bus and is not retried; `now` for an idle
-    /// die. Panics beyond the dies.
+    /// When the command in progress on `die` ends if it need not wait for the bus, is not retried and does not make way;
+    /// `now` for an idle die. Panics beyond the dies.
     pub fn frees_at(&self, now: SimTime, die: u16) -> SimTime {
-        let die = &self.dies[die as usize];
-        if die.active == NIL {
+        let lane = &self.lanes[self.first_lane(die) as usize];
+        if lane.active == NIL {
             return now;
         }
-        let command = &self.slab[die.active as usize].command;
-        let transfer = self.config.channel.span_of(u64::from(command.bus_bytes));
-        let whole = match command.kind {
-            CommandKind::Read => self.config.read[command.page as usize] + transfer,
-            CommandKind::Program => transfer + self.config.program.program_time(command.page),
-            CommandKind::Erase => self.config.erase,
-        };
-        now.max(die.since + whole)
+        let command = &self.slab[lane.active as usize].command;
+        now.max(lane.since + self.times.whole(command) + self.transfer_time(command))
     }
 
-    /// Time that background commands have held `die`, the one in progress included.
+    /// The lane that carries out what holds all of a die.
     #[inline]
-    fn die_background(&self, now: SimTime, die: u16) -> SimSpan {
-        let die = &self.dies[die as usize];
-        if die.active != NIL && self.slab[die.active as usize].command.priority == Priority::Background {
-            return die.background + now.since(die.since);
+    pub(crate) fn first_lane(&self, die: u16) -> u32 {
+        u32::from(die) * self.lanes_per_die
+    }
+
+    /// The lane of a command.
+    #[inline]
+    fn lane_of(&self, command: &FlashCommand) -> u32 {
+        let first = self.first_lane(command.die);
+        if self.lanes_per_die == 1 { first } else { first + u32::from(command.planes.plane().unwrap_or(0)) }
+    }
+
+    #[inline]
+    pub(crate) fn die_of(&self, lane: u32) -> u16 {
+        if self.lanes_per_die == 1 { lane as u16 } else { (lane / self.lanes_per_die) as u16 }
+    }
+
+    #[inline]
+    pub(crate) fn transfer_time(&self, command: &FlashCommand) -> SimSpan {
+        self.config.capabilities.command_cycles + self.config.channel.span_of(u64::from(command.bus_bytes))
+    }
+
+    /// Time that background commands have held the array of `lane`, the one in progress included.
+    #[inline]
+    fn lane_background(&self, now: SimTime, number: u32) -> SimSpan {
+        let mut lane = &self.lanes[number as usize];
+        let clock = lane.background;
+        if self.lanes_per_die > 1 {
+            let die = self.die_of(number);
+            if self.dies[die as usize].exclusive {
+                lane = &self.lanes[self.first_lane(die) as usize];
+            }
         }
-        die.background
+        if lane.active != NIL && self.slab[lane.active as usize].command.priority == Priority::Background {
+            return clock + now.since(lane.since);
+        }
+        clock
     }
 
     /// Time that background transfers have taken on `channel`, the one in progress included.
     #[inline]
     fn channel_background(&self, now: SimTime, channel: u32) -> SimSpan {
         let channel = &self.channels[channel as usize];
-        if channel.active != NIL {
-            let command = &self.slab[self.dies[channel.active as usize].active as usize].command;
-            if command.priority == Priority::Background {
-                return channel.background + now.since(channel.since);
-            }
+        let is_background = |index: u32| self.slab[index as usize].command.priority == Priority::Background;
+        if channel.active != NIL && is_background(channel.active) {
+            return channel.background + now.since(channel.since);
         }
         channel.background
     }
 
+    /// Takes a command into the slab and the queue of its lane, which it returns.
     #[inline]
     fn enqueue(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
         self.pending += 1;
-        let background_mark = self.die_background(now, command.die);
-        let time = FlashTime::default();
-        let queued = Queued { command, next: NIL, waits_since: now, background_mark, time, uncorrected: false };
+        let lane = self.lane_of(&command);
+        let queued = Queued {
+            command,
+            next: NIL,
+            waits_since: now,
+            background_mark: self.lane_background(now, lane),
+            time: FlashTime::default(),
+            uncorrected: false,
+            passes_left: 0,
+        };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slab[index as usize] = queued;
@@ -288,164 +291,389 @@ impl TimedNand {
                 (self.slab.len() - 1) as u32
             }
         };
-        let die = &mut self.dies[command.die as usize];
+        let at = &mut self.lanes[lane as usize];
+        let alone = self.lanes_per_die == 1 || command.planes.plane().is_some();
         let queue = match (command.kind, command.priority) {
-            (CommandKind::Read, Priority::Foreground) => &mut die.reads,
-            (CommandKind::Read, Priority::Background) => &mut die.background_reads,
-            _ => &mut die.programs,
+            (CommandKind::Read, Priority::Foreground) if alone => &mut at.reads,
+            (CommandKind::Read, Priority::Background) if alone => &mut at.background_reads,
+            _ => &mut self.dies[command.die as usize].programs,
         };
         queue.push(&mut self.slab, index, |queued| &mut queued.next);
-        index
+        lane
     }
 
-    /// Lets an idle die take its next command: reads first, unless programs have waited for
-    /// `starvation_bound` reads already. Background reads stand between.
+    /// Lets an idle die of one lane take its next command: reads first, unless programs have waited for
+    /// `starvation_bound` reads already. What has made way goes on before programs; background reads stand behind them.
     #[inline]
     fn start_next(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let lane_number = u32::from(die_number);
+        let lane = &mut self.lanes[lane_number as usize];
         let die = &mut self.dies[die_number as usize];
-        debug_assert_eq!(die.active, NIL, "a die runs one command at a time");
-        let waiting = !die.programs.is_empty() || !die.background_reads.is_empty();
+        debug_assert_eq!(lane.active, NIL, "a die runs one command at a time");
+        let suspended = die.suspended != NIL;
+        let waiting = suspended || !die.programs.is_empty() || !lane.background_reads.is_empty();
         let starved = waiting && die.passed >= self.config.starvation_bound;
         let mut next = None;
         if !starved {
-            next = die.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            next = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
             if next.is_some() && waiting {
                 die.passed += 1;
             }
         }
         if next.is_none() {
-            next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
+            if suspended {
+                return self.resume(now, lane_number, out);
+            }
+            if lane.register == NIL {
+                next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
+            } else if !die.programs.is_empty() {
+                // Its data needs the register.
+                return;
+            }
             if next.is_none() {
-                next = die.background_reads.pop(&mut self.slab, |queued| &mut queued.next);
+                next = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next);
             }
             die.passed = 0;
         }
         if next.is_none() {
-            next = die.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            next = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
         }
-        let Some(index) = next else { return };
-        die.active = index;
-        die.since = now;
-        let queued = &mut self.slab[index as usize];
-        // The die is idle at this moment, so its clock of ended commands is complete.
-        queued.time.background = die.background - queued.background_mark;
-        queued.time.die = now.since(queued.waits_since) - queued.time.background;
-        let command = queued.command;
-        match command.kind {
-            CommandKind::Read => {
-                let mut retries = self.errors.retries();
-                if let Some(wear) = &mut self.wear {
-                    retries = retries.max(wear.retries(command.erases, command.reads));
-                }
-                if let Some(most) = self.config.read_retries_max
-                    && retries > most
-                {
-                    queued.uncorrected = true;
-                    retries = most;
-                }
-                self.counters.read_retries += u64::from(retries) * u64::from(command.planes);
-                let once = self.config.read[command.page as usize];
-                let sense = once * u64::from(1 + retries);
-                queued.time.die += once;
-                queued.time.retry = sense - once;
-                self.array_busy += sense;
-                out.at(now + sense, NandEvent::ArrayDone { die: die_number });
+        if let Some(index) = next {
+            self.start(now, index, lane_number, out);
+        }
+    }
+
+    /// Lets the idle planes of a die take their next reads, and the whole die its next program once all of them are idle.
+    fn start_die(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.dies[die_number as usize].exclusive {
+            return;
+        }
+        let first = self.first_lane(die_number);
+        for number in first..first + self.lanes_per_die {
+            if self.lanes[number as usize].active == NIL
+                && let Some(index) = self.next_read(die_number, number)
+            {
+                self.dies[die_number as usize].sensing += 1;
+                self.start(now, index, number, out);
             }
-            CommandKind::Program => self.want_bus(now, die_number, false, out),
-            CommandKind::Erase => {
-                queued.time.die += self.config.erase;
-                self.array_busy += self.config.erase;
-                out.at(now + self.config.erase, NandEvent::ArrayDone { die: die_number });
+        }
+        let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
+        let die = &mut self.dies[die_number as usize];
+        if die.sensing > 0 || lanes.iter().any(|lane| lane.register != NIL) {
+            return;
+        }
+        let suspended = die.suspended != NIL;
+        let next = if suspended { None } else { die.programs.pop(&mut self.slab, |queued| &mut queued.next) };
+        if suspended || next.is_some() {
+            die.passed = 0;
+            die.exclusive = true;
+            match next {
+                Some(index) => self.start(now, index, first, out),
+                None => self.resume(now, first, out),
             }
         }
     }
 
+    /// The next read of an idle plane. What waits for the whole die lets `starvation_bound` reads pass, and background reads
+    /// of the plane as many.
+    fn next_read(&mut self, die_number: u16, number: u32) -> Option<u32> {
+        let lane = &mut self.lanes[number as usize];
+        let die = &mut self.dies[die_number as usize];
+        let whole = die.suspended != NIL || !die.programs.is_empty();
+        let waiting = whole || !lane.background_reads.is_empty();
+        let starved = waiting && die.passed >= self.config.starvation_bound;
+        if !starved {
+            let read = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            if read.is_some() {
+                die.passed += u32::from(waiting);
+                return read;
+            }
+        }
+        if whole {
+            return None;
+        }
+        if starved {
+            die.passed = 0;
+        }
+        lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next)
+    }
+
+    /// Gives the array of an idle lane to a command.
     #[inline]
-    fn want_bus(&mut self, now: SimTime, die_number: u16, outgoing: bool, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let channel_number = u32::from(die_number) % self.config.geometry.channels;
+    fn start(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let lane = &mut self.lanes[number as usize];
+        lane.active = index;
+        lane.since = now;
+        let queued = &mut self.slab[index as usize];
+        // The lane is idle at this moment, so its clock of ended commands is complete.
+        queued.time.background = lane.background - queued.background_mark;
+        queued.time.die = now.since(queued.waits_since) - queued.time.background;
+        let command = queued.command;
+        self.dies[command.die as usize].begin(now);
+        match command.kind {
+            CommandKind::Read => self.sense(now, index, number, out),
+            CommandKind::Program => {
+                queued.passes_left = self.times.more_passes(command.pages);
+                self.want_bus(now, index, false, out);
+            }
+            CommandKind::Erase if self.config.capabilities.command_cycles == SimSpan::ZERO => {
+                self.operate(now, index, number, self.times.erase(), out);
+            }
+            CommandKind::Erase => self.want_bus(now, index, false, out),
+        }
+    }
+
+    #[inline]
+    fn sense(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let queued = &mut self.slab[index as usize];
+        let command = queued.command;
+        let mut retries = self.errors.retries();
+        if let Some(wear) = &mut self.wear {
+            retries = retries.max(wear.retries(command.erases, command.reads));
+        }
+        if let Some(most) = self.config.read_retries_max
+            && retries > most
+        {
+            queued.uncorrected = true;
+            retries = most;
+        }
+        self.counters.read_retries += u64::from(retries) * u64::from(command.planes.count());
+        let once = self.times.read(command.pages);
+        queued.time.retry = once * u64::from(retries);
+        let handing_over = self.config.capabilities.cache_read.unwrap_or(SimSpan::ZERO);
+        let works = once * u64::from(1 + retries) + handing_over;
+        let held = self.work(now, number, works, out);
+        let queued = &mut self.slab[index as usize];
+        queued.time.die += held - queued.time.retry;
+    }
+
+    /// The array programs or erases.
+    #[inline]
+    fn operate(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        number: u32,
+        works: SimSpan,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        let held = self.work(now, number, works, out);
+        self.slab[index as usize].time.die += held;
+        if self.config.capabilities.suspend.is_some() {
+            let die = self.die_of(number);
+            self.dies[die as usize].suspensions = 0;
+        }
+    }
+
+    /// The array of a lane works; returns the time until the controller knows that it has finished.
+    #[inline]
+    pub(crate) fn work(
+        &mut self,
+        now: SimTime,
+        number: u32,
+        works: SimSpan,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) -> SimSpan {
+        let die = self.die_of(number);
+        self.array_busy += self.dies[die as usize].works(now, now + works);
+        let poll = self.config.capabilities.status_poll;
+        let held =
+            if poll == SimSpan::ZERO { works } else { SimSpan::from_ps(works.as_ps().next_multiple_of(poll.as_ps())) };
+        self.lanes[number as usize].ends = now + held;
+        out.at(now + held, NandEvent::ArrayDone { lane: number as u16 });
+        held
+    }
+
+    #[inline]
+    pub(crate) fn want_bus(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        outgoing: bool,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        let channel_number = u32::from(self.slab[index as usize].command.die) % self.config.geometry.channels;
         let mark = self.channel_background(now, channel_number);
         let channel = &mut self.channels[channel_number as usize];
-        let queued = &mut self.slab[self.dies[die_number as usize].active as usize];
+        let queued = &mut self.slab[index as usize];
         queued.background_mark = mark;
         queued.waits_since = now;
         let queue = if outgoing { &mut channel.outgoing } else { &mut channel.incoming };
-        queue.push(&mut self.dies, u32::from(die_number), |die| &mut die.next_on_bus);
+        queue.push(&mut self.slab, index, |queued| &mut queued.next);
         if channel.active == NIL {
             self.start_transfer(now, channel_number as u16, out);
         }
     }
 
-    /// Gives an idle bus to the next die: read data first, with the same starvation bound as the dies.
+    /// Gives an idle bus to the next command.
     #[inline]
     fn start_transfer(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let channel = &mut self.channels[channel_number as usize];
-        let waiting = !channel.incoming.is_empty();
-        let mut next = None;
-        if !(waiting && channel.passed >= self.config.starvation_bound) {
-            next = channel.outgoing.pop(&mut self.dies, |die| &mut die.next_on_bus);
-            channel.passed += u32::from(waiting);
-        }
-        if next.is_none() {
-            next = channel.incoming.pop(&mut self.dies, |die| &mut die.next_on_bus);
-            channel.passed = 0;
-        }
-        let Some(die) = next else { return };
-        channel.active = die;
+        let Some(index) = channel.next(&mut self.slab, self.config.starvation_bound) else { return };
+        channel.active = index;
         channel.since = now;
-        let queued = &mut self.slab[self.dies[die as usize].active as usize];
-        let span = self.config.channel.span_of(u64::from(queued.command.bus_bytes));
+        let command = self.slab[index as usize].command;
+        let span = self.transfer_time(&command);
+        let channel = &mut self.channels[channel_number as usize];
+        let queued = &mut self.slab[index as usize];
         let behind = channel.background - queued.background_mark;
         queued.time.background += behind;
-        queued.time.bus = now.since(queued.waits_since) - behind + span;
+        queued.time.bus += now.since(queued.waits_since) - behind + span;
         channel.busy += span;
         out.at(now + span, NandEvent::BusDone { channel: channel_number });
     }
 
     #[inline]
-    fn array_done(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let index = self.dies[die as usize].active;
-        match self.slab[index as usize].command.kind {
-            CommandKind::Read => self.want_bus(now, die, true, out),
-            CommandKind::Program | CommandKind::Erase => self.finish(now, die, out),
+    fn array_done(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let lane = &mut self.lanes[number as usize];
+        let index = lane.active;
+        // What was suspended has asked for an event all the same.
+        if lane.ends != now || index == NIL {
+            return;
         }
+        lane.ends = SimTime::ZERO;
+        let Queued { command, passes_left, .. } = self.slab[index as usize];
+        match command.kind {
+            CommandKind::Read => self.sensed(now, index, number, out),
+            _ if self.config.capabilities.suspend.is_some() && self.make_way(now, number, out) => {}
+            CommandKind::Program if passes_left > 0 => {
+                self.slab[index as usize].passes_left -= 1;
+                self.want_bus(now, index, false, out);
+            }
+            CommandKind::Program | CommandKind::Erase => self.finish(now, index, out),
+        }
+    }
+
+    /// Data is sensed: it goes to the cache register if there is one and it is free, and waits for it or for the bus
+    /// otherwise.
+    #[inline]
+    fn sensed(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let caches = self.config.capabilities.cache_read.is_some() && !self.holds_die(index);
+        if caches {
+            if self.lanes[number as usize].register != NIL {
+                self.slab[index as usize].waits_since = now;
+                return;
+            }
+            self.lanes[number as usize].register = index;
+        }
+        self.want_bus(now, index, true, out);
+        if caches {
+            self.release(now, index, number);
+            self.go_on(now, self.die_of(number), out);
+        }
+    }
+
+    /// Whether a command holds all planes of a die whose planes are independent.
+    #[inline]
+    fn holds_die(&self, index: u32) -> bool {
+        self.lanes_per_die > 1 && self.slab[index as usize].command.planes.plane().is_none()
     }
 
     #[inline]
     fn bus_done(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let channel = &mut self.channels[channel_number as usize];
-        let die = std::mem::replace(&mut channel.active, NIL) as u16;
-        let queued = &mut self.slab[self.dies[die as usize].active as usize];
+        let index = std::mem::replace(&mut channel.active, NIL);
+        let queued = &mut self.slab[index as usize];
         let command = queued.command;
         if command.priority == Priority::Background {
             channel.background += now.since(channel.since);
         }
         if command.kind == CommandKind::Read {
-            self.finish(now, die, out);
-        } else {
-            let program = self.config.program.program_time(command.page);
+            self.sent(now, index, out);
+        } else if self.dies[command.die as usize].staged == index {
             queued.waits_since = now;
-            queued.time.die += program;
-            self.array_busy += program;
-            out.at(now + program, NandEvent::ArrayDone { die });
+            self.dies[command.die as usize].staged_is_here = true;
+        } else {
+            self.data_is_in(now, index, out);
         }
         if self.channels[channel_number as usize].active == NIL {
             self.start_transfer(now, channel_number, out);
         }
     }
 
+    /// The data of a read has been sent. What its lane has sensed since follows it into the register.
     #[inline]
-    fn finish(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let die = &mut self.dies[die_number as usize];
-        let index = std::mem::replace(&mut die.active, NIL);
-        let held = now.since(die.since);
-        die.held += held;
-        let Queued { command, time, uncorrected, .. } = &self.slab[index as usize];
-        if command.priority == Priority::Background {
-            die.background += held;
+    fn sent(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let number = self.lane_of(&self.slab[index as usize].command);
+        let lane = &mut self.lanes[number as usize];
+        if lane.register != index {
+            return self.finish(now, index, out);
         }
+        lane.register = NIL;
+        let (next, ends) = (lane.active, lane.ends);
+        self.report(now, index, out);
+        let die = self.die_of(number);
+        if next == NIL {
+            self.go_on(now, die, out);
+        } else if ends <= now && self.slab[next as usize].command.kind == CommandKind::Read && !self.holds_die(next) {
+            let waited = now.since(self.slab[next as usize].waits_since);
+            self.slab[next as usize].time.bus += waited;
+            self.sensed(now, next, number, out);
+        }
+    }
+
+    /// The array has what it needs to program or erase.
+    #[inline]
+    fn data_is_in(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let queued = &mut self.slab[index as usize];
+        queued.waits_since = now;
+        let command = queued.command;
+        let works = match command.kind {
+            CommandKind::Erase => self.times.erase(),
+            _ => self.times.program(command.pages, queued.passes_left),
+        };
+        let number = self.first_lane(command.die);
+        self.operate(now, index, number, works, out);
+        if self.config.capabilities.cache_program {
+            self.stage(now, command.die, out);
+        }
+    }
+
+    /// A command leaves its array.
+    #[inline]
+    pub(crate) fn release(&mut self, now: SimTime, index: u32, number: u32) {
+        let lane = &mut self.lanes[number as usize];
+        lane.active = NIL;
+        let held = now.since(lane.since);
+        let is_background = self.slab[index as usize].command.priority == Priority::Background;
+        if self.lanes_per_die == 1 {
+            if is_background {
+                lane.background += held;
+            }
+            return;
+        }
+        let die = &mut self.dies[self.slab[index as usize].command.die as usize];
+        let exclusive = std::mem::replace(&mut die.exclusive, false);
+        if !exclusive {
+            die.sensing -= 1;
+        }
+        let lanes = if exclusive { number..number + self.lanes_per_die } else { number..number + 1 };
+        if is_background {
+            lanes.for_each(|lane| self.lanes[lane as usize].background += held);
+        }
+    }
+
+    /// A command leaves its array and is reported; the die goes on.
+    #[inline]
+    fn finish(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let command = &self.slab[index as usize].command;
+        let (die, number) = (command.die, self.lane_of(command));
+        self.release(now, index, number);
+        self.report(now, index, out);
+        if self.dies[die as usize].staged == NIL {
+            self.go_on(now, die, out);
+        } else {
+            self.start_staged(now, die, out);
+        }
+    }
+
+    #[inline]
+    fn report(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let Queued { command, time, uncorrected, .. } = &self.slab[index as usize];
+        self.dies[command.die as usize].end(now);
         out.emit(NandDone {
             kind: command.kind,
-            die: die_number,
+            die: command.die,
             priority: command.priority,
             tag: command.tag,
             time: *time,
@@ -453,7 +681,55 @@ impl TimedNand {
         });
         self.free.push(index);
         self.pending -= 1;
-        self.start_next(now, die_number, out);
+    }
+
+    /// A die whose array has become free takes its next command.
+    #[inline]
+    pub(crate) fn go_on(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.lanes_per_die == 1 { self.start_next(now, die, out) } else { self.start_die(now, die, out) }
+    }
+
+    /// Takes the data of the next program in while the array programs. Reads have the bus and the register first.
+    fn stage(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
+        let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
+        let is_program = |index: u32| self.slab[index as usize].command.kind == CommandKind::Program;
+        let programs = lanes[0].active != NIL && lanes[0].ends > now && is_program(lanes[0].active);
+        let reads_wait = lanes.iter().any(|lane| !lane.reads.is_empty());
+        let die = &self.dies[die_number as usize];
+        if !programs
+            || reads_wait
+            || die.staged != NIL
+            || die.is_entering
+            || !die.programs.first().is_some_and(is_program)
+        {
+            return;
+        }
+        let die = &mut self.dies[die_number as usize];
+        let Some(index) = die.programs.pop(&mut self.slab, |queued| &mut queued.next) else { return };
+        die.staged = index;
+        die.staged_is_here = false;
+        die.begin(now);
+        let queued = &mut self.slab[index as usize];
+        queued.time.die = now.since(queued.waits_since);
+        queued.passes_left = self.times.more_passes(queued.command.pages);
+        self.want_bus(now, index, false, out);
+    }
+
+    /// The program whose data was taken in has the array next.
+    fn start_staged(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
+        let die = &mut self.dies[die_number as usize];
+        let index = std::mem::replace(&mut die.staged, NIL);
+        die.exclusive = self.lanes_per_die > 1;
+        let lane = &mut self.lanes[first as usize];
+        lane.active = index;
+        lane.since = now;
+        if self.dies[die_number as usize].staged_is_here {
+            let queued = &mut self.slab[index as usize];
+            queued.time.die += now.since(queued.waits_since);
+            self.data_is_in(now, index, out);
+        }
     }
 }
 
@@ -464,7 +740,7 @@ impl Machine for TimedNand {
     #[inline]
     fn handle(&mut self, now: SimTime, event: NandEvent, out: &mut impl Outbox<NandEvent, NandDone>) {
         match event {
-            NandEvent::ArrayDone { die } => self.array_done(now, die, out),
+            NandEvent::ArrayDone { lane } => self.array_done(now, u32::from(lane), out),
             NandEvent::BusDone { channel } => self.bus_done(now, channel, out),
         }
     }

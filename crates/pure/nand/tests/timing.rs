@@ -1,8 +1,8 @@
 //! Legality and closed forms of the timed medium.
 
-use flashyard_flash::{CommandKind, FlashCommand, Geometry, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Pages, Planes, Priority};
 use flashyard_kernel::{EventQueue, Machine, Nested};
-use flashyard_nand::{Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
 fn config() -> NandConfig {
@@ -14,6 +14,7 @@ fn config() -> NandConfig {
             blocks_per_plane: 8,
             pages_per_block: 6,
             page_bytes: 16_384,
+            pages_per_program: 1,
         },
         read: [30, 45, 60].map(SimSpan::from_us),
         program: IsppModel { pulse: SimSpan::from_us(40), pulses: [5, 7, 10] },
@@ -25,12 +26,23 @@ fn config() -> NandConfig {
         read_retries_max: None,
         wear: None,
         currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+        capabilities: Capabilities::default(),
     }
 }
 
-fn command(kind: CommandKind, die: u16, planes: u8, page: PageKind, tag: u64) -> FlashCommand {
+fn command(kind: CommandKind, die: u16, planes: u8, pages: Pages, tag: u64) -> FlashCommand {
     let bus_bytes = if kind == CommandKind::Erase { 0 } else { 16_384 * u32::from(planes) };
-    FlashCommand { kind, die, planes, page, priority: Priority::Foreground, erases: 0, reads: 0, bus_bytes, tag }
+    FlashCommand {
+        kind,
+        die,
+        planes: Planes::together(planes),
+        pages,
+        priority: Priority::Foreground,
+        erases: 0,
+        reads: 0,
+        bus_bytes,
+        tag,
+    }
 }
 
 /// Submits all commands at once and returns (tag, completion) in order of completion.
@@ -55,7 +67,7 @@ const PAGE: SimSpan = SimSpan::from_ps(6_826_667);
 
 #[test]
 fn an_unloaded_read_takes_sensing_and_transfer() {
-    for (page, us) in [(PageKind::Lsb, 30), (PageKind::Csb, 45), (PageKind::Msb, 60)] {
+    for (page, us) in [(Pages::LSB, 30), (Pages::CSB, 45), (Pages::MSB, 60)] {
         let (done, _) = run(&[command(CommandKind::Read, 0, 1, page, 7)]);
         assert_eq!(done, [(7, SimSpan::from_us(us) + PAGE)]);
     }
@@ -63,13 +75,13 @@ fn an_unloaded_read_takes_sensing_and_transfer() {
 
 #[test]
 fn an_unloaded_program_takes_transfer_and_its_pulses() {
-    let (done, _) = run(&[command(CommandKind::Program, 0, 1, PageKind::Msb, 7)]);
+    let (done, _) = run(&[command(CommandKind::Program, 0, 1, Pages::MSB, 7)]);
     assert_eq!(done, [(7, SimSpan::from_us(400) + PAGE)]);
 }
 
 #[test]
 fn dies_of_one_channel_sense_together_and_take_turns_on_the_bus() {
-    let read = |die, tag| command(CommandKind::Read, die, 1, PageKind::Lsb, tag);
+    let read = |die, tag| command(CommandKind::Read, die, 1, Pages::LSB, tag);
     let (done, _) = run(&[read(0, 0), read(2, 1), read(1, 2)]);
     let sensed = SimSpan::from_us(30);
     // Dies 0 and 2 share channel 0; die 1 has channel 1 for itself.
@@ -78,7 +90,7 @@ fn dies_of_one_channel_sense_together_and_take_turns_on_the_bus() {
 
 #[test]
 fn a_multi_plane_command_senses_once_and_transfers_every_page() {
-    let (done, nand) = run(&[command(CommandKind::Read, 0, 4, PageKind::Csb, 0)]);
+    let (done, nand) = run(&[command(CommandKind::Read, 0, 4, Pages::CSB, 0)]);
     let transfer = SimSpan::from_ps(27_306_667);
     assert_eq!(done, [(0, SimSpan::from_us(45) + transfer)]);
     assert_eq!((nand.counters().page_reads, nand.bus_busy()), (4, transfer));
@@ -89,9 +101,9 @@ fn a_multi_plane_command_senses_once_and_transfers_every_page() {
 
 #[test]
 fn reads_pass_programs_until_the_starvation_bound() {
-    let mut commands = vec![command(CommandKind::Read, 0, 1, PageKind::Lsb, 0)];
-    commands.push(command(CommandKind::Program, 0, 1, PageKind::Lsb, 100));
-    commands.extend((1..8).map(|tag| command(CommandKind::Read, 0, 1, PageKind::Lsb, tag)));
+    let mut commands = vec![command(CommandKind::Read, 0, 1, Pages::LSB, 0)];
+    commands.push(command(CommandKind::Program, 0, 1, Pages::LSB, 100));
+    commands.extend((1..8).map(|tag| command(CommandKind::Read, 0, 1, Pages::LSB, tag)));
     let (done, _) = run(&commands);
     let order: Vec<u64> = done.iter().map(|entry| entry.0).collect();
     // Read 0 starts before the program comes; then three reads pass it, and no more.
@@ -100,7 +112,7 @@ fn reads_pass_programs_until_the_starvation_bound() {
 
 #[test]
 fn energy_is_current_times_voltage_times_time() {
-    let (_, nand) = run(&[command(CommandKind::Erase, 0, 4, PageKind::Lsb, 0)]);
+    let (_, nand) = run(&[command(CommandKind::Erase, 0, 4, Pages::LSB, 0)]);
     let span = SimSpan::from_ms(3);
     // One die active for 3 ms at 25 mA and 3.3 V, three in standby at 10 uA.
     let expected = 3.3 * (0.025 + 3.0 * 0.000_01) * 0.003;
@@ -116,10 +128,10 @@ fn a_reset_drops_everything_and_books_busy_time_up_to_that_moment() {
     // Die 0 senses for 30 us and is cut in its transfer, die 2 waits for the same bus to take data in, die 1 erases,
     // die 3 programs since its transfer ended.
     let commands = [
-        command(CommandKind::Read, 0, 4, PageKind::Lsb, 0),
-        command(CommandKind::Read, 0, 1, PageKind::Lsb, 1),
-        command(CommandKind::Erase, 1, 4, PageKind::Lsb, 2),
-        command(CommandKind::Program, 3, 1, PageKind::Msb, 3),
+        command(CommandKind::Read, 0, 4, Pages::LSB, 0),
+        command(CommandKind::Read, 0, 1, Pages::LSB, 1),
+        command(CommandKind::Erase, 1, 4, Pages::LSB, 2),
+        command(CommandKind::Program, 3, 1, Pages::MSB, 3),
     ];
     for command in commands {
         nand.submit(SimTime::ZERO, command, &mut Nested::new(&mut queue, same, &mut effects));

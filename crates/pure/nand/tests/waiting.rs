@@ -1,8 +1,8 @@
 //! Waits of reads at a die that also works for garbage collection, against queueing theory.
 
-use flashyard_flash::{CommandKind, FlashCommand, Geometry, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Pages, Planes, Priority};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_nand::{Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
 const READ: SimSpan = SimSpan::from_us(50);
@@ -17,6 +17,7 @@ fn one_die() -> TimedNand {
             blocks_per_plane: 8,
             pages_per_block: 8,
             page_bytes: 4096,
+            pages_per_program: 1,
         },
         read: [READ; 3],
         program: IsppModel { pulse: SimSpan::from_us(500), pulses: [1; 3] },
@@ -28,13 +29,24 @@ fn one_die() -> TimedNand {
         read_retries_max: None,
         wear: None,
         currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+        capabilities: Capabilities::default(),
     };
     TimedNand::new(config, 1)
 }
 
 /// A command that needs no bus.
 fn command(kind: CommandKind, priority: Priority) -> FlashCommand {
-    FlashCommand { kind, die: 0, planes: 1, page: PageKind::Lsb, priority, erases: 0, reads: 0, bus_bytes: 0, tag: 0 }
+    FlashCommand {
+        kind,
+        die: 0,
+        planes: Planes::together(1),
+        pages: Pages::LSB,
+        priority,
+        erases: 0,
+        reads: 0,
+        bus_bytes: 0,
+        tag: 0,
+    }
 }
 
 /// Arrivals that have nothing to do with each other.

@@ -115,6 +115,17 @@ impl DriveConfig {
         self.stripe.map_or(geometry, |stripe| stripe.data_geometry(&geometry))
     }
 
+    /// The translation layer with what it has to know of the flash, and the drive's seed for its random choices.
+    pub(crate) fn translation(&self, seed: u64) -> FtlConfig {
+        let capabilities = &self.nand.capabilities;
+        FtlConfig {
+            seed,
+            independent_planes: capabilities.independent_planes,
+            sends_codewords: capabilities.partial_transfers,
+            ..self.ftl
+        }
+    }
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), DriveConfigError> {
         self.nand.validate()?;

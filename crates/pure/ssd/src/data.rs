@@ -17,8 +17,8 @@ use crate::turns::Turns;
 use flashyard_blk::Operation;
 use flashyard_flash::{FlashCommand, Priority};
 use flashyard_ftl::{
-    AgedState, Appended, Ftl, FtlConfig, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream,
-    SuperblockContents, VictimPolicy,
+    AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
+    VictimPolicy,
 };
 use flashyard_kernel::{Machine, Nested, Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
@@ -121,7 +121,7 @@ impl DataEnd {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, seed: u64) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let mut ftl = Ftl::new(&config.data_geometry(), FtlConfig { seed, ..config.ftl })?;
+        let mut ftl = Ftl::new(&config.data_geometry(), config.translation(seed))?;
         if config.erases > 0 {
             ftl.project_erase_counts(&vec![config.erases; ftl.layout().superblocks as usize]);
         }
@@ -137,7 +137,7 @@ impl DataEnd {
         seed: u64,
     ) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let ftl = Ftl::recovered(&config.data_geometry(), FtlConfig { seed, ..config.ftl }, contents)?;
+        let ftl = Ftl::recovered(&config.data_geometry(), config.translation(seed), contents)?;
         let buffer_used = ftl.buffered(Stream::Host);
         let mut data = Self { buffer_used, ..Self::over(config, ftl, seed) };
         data.adopt_lost(contents);
@@ -216,7 +216,8 @@ impl DataEnd {
     ///
     /// Errors: a state that cannot be, or not of this drive; nothing has changed then.
     pub fn restore(&mut self, state: &AgedState) -> Result<(), RecoveryError> {
-        self.ftl = Ftl::from_aged(&self.config.data_geometry(), self.config.ftl, state)?;
+        self.ftl =
+            Ftl::from_aged(&self.config.data_geometry(), self.config.translation(self.ftl.config().seed), state)?;
         self.pad_frontiers();
         Ok(())
     }

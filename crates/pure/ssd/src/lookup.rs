@@ -4,7 +4,7 @@ use crate::command::{Active, Tag};
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
-use flashyard_flash::{CommandKind, FlashCommand, PageKind, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, Pages, Planes, Priority};
 use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
@@ -80,11 +80,18 @@ impl DataEnd {
         self.counters.translation_reads += 1;
         // Translation pages are spread over the dies by their number and kept in the fastest mode:
         // the published penalty of a miss fits no slower one ([D] xbof §8.7).
+        let geometry = &self.config.nand.geometry;
+        let place = page.wrapping_mul(2_654_435_761);
+        let planes = if self.config.nand.capabilities.independent_planes {
+            Planes::alone((place / geometry.dies() % geometry.planes_per_die) as u8)
+        } else {
+            Planes::together(1)
+        };
         let command = FlashCommand {
             kind: CommandKind::Read,
-            die: (page.wrapping_mul(2_654_435_761) % self.config.nand.geometry.dies()) as u16,
-            planes: 1,
-            page: PageKind::Lsb,
+            die: (place % geometry.dies()) as u16,
+            planes,
+            pages: Pages::LSB.single_level(),
             priority: Priority::Foreground,
             // Where translation pages lie is not modelled, nor is their wear.
             erases: 0,
@@ -107,8 +114,8 @@ impl DataEnd {
         let command = FlashCommand {
             kind: CommandKind::Program,
             die: self.next_store_die as u16,
-            planes: 1,
-            page: PageKind::Lsb,
+            planes: Planes::together(1),
+            pages: Pages::LSB.single_level(),
             priority: Priority::Background,
             erases: 0,
             reads: 0,

@@ -53,6 +53,7 @@ impl DataEnd {
     #[inline(never)]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
         self.plan.clear();
+        let together = !self.config.nand.capabilities.independent_planes;
         let keeps_places = self.config.ftl.stamps || self.movements.is_on();
         for logical in spec.first..spec.first + spec.count {
             let slot = self.ftl.lookup(logical);
@@ -64,7 +65,7 @@ impl DataEnd {
                 continue;
             }
             if let Some(run) = self.plan.groups.last_mut()
-                && joins(self.ftl.layout(), run.last, slot)
+                && joins(self.ftl.layout(), run.last, slot, together)
             {
                 // A die row is programmed as a whole: this slot is on flash because the last one is.
                 run.last = slot;
@@ -96,13 +97,13 @@ impl DataEnd {
                 continue;
             }
             let tag = Tag::Read(index, slots).pack();
-            let mut command = self.ftl.read_command(first, span, Priority::Foreground, tag);
+            let mut command = self.ftl.read_command(first, span, slots, Priority::Foreground, tag);
             // The division is not for drives without stripes.
             if self.stripes.is_some() {
                 command = self.placed(command, self.ftl.layout().die_row(first));
             }
             if self.counts_reads {
-                self.ftl.count_reads(first, u32::from(command.planes));
+                self.ftl.count_reads(first, command.planes.count());
             }
             self.issue(now, command, out);
         }
@@ -174,8 +175,11 @@ impl DataEnd {
     }
 }
 
-/// Whether `slot` can join a multi-plane read that ends at `last`: same die row, same or next page.
+/// Whether `slot` can join a read that ends at `last`: in the same page, or in the next one where pages of several planes are
+/// sensed `together`.
 #[inline]
-fn joins(layout: &Layout, last: Slot, slot: Slot) -> bool {
-    slot > last && layout.die_row(slot) == layout.die_row(last) && layout.page(slot) <= layout.page(last) + 1
+fn joins(layout: &Layout, last: Slot, slot: Slot, together: bool) -> bool {
+    slot > last
+        && layout.plane_row(slot) == layout.plane_row(last)
+        && layout.page(slot) <= layout.page(last) + u32::from(together)
 }

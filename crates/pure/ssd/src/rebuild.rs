@@ -97,12 +97,12 @@ impl DataEnd {
             let programmed = self.ftl.is_programmed(slot);
             full &= programmed;
             if place != own && programmed {
-                let command = self.ftl.read_command(slot, span, Priority::Foreground, 0);
+                let command = self.ftl.read_command(slot, span, span, Priority::Foreground, 0);
                 reads.push(FlashCommand { die: stripes.die(other), ..command });
             }
         }
         if full && stripes.parity_is_programmed(stripe) {
-            let command = self.ftl.read_command(first, span, Priority::Foreground, 0);
+            let command = self.ftl.read_command(first, span, span, Priority::Foreground, 0);
             reads.push(FlashCommand { die: stripes.parity_die(stripe), ..command });
         }
     }
@@ -125,7 +125,7 @@ impl DataEnd {
         let number = self.rebuilds.add(Rebuild { command: index, slots, remaining: reads.len() as u32 });
         for read in reads.drain(..) {
             if self.counts_reads {
-                self.ftl.count_reads(first, u32::from(read.planes));
+                self.ftl.count_reads(first, read.planes.count());
             }
             self.issue(now, FlashCommand { tag: Tag::Rebuild(number).pack(), ..read }, out);
         }

@@ -92,7 +92,7 @@ impl DataEnd {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.pump.reads += 1;
             let tag = Tag::Reclaim(read.number).pack();
-            let command = self.ftl.read_command(read.first, read.span, Priority::Background, tag);
+            let command = self.ftl.read_command(read.first, read.span, read.valid, Priority::Background, tag);
             self.issue(now, self.placed(command, read.number), out);
         }
         let stream = self.ftl.reclaim_stream();

@@ -154,6 +154,7 @@ mod tests {
                 blocks_per_plane: 10,
                 pages_per_block: 1000,
                 page_bytes: 4096,
+                pages_per_program: 1,
             };
             let config = StripeConfig { members, rotates: true, blocked_reads: BlockedReads::Rebuild };
             let stripes = Stripes::new(config, &geometry);

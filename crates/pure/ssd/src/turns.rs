@@ -95,15 +95,15 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_flash::{PageKind, Priority};
+    use flashyard_flash::{Pages, Planes, Priority};
     use proptest::prelude::*;
 
     fn erase(die: u16, tag: u64) -> FlashCommand {
         FlashCommand {
             kind: CommandKind::Erase,
             die,
-            planes: 1,
-            page: PageKind::Lsb,
+            planes: Planes::together(1),
+            pages: Pages::LSB,
             priority: Priority::Background,
             erases: 0,
             reads: 0,

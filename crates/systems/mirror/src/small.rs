@@ -7,7 +7,7 @@ use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
-use flashyard_nand::{Currents, IsppModel, NandConfig};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
@@ -34,6 +34,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
                 blocks_per_plane: 48 / dies_per_channel,
                 pages_per_block: 12,
                 page_bytes: 8192,
+                pages_per_program: 1,
             },
             read: [60, 90, 120].map(|us| SimSpan::from_us(us / speed)),
             program: IsppModel { pulse: SimSpan::from_us(40), pulses: [5, 7, 10] },
@@ -45,6 +46,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
             read_retries_max: None,
             wear: None,
             currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+            capabilities: Capabilities::default(),
         },
         ftl: FtlConfig {
             logical_slots: blocks,

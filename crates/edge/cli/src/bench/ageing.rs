@@ -16,6 +16,7 @@ pub(crate) fn measure(name: &str, blocks: u32, writes: u64, digest: &mut Digest)
         blocks_per_plane: blocks,
         pages_per_block: 256,
         page_bytes: 4096,
+        pages_per_program: 1,
     };
     let logical_slots = FtlConfig::logical_slots_for(&geometry, 0.20);
     let config = FtlConfig {

@@ -229,6 +229,7 @@ mod tests {
             blocks_per_plane: 4,
             pages_per_block: 8,
             page_bytes: 4096,
+            pages_per_program: 1,
         };
         let layout = Layout::new(&geometry);
         Band::new(Mapping::memory(Band::bytes(&layout)).expect("there is memory"), layout)

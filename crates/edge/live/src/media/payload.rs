@@ -214,6 +214,7 @@ mod tests {
             blocks_per_plane: 4,
             pages_per_block: SLOTS,
             page_bytes: 4096,
+            pages_per_program: 1,
         })
     }
 

@@ -222,6 +222,7 @@ mod tests {
             blocks_per_plane: 4,
             pages_per_block: 8,
             page_bytes: 4096,
+            pages_per_program: 1,
         };
         let mut media = DriveMedia::memory(Layout::new(&geometry)).expect("there is memory");
         media.checked = true;

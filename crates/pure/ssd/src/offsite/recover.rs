@@ -6,7 +6,6 @@ use super::segment::SegmentState;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
 use crate::power::Power;
-use flashyard_flash::PageKind;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
@@ -44,8 +43,7 @@ impl DataEnd {
         };
         // Translation pages are spread over the dies, and read from as many at once.
         let nand = &self.config.nand;
-        let read =
-            nand.read[PageKind::Lsb as usize] + nand.channel.span_of(u64::from(self.config.translation_page_bytes));
+        let read = self.nand.single_level_read() + nand.channel.span_of(u64::from(self.config.translation_page_bytes));
         let ends = now + read * u64::from(pages.div_ceil(self.ftl.layout().dies));
         self.counters.translation_reads += u64::from(pages);
         let segment = self.offsite.segment_mut(number);

@@ -2,7 +2,7 @@
 
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, VictimPolicy};
-use flashyard_nand::{Currents, IsppModel, NandConfig};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
 use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operation, StripeConfig};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 use std::ops::Range;
@@ -35,6 +35,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         blocks_per_plane: 24,
         pages_per_block: 12,
         page_bytes: 8192,
+        pages_per_program: 1,
     };
     DriveConfig {
         nand: NandConfig {
@@ -49,6 +50,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
             read_retries_max: None,
             wear: None,
             currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+            capabilities: Capabilities::default(),
         },
         ftl: FtlConfig {
             logical_slots: 2600,

@@ -124,6 +124,7 @@ impl DeviceConfig {
             blocks_per_plane: SUPERBLOCKS,
             pages_per_block: pages,
             page_bytes: SLOT_BYTES,
+            pages_per_program: 1,
         }
     }
 

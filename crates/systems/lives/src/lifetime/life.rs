@@ -310,6 +310,7 @@ mod tests {
             blocks_per_plane: 78,
             pages_per_block: 64,
             page_bytes: 4096,
+            pages_per_program: 1,
         };
         let ftl = FtlConfig {
             logical_slots: LOGICAL,

@@ -10,7 +10,7 @@ use flashyard_ftl::FtlConfig;
 use flashyard_host::DriverConfig;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
-use flashyard_nand::{Currents, IsppModel, NandConfig};
+use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
 use flashyard_ssd::{DriveConfig, FirmwareCost};
 use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, SimTime, Watts};
 use flashyard_workload::{RequestSource, SourceError};
@@ -28,6 +28,7 @@ pub(super) fn drive() -> DriveConfig {
                 blocks_per_plane: 24,
                 pages_per_block: 12,
                 page_bytes: 8192,
+                pages_per_program: 1,
             },
             read: [30, 45, 60].map(SimSpan::from_us),
             program: IsppModel { pulse: SimSpan::from_us(40), pulses: [5, 7, 10] },
@@ -39,6 +40,7 @@ pub(super) fn drive() -> DriveConfig {
             read_retries_max: None,
             wear: None,
             currents: Currents { volts: 3.3, active_ma: 25.0, bus_idle_ma: 5.0, standby_ma: 0.01 },
+            capabilities: Capabilities::default(),
         },
         ftl: FtlConfig {
             logical_slots: SLOTS as u32,
