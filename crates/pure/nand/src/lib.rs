@@ -24,6 +24,8 @@ mod counting;
 mod error_model;
 mod intrusive;
 mod lane;
+#[cfg(test)]
+mod legal;
 mod reset;
 mod retries;
 mod suspend;

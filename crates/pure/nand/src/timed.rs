@@ -215,6 +215,12 @@ impl TimedNand {
         now.max(lane.since + self.times.whole(command) + self.transfer_time(command))
     }
 
+    /// All the array time of a command that needs no retry and does not make way.
+    #[cfg(test)]
+    pub(crate) fn whole_time(&self, command: &FlashCommand) -> SimSpan {
+        self.times.whole(command)
+    }
+
     /// The lane that carries out what holds all of a die.
     #[inline]
     pub(crate) fn first_lane(&self, die: u16) -> u32 {
@@ -321,15 +327,14 @@ impl TimedNand {
             }
         }
         if next.is_none() {
-            if suspended {
-                return self.resume(now, lane_number, out);
-            }
-            if lane.register == NIL {
-                next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
-            } else if !die.programs.is_empty() {
+            if lane.register != NIL && (suspended || !die.programs.is_empty()) {
                 // Its data needs the register.
                 return;
             }
+            if suspended {
+                return self.resume(now, lane_number, out);
+            }
+            next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
             if next.is_none() {
                 next = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next);
             }
