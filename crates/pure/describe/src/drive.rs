@@ -1,6 +1,7 @@
 //! From the `[drive]` section to the parameters of a drive.
 
 use crate::error::{ScenarioError, value};
+use crate::flash::FlashSection;
 use crate::keyed;
 use crate::schema::{DriveSection, StripeSection};
 use flashyard_fabric::FabricConfig;
@@ -24,7 +25,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
     let geometry = geometry(section)?;
     let page_transfer = section.translation_page_transfer.0.get();
     let mut config = DriveConfig {
-        nand: nand(section, geometry),
+        nand: nand(section, geometry)?,
         ftl: ftl(section, &geometry),
         cores: section.cores,
         core_clock: Hertz::new(section.core_clock_mhz * 1_000_000),
@@ -65,17 +66,20 @@ fn geometry(section: &DriveSection) -> Result<Geometry, ScenarioError> {
         blocks_per_plane: section.blocks_per_plane,
         pages_per_block: section.pages_per_block,
         page_bytes: bytes_u32("drive.page_size", section.page_size.0.get())?,
-        pages_per_program: 1,
+        pages_per_program: section.flash.as_ref().map_or(1, FlashSection::pages_per_program),
     };
     geometry.validate().map_err(|error| keyed::geometry(&error))?;
     Ok(geometry)
 }
 
-fn nand(section: &DriveSection, geometry: Geometry) -> NandConfig {
-    NandConfig {
+fn nand(section: &DriveSection, geometry: Geometry) -> Result<NandConfig, ScenarioError> {
+    let program = IsppModel { pulse: section.program_pulse.0, pulses: section.program_pulses };
+    let flash = section.flash.as_ref();
+    let lsb = (section.read_lsb.0, program.program_time(0));
+    Ok(NandConfig {
         geometry,
         read: [section.read_lsb.0, section.read_csb.0, section.read_msb.0],
-        program: IsppModel { pulse: section.program_pulse.0, pulses: section.program_pulses },
+        program,
         erase: section.erase.0,
         channel: section.channel_rate.0,
         starvation_bound: section.starvation_bound,
@@ -89,8 +93,8 @@ fn nand(section: &DriveSection, geometry: Geometry) -> NandConfig {
             bus_idle_ma: section.bus_idle_milliamperes,
             standby_ma: section.standby_milliamperes,
         },
-        capabilities: Capabilities::default(),
-    }
+        capabilities: flash.map_or(Ok(Capabilities::default()), |flash| flash.capabilities(&geometry, lsb))?,
+    })
 }
 
 /// The translation layer without its slots, which hang on what parity takes.

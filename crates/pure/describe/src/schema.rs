@@ -2,6 +2,7 @@
 //! JSON Schema and the resolved copy in every result.
 
 use crate::error::{ScenarioError, value};
+use crate::flash::FlashSection;
 use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
 use crate::serving::ServeSection;
@@ -201,6 +202,8 @@ pub struct DriveSection {
     /// the end, as published.
     #[schemars(range(min = 0, max = 14))]
     pub read_retries_max: Option<u32>,
+    /// What the flash can do beyond one command at a time, page by page; nothing without it, as published.
+    pub flash: Option<FlashSection>,
     /// Effects of erases, reads and age on the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
     /// Supply voltage.

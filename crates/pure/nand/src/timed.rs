@@ -5,7 +5,7 @@ use crate::intrusive::NIL;
 use crate::lane::{Die, Lane};
 use crate::retries::RetryTable;
 use crate::times::ArrayTimes;
-use crate::{ErrorModel, NandConfig};
+use crate::{Capabilities, ErrorModel, NandConfig};
 use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Pages, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
@@ -178,9 +178,12 @@ impl TimedNand {
         self.channels.iter().map(|channel| channel.busy).sum()
     }
 
-    /// Time dies worked, summed over dies: array and their own transfers, without waiting for the bus.
+    /// Time dies worked, summed over dies: array and their own transfers, without waiting for the bus. Where a die senses
+    /// while it sends, no more than it had commands for.
     pub fn die_busy(&self) -> SimSpan {
-        self.array_busy + self.bus_busy()
+        let sum = self.array_busy + self.bus_busy();
+        let Capabilities { independent_planes, cache_read, cache_program, .. } = self.config.capabilities;
+        if independent_planes || cache_program || cache_read.is_some() { sum.min(self.held()) } else { sum }
     }
 
     /// Energy of all dies over `span` from the start of the world.
