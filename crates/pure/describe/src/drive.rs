@@ -8,7 +8,7 @@ use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, LOG_RECORDS, SEGMENT_PAGES, StripeConfig};
+use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, LOG_RECORDS, PacingRule, SEGMENT_PAGES, StripeConfig};
 use flashyard_units::Hertz;
 
 /// A size that has 32 bits.
@@ -46,6 +46,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
         erases: 0,
+        pacing: section.pacing.map_or(PacingRule::None, |choice| choice.0),
         stripe: section.stripe.as_ref().map(|section| stripe(section, geometry.channels)).transpose()?,
     };
     // Parity takes its space beside the spare space.

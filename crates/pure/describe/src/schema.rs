@@ -8,7 +8,7 @@ use crate::quantity::{Rate, Size, Time};
 use crate::serving::ServeSection;
 use crate::wear::WearSection;
 use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
-use flashyard_ssd::BlockedReads;
+use flashyard_ssd::{BlockedReads, PacingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -265,6 +265,8 @@ pub struct DriveSection {
     /// Reclaim reads in flight.
     #[schemars(range(min = 1, max = 65_536))]
     pub reclaim_reads: u32,
+    /// How host writes are paced while garbage collection works: none (as without the key), debt or rate.
+    pub pacing: Option<Choice<PacingRule>>,
     /// Stripes of dies with parity; none without it.
     pub stripe: Option<StripeSection>,
     /// Superblocks of single-level cache.

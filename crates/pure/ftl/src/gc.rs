@@ -51,6 +51,8 @@ pub(crate) struct Reclaim {
     pub(crate) rows: u32,
     outstanding: u32,
     erasing: u32,
+    /// Slots of rows that were passed, less those that had to be moved.
+    gained: u64,
 }
 
 impl Ftl {
@@ -64,6 +66,19 @@ impl Ftl {
     #[inline]
     pub fn reclaiming(&self) -> bool {
         self.reclaim.victim.is_some() || self.leveling_planned()
+    }
+
+    /// Slots that garbage collection under time has gained: those of the die rows that it is done with, less what it has
+    /// moved from them. They are there for the host once their superblock is erased.
+    #[inline]
+    pub fn reclaim_gained(&self) -> u64 {
+        self.reclaim.gained
+    }
+
+    /// Slots that the host can take in before garbage collection has gained any, from the moment at which it starts.
+    pub fn reclaim_reserve(&self) -> u64 {
+        let kept = self.config.reclaim_below.max(self.kept_erased).saturating_sub(self.kept_erased);
+        u64::from(kept) * u64::from(self.superblock_limit())
     }
 
     /// Whether data moved by garbage collection fills die rows together with host data.
@@ -98,7 +113,9 @@ impl Ftl {
                 return None;
             }
             self.reclaim.next_row += 1;
-            if mask != 0 {
+            if mask == 0 {
+                self.reclaim.gained += u64::from(per_row);
+            } else {
                 self.reclaim.outstanding += 1;
                 let (low, high) = (mask.trailing_zeros(), 63 - mask.leading_zeros());
                 let number = victim * self.layout.die_rows_per_superblock + index;
@@ -145,6 +162,7 @@ impl Ftl {
         let per_row = self.layout.slots_per_die_row;
         let base = number * per_row;
         let mut mask = self.blocks.valid_mask(base, per_row);
+        self.reclaim.gained += u64::from(per_row - mask.count_ones());
         while mask != 0 {
             let slot = Slot::new(base + mask.trailing_zeros());
             mask &= mask - 1;

@@ -1,6 +1,7 @@
 //! Parameters of a drive.
 
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
+use crate::pacing::PacingRule;
 use crate::stripe::StripeConfig;
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, FtlConfigError, RecoveryError};
@@ -70,6 +71,8 @@ pub struct DriveConfig {
     pub power_loss_protection: bool,
     /// Erases that every superblock has had when the drive is made.
     pub erases: u32,
+    /// How host writes are paced while garbage collection works.
+    pub pacing: PacingRule,
     /// Parity across dies; none without it.
     pub stripe: Option<StripeConfig>,
 }

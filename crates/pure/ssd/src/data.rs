@@ -8,6 +8,7 @@ use crate::lookup::Load;
 use crate::lost::LostData;
 use crate::movement::MovementLog;
 use crate::offsite::Offsite;
+use crate::pacing::Pacer;
 use crate::power::Power;
 use crate::read::ReadPlan;
 use crate::rebuild::Rebuilds;
@@ -74,6 +75,7 @@ pub struct DataEnd {
     /// `None` where garbage collection does not go round.
     pub(crate) turns: Option<Turns>,
     pub(crate) rebuilds: Rebuilds,
+    pub(crate) pacer: Pacer,
     pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
@@ -156,6 +158,7 @@ impl DataEnd {
             stripes: config.stripe.map(|stripe| Stripes::new(stripe, geometry)),
             turns: rotating.map(|stripe| Turns::new(stripe.members, geometry.dies())),
             rebuilds: Rebuilds::default(),
+            pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
             grace: Grace::default(),
             offsite: Offsite::default(),
             power: Power::Ready,

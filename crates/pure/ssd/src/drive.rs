@@ -31,6 +31,8 @@ pub enum DriveEvent {
         /// The data-end's command.
         command: u32,
     },
+    /// The pacer may let the next write in.
+    Paced,
     /// The pages that half of a borrowed segment's log is about have been copied home.
     SegmentFlushed {
         /// The segment's number here.
@@ -194,6 +196,7 @@ impl Machine for Drive {
             DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
+            DriveEvent::Paced => self.data.paced(now, out),
             DriveEvent::SegmentFlushed { segment, ticket } => self.data.segment_flushed(now, segment, ticket, out),
             DriveEvent::SegmentReturned { segment, ticket } => self.data.segment_returned(now, segment, ticket, out),
             DriveEvent::SegmentRecovered { segment, ticket } => self.data.segment_recovered(now, segment, ticket, out),

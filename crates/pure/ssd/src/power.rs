@@ -77,6 +77,7 @@ impl DataEnd {
         self.forget_commands();
         self.grace.forget_translations();
         self.stop_reclaim_clock(now);
+        self.pacer.event_came();
         self.read_dma_free = now;
         self.write_dma_free = now;
     }

@@ -61,9 +61,15 @@ impl DataEnd {
 
     #[inline]
     fn note_reclaim(&mut self, now: SimTime) {
-        let emptied = !self.pump.erasing.is_empty() || self.grace.is_holding();
-        let under_way = self.ftl.reclaiming() || self.pump.reads > 0 || emptied;
+        let under_way = self.collects();
         self.pump.set_under_way(now, under_way);
+    }
+
+    /// Whether garbage collection is under way: it empties a victim, or superblocks that it has emptied are not erased yet.
+    #[inline]
+    pub(crate) fn collects(&self) -> bool {
+        let emptied = !self.pump.erasing.is_empty() || self.grace.is_holding();
+        self.ftl.reclaiming() || self.pump.reads > 0 || emptied
     }
 
     /// Garbage collection stands still from now on.
@@ -162,6 +168,9 @@ impl DataEnd {
         }
         self.moved = moved;
         self.pump_reclaim(now, out);
+        if self.pacer.is_on() {
+            self.admit_waiting(now, out);
+        }
         self.end_hopeless(now, out);
     }
 

@@ -3,6 +3,7 @@
 use crate::command::Tag;
 use crate::data::DataEnd;
 use crate::drive::{DriveEffect, DriveEvent};
+use crate::pacing::{Admission, Space};
 use flashyard_flash::{FlashCommand, Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
@@ -13,7 +14,7 @@ impl DataEnd {
     /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
     #[inline]
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.write_waiters.is_empty() && self.has_room(index) {
+        if self.write_waiters.is_empty() && self.has_room(index) && self.is_its_turn(now, out) {
             self.admit_write(now, index, out);
         } else {
             self.mark_wait(now, index);
@@ -38,11 +39,50 @@ impl DataEnd {
         buffer && self.ftl.host_room() >= self.promised_slots + u64::from(slots)
     }
 
+    /// Whether the pacer lets the next write in. It asks for an event where that is a matter of time.
+    #[inline]
+    fn is_its_turn(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> bool {
+        if !self.pacer.is_on() {
+            return true;
+        }
+        let space = self.space();
+        match self.pacer.admission(now, &space) {
+            Admission::Now => true,
+            Admission::Collected => false,
+            Admission::At(time) => {
+                if self.pacer.wants_event(time) {
+                    out.at(time, DriveEvent::Paced);
+                }
+                false
+            }
+        }
+    }
+
+    /// What the pacer has to know. Garbage collection that cannot go on gains nothing, and nobody waits for it.
+    fn space(&self) -> Space {
+        Space {
+            collecting: self.ftl.reclaim_needed() && self.collects(),
+            gained: self.ftl.reclaim_gained(),
+            room: self.ftl.host_room().saturating_sub(self.promised_slots),
+            reserve: self.ftl.reclaim_reserve(),
+        }
+    }
+
+    /// The pacer may let the next write in.
+    pub(crate) fn paced(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.pacer.event_came();
+        self.admit_waiting(now, out);
+    }
+
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let count = self.active[index as usize].spec.count;
         let slots = self.footprint(count);
         self.buffer_used += slots;
         self.promised_slots += u64::from(slots);
+        if self.pacer.is_on() {
+            let space = self.space();
+            self.pacer.admitted(now, slots, &space);
+        }
         let starts = now.max(self.write_dma_free);
         let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
         self.write_dma_free = ends;
@@ -133,7 +173,7 @@ impl DataEnd {
             }
         }
         while let Some(&index) = self.write_waiters.front() {
-            if !self.has_room(index) {
+            if !self.has_room(index) || !self.is_its_turn(now, out) {
                 break;
             }
             self.write_waiters.pop_front();

@@ -8,7 +8,7 @@ use flashyard_ftl::FtlConfig;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_ssd::{DriveConfig, FirmwareCost, PacingRule};
 use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 
@@ -74,6 +74,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         reclaim_reads: 4,
         power_loss_protection: true,
         erases: 0,
+        pacing: PacingRule::None,
         stripe: None,
     }
 }

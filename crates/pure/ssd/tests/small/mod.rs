@@ -3,7 +3,7 @@
 use flashyard_flash::Geometry;
 use flashyard_ftl::{FtlConfig, VictimPolicy};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operation, StripeConfig};
+use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operation, PacingRule, StripeConfig};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 use std::ops::Range;
 
@@ -83,6 +83,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         reclaim_reads: 4,
         power_loss_protection: protection,
         erases: 0,
+        pacing: PacingRule::None,
         stripe: None,
     }
 }

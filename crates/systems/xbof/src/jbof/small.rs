@@ -11,7 +11,7 @@ use flashyard_host::DriverConfig;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_ssd::{DriveConfig, FirmwareCost, PacingRule};
 use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, SimTime, Watts};
 use flashyard_workload::{RequestSource, SourceError};
 
@@ -68,6 +68,7 @@ pub(super) fn drive() -> DriveConfig {
         reclaim_reads: 4,
         power_loss_protection: true,
         erases: 0,
+        pacing: PacingRule::None,
         stripe: None,
     }
 }
