@@ -7,54 +7,14 @@
 use super::choice::{self, Candidate};
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 use super::driver::OWN_QUEUE;
-use super::harvest::{DriveReading, Harvest, HarvestAction, MemoryLoan};
-use super::scan::Reach;
+use super::harvest::{Harvest, HarvestAction, MemoryLoan};
+use super::manager::{HeldMemory, HeldProcessor, Search};
+use super::reading::DriveReading;
 use super::trigger::TriggerAction;
 use super::window::Region;
 use flashyard_ssd::LoanId;
 use flashyard_stats::{AnchoredCurve, Shards};
 use flashyard_units::DriveId;
-
-/// A memory descriptor that a drive holds, as it was when the drive took it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeldMemory {
-    pub(super) loan: LoanId,
-    segments: u32,
-    info: MemoryInfo,
-    /// The pages in it are being copied home.
-    returning: bool,
-}
-
-/// A processor descriptor that a drive holds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeldProcessor {
-    pub(super) lender: DriveId,
-    pub(super) index: u16,
-}
-
-/// A drive looking for offers.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Search {
-    processor: bool,
-    /// Segments still wanted.
-    memory: u32,
-    /// The peers whose tables it reads.
-    reach: Reach,
-    /// Offers found, the best last: lender, index, and the descriptor as it was read.
-    found: Vec<(DriveId, u16, Descriptor)>,
-}
-
-impl Search {
-    /// Another borrower takes memory of `lender`: its other offers come after those of other lenders, so that borrowers
-    /// of one instant do not get a share of every lender and with it of every lender's failures. [A]
-    fn avoid(&mut self, lender: DriveId) {
-        let (last, mut first): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found)
-            .into_iter()
-            .partition(|(from, _, offer)| *from == lender && offer.kind() == DescriptorKind::Memory);
-        self.found = last;
-        self.found.append(&mut first);
-    }
-}
 
 impl Harvest {
     /// Whether the drive's commands could use a peer's processor now; renews what it holds or gives it back.
@@ -121,7 +81,7 @@ impl Harvest {
         let have = reading.local_pages + borrowed * self.config.pages_per_segment;
         let curve = AnchoredCurve::new(curve, u64::from(reading.map_pages), u64::from(have), ratio);
         self.return_surplus(drive, have, &curve);
-        if !exceeds || self.segments_lent(drive) > 0 {
+        if !exceeds || self.managers[drive.index()].segments_lent() > 0 {
             return 0;
         }
         curve.steps_below(self.config.target_miss_ratio, u64::from(self.config.pages_per_segment)) as u32
@@ -149,7 +109,7 @@ impl Harvest {
         if !self.reachable[loan.lender.index()] {
             return true;
         }
-        let descriptor = self.tables.load(loan.lender, self.memory_index(loan.offer));
+        let descriptor = self.tables.load(loan.lender, self.config.memory_index(loan.offer));
         let mine = descriptor.borrower() == Some(drive)
             && descriptor.kind() == DescriptorKind::Memory
             && descriptor.amount() == held.segments
@@ -179,7 +139,7 @@ impl Harvest {
     }
 
     fn release_memory(&mut self, drive: DriveId, loan: LoanId) {
-        let index = self.memory_index(loan.offer);
+        let index = self.config.memory_index(loan.offer);
         self.tables.update(loan.lender, index, |now| released_by(now, drive));
     }
 
@@ -272,7 +232,7 @@ impl Harvest {
                 ProcessorInfo { directory: Region::Directory.address(), borrower_queue: OWN_QUEUE, ..offered }.pack()
             }
             DescriptorKind::Memory => {
-                let log_pages = Region::LogPage(self.free_log_page(drive)).address();
+                let log_pages = Region::LogPage(self.managers[drive.index()].free_log_page()).address();
                 MemoryInfo { log_pages, ..MemoryInfo::unpack(read.info()) }.pack()
             }
         };
@@ -331,17 +291,8 @@ impl Harvest {
     /// Whether the drive believes that it holds the descriptor. When it is free all the same, its lender has taken
     /// it back or restarted; it cannot be taken as another loan before the drive has noticed the end of this one.
     fn knows_memory(&self, drive: DriveId, lender: DriveId, index: u16) -> bool {
-        let held = |held: &HeldMemory| (held.loan.lender, self.memory_index(held.loan.offer)) == (lender, index);
+        let held = |held: &HeldMemory| (held.loan.lender, self.config.memory_index(held.loan.offer)) == (lender, index);
         self.managers[drive.index()].memories.iter().any(held)
-    }
-
-    /// The first log page after those in use.
-    fn free_log_page(&self, drive: DriveId) -> u32 {
-        let end = |held: &HeldMemory| match Region::at(held.info.log_pages) {
-            Some(Region::LogPage(first)) => first + held.segments,
-            _ => 0,
-        };
-        self.managers[drive.index()].memories.iter().map(end).max().unwrap_or(0)
     }
 }
 

@@ -81,6 +81,13 @@ pub struct HarvestConfig {
     pub warm_memory: bool,
 }
 
+impl HarvestConfig {
+    /// The index of memory descriptor `number` in a table.
+    pub(super) fn memory_index(&self, number: u16) -> u16 {
+        self.processor_offers as u16 + number
+    }
+}
+
 impl Default for HarvestConfig {
     fn default() -> Self {
         Self {

@@ -1,7 +1,8 @@
 //! Drives that fail: what peers and driver forget of them. Source: [P] sheet xbof §3.9.
 
 use super::borrow::released_by;
-use super::harvest::{Harvest, HarvestAction, Manager};
+use super::harvest::{Harvest, HarvestAction};
+use super::manager::Manager;
 use flashyard_ssd::LoanId;
 use flashyard_units::DriveId;
 
@@ -65,7 +66,7 @@ impl Harvest {
         if !self.reachable[lender.index()] {
             return;
         }
-        let before = self.segments_lent(lender);
+        let before = self.managers[lender.index()].segments_lent();
         for index in 0..self.tables.per_drive() as u16 {
             if self.tables.load(lender, index).borrower() == Some(lost) {
                 self.tables.update(lender, index, |now| released_by(now, lost).withdrawn());
@@ -74,7 +75,7 @@ impl Harvest {
                 }
             }
         }
-        let lent = self.segments_lent(lender);
+        let lent = self.managers[lender.index()].segments_lent();
         if lent != before {
             let pages = self.managers[lender.index()].local_pages;
             let pages = pages.saturating_sub(lent * self.config.pages_per_segment);
@@ -92,7 +93,7 @@ impl Harvest {
                 let Some(borrower) = descriptor.borrower() else { continue };
                 let known = self.managers.get(borrower.index()).is_some_and(|manager| {
                     let processor = manager.processors.iter().any(|held| (held.lender, held.index) == (lender, index));
-                    let at = |loan: LoanId| (loan.lender, self.memory_index(loan.offer));
+                    let at = |loan: LoanId| (loan.lender, self.config.memory_index(loan.offer));
                     processor || manager.memories.iter().any(|held| at(held.loan) == (lender, index))
                 });
                 if !known {
@@ -104,7 +105,8 @@ impl Harvest {
         }
         for (drive, manager) in (0..).map(DriveId::new).zip(&self.managers) {
             let processors = manager.processors.iter().map(|held| (held.lender, held.index));
-            let memories = manager.memories.iter().map(|held| (held.loan.lender, self.memory_index(held.loan.offer)));
+            let memories =
+                manager.memories.iter().map(|held| (held.loan.lender, self.config.memory_index(held.loan.offer)));
             for (lender, index) in processors.chain(memories) {
                 if self.tables.load(lender, index).borrower() != Some(drive) {
                     leaks.push(format!(

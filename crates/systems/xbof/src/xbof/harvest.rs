@@ -5,48 +5,17 @@
 //! reads the descriptors and binds queue pairs ([`super::driver`]). This file only keeps their state side by side.
 //! Work for the drives and the fabric comes out as actions, in order.
 
-use super::borrow::{HeldMemory, HeldProcessor, Search};
 use super::config::HarvestConfig;
 use super::descriptor::{DRIVES_MAX, ProcessorInfo};
 use super::driver::{Binding, Driver};
-use super::guard::LenderGuard;
-use super::misses::MissMonitor;
+use super::manager::Manager;
+use super::reading::DriveReading;
 use super::table::ResourceTables;
-use super::trigger::ProcessorTrigger;
 use super::window::Region;
 use flashyard_kernel::Rng;
 use flashyard_ssd::LoanId;
 use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan};
-
-/// Readings of one drive's monitors over the last period.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DriveReading {
-    /// Busy share of the cores.
-    pub processor: f64,
-    /// The part of it that served the drive's own commands.
-    pub processor_own: f64,
-    /// The busier of bus and dies.
-    pub data_end: f64,
-    /// Jobs that waited for a core, on average over the period.
-    pub waiting: f64,
-    /// How long a job keeps a core.
-    pub service: SimSpan,
-    /// Cores.
-    pub cores: u32,
-    /// Share of the drive's commands whose firmware ran on lenders.
-    pub redirected: f64,
-    /// Mapping accesses.
-    pub accesses: u64,
-    /// Mapping misses among them.
-    pub misses: u64,
-    /// Translation pages that the drive's own memory can hold when nothing is lent.
-    pub local_pages: u32,
-    /// Translation pages of its whole map.
-    pub map_pages: u32,
-    /// Places for translation pages in borrowed memory that are still empty.
-    pub borrowed_empty: u32,
-}
 
 /// Borrowed mapping memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,42 +105,6 @@ pub enum HarvestAction {
         /// The lender that overwrites them, and the offer by which it lent them.
         loan: LoanId,
     },
-}
-
-/// One drive's resource manager.
-#[derive(Default)]
-pub(super) struct Manager {
-    pub(super) trigger: ProcessorTrigger,
-    pub(super) lending: bool,
-    pub(super) processors: Vec<HeldProcessor>,
-    pub(super) memories: Vec<HeldMemory>,
-    pub(super) misses: MissMonitor,
-    pub(super) search: Option<Search>,
-    /// The segment lists in the drive's exposed memory, one for each memory descriptor.
-    pub(super) lists: Vec<Vec<u32>>,
-    /// Periods since each descriptor was withdrawn.
-    pub(super) waited: Vec<u32>,
-    /// The borrower of each shadow queue's commands, as last read from a taken descriptor.
-    serving: Vec<Option<DriveId>>,
-    /// Translation pages of its own memory, by the last reading.
-    pub(super) local_pages: u32,
-    /// Holds what lending costs the drive's own commands to a cap, when there is one.
-    pub(super) guard: Option<Box<LenderGuard>>,
-    /// Wants everything back that it lends: set by [`Harvest::withdraw`] for one period.
-    pub(super) withdrawing: bool,
-}
-
-impl Manager {
-    pub(super) fn new(config: &HarvestConfig) -> Self {
-        let (processors, memories) = (config.processor_offers as usize, config.memory_offers as usize);
-        Self {
-            lists: vec![Vec::new(); memories],
-            waited: vec![0; processors + memories],
-            serving: vec![None; processors],
-            guard: config.lender_p99_cap.map(|cap| Box::new(LenderGuard::new(cap))),
-            ..Self::default()
-        }
-    }
 }
 
 /// The managers, the tables and the driver.
@@ -306,11 +239,6 @@ impl Harvest {
             *serving = exists.then_some(borrower);
         }
         *serving
-    }
-
-    /// The index of memory descriptor `number` in a table.
-    pub(super) fn memory_index(&self, number: u16) -> u16 {
-        self.config.processor_offers as u16 + number
     }
 }
 

@@ -18,8 +18,7 @@
 //! Source: [P] sheet xbof §3.10 names queue depth for unlike drives; encodings, thresholds and waiting work are ours.
 
 use super::balance::{Weights, redirect_share, share_of_ratio};
-use super::config::HarvestConfig;
-use super::harvest::DriveReading;
+use super::reading::DriveReading;
 use flashyard_units::{Named, SimSpan};
 
 /// Measure of a processor's load.
@@ -71,12 +70,13 @@ impl Indicator {
         }
     }
 
-    /// Whether a drive is too busy to lend; a drive that `borrows` counts all that its cores do.
-    pub(super) fn is_busy(self, reading: &DriveReading, borrows: bool, config: &HarvestConfig) -> bool {
+    /// Whether a drive is too busy to lend: by utilization, above `watermark`. A drive that `borrows` counts all that its
+    /// cores do.
+    pub(super) fn is_busy(self, reading: &DriveReading, borrows: bool, watermark: f64) -> bool {
         match self {
             Self::Utilization => {
                 let own = if borrows { reading.processor } else { reading.processor_own };
-                own > config.watermark
+                own > watermark
             }
             Self::QueueDepth => reading.waiting > DEPTH_BUSY && serves_itself(reading, borrows),
             Self::WaitingWork => backlog(reading) > WORK_BUSY && serves_itself(reading, borrows),
@@ -158,8 +158,7 @@ mod tests {
 
     #[test]
     fn a_busy_drive_is_one_where_commands_wait_for_its_own_work() {
-        let config = HarvestConfig::default();
-        let busy = |indicator: Indicator, reading: &DriveReading| indicator.is_busy(reading, false, &config);
+        let busy = |indicator: Indicator, reading: &DriveReading| indicator.is_busy(reading, false, 0.75);
         // Eight fast cores at 90 % with half a command waiting: nothing to gain from lenders.
         let fast = reading(0.9, 0.5, 8, 8);
         assert!(busy(Indicator::Utilization, &fast));

@@ -1,8 +1,10 @@
 //! The lender's turn: what a drive offers, withdraws and takes back.
 
+use super::config::HarvestConfig;
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 use super::driver::shadow_queue;
-use super::harvest::{DriveReading, Harvest, HarvestAction};
+use super::harvest::{Harvest, HarvestAction};
+use super::reading::DriveReading;
 use super::trigger::TriggerAction;
 use super::window::Region;
 use flashyard_ssd::LoanId;
@@ -15,7 +17,7 @@ impl Harvest {
         let config = self.config;
         let manager = &mut self.managers[drive.index()];
         let borrowing = !manager.processors.is_empty();
-        let busy = config.indicator.is_busy(reading, borrowing, &config);
+        let busy = config.indicator.is_busy(reading, borrowing, config.watermark);
         let action = manager.trigger.sample(busy, reading.data_end > config.watermark, &config);
         if !borrowing && action == TriggerAction::Lend {
             manager.lending = true;
@@ -72,10 +74,10 @@ impl Harvest {
     /// Offers spare segments, withdraws what it needs itself, and takes back what was released.
     pub(super) fn lend_memory(&mut self, drive: DriveId, reading: &DriveReading, curve: &Shards) {
         let borrows = !self.managers[drive.index()].memories.is_empty();
-        let needs_it = self.misses_too_much(reading) || borrows || self.managers[drive.index()].withdrawing;
-        let before = self.segments_lent(drive);
+        let needs_it = misses_too_much(reading, &self.config) || borrows || self.managers[drive.index()].withdrawing;
+        let before = self.managers[drive.index()].segments_lent();
         for number in 0..self.config.memory_offers {
-            let index = self.memory_index(number as u16);
+            let index = self.config.memory_index(number as u16);
             let descriptor = self.tables.load(drive, index);
             if descriptor.is_valid() {
                 if needs_it {
@@ -95,7 +97,7 @@ impl Harvest {
         if !needs_it {
             self.offer_memory(drive, reading, curve);
         }
-        let lent = self.segments_lent(drive);
+        let lent = self.managers[drive.index()].segments_lent();
         if lent != before {
             let pages = reading.local_pages.saturating_sub(lent * self.config.pages_per_segment);
             self.managers[drive.index()].misses.restart();
@@ -111,48 +113,42 @@ impl Harvest {
         if free.is_empty() {
             return;
         }
-        let mut spare: Vec<u32> = self.spare_segments(reading, curve);
+        let mut spare: Vec<u32> = spare_segments(reading, curve, &self.config);
         let each = spare.len().div_ceil(offers as usize).max(1);
         spare.retain(|segment| !lists.iter().flatten().any(|lent| lent == segment));
         for (number, segments) in free.into_iter().zip(spare.chunks(each)) {
             self.managers[drive.index()].lists[number as usize] = segments.to_vec();
             let info = MemoryInfo { segment_list: Region::SegmentList(number).address(), log_pages: 0 };
-            self.tables.update(drive, self.memory_index(number as u16), |now| {
+            self.tables.update(drive, self.config.memory_index(number as u16), |now| {
                 now.offered(DescriptorKind::Memory, segments.len() as u32, info.pack())
             });
         }
     }
-
-    /// Segments on offer or lent.
-    pub(super) fn segments_lent(&self, drive: DriveId) -> u32 {
-        self.managers[drive.index()].lists.iter().map(|list| list.len() as u32).sum()
-    }
-
-    /// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold: the last
-    /// ones of the drive's memory. One is always kept.
-    fn spare_segments(&self, reading: &DriveReading, curve: &Shards) -> Vec<u32> {
-        let per_segment = self.config.pages_per_segment;
-        let all = reading.local_pages / per_segment;
-        if all < 2 {
-            return Vec::new();
-        }
-        let full = curve.miss_ratio(u64::from(reading.local_pages));
-        // The curve falls with size, so the boundary can be bisected.
-        let (mut low, mut high) = (0, all - 1);
-        while low < high {
-            let lent = low + (high - low).div_ceil(2);
-            let rise = curve.miss_ratio(u64::from((all - lent) * per_segment)) - full;
-            if rise < self.config.spare_miss_ratio { low = lent } else { high = lent - 1 }
-        }
-        (all - low..all).collect()
-    }
-
-    pub(super) fn misses_too_much(&self, reading: &DriveReading) -> bool {
-        reading.accesses >= self.config.accesses_min
-            && reading.misses as f64 > self.config.target_miss_ratio * reading.accesses as f64
-    }
 }
 
+/// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold: the last
+/// ones of the drive's memory. One is always kept.
+fn spare_segments(reading: &DriveReading, curve: &Shards, config: &HarvestConfig) -> Vec<u32> {
+    let per_segment = config.pages_per_segment;
+    let all = reading.local_pages / per_segment;
+    if all < 2 {
+        return Vec::new();
+    }
+    let full = curve.miss_ratio(u64::from(reading.local_pages));
+    // The curve falls with size, so the boundary can be bisected.
+    let (mut low, mut high) = (0, all - 1);
+    while low < high {
+        let lent = low + (high - low).div_ceil(2);
+        let rise = curve.miss_ratio(u64::from((all - lent) * per_segment)) - full;
+        if rise < config.spare_miss_ratio { low = lent } else { high = lent - 1 }
+    }
+    (all - low..all).collect()
+}
+
+fn misses_too_much(reading: &DriveReading, config: &HarvestConfig) -> bool {
+    reading.accesses >= config.accesses_min
+        && reading.misses as f64 > config.target_miss_ratio * reading.accesses as f64
+}
 /// The offer as its lender writes it every period.
 fn offering(now: Descriptor, amount: f64, limit: f64) -> Descriptor {
     now.with_lender_utilization(amount).with_limit(limit)

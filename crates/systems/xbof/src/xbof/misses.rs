@@ -3,7 +3,7 @@
 //! A period sees few accesses, so that counts go on while the memory stays the same, and begin again when it changes.
 
 use super::config::HarvestConfig;
-use super::harvest::DriveReading;
+use super::reading::DriveReading;
 
 /// Share of a count that is left a period later: it forgets in some eight periods. [A]
 const KEPT: f64 = 7.0 / 8.0;
