@@ -1,74 +1,112 @@
-//! The surroundings of the enclosure: the streams that ask, and the figures measured of it.
+//! The surroundings of the enclosure: the streams that ask, and the counters that figures are measured with.
 
-use super::enclosure::Event;
+use super::enclosure::Enclosure;
 use super::policy::Policy;
-use super::request::Purpose;
-use super::result::Marks;
 use super::timeline::Reading;
-use super::world::Jbof;
-use flashyard_blk::TraceRecord;
-use flashyard_measure::Streamed;
-use flashyard_stats::CAUSE_COUNT;
-use flashyard_units::SimTime;
-use flashyard_workload::SourceError;
+use flashyard_fabric::Direction;
+use flashyard_flash::MediumCounters;
+use flashyard_ftl::{CacheCounters, FtlCounters};
+use flashyard_measure::SanityCheck;
+use flashyard_units::{SimSpan, SimTime};
 
 /// Streams, and everything that is counted of a run.
 pub(super) type Bench = flashyard_measure::Bench<Marks, Reading>;
 
-impl Streamed<CAUSE_COUNT> for Jbof {
-    type Marks = Marks;
-    type Reading = Reading;
+/// Counter readings of all components at one instant.
+pub struct Marks {
+    pub(super) host_busy: SimSpan,
+    pub(super) drives: Vec<DriveMarks>,
+    pub(super) cores: CoreMarks,
+}
 
-    #[inline]
-    fn bench(&self) -> &Bench {
-        &self.bench
-    }
+/// Counter readings of a drive and its link.
+#[derive(Clone, Copy)]
+pub(super) struct DriveMarks {
+    pub(super) busy: SimSpan,
+    pub(super) bus: SimSpan,
+    pub(super) die: SimSpan,
+    pub(super) array: SimSpan,
+    pub(super) lent: SimSpan,
+    pub(super) medium: MediumCounters,
+    pub(super) ftl: FtlCounters,
+    pub(super) cache: CacheCounters,
+    pub(super) rebuilt: RebuildCounters,
+    pub(super) moved_bytes: u64,
+    /// Payload over the drive's link, both ways.
+    pub(super) link_bytes: u64,
+    pub(super) link_busy: SimSpan,
+}
 
-    #[inline]
-    fn bench_mut(&mut self) -> &mut Bench {
-        &mut self.bench
-    }
-
-    #[inline]
-    fn issue(&mut self, now: SimTime, stream: u16, record: &TraceRecord) {
-        self.issue_record(now, stream, record);
-    }
-
-    fn issue_at(&mut self, when: SimTime, stream: u16) {
-        self.enclosure.runner.queue.push(when, Event::Issue { stream });
-    }
-
-    fn resume_at(&mut self, when: SimTime, stream: u16) {
-        self.enclosure.runner.queue.push(when, Event::Resume { stream });
-    }
-
-    fn stop(&mut self, now: SimTime) {
-        self.stop_streams(now);
-    }
-
-    fn fail(&mut self, error: SourceError) {
-        self.fault = Some(error.into());
-    }
-
-    fn under_way(&self) -> impl Iterator<Item = SimTime> {
-        let enclosure = &self.enclosure;
-        let mut lives = vec![true; enclosure.requests.len()];
-        enclosure.free.iter().for_each(|&id| lives[id as usize] = false);
-        let requests = enclosure.requests.iter().zip(lives);
-        requests.filter(|(one, lives)| *lives && one.purpose == Purpose::Foreground).map(|(request, _)| request.issued)
-    }
-
-    fn marks(&self, now: SimTime) -> Marks {
-        Marks::of(&self.enclosure, &self.policy, now)
-    }
-
-    fn reading(&mut self, at: SimTime) -> Reading {
-        Reading::of(self, at)
-    }
-
-    fn window_begun(&mut self) {
-        if let Policy::Virtual(spread) = &mut self.policy {
-            spread.forget();
+impl Marks {
+    /// The counters of all components.
+    pub(super) fn of(enclosure: &Enclosure, policy: &Policy, now: SimTime) -> Self {
+        let drives = enclosure.drives.iter().enumerate().map(|(number, drive)| {
+            let link = enclosure.fabric.link(number as u16);
+            let nand = &drive.data.nand;
+            let data = drive.data.counters();
+            DriveMarks {
+                busy: drive.compute.busy(),
+                bus: nand.bus_busy(),
+                die: nand.die_busy(),
+                array: nand.array_busy(),
+                lent: policy.lent(number),
+                medium: *nand.counters(),
+                ftl: *drive.data.ftl.counters(),
+                cache: *drive.data.cache.counters(),
+                rebuilt: RebuildCounters { reads: data.rebuilt_reads, flash_reads: data.rebuilding_reads },
+                moved_bytes: data.read_bytes + data.write_bytes,
+                link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),
+                link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
+            }
+        });
+        Self {
+            host_busy: enclosure.hosts.iter().map(|host| host.busy_until(now)).sum(),
+            drives: drives.collect(),
+            cores: CoreMarks::of(enclosure),
         }
+    }
+}
+
+/// Core time that the utilization law needs at one end of the measured window.
+#[derive(Clone, Copy)]
+pub(super) struct CoreMarks {
+    demand: SimSpan,
+    busy: SimSpan,
+    /// Demand of jobs that wait for a core.
+    waiting: SimSpan,
+}
+
+impl CoreMarks {
+    pub(super) fn of(enclosure: &Enclosure) -> Self {
+        Self {
+            demand: enclosure.demand,
+            busy: enclosure.drives.iter().map(|drive| drive.compute.busy()).sum(),
+            waiting: enclosure.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
+        }
+    }
+
+    /// The utilization law of a window that began here and ended with `ended`.
+    pub(super) fn law_until(&self, ended: &Self) -> SanityCheck {
+        SanityCheck::new(
+            "utilization law in the measured window: busy time of cores = service demands begun in it",
+            u128::from(self.waiting.as_ps()) + u128::from((ended.demand - self.demand).as_ps()),
+            u128::from(ended.waiting.as_ps()) + u128::from((ended.busy - self.busy).as_ps()),
+        )
+    }
+}
+
+/// Flash reads of hosts that were rebuilt from the other members of their stripe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RebuildCounters {
+    /// How many.
+    pub reads: u64,
+    /// Flash reads that this took.
+    pub flash_reads: u64,
+}
+
+impl RebuildCounters {
+    /// The counts since `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        Self { reads: self.reads - before.reads, flash_reads: self.flash_reads - before.flash_reads }
     }
 }

@@ -1,12 +1,11 @@
 //! Changes to an enclosure while it serves: pull a drive, cut power or a link, let it age, stop lending.
 
-use super::enclosure::Enclosure;
-use super::live::{Book, LiveJbof};
+use super::live::LiveJbof;
 use super::request::{Phase, Purpose};
 use super::world::Jbof;
 use flashyard_host::Attempt;
-use flashyard_served::{Answer, Control, Effect};
-use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
+use flashyard_served::Control;
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Longest that a firmware can be made to stand still.
 pub const HANG_MAX: SimSpan = SimSpan::from_secs(3600);
@@ -215,6 +214,11 @@ impl LiveJbof {
         self.world.policy.lending().is_some()
     }
 
+    fn check_drive(&self, drive: DriveId) -> Result<(), ControlError> {
+        let drives = self.drives();
+        if drive.get() < drives { Ok(()) } else { Err(ControlError::NoDrive { drive, drives }) }
+    }
+
     fn check_power(&self, drive: DriveId) -> Result<(), ControlError> {
         self.check_drive(drive)?;
         let protected = self.world.enclosure.drives[drive.index()].config().power_loss_protection;
@@ -245,30 +249,5 @@ impl Jbof {
         if let Some(book) = &mut self.book {
             book.dropped(now, token, drive);
         }
-    }
-}
-
-impl Book {
-    /// Reports drives that have just become unreachable.
-    fn tell_gone(&mut self, enclosure: &Enclosure) {
-        for (drive, gone) in (0..).map(DriveId::new).zip(&mut self.gone) {
-            if !enclosure.is_reachable(drive) && !std::mem::replace(gone, true) {
-                self.effects.push(Effect::Gone { volume: VolumeId::new(drive.get()) });
-            }
-        }
-    }
-
-    /// Reports a drive that takes commands again.
-    pub(super) fn tell_back(&mut self, drive: DriveId) {
-        if std::mem::take(&mut self.gone[drive.index()]) {
-            self.effects.push(Effect::Back { volume: VolumeId::new(drive.get()) });
-        }
-    }
-
-    /// Nothing comes of a request any more.
-    pub(super) fn dropped(&mut self, now: SimTime, token: u32, drive: DriveId) {
-        self.in_flight -= 1;
-        self.asked[drive.index()].fall(now);
-        self.effects.push(Effect::Answered { token, at: now, answer: Answer::Dropped });
     }
 }

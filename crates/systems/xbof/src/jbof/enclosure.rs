@@ -1,9 +1,9 @@
 //! The parts of every design: drives, hosts and links, the requests under way, and the queue of events.
 
 use super::config::{Design, JbofConfig, JbofError};
-use super::faults::Resilience;
 use super::models::DriveModel;
 use super::request::{Failure, Journey, Purpose, Request};
+use super::resilience::Resilience;
 use flashyard_fabric::Fabric;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;

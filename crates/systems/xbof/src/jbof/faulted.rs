@@ -3,7 +3,7 @@
 
 use super::config::JbofError;
 use super::enclosure::Enclosure;
-use super::faults::FaultCounters;
+use super::resilience::FaultCounters;
 use super::world::Jbof;
 use flashyard_kernel::FreeRun;
 use flashyard_units::{DriveId, SimSpan, SimTime};

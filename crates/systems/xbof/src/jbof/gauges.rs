@@ -5,59 +5,23 @@
 use super::live::LiveJbof;
 use super::result::Servers;
 use super::timeline::{DriveCounters, Reading};
-use flashyard_blk::Operation;
+use super::world::Jbof;
 use flashyard_served::{Capacity, CoreLoan, DriveGauges, Gauges, Health, MemoryLoan, Presence};
 use flashyard_ssd::WearStates;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::collections::BTreeMap;
 
-/// Counts of requests from outside, by drive.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Requests {
-    pub(super) reads: u64,
-    pub(super) writes: u64,
-    pub(super) depth: u32,
-    /// Time with a request under way, up to `since`.
-    busy: SimSpan,
-    since: SimTime,
-}
-
-impl Requests {
-    pub(super) fn rise(&mut self, now: SimTime, operation: Operation) {
-        self.account(now);
-        self.depth += 1;
-        match operation {
-            Operation::Read => self.reads += 1,
-            Operation::Write => self.writes += 1,
-            _ => {}
-        }
-    }
-
-    pub(super) fn fall(&mut self, now: SimTime) {
-        self.account(now);
-        self.depth -= 1;
-    }
-
-    fn account(&mut self, now: SimTime) {
-        self.busy = self.busy_until(now);
-        self.since = now;
-    }
-
-    fn busy_until(&self, now: SimTime) -> SimSpan {
-        if self.depth > 0 { self.busy + now.saturating_since(self.since) } else { self.busy }
-    }
-}
-
 impl LiveJbof {
     /// All counters at `now`, which is not before the last event: for series finer than [`LiveJbof::gauges`].
     pub fn reading(&mut self, now: SimTime) -> Reading {
-        Reading::of(&mut self.world, now)
+        let Jbof { enclosure, policy, bench, .. } = &mut self.world;
+        Reading::of(enclosure, policy, &bench.totals, now)
     }
 
     /// Figures of the interval since the last call, or since the beginning. `now` is not before the last event.
     pub fn gauges(&mut self, now: SimTime) -> Gauges {
-        let reading = Reading::of(&mut self.world, now);
+        let reading = self.reading(now);
         let Some(book) = &mut self.world.book else { unreachable!("an enclosure that serves has a book") };
         let before = book.reading.replace(reading.clone());
         let fresh = || LatencyHistogram::new();

@@ -5,14 +5,12 @@
 //! (`served.rs`), says when, and gets effects back, in order: payload goes to its place before the answer that makes it
 //! durable.
 
+use super::book::Book;
 use super::config::{Design, JbofConfig, JbofError};
-use super::control::ControlError;
 use super::enclosure::Enclosure;
-use super::faults::{Asked, Witness};
-use super::gauges::Requests;
 use super::models::DriveModel;
 use super::request::{Failure, Phase, Purpose, Request};
-use super::timeline::Reading;
+use super::resilience::{Asked, Witness};
 use super::world::Jbof;
 use flashyard_describe::AgedDrive;
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
@@ -20,26 +18,8 @@ use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Pace;
 use flashyard_measure::{RunPlan, StopRule};
 use flashyard_served::{Answer, Effect};
-use flashyard_ssd::{Drive, DriveConfig, Movement, Operation};
-use flashyard_stats::LatencyHistogram;
+use flashyard_ssd::{Drive, DriveConfig, Operation};
 use flashyard_units::{DriveId, SimSpan, SimTime};
-
-/// Effects and counts that a world that serves keeps for its owner.
-pub(super) struct Book {
-    pub(super) effects: Vec<Effect>,
-    /// Drives that have been reported gone.
-    pub(super) gone: Vec<bool>,
-    /// By drive, since figures were last taken.
-    pub(super) latency: Vec<LatencyHistogram>,
-    /// Requests under way.
-    pub(super) in_flight: u32,
-    /// Requests asked of each drive.
-    pub(super) asked: Vec<Requests>,
-    /// The counters when figures were last taken.
-    pub(super) reading: Option<Reading>,
-    /// Room for one step's movements.
-    movements: Vec<Movement>,
-}
 
 /// No witness watches over an enclosure that serves: its clients do.
 struct Nobody;
@@ -87,15 +67,7 @@ impl LiveJbof {
         let count = drives.len();
         let mut world =
             Jbof::build(config, models, plan, Vec::new(), drives)?.with_faults(Vec::new(), Box::new(Nobody));
-        world.book = Some(Box::new(Book {
-            effects: Vec::with_capacity(256),
-            gone: vec![false; count],
-            latency: vec![LatencyHistogram::new(); count],
-            in_flight: 0,
-            asked: vec![Requests::default(); count],
-            reading: None,
-            movements: Vec::with_capacity(64),
-        }));
+        world.book = Some(Box::new(Book::new(count)));
         world.start();
         Ok(Self { world, pulled: vec![false; count] })
     }
@@ -225,11 +197,6 @@ impl LiveJbof {
         let next = self.next_due().unwrap_or(SimTime::MAX);
         assert!(self.now() <= now && now <= next, "asked at {now:?}, between {:?} and {next:?}", self.now());
     }
-
-    pub(super) fn check_drive(&self, drive: DriveId) -> Result<(), ControlError> {
-        let drives = self.drives();
-        if drive.get() < drives { Ok(()) } else { Err(ControlError::NoDrive { drive, drives }) }
-    }
 }
 
 impl Jbof {
@@ -295,20 +262,6 @@ impl Jbof {
             if self.enclosure.drives[drive].data.has_movements() {
                 book.gather(&mut self.enclosure, DriveId::new(drive as u16));
             }
-        }
-    }
-}
-
-impl Book {
-    fn gather(&mut self, enclosure: &mut Enclosure, drive: DriveId) {
-        enclosure.drives[drive.index()].data.take_movements(&mut self.movements);
-        for mut movement in self.movements.drain(..) {
-            if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
-                let purpose = enclosure.requests[*tag as usize].purpose;
-                let (Purpose::Asked { token } | Purpose::AskedOnce { token }) = purpose else { continue };
-                *tag = token;
-            }
-            self.effects.push(Effect::Payload { drive, movement });
         }
     }
 }

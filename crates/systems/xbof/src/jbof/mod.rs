@@ -10,11 +10,12 @@
 //! | XBOF | as Shrunk, and lenders' cores | half the DRAM, and lenders' | processor and memory harvesting |
 //!
 //! A world ([`Jbof`]) is an enclosure of drives, hosts and links (`enclosure.rs`), a policy by which commands find
-//! cores and memory (`policy.rs`), the bench that asks and measures (`bench.rs`), and, where something can break,
-//! faults (`faults.rs`) and what the driver does about them (`driver.rs`). The way of a request stands in `path.rs`, in
-//! its order. Source: [P] sheet xbof §5.
+//! cores and memory (`policy.rs`), the bench that asks and measures (`bench.rs`), and, where something can break, the
+//! state of its faults (`resilience.rs`), their effects (`faults.rs`) and what the driver does about them (`driver.rs`).
+//! The way of a request stands in `path.rs`, in its order. Source: [P] sheet xbof §5.
 
 mod bench;
+mod book;
 mod config;
 mod control;
 mod driver;
@@ -28,6 +29,7 @@ mod models;
 mod path;
 mod policy;
 mod request;
+mod resilience;
 mod result;
 mod sanity;
 mod served;
@@ -37,14 +39,15 @@ mod spread;
 mod timeline;
 mod world;
 
+pub use bench::RebuildCounters;
 pub use config::{Design, HostConfig, JbofConfig, JbofError, VhConfig};
 pub use control::{ControlError, HANG_MAX};
 pub use faulted::FaultedRun;
-pub use faults::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use lending::SearchFigures;
 pub use live::LiveJbof;
 pub use models::DriveModel;
-pub use result::{DriveEnergy, DriveFigures, JbofFigures, RebuildCounters, Servers};
+pub use resilience::{Asked, Fault, FaultCounters, FaultTime, Witness};
+pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use timeline::{DriveCounters, Reading, Timeline};
 pub use world::Jbof;
 

@@ -1,14 +1,13 @@
 //! Figures of a run over its measured window.
 
+use super::bench::{Bench, DriveMarks, RebuildCounters};
 use super::config::Design;
 use super::enclosure::Enclosure;
 use super::lending::SearchFigures;
 use super::policy::Policy;
-use super::sanity::{CoreMarks, sanity};
+use super::sanity::sanity;
 use super::timeline::Timeline;
-use super::world::Jbof;
 use crate::xbof::{HarvestCounters, MemoryLoan};
-use flashyard_fabric::Direction;
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_measure::{Pacing, SanityReport, Stream, StreamFigures};
@@ -16,30 +15,6 @@ use flashyard_ssd::WearStates;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
 use flashyard_workload::ScalingNote;
-
-/// Counter readings of all components at one instant.
-pub struct Marks {
-    host_busy: SimSpan,
-    drives: Vec<DriveMarks>,
-    pub(super) cores: CoreMarks,
-}
-
-#[derive(Clone, Copy)]
-struct DriveMarks {
-    busy: SimSpan,
-    bus: SimSpan,
-    die: SimSpan,
-    array: SimSpan,
-    lent: SimSpan,
-    medium: MediumCounters,
-    ftl: FtlCounters,
-    cache: CacheCounters,
-    rebuilt: RebuildCounters,
-    moved_bytes: u64,
-    /// Payload over the drive's link, both ways.
-    link_bytes: u64,
-    link_busy: SimSpan,
-}
 
 /// Figures of one drive. Request figures are those of the streams that the drive serves: zero for idle ones.
 #[derive(Clone, Debug)]
@@ -78,22 +53,6 @@ pub struct DriveFigures {
     pub erase_counts: Vec<u32>,
     /// Wear states of its superblocks, at the end; `None` where wear makes no difference.
     pub wear: Option<WearStates>,
-}
-
-/// Flash reads of hosts that were rebuilt from the other members of their stripe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RebuildCounters {
-    /// How many.
-    pub reads: u64,
-    /// Flash reads that this took.
-    pub flash_reads: u64,
-}
-
-impl RebuildCounters {
-    /// The counts since `before`.
-    fn since(&self, before: &Self) -> Self {
-        Self { reads: self.reads - before.reads, flash_reads: self.flash_reads - before.flash_reads }
-    }
 }
 
 /// The servers of a drive.
@@ -228,49 +187,18 @@ impl JbofFigures {
     }
 }
 
-impl Marks {
-    /// The counters of all components.
-    pub(super) fn of(enclosure: &Enclosure, policy: &Policy, now: SimTime) -> Self {
-        let drives = enclosure.drives.iter().enumerate().map(|(number, drive)| {
-            let link = enclosure.fabric.link(number as u16);
-            let nand = &drive.data.nand;
-            let data = drive.data.counters();
-            DriveMarks {
-                busy: drive.compute.busy(),
-                bus: nand.bus_busy(),
-                die: nand.die_busy(),
-                array: nand.array_busy(),
-                lent: policy.lent(number),
-                medium: *nand.counters(),
-                ftl: *drive.data.ftl.counters(),
-                cache: *drive.data.cache.counters(),
-                rebuilt: RebuildCounters { reads: data.rebuilt_reads, flash_reads: data.rebuilding_reads },
-                moved_bytes: data.read_bytes + data.write_bytes,
-                link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),
-                link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
-            }
-        });
-        Self {
-            host_busy: enclosure.hosts.iter().map(|host| host.busy_until(now)).sum(),
-            drives: drives.collect(),
-            cores: CoreMarks::of(enclosure),
-        }
-    }
-}
-
 impl JbofFigures {
     /// The figures of a run that has ended.
-    pub(super) fn of(mut world: Jbof) -> Self {
-        let begun = world.bench.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
-        let timeline = std::mem::take(&mut world.bench.timeline);
-        let figures = Self::without_streams(&world);
-        let split = world.bench.split();
-        let streams = world.bench.streams.into_iter().map(|stream| stream.figures(begun)).collect();
+    pub(super) fn of(enclosure: &Enclosure, policy: &Policy, mut bench: Bench) -> Self {
+        let begun = bench.begun.as_ref().map_or(SimTime::ZERO, |begun| begun.at);
+        let timeline = std::mem::take(&mut bench.timeline);
+        let figures = Self::without_streams(enclosure, policy, &bench);
+        let split = bench.split();
+        let streams = bench.streams.into_iter().map(|stream| stream.figures(begun)).collect();
         Self { streams, split, timeline, ..figures }
     }
 
-    fn without_streams(world: &Jbof) -> Self {
-        let Jbof { enclosure, policy, bench, .. } = world;
+    fn without_streams(enclosure: &Enclosure, policy: &Policy, bench: &Bench) -> Self {
         let sanity = sanity(bench, enclosure);
         let (Some(begun), Some(ended)) = (&bench.begun, &bench.ended) else {
             unreachable!("a run ends with its window closed")
@@ -279,8 +207,9 @@ impl JbofFigures {
         let (from, to) = (&begun.counters, &ended.counters);
         let host_cores = u64::from(enclosure.config.host.cores) * enclosure.hosts.len() as u64;
         let host = (to.host_busy - from.host_busy).ratio_of(window * host_cores);
-        let drives = (0..enclosure.drives.len())
-            .map(|number| DriveFigures::of(world, number, &from.drives[number], &to.drives[number], window));
+        let drives = (0..enclosure.drives.len()).map(|number| {
+            DriveFigures::of(enclosure, bench, number, (&from.drives[number], &to.drives[number]), window)
+        });
         Self {
             design: enclosure.config.design,
             window,
@@ -309,12 +238,18 @@ impl JbofFigures {
 }
 
 impl DriveFigures {
-    fn of(world: &Jbof, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan) -> Self {
-        let drive = &world.enclosure.drives[number];
+    fn of(
+        enclosure: &Enclosure,
+        bench: &Bench,
+        number: usize,
+        (begun, ended): (&DriveMarks, &DriveMarks),
+        window: SimSpan,
+    ) -> Self {
+        let drive = &enclosure.drives[number];
         let geometry = &drive.data.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
-        let streams = || world.bench.streams.iter().filter(|stream| usize::from(stream.drive) == number);
+        let streams = || bench.streams.iter().filter(|stream| usize::from(stream.drive) == number);
         let sum = |figure: fn(&Stream) -> u64| streams().map(figure).sum();
         let mut latency = LatencyHistogram::new();
         streams().for_each(|stream| latency.merge(&stream.latency()));
@@ -334,7 +269,7 @@ impl DriveFigures {
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             rebuilt: ended.rebuilt.since(&begun.rebuilt),
-            energy: energy(&world.enclosure, number, begun, ended, window),
+            energy: energy(enclosure, number, begun, ended, window),
             servers: Servers { cores: drive.compute.cores(), channels: geometry.channels, dies: geometry.dies() },
             erase_counts: drive.data.ftl.erase_counts().collect(),
             wear: drive.data.wear_states(),
@@ -391,7 +326,7 @@ mod tests {
             (counters.read_bytes + counters.write_bytes) / u64::from(SLOT_BYTES)
         };
         let moved = world.enclosure.drives.iter().map(slots).collect();
-        (JbofFigures::of(world), moved)
+        (JbofFigures::of(&world.enclosure, &world.policy, world.bench), moved)
     }
 
     fn assert_picojoules(found: Picojoules, expected: f64, what: &str) {

@@ -5,35 +5,6 @@
 use super::bench::Bench;
 use super::enclosure::Enclosure;
 use flashyard_measure::{Ledger, SanityCheck, SanityReport};
-use flashyard_units::SimSpan;
-
-/// Core time that the utilization law needs at one end of the measured window.
-#[derive(Clone, Copy)]
-pub(super) struct CoreMarks {
-    demand: SimSpan,
-    busy: SimSpan,
-    /// Demand of jobs that wait for a core.
-    waiting: SimSpan,
-}
-
-impl CoreMarks {
-    pub(super) fn of(enclosure: &Enclosure) -> Self {
-        Self {
-            demand: enclosure.demand,
-            busy: enclosure.drives.iter().map(|drive| drive.compute.busy()).sum(),
-            waiting: enclosure.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
-        }
-    }
-
-    /// The utilization law of a window that began here and ended with `ended`.
-    fn law_until(&self, ended: &Self) -> SanityCheck {
-        SanityCheck::new(
-            "utilization law in the measured window: busy time of cores = service demands begun in it",
-            u128::from(self.waiting.as_ps()) + u128::from((ended.demand - self.demand).as_ps()),
-            u128::from(ended.waiting.as_ps()) + u128::from((ended.busy - self.busy).as_ps()),
-        )
-    }
-}
 
 /// Checks the laws on a run that has drained.
 pub(super) fn sanity(bench: &Bench, enclosure: &Enclosure) -> SanityReport {
@@ -83,7 +54,7 @@ mod tests {
     use super::super::world::Jbof;
     use super::*;
     use flashyard_ssd::{CommandSpec, Operation};
-    use flashyard_units::DriveId;
+    use flashyard_units::{DriveId, SimSpan};
 
     /// Which law, and what breaks it in the books of a run.
     type Break = (&'static str, fn(&mut Jbof));

@@ -1,6 +1,7 @@
 //! Counters of a JBOF over simulated time.
 
-use super::world::Jbof;
+use super::enclosure::Enclosure;
+use super::policy::Policy;
 use flashyard_measure::{Dated, Totals};
 use flashyard_ssd::Drive;
 use flashyard_units::{DriveId, SimSpan, SimTime};
@@ -54,18 +55,18 @@ impl Dated for Reading {
 
 impl Reading {
     /// All counters at `at`.
-    pub(super) fn of(world: &mut Jbof, at: SimTime) -> Self {
+    pub(super) fn of(enclosure: &Enclosure, policy: &mut Policy, totals: &[Totals], at: SimTime) -> Self {
         let (mut processor_lent, mut memory_lent) = (Vec::new(), Vec::new());
-        if let Some(lending) = world.policy.lending_mut() {
+        if let Some(lending) = policy.lending_mut() {
             lending.account_loans(at);
             lending.account_shares(at);
             (processor_lent, memory_lent) = (lending.ledger.processor_lent(), lending.ledger.memory_lent());
         }
-        let drives = world.enclosure.drives.iter().enumerate();
+        let drives = enclosure.drives.iter().enumerate();
         let drives = drives.map(|(number, drive)| DriveCounters {
-            totals: world.bench.totals[number],
-            lent: world.policy.lent(number),
-            redirected: world.policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
+            totals: totals[number],
+            lent: policy.lent(number),
+            redirected: policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
             ..DriveCounters::of(drive)
         });
         Self { at, drives: drives.collect(), processor_lent, memory_lent }

@@ -1,19 +1,23 @@
 //! The world: an enclosure, what its design makes of it, and what surrounds it, under one clock.
 
-use super::bench::Bench;
+use super::bench::{Bench, Marks};
+use super::book::Book;
 use super::config::{JbofConfig, JbofError};
 use super::enclosure::{Enclosure, Event};
-use super::live::Book;
 use super::models::DriveModel;
 use super::policy::Policy;
-use super::request::Failure;
+use super::request::{Failure, Purpose};
 use super::result::JbofFigures;
 use super::spread::VirtualDrives;
+use super::timeline::Reading;
+use flashyard_blk::TraceRecord;
 use flashyard_describe::{AgedDrive, AgedDriveError};
 use flashyard_kernel::{FreeRun, Machine};
 use flashyard_measure::{Observer, RunPlan, STREAMS_MAX, Source, StopRule, StreamSpec, Streamed};
 use flashyard_ssd::{Drive, DriveEffect};
+use flashyard_stats::CAUSE_COUNT;
 use flashyard_units::{DriveId, SimSpan, SimTime};
+use flashyard_workload::SourceError;
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
@@ -148,7 +152,7 @@ impl Jbof {
             return Err(fault);
         }
         observer(1.0);
-        Ok(JbofFigures::of(self))
+        Ok(JbofFigures::of(&self.enclosure, &self.policy, self.bench))
     }
 
     pub(super) fn start(&mut self) {
@@ -303,6 +307,64 @@ impl Jbof {
         } else {
             // Its sender is gone: it never arrives.
             lending.harvest.forget_search(drive);
+        }
+    }
+}
+
+impl Streamed<CAUSE_COUNT> for Jbof {
+    type Marks = Marks;
+    type Reading = Reading;
+
+    #[inline]
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    #[inline]
+    fn bench_mut(&mut self) -> &mut Bench {
+        &mut self.bench
+    }
+
+    #[inline]
+    fn issue(&mut self, now: SimTime, stream: u16, record: &TraceRecord) {
+        self.issue_record(now, stream, record);
+    }
+
+    fn issue_at(&mut self, when: SimTime, stream: u16) {
+        self.enclosure.runner.queue.push(when, Event::Issue { stream });
+    }
+
+    fn resume_at(&mut self, when: SimTime, stream: u16) {
+        self.enclosure.runner.queue.push(when, Event::Resume { stream });
+    }
+
+    fn stop(&mut self, now: SimTime) {
+        self.stop_streams(now);
+    }
+
+    fn fail(&mut self, error: SourceError) {
+        self.fault = Some(error.into());
+    }
+
+    fn under_way(&self) -> impl Iterator<Item = SimTime> {
+        let enclosure = &self.enclosure;
+        let mut lives = vec![true; enclosure.requests.len()];
+        enclosure.free.iter().for_each(|&id| lives[id as usize] = false);
+        let requests = enclosure.requests.iter().zip(lives);
+        requests.filter(|(one, lives)| *lives && one.purpose == Purpose::Foreground).map(|(request, _)| request.issued)
+    }
+
+    fn marks(&self, now: SimTime) -> Marks {
+        Marks::of(&self.enclosure, &self.policy, now)
+    }
+
+    fn reading(&mut self, at: SimTime) -> Reading {
+        Reading::of(&self.enclosure, &mut self.policy, &self.bench.totals, at)
+    }
+
+    fn window_begun(&mut self) {
+        if let Policy::Virtual(spread) = &mut self.policy {
+            spread.forget();
         }
     }
 }

@@ -5,7 +5,7 @@ use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::collections::BTreeMap;
 
 /// Core time, memory and shares of commands lent, by pair of drives.
-pub(in super::super) struct LendingLedger {
+pub(crate) struct LendingLedger {
     drives: usize,
     /// Lender times drives plus borrower.
     processor: Vec<SimSpan>,
@@ -57,7 +57,7 @@ impl LendingLedger {
     }
 
     /// Core time lent: (lender, borrower), time.
-    pub(in super::super) fn processor_lent(&self) -> Vec<((DriveId, DriveId), SimSpan)> {
+    pub(crate) fn processor_lent(&self) -> Vec<((DriveId, DriveId), SimSpan)> {
         let pair =
             |index: usize| (DriveId::new((index / self.drives) as u16), DriveId::new((index % self.drives) as u16));
         let lent = self.processor.iter().enumerate().filter(|(_, lent)| **lent > SimSpan::ZERO);
@@ -65,12 +65,12 @@ impl LendingLedger {
     }
 
     /// Mapping memory lent: (lender, borrower), segments times picoseconds.
-    pub(in super::super) fn memory_lent(&self) -> Vec<((DriveId, DriveId), u128)> {
+    pub(crate) fn memory_lent(&self) -> Vec<((DriveId, DriveId), u128)> {
         self.memory.iter().map(|(&pair, &lent)| (pair, lent)).collect()
     }
 
     /// Share of the commands of `borrower` that went to lenders, in millionths times picoseconds.
-    pub(in super::super) fn redirected(&self, borrower: usize) -> u128 {
+    pub(crate) fn redirected(&self, borrower: usize) -> u128 {
         self.redirected[borrower]
     }
 }

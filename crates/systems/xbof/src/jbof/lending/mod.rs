@@ -22,7 +22,6 @@ use flashyard_measure::Stream;
 use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
 use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
-use periods::TickMark;
 
 /// Where the firmware of a command runs.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +34,21 @@ struct Route {
     generation: u16,
     /// In a shadow queue, or on a lender's core from it.
     in_shadow: bool,
+}
+
+/// Counter readings at the last tick.
+#[derive(Clone, Copy, Default)]
+struct TickMark {
+    busy: SimSpan,
+    waited: SimSpan,
+    jobs: u64,
+    lent: SimSpan,
+    bus: SimSpan,
+    die: SimSpan,
+    accesses: u64,
+    misses: u64,
+    executed: u64,
+    redirected: u64,
 }
 
 /// All state of a design whose drives lend each other cores or memory. Vectors are by drive, or by request where said.

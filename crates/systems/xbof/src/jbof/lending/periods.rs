@@ -1,26 +1,12 @@
 //! Periods: monitors are read, the resource managers take their turns, and what they decide is carried out.
 
 use super::super::enclosure::{Enclosure, Event};
-use super::Lending;
+use super::search::scan_tag;
+use super::{Lending, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
-use flashyard_ssd::{Drive, LoanId};
+use flashyard_ssd::{Drive, Job, LoanId};
 use flashyard_units::{DriveId, SimSpan, SimTime};
-
-/// Counter readings at the last tick.
-#[derive(Clone, Copy, Default)]
-pub(super) struct TickMark {
-    busy: SimSpan,
-    waited: SimSpan,
-    jobs: u64,
-    lent: SimSpan,
-    bus: SimSpan,
-    die: SimSpan,
-    accesses: u64,
-    misses: u64,
-    executed: u64,
-    redirected: u64,
-}
 
 impl Lending {
     /// One period of the drives.
@@ -107,6 +93,28 @@ impl Lending {
         self.account_loans(now);
         self.harvest.returned(borrower, loan);
         self.carry_out(enclosure, now);
+    }
+
+    /// The firmware of `drive` loads `lines` lines from each peer: a core of it waits for one after the other.
+    fn scan(&mut self, enclosure: &mut Enclosure, now: SimTime, drive: DriveId, peers: Vec<DriveId>, lines: u64) {
+        let stall = enclosure.fabric.scan(drive.get(), peers.into_iter().map(DriveId::get), lines);
+        self.search.scans[drive.index()] += 1;
+        self.search.scanning[drive.index()] += stall;
+        let job = Job { tag: scan_tag(drive), busy: SimSpan::ZERO, stall };
+        enclosure.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
+    }
+
+    /// Every host's driver loads the processor descriptors of all drives, for any may lend to its own: one core of each
+    /// waits for one line after the other. A host is joined to the leaf switch of its first drive.
+    fn scan_by_hosts(&mut self, enclosure: &mut Enclosure, now: SimTime) {
+        // A line holds four descriptors.
+        let lines = u64::from(self.harvest.config().processor_offers.div_ceil(4));
+        for (number, host) in enclosure.hosts.iter_mut().enumerate() {
+            let beside = number as u32 * enclosure.config.drives_per_host();
+            let stall = enclosure.fabric.scan(beside as u16, 0..enclosure.drives.len() as u16, lines);
+            self.search.host_scanning += stall;
+            host.run(now, stall);
+        }
     }
 
     fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
