@@ -1,6 +1,7 @@
 //! The loop: one thread that runs the enclosure, its media and its front ends.
 
 mod pending;
+mod request;
 
 use crate::budget::{Budget, Limits};
 use crate::clock::{Lateness, Paced, Tempo, noise};
@@ -13,7 +14,7 @@ use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use pending::{Pending, Places};
+use request::{Pending, Places};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;

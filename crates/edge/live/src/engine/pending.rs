@@ -1,5 +1,6 @@
 //! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
+use super::request::{Pending, Places};
 use super::{Engine, EngineError};
 use crate::front::Answered;
 use crate::media::{Data, Kept};
@@ -18,30 +19,6 @@ const SPARE_BYTES_MAX: usize = 16 << 20;
 
 /// Places of slots kept with a request that is over: those of a megabyte.
 const FOUND_KEPT: usize = 256;
-
-/// Where a read has found its slots.
-#[derive(Default)]
-pub(super) struct Places {
-    found: Vec<Slot>,
-    /// Bytes that it was promised and that are no longer there.
-    kept: Vec<Kept>,
-}
-
-/// A request under way, or given up while a drive may still carry it out.
-pub(super) struct Pending {
-    /// Whose request it is, and the number by which its front end knows it.
-    front: usize,
-    tag: u64,
-    request: VolumeRequest,
-    /// Where the bytes of a read lie: the drive that has read a slot of it last.
-    drive: DriveId,
-    payload: Payload,
-    places: Places,
-    asked: SimTime,
-    is_answered: bool,
-    /// Whether the disk had no room for some of its bytes.
-    no_room: bool,
-}
 
 impl Engine {
     pub(super) fn submit(

@@ -1,6 +1,6 @@
 //! Load from a host over the network, and what it measures.
 
-use super::{Host, HostError, Queue};
+use super::queues::{Host, HostError, Queue};
 use flashyard_kernel::Rng;
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};

@@ -1,6 +1,7 @@
 //! Data that a read has found, as slices of the media.
 
-use super::drive::{BYTES, DriveMedia};
+use super::drive::DriveMedia;
+use super::payload::BYTES;
 use flashyard_flash::Slot;
 
 /// A slot whose superblock was erased before its reader was answered: the bytes that it was promised.

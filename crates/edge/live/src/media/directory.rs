@@ -15,7 +15,6 @@
 //! Files are mapped shared. What was stored survives the end of the process at any moment; the end of the whole
 //! machine it survives as far as the operating system has written it back.
 
-use super::Media;
 use super::band::Band;
 use super::drive::DriveMedia;
 use super::mapping::Mapping;
@@ -135,53 +134,47 @@ pub struct DataDirectory {
     _lock: File,
 }
 
-/// A directory as it was found.
-pub enum Opened {
-    /// There were no drives in it: [`Media::create`] makes them.
-    New(DataDirectory),
-    /// It keeps the drives of an earlier run.
-    Kept {
-        /// Their bytes.
-        media: Media,
-        /// Contents of their superblocks, drive by drive.
-        contents: Vec<Vec<SuperblockContents>>,
-        /// Findings on the way.
-        report: RecoveryReport,
-    },
-}
+/// Drives of an earlier run, contents of the superblocks of each, and findings on the way.
+pub(super) type Recovered = (Vec<DriveMedia>, Vec<Vec<SuperblockContents>>, RecoveryReport);
 
 impl DataDirectory {
-    /// Locks the directory at `path`, made if it is not there, and reads the drives in it.
+    /// Locks the directory at `path`, made if it is not there.
     ///
-    /// Errors: another process has it; it keeps other drives; the operating system refuses.
-    pub fn open(path: &Path, shapes: &[Shape]) -> Result<Opened, MediaError> {
+    /// Errors: another process has it; the operating system refuses.
+    pub(super) fn lock(path: &Path) -> Result<Self, MediaError> {
         let refused = |what, source| MediaError::Io { path: path.to_owned(), what, source };
         let mut private = DirBuilder::new();
         let made = private.recursive(true).mode(0o700).create(path);
         made.map_err(|error| refused("the directory cannot be made", error))?;
         let lock = open_file(&path.join("lock"))?;
         match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(MediaError::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(error)) => return Err(refused("the directory cannot be locked", error)),
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(MediaError::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(refused("the directory cannot be locked", error)),
         }
-        let directory = Self { path: path.to_owned(), _lock: lock };
+    }
+
+    /// Whether it keeps these drives; it keeps none if not.
+    ///
+    /// Errors: it keeps other drives; the operating system refuses.
+    pub(super) fn keeps(&self, shapes: &[Shape]) -> Result<bool, MediaError> {
         let expected = describe(shapes);
-        directory.rename_old_label()?;
-        let found = match fs::read_to_string(path.join(LABEL)) {
+        self.rename_old_label()?;
+        let found = match fs::read_to_string(self.path.join(LABEL)) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                directory.holds_no_drives()?;
-                return Ok(Opened::New(directory));
+                self.holds_no_drives()?;
+                return Ok(false);
             }
-            Err(error) => return Err(refused("enclosure.txt cannot be read", error)),
+            Err(source) => {
+                return Err(MediaError::Io { path: self.path.clone(), what: "enclosure.txt cannot be read", source });
+            }
         };
         if found != expected {
             let (found, expected) = first_difference(&found, &expected);
-            return Err(MediaError::Other { path: path.to_owned(), found, expected });
+            return Err(MediaError::Other { path: self.path.clone(), found, expected });
         }
-        directory.keep_private(shapes.len());
-        directory.recover(shapes)
+        Ok(true)
     }
 
     /// A directory of drives is never taken for a new one. An unfinished attempt to make one is.
@@ -224,7 +217,11 @@ impl DataDirectory {
         }
     }
 
-    fn recover(self, shapes: &[Shape]) -> Result<Opened, MediaError> {
+    /// The drives that it keeps, with the contents of their superblocks.
+    ///
+    /// Errors: files that are not as they were left; the operating system refuses.
+    pub(super) fn recover(&self, shapes: &[Shape]) -> Result<Recovered, MediaError> {
+        self.keep_private(shapes.len());
         let clean = self.path.join(CLEAN);
         let digests = match fs::read_to_string(&clean) {
             Ok(text) => Some(parse_digests(&text)),
@@ -258,7 +255,7 @@ impl DataDirectory {
             contents.push(drive.recover(shape.logical_slots, &mut report).map_err(|error| self.no_room(error))?);
             drive.start(report.clean);
         }
-        Ok(Opened::Kept { media: Media { drives, directory: Some(self) }, contents, report })
+        Ok((drives, contents, report))
     }
 
     fn drive_file(&self, number: u16, kind: &str) -> PathBuf {
@@ -286,26 +283,15 @@ impl DataDirectory {
         DriveMedia::of(number, shape.layout, payload, band, room).map_err(|error| self.no_room(error))
     }
 
-    /// Notes that the end was in order, and how these drives were then.
-    pub(super) fn close(&self, drives: &[DriveMedia]) -> io::Result<()> {
-        let mut text = format!("{CLEAN_HEAD}\n");
-        for (number, drive) in drives.iter().enumerate() {
-            text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()?));
-        }
-        write_whole(&self.path.join(CLEAN), &text)
-    }
-}
-
-impl Media {
-    /// New drives in `directory`, which hold zeros where `contents` say that something is current.
+    /// New drives in it, which hold zeros where `contents` say that something is current.
     ///
     /// Errors: those of the operating system.
-    pub fn create(
-        directory: DataDirectory,
+    pub(super) fn make(
+        &self,
         shapes: &[Shape],
         contents: &[Vec<SuperblockContents>],
-    ) -> Result<Self, MediaError> {
-        let unfinished = directory.path.join(UNFINISHED);
+    ) -> Result<Vec<DriveMedia>, MediaError> {
+        let unfinished = self.path.join(UNFINISHED);
         let failed = |path: &PathBuf, source| MediaError::Io {
             path: path.clone(),
             what: "the directory cannot be made whole",
@@ -315,15 +301,24 @@ impl Media {
         let room = Room::default();
         let mut drives = Vec::new();
         for (number, (shape, contents)) in (0..).zip(shapes.iter().zip(contents)) {
-            let mut drive = directory.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
-            drive.adopt(contents).map_err(|error| directory.no_room(error))?;
+            let mut drive = self.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
+            drive.adopt(contents).map_err(|error| self.no_room(error))?;
             drive.start(true);
             drives.push(drive);
         }
-        let path = directory.path.join(LABEL);
+        let path = self.path.join(LABEL);
         write_whole(&path, &describe(shapes)).map_err(|error| failed(&path, error))?;
         fs::remove_file(&unfinished).map_err(|error| failed(&unfinished, error))?;
-        Ok(Self { drives, directory: Some(directory) })
+        Ok(drives)
+    }
+
+    /// Notes that the end was in order, and how these drives were then.
+    pub(super) fn close(&self, drives: &[DriveMedia]) -> io::Result<()> {
+        let mut text = format!("{CLEAN_HEAD}\n");
+        for (number, drive) in drives.iter().enumerate() {
+            text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()?));
+        }
+        write_whole(&self.path.join(CLEAN), &text)
     }
 }
 

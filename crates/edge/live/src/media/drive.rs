@@ -3,16 +3,13 @@
 use super::band::{Band, Found, Header, Record, State};
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
-use super::payload::Payload;
+use super::payload::{BYTES, Payload};
 use super::room::{Purpose, Room};
 use super::unkept::Unkept;
-use flashyard_flash::{Layout, SLOT_BYTES, Slot};
+use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
 use std::collections::BTreeSet;
 use std::io;
-
-/// Bytes of a slot.
-pub(crate) const BYTES: usize = SLOT_BYTES as usize;
 
 /// Bytes that a slot without payload reads as.
 static ZEROS: [u8; BYTES] = [0; BYTES];
@@ -335,6 +332,49 @@ impl DriveMedia {
             self.sequence += 1;
             self.band.replace(slot.get(), &Record { sequence: self.sequence, logical, ..record });
             self.kill(logical, before);
+        }
+        Ok(())
+    }
+
+    /// The bytes that stand for `slot` are put there, as its own.
+    ///
+    /// Errors: the disk has no room for them; others of the operating system. Everything is as it was then.
+    fn settle(&mut self, slot: Slot) -> io::Result<()> {
+        let Some((old, logical)) = self.unkept.owed(slot) else { return Ok(()) };
+        let found = if old.is_some() { self.band.get(old.get()) } else { Found::Nothing };
+        let stands = match found {
+            Found::Nothing => None,
+            Found::Torn => Some((State::Lost, 0)),
+            Found::Whole(Record { state: State::Data | State::Dead, checksum, .. }) => Some((State::Data, checksum)),
+            Found::Whole(Record { state, checksum, .. }) => Some((state, checksum)),
+        };
+        let Some((state, checksum)) = stands else {
+            self.unkept.hold_nothing(slot);
+            return Ok(());
+        };
+        self.reserve_record(slot, Purpose::Upkeep)?;
+        if state == State::Data {
+            self.payload.copy_alone(old, slot)?;
+        }
+        self.sequence += 1;
+        self.band.set(slot.get(), &Record { sequence: self.sequence, logical, state, checksum });
+        self.kill(logical, old);
+        self.unkept.settled(slot);
+        Ok(())
+    }
+
+    /// A superblock is about to be erased: what stands for others there moves to them, and nothing stands for its own.
+    ///
+    /// Errors: as of [`DriveMedia::settle`].
+    fn settle_before_erase(&mut self, superblock: u32) -> io::Result<()> {
+        if self.unkept.is_empty() {
+            return Ok(());
+        }
+        let layout = *self.layout();
+        let is_here = |slot: Slot| slot.is_some() && layout.split(slot).0 == superblock;
+        for slot in self.unkept.leave(is_here) {
+            self.settle(slot)?;
+            self.unkept.lose(slot);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod band;
 mod data;
 mod directory;
 mod drive;
+mod drives;
 mod life;
 mod mapping;
 mod payload;
@@ -18,144 +19,8 @@ mod unkept;
 
 pub use data::Data;
 pub(crate) use data::Kept;
-pub use directory::{DataDirectory, MediaError, Opened, Shape};
+pub use directory::{DataDirectory, MediaError, Shape};
 pub use drive::DriveMedia;
+pub use drives::{Media, Opened};
 pub(crate) use life::Life;
 pub use recover::RecoveryReport;
-
-use flashyard_flash::{Layout, Slot};
-use flashyard_ftl::SuperblockContents;
-use flashyard_served::{Control, Served};
-use flashyard_ssd::Movement;
-use flashyard_units::DriveId;
-use life::Rule;
-use std::io;
-
-/// The bytes of all drives of an enclosure.
-#[derive(Debug)]
-pub struct Media {
-    drives: Vec<DriveMedia>,
-    /// Keeps the lock of the directory.
-    directory: Option<DataDirectory>,
-}
-
-impl Media {
-    /// Drives in memory, which hold zeros where `contents` say that something is current; one entry for each drive.
-    ///
-    /// Errors: those of the operating system.
-    pub fn memory(drives: &[(Layout, Vec<SuperblockContents>)]) -> io::Result<Self> {
-        let drives = drives.iter().map(|(layout, contents)| {
-            let mut drive = DriveMedia::memory(*layout)?;
-            drive.adopt(contents)?;
-            Ok(drive)
-        });
-        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None })
-    }
-
-    /// One drive. Panics beyond the drives.
-    pub fn drive(&self, drive: DriveId) -> &DriveMedia {
-        &self.drives[drive.index()]
-    }
-
-    /// A read of a block of a drive has failed for its bytes. Panics beyond the drives.
-    pub(crate) fn failed_read(&mut self, drive: DriveId, logical: u32) {
-        self.drives[drive.index()].failed_read(logical);
-    }
-
-    /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
-    /// was room for the bytes of a write.
-    ///
-    /// Errors: those of the operating system, after which nothing is lost if nothing more is followed.
-    #[inline]
-    pub fn follow<'a>(
-        &mut self,
-        drive: DriveId,
-        movement: &Movement,
-        payload: impl FnOnce() -> Option<&'a [u8]>,
-    ) -> io::Result<bool> {
-        let media = &mut self.drives[drive.index()];
-        match *movement {
-            Movement::Opened { superblock, stream, single_level } => media.opened(superblock, stream, single_level),
-            Movement::Written { logical, slot, before, .. } => {
-                return Ok(media.write(logical, slot, before, payload()));
-            }
-            Movement::Moved { logical, from, to } => media.moved(logical, from, to)?,
-            Movement::Lost { logical, slot } => media.lost(logical, slot),
-            Movement::Trimmed { logical, before } => media.trimmed(logical, before),
-            Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before)?,
-            Movement::Erased { superblock } => media.erased(superblock)?,
-            Movement::Read { .. } => {}
-        }
-        Ok(true)
-    }
-
-    /// Writes a block of `drive` with what another drive holds at a place. What is damaged there is lost here.
-    ///
-    /// Errors: those of the operating system; no room for the bytes among them, as no client can be told.
-    pub(crate) fn copy(
-        &mut self,
-        (from, source): (DriveId, Slot),
-        drive: DriveId,
-        logical: u32,
-        slot: Slot,
-        before: Slot,
-    ) -> io::Result<()> {
-        let held = &self.drives[from.index()];
-        let (is_whole, has_payload) = (held.is_whole(source), held.has_payload(held.place_of(source)));
-        let bytes = has_payload.then(|| held.slot(source).to_vec());
-        let media = &mut self.drives[drive.index()];
-        if !media.write(logical, slot, before, bytes.as_deref()) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        if !is_whole {
-            media.lost(logical, slot);
-        }
-        Ok(())
-    }
-
-    /// Keeps what was just done to a drive of `world` and outlives the process, if it is such a thing. Panics beyond the
-    /// drives.
-    pub(crate) fn keep_control(&mut self, control: &Control, world: &dyn Served) {
-        match *control {
-            Control::Wear { drive, .. } => self.drives[drive.index()].set_erases(world.erase_counts(drive).into_iter()),
-            Control::Degrade { drive, on } => self.drives[drive.index()].keep_degraded(on),
-            Control::Retire { drive, rate, retries } => {
-                self.drives[drive.index()].keep_rule(Rule { rate, retries });
-            }
-            _ => {}
-        }
-    }
-
-    /// Controls for an enclosure that begins with these drives, so that what was done to it before the restart lasts.
-    pub(crate) fn resumption(&self) -> Vec<Control> {
-        let mut controls = Vec::new();
-        for (drive, media) in (0..).map(DriveId::new).zip(&self.drives) {
-            controls.extend(media.retired().map(|superblock| Control::Retired { drive, superblock }));
-            let Life { rule, is_degraded, .. } = media.before();
-            controls.extend(rule.map(|Rule { rate, retries }| Control::Reinstate { drive, rate, retries }));
-            controls.extend(is_degraded.then_some(Control::Degrade { drive, on: true }));
-        }
-        controls
-    }
-
-    /// Whether they outlive the process.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.directory.is_some()
-    }
-
-    /// Stores the lifetime record of `drive`, and which of its superblocks are retired. Panics beyond the drives.
-    pub(crate) fn keep(&mut self, drive: DriveId, life: Life, world: &dyn Served) {
-        let media = &mut self.drives[drive.index()];
-        media.keep(life);
-        let retired = world.retired(drive);
-        media.mark_retired(retired.len() as u32, retired.into_iter());
-    }
-
-    /// Writes everything back and notes that the end was in order.
-    ///
-    /// Errors: those of the operating system.
-    pub fn close(self) -> io::Result<()> {
-        self.drives.iter().try_for_each(DriveMedia::sync)?;
-        self.directory.map_or(Ok(()), |directory| directory.close(&self.drives))
-    }
-}

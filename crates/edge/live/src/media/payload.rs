@@ -3,11 +3,13 @@
 //! In memory the frame of an erased superblock is the next one to be used: what a drive takes is what it holds, and
 //! pages that were written once are not faulted in again. In a file each superblock has its own place.
 
-use super::drive::BYTES;
 use super::mapping::Mapping;
 use super::room::{Purpose, Room, STEP_BYTES};
-use flashyard_flash::{Layout, Slot};
+use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use std::io;
+
+/// Bytes of a slot.
+pub(crate) const BYTES: usize = SLOT_BYTES as usize;
 
 /// No frame: the superblock holds no payload.
 const NO_FRAME: u32 = u32::MAX;

@@ -2,12 +2,8 @@
 //! what their blocks held before, which lies where it was. Nothing is noted of them: after a restart the old place is the
 //! only one.
 
-use super::band::{Found, Record, State};
-use super::drive::DriveMedia;
-use super::room::Purpose;
 use flashyard_flash::Slot;
 use std::collections::BTreeMap;
-use std::io;
 
 /// The stand-in for bytes that had no room.
 #[derive(Clone, Copy, Debug)]
@@ -66,58 +62,42 @@ impl Unkept {
         let old = self.end(before);
         self.0.insert(slot.get(), Stand { old, logical, is_over: false, is_gone: false });
     }
-}
 
-impl DriveMedia {
-    /// The bytes that stand for `slot` are put there, as its own.
-    ///
-    /// Errors: the disk has no room for them; others of the operating system. Everything is as it was then.
-    pub(super) fn settle(&mut self, slot: Slot) -> io::Result<()> {
-        let Some(&Stand { old, logical, is_over: false, .. }) = self.unkept.0.get(&slot.get()) else { return Ok(()) };
-        let found = if old.is_some() { self.band.get(old.get()) } else { Found::Nothing };
-        let stands = match found {
-            Found::Nothing => None,
-            Found::Torn => Some((State::Lost, 0)),
-            Found::Whole(Record { state: State::Data | State::Dead, checksum, .. }) => Some((State::Data, checksum)),
-            Found::Whole(Record { state, checksum, .. }) => Some((state, checksum)),
-        };
-        let Some((state, checksum)) = stands else {
-            // Nothing goes on to stand for it.
-            self.unkept.0.insert(slot.get(), Stand { old: Slot::NONE, logical, is_over: false, is_gone: false });
-            return Ok(());
-        };
-        self.reserve_record(slot, Purpose::Upkeep)?;
-        if state == State::Data {
-            self.payload.copy_alone(old, slot)?;
-        }
-        self.sequence += 1;
-        self.band.set(slot.get(), &Record { sequence: self.sequence, logical, state, checksum });
-        self.kill(logical, old);
-        self.unkept.0.remove(&slot.get());
-        Ok(())
+    /// Where the bytes of before are for a slot that still needs bytes of its own, and the block in it.
+    pub(super) fn owed(&self, slot: Slot) -> Option<(Slot, u32)> {
+        self.0.get(&slot.get()).filter(|stand| !stand.is_over).map(|stand| (stand.old, stand.logical))
     }
 
-    /// A superblock is about to be erased: what stands for others there moves to them, and nothing stands for its own.
-    ///
-    /// Errors: as of [`DriveMedia::settle`].
-    pub(super) fn settle_before_erase(&mut self, superblock: u32) -> io::Result<()> {
-        if self.unkept.0.is_empty() {
-            return Ok(());
+    /// Nothing goes on to stand for a slot that needs bytes of its own.
+    pub(super) fn hold_nothing(&mut self, slot: Slot) {
+        if let Some(stand) = self.0.get_mut(&slot.get()) {
+            (stand.old, stand.is_gone) = (Slot::NONE, false);
         }
-        let layout = *self.layout();
-        let is_here = |slot: Slot| slot.is_some() && layout.split(slot).0 == superblock;
-        self.unkept.0.retain(|&slot, _| !is_here(Slot::new(slot)));
-        let stood: Vec<u32> =
-            self.unkept.0.iter().filter(|(_, stand)| is_here(stand.old)).map(|(&slot, _)| slot).collect();
-        for slot in stood {
-            let slot = Slot::new(slot);
-            self.settle(slot)?;
-            // A read of a block that is over may still be under way: it must not find anything else.
-            if let Some(stand) = self.unkept.0.get_mut(&slot.get()).filter(|stand| stand.is_over) {
-                stand.old = Slot::NONE;
-                stand.is_gone = true;
-            }
+    }
+
+    /// A slot has bytes of its own now.
+    pub(super) fn settled(&mut self, slot: Slot) {
+        self.0.remove(&slot.get());
+    }
+
+    /// Forgets the slots for which `is_here` holds; returns those whose bytes are in such slots.
+    pub(super) fn leave(&mut self, is_here: impl Fn(Slot) -> bool) -> Vec<Slot> {
+        self.0.retain(|&slot, _| !is_here(Slot::new(slot)));
+        self.0.iter().filter(|(_, stand)| is_here(stand.old)).map(|(&slot, _)| Slot::new(slot)).collect()
+    }
+
+    /// The bytes that stood for a slot are gone. A read of a block that is over may still be under way: it must not find
+    /// anything else.
+    pub(super) fn lose(&mut self, slot: Slot) {
+        if let Some(stand) = self.0.get_mut(&slot.get()).filter(|stand| stand.is_over) {
+            stand.old = Slot::NONE;
+            stand.is_gone = true;
         }
-        Ok(())
+    }
+
+    /// Whether every slot has bytes of its own.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }

@@ -1,0 +1,248 @@
+//! The queues of a host: a socket and a machine each, and the admin commands that set them up.
+
+use crate::clock::WallClock;
+use flashyard_nvme::admin::{AdminCommand, GetLogPage};
+use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::{NSID_ALL, Status};
+use flashyard_nvmf::initiator::{
+    Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
+};
+use flashyard_units::SimTime;
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Bytes read from a socket at once.
+const READ_BYTES: usize = 256 * 1024;
+/// Slices of one vectored write at most.
+const SLICES_MAX: usize = 64;
+
+/// Why a host cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// There is no server at that address.
+    #[error("{address}: no connection")]
+    Connect {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection was lost.
+    #[error("the connection was lost")]
+    Lost(#[source] io::Error),
+    /// The other side does not follow the protocol, or does not let this host in.
+    #[error(transparent)]
+    Protocol(#[from] ConnectionError),
+    /// Nothing came for too long.
+    #[error("no answer for {0:?}")]
+    Silent(Duration),
+    /// The controller has no namespace, or no queue for I/O.
+    #[error("the controller offers {0}")]
+    Nothing(&'static str),
+    /// The controller does not do what an admin command asks for.
+    #[error("the controller refuses {}: {}", command.name(), status.name_for(false).unwrap_or("a status of the vendor"))]
+    Refused {
+        /// Which.
+        command: AdminCommand,
+        /// The status that it gives.
+        status: Status,
+    },
+}
+
+/// One queue: a socket and its machine.
+pub(crate) struct Queue {
+    socket: TcpStream,
+    pub(crate) machine: Connection,
+    pub(crate) effects: Effects,
+    buffer: Vec<u8>,
+    clock: WallClock,
+}
+
+impl Queue {
+    fn connect(
+        address: SocketAddr,
+        make: impl FnOnce(&mut Effects) -> Connection,
+        patience: Duration,
+    ) -> Result<Self, HostError> {
+        let failed = |source| HostError::Connect { address, source };
+        let socket = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
+        socket.set_nodelay(true).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let mut effects = Effects::default();
+        let machine = make(&mut effects);
+        let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], clock: WallClock::begin() };
+        queue.wait(patience, Queue::is_ready)?;
+        Ok(queue)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.machine.is_ready()
+    }
+
+    /// Sends and receives until `over`.
+    fn wait(&mut self, patience: Duration, mut over: impl FnMut(&mut Self) -> bool) -> Result<(), HostError> {
+        let begun = Instant::now();
+        loop {
+            self.turn()?;
+            if over(self) {
+                return Ok(());
+            }
+            if begun.elapsed() > patience {
+                return Err(HostError::Silent(patience));
+            }
+        }
+    }
+
+    /// Sends what waits and takes what has come.
+    pub(crate) fn turn(&mut self) -> Result<(), HostError> {
+        self.machine.expire(self.clock.now(), &mut self.effects);
+        self.send()?;
+        loop {
+            match self.socket.read(&mut self.buffer) {
+                Ok(0) => return Err(HostError::Lost(io::ErrorKind::UnexpectedEof.into())),
+                Ok(count) => {
+                    self.machine.receive(&self.buffer[..count], &mut self.effects);
+                    if let Some(failure) = self.effects.failure.take() {
+                        // Best effort: reports the controller's mistake to it.
+                        let _ = self.send();
+                        return Err(failure.into());
+                    }
+                    if count < self.buffer.len() {
+                        return self.send();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(HostError::Lost(error)),
+            }
+        }
+    }
+
+    pub(crate) fn send(&mut self) -> Result<(), HostError> {
+        while self.effects.output.pending_bytes() > 0 {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let mut count = 0;
+            for (slice, bytes) in slices.iter_mut().zip(self.effects.output.slices()) {
+                *slice = IoSlice::new(bytes);
+                count += 1;
+            }
+            match self.socket.write_vectored(&slices[..count]) {
+                Ok(sent) => self.effects.output.advance(sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(HostError::Lost(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A host that is connected to one controller: its admin queue and its I/O queues.
+pub struct Host {
+    pub(super) admin: Queue,
+    pub(crate) queues: Vec<Queue>,
+    pub(super) patience: Duration,
+}
+
+impl Host {
+    /// Connects to the subsystem that `config` names, with all its queues.
+    ///
+    /// Errors: no server there, not let in, no answer within `patience`, no queue for I/O.
+    pub fn connect(address: SocketAddr, config: InitiatorConfig, patience: Duration) -> Result<Self, HostError> {
+        let admin = Queue::connect(address, |effects| Connection::admin(config, SimTime::ZERO, effects), patience)?;
+        let granted = admin.machine.controller().io_queues;
+        if granted == 0 {
+            return Err(HostError::Nothing("no queue for I/O"));
+        }
+        let io = |number| {
+            Queue::connect(address, |effects| Connection::io(&admin.machine, number, SimTime::ZERO, effects), patience)
+        };
+        let queues = (1..=granted).map(io).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { admin, queues, patience })
+    }
+
+    /// The controller's properties.
+    pub fn controller(&self) -> &ControllerInfo {
+        self.admin.machine.controller()
+    }
+
+    /// Carries out one command on the first queue and waits for it. `data` goes with writes and compares, `data_bytes`
+    /// come with reads.
+    ///
+    /// Errors: the connection fails, or no answer comes. A command that fails is none: look at its status.
+    pub fn command(
+        &mut self,
+        nsid: u32,
+        operation: NvmCommand,
+        data: Vec<u8>,
+        data_bytes: u32,
+    ) -> Result<Completion, HostError> {
+        const TOKEN: Token = u64::MAX;
+        let queue = &mut self.queues[0];
+        let submitted = queue.machine.submit(TOKEN, nsid, operation, data, data_bytes, &mut queue.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        queue.wait(self.patience, |queue| !queue.effects.completions.is_empty())?;
+        queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))
+    }
+
+    /// Sends one command on the first queue and does not wait for it: for hosts that leave while commands are under way.
+    ///
+    /// Errors: the connection fails. A full queue sends nothing.
+    pub fn send(&mut self, nsid: u32, operation: NvmCommand, data: Vec<u8>, data_bytes: u32) -> Result<(), HostError> {
+        let queue = &mut self.queues[0];
+        if queue.machine.submit(0, nsid, operation, data, data_bytes, &mut queue.effects).is_err() {
+            return Ok(());
+        }
+        queue.send()
+    }
+
+    /// Asks for the end of the command that the first queue has under `command_id`; returns whether it was aborted.
+    ///
+    /// Errors: the connection fails, or no answer comes.
+    pub fn abort(&mut self, command_id: u16) -> Result<bool, HostError> {
+        // The admin queue is not the first I/O queue: neither has the other's completions.
+        let entry = AdminCommand::Abort { sq_id: 1, command_id }.encode(0);
+        let admin = &mut self.admin;
+        let submitted = admin.machine.submit_entry(0, entry, Data::None, &mut admin.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
+        let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
+        Ok(done.status.is_success() && done.result & 1 == 0)
+    }
+
+    /// The first `len_bytes` of a log page (at least 4, a multiple of 4), zeros where it has fewer.
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller without the page.
+    pub fn log_page(&mut self, page: u8, len_bytes: u32) -> Result<Vec<u8>, HostError> {
+        let get = GetLogPage { page, nsid: NSID_ALL, len_bytes: len_bytes.into(), ..GetLogPage::default() };
+        self.ask(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes)).map(|done| done.data)
+    }
+
+    /// Sets a feature for as long as the controller, or the drive, keeps it; `values` are dwords 11 and 12.
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller that does not take it.
+    pub fn set_feature(&mut self, feature: u8, values: [u32; 2]) -> Result<(), HostError> {
+        let values = [values[0], values[1], 0, 0, 0];
+        self.ask(AdminCommand::SetFeatures { feature, save: false, values }, Data::None).map(drop)
+    }
+
+    /// Carries out an admin command that has to succeed.
+    fn ask(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
+        let admin = &mut self.admin;
+        let submitted = admin.machine.submit_entry(0, command.encode(0), data, &mut admin.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
+        let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
+        if done.status.is_success() { Ok(done) } else { Err(HostError::Refused { command, status: done.status }) }
+    }
+
+    /// Waits for `count` of the commands that were sent.
+    ///
+    /// Errors: the connection fails, or they do not come.
+    pub fn ended(&mut self, count: usize) -> Result<Vec<Completion>, HostError> {
+        let queue = &mut self.queues[0];
+        queue.wait(self.patience, |queue| queue.effects.completions.len() >= count)?;
+        Ok(std::mem::take(&mut queue.effects.completions))
+    }
+}
