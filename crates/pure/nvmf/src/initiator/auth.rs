@@ -2,8 +2,8 @@
 
 use super::commands::Data;
 use super::connection::Connection;
-use super::setup::Setup;
-use super::{ConnectionError, Effects};
+use super::effects::{ConnectionError, Effects};
+use super::stage::{Setup, Step};
 use crate::dhchap::{Challenge, Failure, Parties, is_same};
 use flashyard_nvme::auth::{Explanation, GROUP_NULL, Hash, Message};
 use flashyard_nvme::fabrics::{Authentication, FabricsCommand, SECURITY_PROTOCOL_NVME};
@@ -13,24 +13,6 @@ const SPECIFIC: u16 = 0x0101;
 
 /// Room for a message of the controller: header, challenge of SHA-512 and no public value, and more.
 const MESSAGE_BYTES: u32 = 4096;
-
-/// The message or answer expected next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing: no authentication is under way.
-    #[default]
-    Idle,
-    /// Our negotiation is on its way.
-    Negotiated,
-    /// The challenge of the controller.
-    Challenge,
-    /// Our proof is on its way; our own challenge with it.
-    Replied(Option<Challenge>),
-    /// The controller's word, and its proof.
-    Success(Option<Challenge>),
-    /// Our confirmation is on its way.
-    Confirmed,
-}
 
 impl Connection {
     /// The number of the dialogue: one for each connection.

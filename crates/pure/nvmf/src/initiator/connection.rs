@@ -1,9 +1,9 @@
 //! One queue of a host, as a machine: commands and bytes in, bytes and completions out.
 
-use super::auth::Step;
 use super::commands::{Commands, Completion, Data, Full, Owner, Pending, Token};
-use super::setup::{ControllerInfo, Setup};
-use super::{ConnectionError, Effects, InitiatorConfig};
+use super::config::InitiatorConfig;
+use super::effects::{ConnectionError, Effects};
+use super::stage::{ControllerInfo, Setup, Step};
 use flashyard_nvme::admin::AdminCommand;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::nvm::{Direction, NvmCommand};

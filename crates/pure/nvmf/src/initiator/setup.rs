@@ -2,7 +2,8 @@
 
 use super::commands::{Data, Owner};
 use super::connection::Connection;
-use super::{ConnectionError, Effects};
+use super::effects::{ConnectionError, Effects};
+use super::stage::{NamespaceInfo, Setup};
 use flashyard_nvme::admin::{AdminCommand, Identify, cns};
 use flashyard_nvme::fabrics::{CONTROLLER_DYNAMIC, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand};
 use flashyard_nvme::feature::{Queues, id};
@@ -11,79 +12,6 @@ use flashyard_nvme::property::{Capabilities, Configuration, ControllerStatus, Pr
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{IDENTIFY_BYTES, Sqe, Status};
 use zerocopy::{FromBytes, IntoBytes};
-
-/// Where the setup is: the command whose answer it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setup {
-    Initialize,
-    Connect,
-    Authenticate,
-    Capabilities,
-    Enable,
-    Status,
-    Controller,
-    EventConfiguration,
-    Queues,
-    Namespaces,
-    /// The namespace at this place of the list.
-    Namespace(usize),
-    Ready,
-}
-
-/// Properties of a controller that the setup found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ControllerInfo {
-    /// Controller identifier.
-    pub id: u16,
-    /// Serial number.
-    pub serial: String,
-    /// Model.
-    pub model: String,
-    /// I/O queues that the controller granted.
-    pub io_queues: u16,
-    /// Most entries of a queue.
-    pub queue_entries_max: u32,
-    /// Commands of a queue that the controller works on at once; zero where it does not say.
-    pub commands_max: u16,
-    /// Most data of a command in bytes; `None` is no limit.
-    pub data_bytes_max: Option<u32>,
-    /// Most data that the capsule of an I/O command may carry.
-    pub capsule_data_bytes: u32,
-    /// Whether the controller announces [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap).
-    pub remaps: bool,
-    /// Namespaces in ascending order.
-    pub namespaces: Vec<NamespaceInfo>,
-}
-
-/// A namespace that the controller has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NamespaceInfo {
-    /// Identifier.
-    pub nsid: u32,
-    /// Size in blocks.
-    pub blocks: u64,
-    /// Size of a block in bytes.
-    pub block_bytes: u32,
-}
-
-impl Setup {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Initialize => "initialization",
-            Self::Connect => "connect",
-            Self::Authenticate => "authentication",
-            Self::Capabilities => "reading the capabilities",
-            Self::Enable => "enabling the controller",
-            Self::Status => "reading the status",
-            Self::Controller => "identifying the controller",
-            Self::EventConfiguration => "asking for events",
-            Self::Queues => "asking for queues",
-            Self::Namespaces => "listing namespaces",
-            Self::Namespace(_) => "identifying a namespace",
-            Self::Ready => "a command of the setup",
-        }
-    }
-}
 
 impl Connection {
     /// The connection is initialized: takes the queue.
