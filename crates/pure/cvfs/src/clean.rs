@@ -1,19 +1,15 @@
-//! Cleaning: the valid blocks of a segment are written again elsewhere, and the segment becomes free.
+//! Space that becomes free. Cleaning writes the valid blocks of a segment again elsewhere; discards report free blocks
+//! to the device.
 
+use crate::device::trim;
 use crate::error::FsError;
-use crate::fs::FileSystem;
-use crate::nodes::WHOLE_NODE;
+use crate::fs::{Cleaning, FileSystem};
+use crate::node::WHOLE_NODE;
 use flashyard_blk::Volume;
+use flashyard_units::SimTime;
 
-/// Choice of the segment to clean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cleaning {
-    /// The segment with the fewest valid blocks.
-    Greedy,
-    /// The segment with the most space freed for its cost, times the checkpoints since it was written:
-    /// `(free / (used + free of a copy)) * age`, as in Sprite LFS. [X]
-    CostBenefit,
-}
+/// Trim commands of one round. [A] as F2FS does by default.
+const COMMANDS_PER_ROUND: usize = 8;
 
 impl<D: Volume> FileSystem<D> {
     /// Cleans one segment now, whatever the need; returns whether there was one worth it.
@@ -59,6 +55,39 @@ impl<D: Volume> FileSystem<D> {
             return Err(damaged);
         }
         self.move_page(ino, page, nid)
+    }
+
+    /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came
+    /// since the last call.
+    ///
+    /// Errors: the device fails.
+    pub fn tick(&mut self, now: SimTime, active: bool) -> Result<(), FsError> {
+        if active {
+            self.discards.asked(now);
+        }
+        let Some(round) = self.discards.due(now, self.config.discards) else { return Ok(()) };
+        let found = self.discard(COMMANDS_PER_ROUND)?;
+        self.discards.go_on(now + if found { round.interval } else { round.rest });
+        Ok(())
+    }
+
+    /// Reports all blocks known to be free to the device, whatever the policy.
+    ///
+    /// Errors: the device fails.
+    pub fn discard_all(&mut self) -> Result<(), FsError> {
+        self.discard(usize::MAX)?;
+        Ok(())
+    }
+
+    fn discard(&mut self, commands: usize) -> Result<bool, FsError> {
+        let mut done = 0;
+        while done < commands {
+            let Some((first, end)) = self.discards.take() else { break };
+            trim(&mut self.device, first, end - first)?;
+            self.counters.blocks_discarded += u64::from(end - first);
+            done += 1;
+        }
+        Ok(done > 0)
     }
 
     fn victim(&self) -> Option<u32> {

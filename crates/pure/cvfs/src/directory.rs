@@ -5,9 +5,7 @@
 use crate::bytes::{put, u32_at};
 use crate::device::{BLOCK_BYTES, Block};
 use crate::error::FsError;
-use crate::fs::FileSystem;
 use crate::node::Kind;
-use flashyard_blk::Volume;
 use std::collections::BTreeMap;
 
 /// Bytes of an entry besides its name.
@@ -52,8 +50,52 @@ impl Directory {
         self.names.iter().map(|(name, &(ino, kind, _))| Entry { name: name.clone(), ino, kind })
     }
 
+    /// Takes in the names of page `number`, once those of the pages before it are in.
+    ///
+    /// Errors: it does not hold names.
+    pub(crate) fn read_page(&mut self, number: u32, page: &Block) -> Result<(), FsError> {
+        let mut at = 0;
+        let damaged = |()| FsError::Corrupt { what: "directory", block: number };
+        while let Some((entry, end)) = entry_at(&page[..], at).map_err(damaged)? {
+            self.names.insert(entry.name, (entry.ino, entry.kind, number));
+            at = end;
+        }
+        self.used.push(at as u16);
+        Ok(())
+    }
+
+    /// Adds a name that is not there to `page`, which has this number and room for it. Returns the pages in use.
+    pub(crate) fn add(&mut self, number: u32, page: &mut Block, name: &[u8], (of, kind): (u32, Kind)) -> u64 {
+        if number as usize == self.used.len() {
+            self.used.push(0);
+        }
+        let at = usize::from(self.used[number as usize]);
+        self.used[number as usize] += (HEADER + name.len()) as u16;
+        self.names.insert(name.to_vec(), (of, kind, number));
+        put(&mut page[..], at, &of.to_le_bytes());
+        page[at + 4] = kind.code();
+        page[at + 5] = name.len() as u8;
+        page[at + HEADER..at + HEADER + name.len()].copy_from_slice(name);
+        self.used.len() as u64
+    }
+
+    /// The page that a name is in.
+    pub(crate) fn page_of(&self, name: &[u8]) -> Option<u32> {
+        self.names.get(name).map(|&(_, _, number)| number)
+    }
+
+    /// Takes a name out of `page`, the one that it is in.
+    ///
+    /// Errors: it is not there.
+    pub(crate) fn remove(&mut self, number: u32, page: &mut Block, name: &[u8]) -> Result<(), FsError> {
+        let len = remove_entry(page, name).ok_or(FsError::Corrupt { what: "directory", block: number })?;
+        self.names.remove(name);
+        self.used[number as usize] -= len as u16;
+        Ok(())
+    }
+
     /// The first page with room for a name; the number of pages when there is none.
-    fn page_for(&self, name: &[u8]) -> u32 {
+    pub(crate) fn page_for(&self, name: &[u8]) -> u32 {
         let fits = |used: &u16| usize::from(*used) + HEADER + name.len() <= BLOCK_BYTES;
         self.used.iter().position(fits).unwrap_or(self.used.len()) as u32
     }
@@ -76,74 +118,6 @@ fn entry_at(page: &[u8], at: usize) -> Result<Option<(Entry, usize)>, ()> {
 pub(crate) fn check_name(name: &[u8]) -> Result<(), FsError> {
     let bad = name.is_empty() || name.len() > NAME_MAX || name == b"." || name == b"..";
     if bad || name.iter().any(|byte| matches!(byte, 0 | b'/')) { Err(FsError::BadName) } else { Ok(()) }
-}
-
-impl<D: Volume> FileSystem<D> {
-    /// The names of a directory.
-    pub(crate) fn directory(&mut self, ino: u32) -> Result<&mut Directory, FsError> {
-        if !self.directories.contains_key(&ino) {
-            let directory = self.load_directory(ino)?;
-            self.directories.insert(ino, directory);
-        }
-        Ok(self.directories.get_mut(&ino).expect("just loaded"))
-    }
-
-    fn load_directory(&mut self, ino: u32) -> Result<Directory, FsError> {
-        let inode = self.inode(ino)?;
-        if inode.kind != Kind::Directory {
-            return Err(FsError::NotDirectory);
-        }
-        let mut directory = Directory::default();
-        for number in 0..(inode.size / BLOCK_BYTES as u64) as u32 {
-            let page = self.page(ino, number.into())?;
-            let mut at = 0;
-            let damaged = |()| FsError::Corrupt { what: "directory", block: number };
-            while let Some((entry, end)) = entry_at(&page[..], at).map_err(damaged)? {
-                directory.names.insert(entry.name, (entry.ino, entry.kind, number));
-                at = end;
-            }
-            directory.used.push(at as u16);
-        }
-        Ok(directory)
-    }
-
-    /// The page that a name would go to.
-    pub(crate) fn page_for(&mut self, ino: u32, name: &[u8]) -> Result<u64, FsError> {
-        Ok(self.directory(ino)?.page_for(name).into())
-    }
-
-    /// Adds a name that is not there. Space must be prepared.
-    pub(crate) fn add_name(&mut self, ino: u32, name: &[u8], of: u32, kind: Kind) -> Result<(), FsError> {
-        let number = self.directory(ino)?.page_for(name);
-        let mut page = self.page(ino, number.into())?;
-        let directory = self.directory(ino)?;
-        if number as usize == directory.used.len() {
-            directory.used.push(0);
-        }
-        let at = usize::from(directory.used[number as usize]);
-        directory.used[number as usize] += (HEADER + name.len()) as u16;
-        directory.names.insert(name.to_vec(), (of, kind, number));
-        let pages = directory.used.len() as u64;
-        put(&mut page[..], at, &of.to_le_bytes());
-        page[at + 4] = kind.code();
-        page[at + 5] = name.len() as u8;
-        page[at + HEADER..at + HEADER + name.len()].copy_from_slice(name);
-        self.put_page(ino, number.into(), page)?;
-        self.inode_mut(ino)?.size = pages * BLOCK_BYTES as u64;
-        Ok(())
-    }
-
-    /// Takes a name out that is there. Space must be prepared.
-    pub(crate) fn remove_name(&mut self, ino: u32, name: &[u8]) -> Result<(), FsError> {
-        let (_, _, number) = *self.directory(ino)?.names.get(name).ok_or(FsError::NotFound)?;
-        let mut page = self.page(ino, number.into())?;
-        let len = remove_entry(&mut page, name).ok_or(FsError::Corrupt { what: "directory", block: number })?;
-        let directory = self.directory(ino)?;
-        directory.names.remove(name);
-        directory.used[number as usize] -= len as u16;
-        self.put_page(ino, number.into(), page)?;
-        Ok(())
-    }
 }
 
 /// Closes the gap that a name leaves; the bytes that it had.

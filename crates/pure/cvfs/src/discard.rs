@@ -3,15 +3,8 @@
 //! A freed block becomes a candidate once the checkpoint that no longer needs it is durable. Candidates that are
 //! written again are candidates no longer.
 
-use crate::device::trim;
-use crate::error::FsError;
-use crate::fs::FileSystem;
-use flashyard_blk::Volume;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::BTreeMap;
-
-/// Trim commands of one round. [A] as F2FS does by default.
-const COMMANDS_PER_ROUND: usize = 8;
 
 /// When free blocks are reported to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +69,15 @@ impl Ranges {
     }
 }
 
+/// A round of reports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// Until the next one.
+    pub(crate) interval: SimSpan,
+    /// Until the next one if this one finds nothing.
+    pub(crate) rest: SimSpan,
+}
+
 /// Candidates, and when the next round is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discards {
@@ -107,6 +109,31 @@ impl Discards {
         self.freed.count() + self.ready.count()
     }
 
+    /// A request came.
+    pub(crate) fn asked(&mut self, now: SimTime) {
+        self.asked_last = now;
+    }
+
+    /// The round that is due, if one is.
+    pub(crate) fn due(&self, now: SimTime, policy: DiscardPolicy) -> Option<Round> {
+        let (interval, rest, quiet) = match policy {
+            DiscardPolicy::Aggressive { interval, rest } => (interval, rest, SimSpan::ZERO),
+            DiscardPolicy::IdleOnly { interval, quiet } => (interval, interval, quiet),
+            DiscardPolicy::Never => return None,
+        };
+        (now >= self.next_round && now >= self.asked_last + quiet).then_some(Round { interval, rest })
+    }
+
+    /// The next round is not before `when`.
+    pub(crate) fn go_on(&mut self, when: SimTime) {
+        self.next_round = when;
+    }
+
+    /// Takes the first range of candidates: its first block and its end.
+    pub(crate) fn take(&mut self) -> Option<(u32, u32)> {
+        self.ready.0.pop_first()
+    }
+
     /// Forgets candidates from a block on: they are beyond the end, and trimmed with it.
     pub(crate) fn forget_from(&mut self, block: u32) {
         if let Some((&first, &end)) = self.ready.0.range(..block).next_back().filter(|&(_, &end)| end > block) {
@@ -114,48 +141,6 @@ impl Discards {
             self.ready.0.insert(block, end);
         }
         self.ready.0.split_off(&block);
-    }
-}
-
-impl<D: Volume> FileSystem<D> {
-    /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came
-    /// since the last call.
-    ///
-    /// Errors: the device fails.
-    pub fn tick(&mut self, now: SimTime, active: bool) -> Result<(), FsError> {
-        if active {
-            self.discards.asked_last = now;
-        }
-        let (interval, rest, quiet) = match self.config.discards {
-            DiscardPolicy::Aggressive { interval, rest } => (interval, rest, SimSpan::ZERO),
-            DiscardPolicy::IdleOnly { interval, quiet } => (interval, interval, quiet),
-            DiscardPolicy::Never => return Ok(()),
-        };
-        if now < self.discards.next_round || now < self.discards.asked_last + quiet {
-            return Ok(());
-        }
-        let found = self.discard(COMMANDS_PER_ROUND)?;
-        self.discards.next_round = now + if found { interval } else { rest };
-        Ok(())
-    }
-
-    /// Reports all blocks known to be free to the device, whatever the policy.
-    ///
-    /// Errors: the device fails.
-    pub fn discard_all(&mut self) -> Result<(), FsError> {
-        self.discard(usize::MAX)?;
-        Ok(())
-    }
-
-    fn discard(&mut self, commands: usize) -> Result<bool, FsError> {
-        let mut done = 0;
-        while done < commands {
-            let Some((first, end)) = self.discards.ready.0.pop_first() else { break };
-            trim(&mut self.device, first, end - first)?;
-            self.counters.blocks_discarded += u64::from(end - first);
-            done += 1;
-        }
-        Ok(done > 0)
     }
 }
 

@@ -1,15 +1,13 @@
 //! The file system: its state, its checkpoint, and its shares of space.
 
+use crate::cache::{NodeCache, PageCache};
 use crate::checkpoint::{Checkpoint, Move};
-use crate::clean::Cleaning;
 use crate::directory::Directory;
 use crate::discard::{DiscardPolicy, Discards};
 use crate::error::FsError;
 use crate::layout::Layout;
-use crate::nodes::NodeCache;
-use crate::pages::PageCache;
+use crate::resizing::Resizing;
 use crate::segments::SegmentMap;
-use crate::shrink::Resizing;
 use crate::table::PairTable;
 use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +21,16 @@ const SPARE_SEGMENTS_MIN: u32 = 8;
 const SPARE_PART: u32 = 10;
 /// Names of directories kept in memory after a checkpoint.
 const NAMES_MAX: usize = 1 << 20;
+
+/// Choice of the segment to clean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleaning {
+    /// The segment with the fewest valid blocks.
+    Greedy,
+    /// The segment with the most space freed for its cost, times the checkpoints since it was written:
+    /// `(free / (used + free of a copy)) * age`, as in Sprite LFS. [X]
+    CostBenefit,
+}
 
 /// Settings of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

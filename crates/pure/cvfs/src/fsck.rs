@@ -5,8 +5,7 @@ use crate::device::{BLOCK_BYTES, blocks_of};
 use crate::error::FsError;
 use crate::fs::{FileSystem, ROOT};
 use crate::layout::Layout;
-use crate::node::{HOLE, Inode, Kind};
-use crate::nodes::WHOLE_NODE;
+use crate::node::{HOLE, Inode, Kind, WHOLE_NODE};
 use flashyard_blk::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -20,6 +20,7 @@
 //! Sources: the roles are those of F2FS; shrinking: sheet `cvss` §3.1 to 3.3 [P]; the format is our own [A].
 
 mod bytes;
+mod cache;
 mod checkpoint;
 mod clean;
 pub mod crash;
@@ -35,18 +36,18 @@ mod names;
 mod node;
 mod nodes;
 mod pages;
+mod resizing;
 mod segments;
 mod shrink;
 mod table;
 
-pub use clean::Cleaning;
 pub use device::{BLOCK_BYTES, DeviceCosts, MemoryDevice, Traffic};
 pub use directory::Entry;
 pub use discard::DiscardPolicy;
 pub use error::FsError;
-pub use fs::{Config, Counters, FileSystem, ROOT, Usage};
+pub use fs::{Cleaning, Config, Counters, FileSystem, ROOT, Usage};
 pub use fsck::FsckReport;
 pub use layout::Format;
 pub use names::{Attributes, NewInode};
 pub use node::{FILE_BYTES_MAX, Inode, Kind};
-pub use shrink::{Method, Shrunk};
+pub use resizing::{Method, Shrunk};

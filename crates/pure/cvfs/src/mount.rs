@@ -1,5 +1,6 @@
 //! Making a file system, and finding it again.
 
+use crate::cache::{NodeCache, PageCache};
 use crate::checkpoint::Checkpoint;
 use crate::device::{blocks_of, trim, zeros};
 use crate::discard::Discards;
@@ -8,8 +9,6 @@ use crate::fs::{Config, Counters, FileSystem, ROOT};
 use crate::layout::{Format, Layout};
 use crate::names::NewInode;
 use crate::node::{Kind, Node};
-use crate::nodes::NodeCache;
-use crate::pages::PageCache;
 use crate::segments::SegmentMap;
 use crate::table::PairTable;
 use flashyard_blk::{Blocking, Volume};

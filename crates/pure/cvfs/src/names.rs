@@ -1,7 +1,7 @@
 //! Names and attributes: operations that make, find, move and delete files.
 
 use crate::device::{BLOCK_BYTES, zeros};
-use crate::directory::{Entry, check_name};
+use crate::directory::{Directory, Entry, check_name};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem, ROOT};
 use crate::layout::ORPHANS_MAX;
@@ -339,6 +339,52 @@ impl<D: Volume> FileSystem<D> {
         let inode = self.inode_mut(ino)?;
         inode.links = inode.links.wrapping_add_signed(links);
         (inode.modified, inode.changed) = (now, now);
+        Ok(())
+    }
+
+    /// The names of a directory.
+    pub(crate) fn directory(&mut self, ino: u32) -> Result<&mut Directory, FsError> {
+        if !self.directories.contains_key(&ino) {
+            let directory = self.load_directory(ino)?;
+            self.directories.insert(ino, directory);
+        }
+        Ok(self.directories.get_mut(&ino).expect("just loaded"))
+    }
+
+    fn load_directory(&mut self, ino: u32) -> Result<Directory, FsError> {
+        let inode = self.inode(ino)?;
+        if inode.kind != Kind::Directory {
+            return Err(FsError::NotDirectory);
+        }
+        let mut directory = Directory::default();
+        for number in 0..(inode.size / BLOCK_BYTES as u64) as u32 {
+            let page = self.page(ino, number.into())?;
+            directory.read_page(number, &page)?;
+        }
+        Ok(directory)
+    }
+
+    /// The page that a name would go to.
+    pub(crate) fn page_for(&mut self, ino: u32, name: &[u8]) -> Result<u64, FsError> {
+        Ok(self.directory(ino)?.page_for(name).into())
+    }
+
+    /// Adds a name that is not there. Space must be prepared.
+    pub(crate) fn add_name(&mut self, ino: u32, name: &[u8], of: u32, kind: Kind) -> Result<(), FsError> {
+        let number = self.directory(ino)?.page_for(name);
+        let mut page = self.page(ino, number.into())?;
+        let pages = self.directory(ino)?.add(number, &mut page, name, (of, kind));
+        self.put_page(ino, number.into(), page)?;
+        self.inode_mut(ino)?.size = pages * BLOCK_BYTES as u64;
+        Ok(())
+    }
+
+    /// Takes a name out that is there. Space must be prepared.
+    pub(crate) fn remove_name(&mut self, ino: u32, name: &[u8]) -> Result<(), FsError> {
+        let number = self.directory(ino)?.page_of(name).ok_or(FsError::NotFound)?;
+        let mut page = self.page(ino, number.into())?;
+        self.directory(ino)?.remove(number, &mut page, name)?;
+        self.put_page(ino, number.into(), page)?;
         Ok(())
     }
 }

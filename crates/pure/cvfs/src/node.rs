@@ -4,6 +4,8 @@ use crate::bytes::{is_sealed, put, seal, u16_at, u32_at, u64_at};
 use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 
+/// Slot of an owner entry that means the node itself.
+pub(crate) const WHOLE_NODE: u16 = u16::MAX;
 /// Offset of the last bytes of each node: its identity, and a checksum.
 const FOOTER: usize = BLOCK_BYTES - 32;
 /// Bytes of an inode before its pointers.

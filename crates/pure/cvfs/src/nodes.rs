@@ -1,47 +1,14 @@
 //! Nodes in memory, and the way from a file's page to its block.
 
 use crate::bytes::{put, u32_at};
+use crate::cache::Run;
 use crate::device::zeros;
 use crate::error::FsError;
 use crate::fs::FileSystem;
-use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN};
+use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN, WHOLE_NODE};
 use crate::segments::Log;
 use flashyard_blk::Volume;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Clean nodes kept in memory after a checkpoint: 16 MiB.
-const CLEAN_MAX: usize = 4096;
-/// Slot of an owner entry that means the node itself.
-pub(crate) const WHOLE_NODE: u16 = u16::MAX;
-
-/// Nodes in memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct NodeCache {
-    nodes: BTreeMap<u32, Node>,
-    dirty: BTreeSet<u32>,
-    /// Nodes that only cleaning has touched.
-    cold: BTreeSet<u32>,
-    /// Nodes in use.
-    pub(crate) used: u32,
-    /// Where to look for a free one first.
-    pub(crate) next: u32,
-}
-
-impl NodeCache {
-    pub(crate) fn dirty_count(&self) -> usize {
-        self.dirty.len()
-    }
-
-    pub(crate) fn is_dirty(&self, nid: u32) -> bool {
-        self.dirty.contains(&nid)
-    }
-
-    pub(crate) fn forget(&mut self) {
-        if self.nodes.len() > CLEAN_MAX {
-            self.nodes.retain(|nid, _| self.dirty.contains(nid));
-        }
-    }
-}
+use std::collections::BTreeMap;
 
 impl<D: Volume> FileSystem<D> {
     /// Where a node lies: [`HOLE`] for none, [`UNWRITTEN`] in memory only.
@@ -244,7 +211,7 @@ impl<D: Volume> FileSystem<D> {
             by_log.entry(if hot { Log::NodeHot } else { Log::NodeCold }).or_default().push(nid);
         }
         for (log, nids) in by_log {
-            let mut run = crate::pages::Run::default();
+            let mut run = Run::default();
             for nid in nids {
                 match self.address(nid)? {
                     UNWRITTEN => self.unwritten -= 1,

@@ -1,80 +1,17 @@
 //! Pages of files: reading, writing, cutting off.
 
+use crate::cache::{Page, RUN_BLOCKS_MAX, Run};
 use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
 use crate::segments::Log;
-use flashyard_blk::{Blocking, Volume, VolumeError};
-use std::collections::BTreeMap;
+use flashyard_blk::Volume;
 use std::ops::Range;
 
 const PAGE: u64 = BLOCK_BYTES as u64;
-/// Blocks that are written, or read, with one command at most: 1 MiB.
-const RUN_BLOCKS_MAX: usize = 256;
 /// Pages that one call of `prepare` admits.
 const PAGES_AT_ONCE: u64 = 64;
-
-/// A page in memory that is not on the device yet.
-#[derive(Clone, Debug)]
-struct Page {
-    bytes: Box<Block>,
-    log: Log,
-}
-
-/// Pages by inode and number.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageCache(BTreeMap<(u32, u64), Page>);
-
-impl PageCache {
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn holds(&self, ino: u32, page: u64) -> bool {
-        self.0.contains_key(&(ino, page))
-    }
-}
-
-/// Adjacent blocks on their way to the device, so that they are one command.
-#[derive(Debug, Default)]
-pub(crate) struct Run {
-    first: u32,
-    bytes: Vec<u8>,
-}
-
-impl Run {
-    /// Takes a block in; writes those before it if it is not the next one.
-    pub(crate) fn add(
-        &mut self,
-        device: &mut Blocking<impl Volume>,
-        block: u32,
-        bytes: &[u8],
-    ) -> Result<(), VolumeError> {
-        let held = self.bytes.len() / BLOCK_BYTES;
-        if held == RUN_BLOCKS_MAX || (held > 0 && block != self.first + held as u32) {
-            self.write(device)?;
-        }
-        if self.bytes.is_empty() {
-            self.first = block;
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Writes the blocks held.
-    pub(crate) fn write(&mut self, device: &mut Blocking<impl Volume>) -> Result<(), VolumeError> {
-        if !self.bytes.is_empty() {
-            device.write(self.first, &self.bytes)?;
-            self.bytes.clear();
-        }
-        Ok(())
-    }
-}
 
 impl<D: Volume> FileSystem<D> {
     /// Reads bytes of a file or symbolic link into `buffer`; returns their number. Holes read as zeros.

@@ -13,50 +13,10 @@ use crate::device::{blocks_of, trim};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::layout::{MOVES_MAX, SEGMENTS_MIN};
-use crate::nodes::WHOLE_NODE;
+use crate::node::WHOLE_NODE;
+use crate::resizing::{Method, Resizing, Shrunk};
 use crate::segments::Log;
 use flashyard_blk::{Operation, RequestError, Volume, VolumeError};
-
-/// How capacity is given back. Source: [P] sheet `cvss` §3.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The device moves valid blocks from above the new end by changing its map.
-    Remap,
-    /// Valid blocks from above the new end are copied.
-    Relocate,
-    /// Nothing moves: free segments, wherever they are, count as allocated. The end stays.
-    Holes,
-}
-
-/// Result of giving capacity back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shrunk {
-    /// The method used.
-    pub method: Method,
-    /// Blocks of the volume before.
-    pub blocks_before: u32,
-    /// Blocks of the volume now; with holes they are what they were.
-    pub blocks: u32,
-    /// Blocks given back.
-    pub blocks_given: u64,
-    /// Valid blocks that were moved for it.
-    pub blocks_moved: u64,
-}
-
-/// A change of size under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resizing {
-    method: Method,
-    blocks_before: u32,
-    moved_before: u64,
-    /// Segments below the new end; for holes, segments that are still to be reserved.
-    segments: u32,
-    given: u64,
-    /// Nodes follow after data: those that data took along need no move of their own.
-    nodes: bool,
-    /// Where to look for valid blocks first.
-    next: u32,
-}
 
 impl<D: Volume> FileSystem<D> {
     /// Shrinks the volume to at most `blocks` blocks, whole segments, in one go.

@@ -1,12 +1,11 @@
 //! One run: random operations on a file system and on the model of it.
 
 use super::tree::{Tree, TreeFile, join};
-use crate::clean::Cleaning;
 use crate::error::FsError;
-use crate::fs::{FileSystem, ROOT};
+use crate::fs::{Cleaning, FileSystem, ROOT};
 use crate::names::NewInode;
 use crate::node::Kind;
-use crate::shrink::Method;
+use crate::resizing::Method;
 use flashyard_blk::Volume;
 use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime};
