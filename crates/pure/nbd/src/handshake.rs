@@ -2,7 +2,7 @@
 
 use crate::format::{FIXED_NEWSTYLE, NBD_MAGIC, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC};
 use crate::format::{Reader, info, option, reply, transmission};
-use crate::session::{Closed, Export, PAYLOAD_MAX};
+use crate::terms::{Closed, Export, PAYLOAD_MAX};
 
 /// Longest name of an export. Source: proto.md, "Values": strings have at most 4096 bytes.
 const NAME_MAX: usize = 4096;

@@ -23,6 +23,8 @@
 mod format;
 mod handshake;
 mod session;
+mod terms;
 
 pub use format::{ErrorCode, REPLY_BYTES, reply_header};
-pub use session::{Closed, Export, Kind, Output, PAYLOAD_MAX, Request, Session};
+pub use session::{Kind, Output, Request, Session};
+pub use terms::{Closed, Export, PAYLOAD_MAX};

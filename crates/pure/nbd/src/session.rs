@@ -3,26 +3,10 @@
 use crate::format::{ErrorCode, Reader, command, reply, reply_header};
 use crate::format::{NO_ZEROES, OPTION_BYTES, OPTION_MAGIC, REQUEST_BYTES, REQUEST_MAGIC};
 use crate::handshake::{self, Agreed, OPTION_MAX};
-
-/// Longest payload of a request in bytes, as announced to clients. Source: proto.md, "Block size constraints": 32 MiB
-/// is the size that every client may count on.
-pub const PAYLOAD_MAX: u32 = 32 << 20;
+use crate::terms::{Closed, Export, PAYLOAD_MAX};
 
 /// Room made for a payload before any of it has come, in bytes.
 const AT_ONCE_BYTES: usize = 256 * 1024;
-
-/// Something to attach to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Export {
-    /// Its name.
-    pub name: String,
-    /// Its size in bytes.
-    pub size_bytes: u64,
-    /// Every offset and length is a multiple of this many bytes; a power of two.
-    pub block_bytes: u32,
-    /// Clients cannot attach to it now: its backend is not there.
-    pub is_away: bool,
-}
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +43,6 @@ pub struct Request {
     pub force_unit_access: bool,
     /// Data to write; empty for everything else.
     pub payload: Vec<u8>,
-}
-
-/// Why a session is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
-    /// The client has said that it leaves. Requests under way are still carried out.
-    #[error("the client has left")]
-    ByClient,
-    /// It asked for an export that does not exist or is away, in a way that knows no answer to that.
-    #[error("no export of that name, or it is away")]
-    UnknownExport,
-    /// It said something that is not NBD.
-    #[error("not a client of NBD, or not of its fixed newstyle")]
-    Malformed,
-    /// A payload longer than any client may send.
-    #[error("a payload of more than 32 MiB")]
-    TooLong,
 }
 
 /// Output of a session. The owner empties it.
