@@ -2,10 +2,10 @@
 
 use crate::blocks::{Blocks, RowSet, State};
 use crate::config::{Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX};
-use crate::gc::Reclaim;
 use crate::map::SparseTable;
-use crate::remap::RemapLog;
-use crate::wear::{Leveling, Wear};
+use crate::progress::{Leveling, Reclaim};
+use crate::remap_log::RemapLog;
+use crate::wear::Wear;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Layout, Pages, Planes, Priority, SLOT_BYTES, Slot};
 use std::collections::BTreeSet;
 

@@ -41,20 +41,6 @@ pub struct Emptied {
     pub row: Option<DieRow>,
 }
 
-/// Progress on the present victim.
-#[derive(Default)]
-pub(crate) struct Reclaim {
-    pub(crate) victim: Option<u32>,
-    /// Whether it is emptied for wear leveling.
-    pub(crate) leveled: bool,
-    pub(crate) next_row: u32,
-    pub(crate) rows: u32,
-    outstanding: u32,
-    erasing: u32,
-    /// Slots of rows that were passed, less those that had to be moved.
-    gained: u64,
-}
-
 impl Ftl {
     /// Whether erased superblocks have become scarce. Beside those not promised to the host, some must be left to it.
     #[inline]

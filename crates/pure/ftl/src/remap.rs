@@ -36,43 +36,6 @@ pub enum RemapError {
     },
 }
 
-/// Owners of slots whose copy on flash names another, by physical slot.
-pub(crate) struct RemapLog {
-    entries: BTreeMap<u32, u32>,
-    capacity: u32,
-    /// Entries that are on flash and take no protected memory; which ones is not modelled.
-    spilled: u32,
-    /// Slots that got another owner so far.
-    remapped: u64,
-}
-
-impl RemapLog {
-    pub(crate) fn new(capacity: u32) -> Self {
-        Self { entries: BTreeMap::new(), capacity, spilled: 0, remapped: 0 }
-    }
-
-    fn has_room_for(&self, slot: Slot) -> bool {
-        self.in_memory() < u64::from(self.capacity) || self.entries.contains_key(&slot.get())
-    }
-
-    /// Entries in protected memory.
-    fn in_memory(&self) -> u64 {
-        self.entries.len() as u64 - u64::from(self.spilled)
-    }
-
-    /// Drops the entries of a superblock that has been erased.
-    pub(crate) fn forget(&mut self, layout: &Layout, superblock: u32) {
-        if self.entries.is_empty() {
-            return;
-        }
-        let first = layout.slot(superblock, 0).get();
-        while let Some((&slot, _)) = self.entries.range(first..first + layout.slots_per_superblock).next() {
-            self.entries.remove(&slot);
-        }
-        self.spilled = self.spilled.min(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-    }
-}
-
 impl Ftl {
     /// Gives the data of logical slot `source` to `destination`, whose own data is given up; `source` holds nothing
     /// afterwards. Takes an entry of the protected log unless the data was remapped before.

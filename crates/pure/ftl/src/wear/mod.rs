@@ -10,12 +10,14 @@ mod dual_pool;
 mod exchange;
 mod hot_cold_swap;
 mod old_block_protection;
+mod policy;
 mod progressive;
 mod uneven_factor;
 
 use crate::blocks::{State, Worn};
 use crate::config::WearLeveling;
 use crate::ftl::{DieRow, Ftl, Stream};
+use crate::progress::{Leveling, Step};
 use dual_pool::DualPool;
 use exchange::Exchange;
 use hot_cold_swap::HotColdSwap;
@@ -24,32 +26,7 @@ use progressive::Progressive;
 use uneven_factor::UnevenFactor;
 
 pub use old_block_protection::Reentries;
-
-/// A policy and its memory.
-pub(crate) enum Wear {
-    HotColdSwap(HotColdSwap),
-    OldBlockProtection(OldBlockProtection),
-    DualPool(DualPool),
-    Progressive(Progressive),
-    UnevenFactor(UnevenFactor),
-}
-
-/// A move that is planned or under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Leveling {
-    /// Superblock whose data goes to the frontier of [`Stream::Leveled`].
-    source: u32,
-    /// Superblock whose data then goes to `source`.
-    then: Option<u32>,
-    step: Step,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Planned,
-    Emptying,
-    Erasing,
-}
+pub(crate) use policy::Wear;
 
 impl Ftl {
     /// Changes the wear leveling, which begins with the erases there are; a move under way is finished.
