@@ -6,7 +6,7 @@
 //! at the end; fio's `replay_redirect` sends all of them to one device instead. (Its `directory` crashes fio 3.33.)
 //! Source: [C] fio 3.33, HOWTO, "Trace file format v3", and its behaviour.
 
-use super::{ConvertError, Sink};
+use super::sink::{ConvertError, Sink};
 use crate::reader::RowCounts;
 use flashyard_blk::{Operation, TraceRecord};
 use std::collections::BTreeSet;

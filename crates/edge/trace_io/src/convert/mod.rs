@@ -2,14 +2,14 @@
 
 mod iolog;
 mod parquet;
+mod sink;
 
 pub use iolog::IOLOG_BEGIN_US;
+pub use sink::ConvertError;
 
 use crate::analysis::OBSERVED_ROWS;
-use crate::error::TraceError;
-use crate::reader::{RowCounts, TraceReader};
-use flashyard_blk::TraceRecord;
-use flashyard_columns::TableError;
+use crate::reader::TraceReader;
+use sink::Sink;
 use std::io::Write;
 use std::path::Path;
 
@@ -20,20 +20,6 @@ pub enum OutputFormat {
     Parquet,
     /// fio's log of version 3, for `fio --read_iolog`.
     Iolog,
-}
-
-/// Why a trace cannot be converted.
-#[derive(Debug, thiserror::Error)]
-pub enum ConvertError {
-    /// The trace cannot be read.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// The output cannot be written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The output cannot be written.
-    #[error(transparent)]
-    Write(#[from] std::io::Error),
 }
 
 impl OutputFormat {
@@ -53,12 +39,6 @@ impl OutputFormat {
     pub fn names() -> String {
         Self::ALL.map(|(_, name)| name).join(", ")
     }
-}
-
-/// Something that takes the rows of a trace.
-trait Sink {
-    fn row(&mut self, record: &TraceRecord) -> Result<(), ConvertError>;
-    fn finish(self: Box<Self>, format: &str, counts: &RowCounts) -> Result<(), ConvertError>;
 }
 
 /// Writes the rows of `reader` to `out`, streaming: memory does not grow with the trace. `observer` gets the rows so

@@ -1,6 +1,6 @@
 //! Parquet: a row a request, in the order of the trace.
 
-use super::{ConvertError, Sink};
+use super::sink::{ConvertError, Sink};
 use crate::reader::RowCounts;
 use flashyard_blk::TraceRecord;
 use flashyard_columns::{Column, Field, Kind, TableWriter};
