@@ -1,7 +1,5 @@
 //! Profiles and traces from the file system.
 
-use crate::scenarios::CarriedFile;
-
 use crate::output;
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
@@ -9,6 +7,9 @@ use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
 use flashyard_workload::{RecordStream, Records, SourceError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+
+/// A file of a carried scenario: its name beside the scenario, and its text.
+pub(crate) type CarriedFile = (&'static str, &'static str);
 
 /// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
 /// directory, or beside the scenario; job files beside the scenario, or where the command line says.

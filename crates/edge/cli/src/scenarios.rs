@@ -5,9 +5,6 @@ use anyhow::{Context, Result, bail};
 use flashyard_scenario::{Carried, SYSTEMS};
 use std::path::{Path, PathBuf};
 
-/// A file of a carried scenario: its name beside the scenario, and its text.
-pub(crate) type CarriedFile = (&'static str, &'static str);
-
 /// Finds a carried scenario; the studies of `reproduce` have their own door.
 pub(crate) fn carried(name: &str) -> Option<&'static Carried> {
     SYSTEMS.carried().find(|carried| carried.name == name)

@@ -1,6 +1,5 @@
 //! Control of a mount by other programs: extended attributes of its root.
 
-use crate::manage::VolumeUsage;
 use flashyard_cvfs::{Method, Usage};
 use rustix::fs::{FsWord, XattrFlags, getxattr, setxattr, statfs};
 use rustix::io::Errno;
@@ -99,6 +98,17 @@ pub fn ask_info(mount: &Path) -> Result<String, ControlError> {
 
 pub(crate) fn usage_text(usage: &Usage) -> String {
     format!("{} {} {}", usage.blocks, usage.used, usage.blocks_min)
+}
+
+/// Blocks of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeUsage {
+    /// All blocks.
+    pub blocks: u32,
+    /// Blocks in use by files.
+    pub used: u32,
+    /// The least that it could shrink to now.
+    pub least: u32,
 }
 
 fn parse_usage(text: &str) -> Option<VolumeUsage> {

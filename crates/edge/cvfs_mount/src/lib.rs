@@ -12,13 +12,10 @@ mod file;
 mod manage;
 mod mount;
 
-pub use control::{Asked, ControlError, ask_info, ask_shrink, parse_method};
+pub use control::{Asked, ControlError, VolumeUsage, ask_info, ask_shrink, parse_method};
 pub use file::FileDevice;
-pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, VolumeUsage, Wishes};
-pub use mount::{MountError, Mounted, mount};
-
-/// Any device that a mount can own.
-pub type Device = Box<dyn flashyard_blk::Volume + Send>;
+pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, Wishes};
+pub use mount::{Device, MountError, Mounted, mount};
 
 /// The name of the host that file systems reach drives by.
 pub const HOST_NQN: &str = "nqn.2026-11.io.flashyard:cvfs";

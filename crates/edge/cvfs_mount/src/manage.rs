@@ -10,7 +10,7 @@
 //!
 //! Source: [P] sheet cvss §3.8; [A] §9 for the retries that a performance allows.
 
-use crate::control::{Asked, ControlError, ask_shrink, ask_usage};
+use crate::control::{Asked, ControlError, VolumeUsage, ask_shrink, ask_usage};
 use flashyard_cvfs::Method;
 use flashyard_live::{Host, HostError};
 use flashyard_lives::cvss::{Answer, Capacities, Manager, retries_allowed};
@@ -80,17 +80,6 @@ impl Wishes {
         };
         Ok((rule != RetirementRule::default()).then_some(rule))
     }
-}
-
-/// Blocks of a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VolumeUsage {
-    /// All blocks.
-    pub blocks: u32,
-    /// Blocks in use by files.
-    pub used: u32,
-    /// The least that it could shrink to now.
-    pub least: u32,
 }
 
 /// A volume that can be asked to shrink while it is in use.

@@ -1,6 +1,5 @@
 //! The mount: requests of the kernel, and the thread that lets time pass.
 
-use crate::Device;
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
 use flashyard_blk::{RequestError, VolumeError};
 use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
@@ -19,6 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Any device that a mount can own.
+pub type Device = Box<dyn flashyard_blk::Volume + Send>;
 
 /// How long the kernel may believe an answer. All changes go through it.
 const TTL: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
 //! `flashyard trace convert`.
 
-use super::{Progress, open_as};
+use super::reading::{Progress, open_as};
 use crate::arguments::ConvertOptions;
 use crate::{Outcome, output, parallel};
 use anyhow::{Context, Error, Result, bail};

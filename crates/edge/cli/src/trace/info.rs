@@ -1,6 +1,7 @@
 //! `flashyard trace info`.
 
-use super::{Progress, open_as, show};
+use super::reading::{Progress, open_as};
+use super::show;
 use crate::{Outcome, output, parallel};
 use anyhow::Result;
 use flashyard_trace_io::{

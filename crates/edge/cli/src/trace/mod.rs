@@ -3,62 +3,8 @@
 mod convert;
 mod info;
 mod plot;
+mod reading;
 mod show;
 
 pub(crate) use convert::convert;
 pub(crate) use info::info;
-
-use anyhow::{Context, Result};
-use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// A command that takes no longer shows no progress.
-const QUIET: Duration = Duration::from_secs(2);
-
-/// Opens `file` as the format of this name, or as the one its content tells.
-fn open_as(file: &Path, format: Option<&str>) -> Result<TraceReader> {
-    let known = |name: &str| {
-        Format::by_name(name)
-            .with_context(|| format!("--format {name}: there is no such format, give one of {}", Format::names()))
-    };
-    let format = format.map(known).transpose()?;
-    Ok(open(file, OpenOptions { format })?)
-}
-
-/// Rows read so far, on the terminal. How many will come is not known: traces are compressed streams.
-struct Progress {
-    began: Instant,
-    bar: Option<ProgressBar>,
-}
-
-impl Progress {
-    fn begin() -> Self {
-        Self { began: Instant::now(), bar: None }
-    }
-
-    /// Shows that `rows` were read, once it takes long.
-    fn rows(&mut self, rows: u64) {
-        if self.bar.is_none() && self.began.elapsed() >= QUIET {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(QUIET);
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows in {elapsed}, {msg} rows/s") {
-                bar.set_style(style);
-            }
-            self.bar = Some(bar);
-        }
-        if let Some(bar) = &self.bar {
-            // From the beginning on: the bar was not there yet.
-            bar.set_message(plot::count((rows as f64 / self.began.elapsed().as_secs_f64()) as u64));
-            bar.set_position(rows);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
