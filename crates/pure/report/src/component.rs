@@ -1,7 +1,6 @@
-//! Components of a system, and the declaration that its reports follow from.
+//! Components of a system and the metrics of each kind.
 
 use crate::figure::{Figures, Metric};
-use crate::{Cause, RunReport};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -103,30 +102,6 @@ pub struct Part {
     pub shown: &'static [&'static Metric],
 }
 
-/// A table of the terminal that only one system has.
-#[derive(Clone, Copy, Debug)]
-pub struct ExtraTable {
-    /// The line above it.
-    pub about: &'static str,
-    /// The table, at most so many characters wide; `None` where a report has nothing for it.
-    pub text: fn(&RunReport, usize) -> Option<String>,
-}
-
-/// All that a system declares of its reports.
-#[derive(Clone, Copy, Debug)]
-pub struct Declaration {
-    /// Figures of a run as a whole.
-    pub metrics: MetricList,
-    /// Those of them that terminal and page show, in their order.
-    pub shown: &'static [&'static Metric],
-    /// Its components.
-    pub parts: &'static [Part],
-    /// Where the time of a request goes, in the order in which a request meets them.
-    pub causes: &'static [Cause],
-    /// Tables of the terminal beside the common ones.
-    pub tables: &'static [ExtraTable],
-}
-
 /// A metric as the report page and programs learn of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MetricAbout {
@@ -139,64 +114,4 @@ pub struct MetricAbout {
     /// The metric.
     #[serde(flatten)]
     pub metric: &'static Metric,
-}
-
-impl Declaration {
-    /// Every metric, those that are shown first and in their order.
-    fn abouts(&self) -> Vec<MetricAbout> {
-        let mut all = listed(None, self.metrics, self.shown);
-        for part in self.parts {
-            all.extend(listed(Some(part.kind.id), part.metrics, part.shown));
-            let about = |metric| MetricAbout { component: Some(part.kind.id), series: true, shown: false, metric };
-            all.extend((part.series)().into_iter().map(about));
-        }
-        all
-    }
-}
-
-/// Metrics with those that are shown first.
-fn listed(component: Option<&'static str>, metrics: MetricList, shown: &[&'static Metric]) -> Vec<MetricAbout> {
-    let place = |metric: &Metric| shown.iter().position(|other| other.key == metric.key);
-    let about = |metric| MetricAbout { component, series: false, shown: place(metric).is_some(), metric };
-    let mut all: Vec<MetricAbout> = metrics().into_iter().map(about).collect();
-    all.sort_by_key(|about| place(about.metric).unwrap_or(shown.len()));
-    all
-}
-
-/// Declarations of several systems as one: each metric, part and cause once, in their order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Declared {
-    pub(crate) metrics: Vec<MetricAbout>,
-    pub(crate) shown: Vec<&'static Metric>,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) causes: Vec<Cause>,
-    pub(crate) tables: Vec<ExtraTable>,
-}
-
-impl Declared {
-    pub(crate) fn by(systems: impl IntoIterator<Item = &'static Declaration>) -> Self {
-        let mut all = Self::default();
-        let mut known: Vec<*const Declaration> = Vec::new();
-        for system in systems {
-            if known.iter().any(|&other| std::ptr::eq(other, system)) {
-                continue;
-            }
-            known.push(system);
-            add(&mut all.metrics, system.abouts(), |one| (one.component, one.series, one.metric.key));
-            add(&mut all.shown, system.shown.iter().copied(), |metric| metric.key);
-            add(&mut all.parts, system.parts.iter().copied(), |part| part.kind.id);
-            add(&mut all.causes, system.causes.iter().copied(), |cause| cause.key);
-            all.tables.extend(system.tables);
-        }
-        all
-    }
-}
-
-/// Adds what is not there yet by its name.
-fn add<T, N: PartialEq>(to: &mut Vec<T>, more: impl IntoIterator<Item = T>, name: fn(&T) -> N) {
-    for one in more {
-        if to.iter().all(|other| name(other) != name(&one)) {
-            to.push(one);
-        }
-    }
 }

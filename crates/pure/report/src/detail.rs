@@ -1,22 +1,12 @@
 //! The report of a run beyond the figures of `run --json`: distributions, causes of latency and series over time. The
 //! files of `--out` and the HTML page are made from this.
 
-use crate::RunReport;
-use crate::component::{ByKind, ComponentKind, Declaration, Declared, MetricAbout, Part};
+use crate::component::{ByKind, ComponentKind, MetricAbout, Part};
 use crate::figure::Metric;
+use crate::schema::{Declaration, Declared, RunReport};
+use crate::split::Cause;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-
-/// A place where requests spend time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// Name in files.
-    pub key: &'static str,
-    /// Name for readers.
-    pub label: &'static str,
-    /// Time that counts as it.
-    pub note: &'static str,
-}
 
 /// All that the HTML page and the files of `--out` show.
 #[derive(Clone, Debug, Serialize)]
@@ -101,20 +91,6 @@ pub struct Percentile {
     pub percent: f64,
     /// Latency in microseconds.
     pub latency_us: f64,
-}
-
-/// Where the time of requests of one kind went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SplitRow {
-    /// `mean`, `near p50`, `near p99` or `near p99.9`.
-    pub at: String,
-    /// Requests that the row averages over: all, or those in the histogram bucket of the percentile.
-    pub requests: u64,
-    /// Their mean latency in microseconds; the parts add up to it. The mean of a bucket is
-    /// not the percentile itself: the bucket has faster and slower requests.
-    pub latency_us: f64,
-    /// Microseconds spent on each cause, in the order of [`DesignResult::causes`](crate::DesignResult::causes).
-    pub parts_us: Vec<f64>,
 }
 
 /// Series over simulated time, in equal intervals from the start of the run to the end of the measured window. All

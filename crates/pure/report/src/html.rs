@@ -81,8 +81,9 @@ fn shorten(value: &mut Value) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::component::{ByKind, Component, DRIVE, Declaration, Part};
+    use crate::component::{ByKind, Component, DRIVE, Part};
     use crate::figure::{self, Figures, Metric, Unit};
+    use crate::schema::Declaration;
     use crate::{
         Cause, Chart, ChartAxis, ChartForm, ChartSection, ChartSeries, ChartTable, ComponentTimeline, DesignAbout,
         DesignResult, ENERGY, ENERGY_PER_GB, FlashDetail, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50,

@@ -24,6 +24,7 @@ mod pareto;
 mod ranking;
 mod reclaim;
 mod schema;
+mod split;
 mod study_charts;
 mod table;
 
@@ -35,11 +36,11 @@ pub use common::{
     LATENCY_P999, MAPPING_MISS_RATIO, MOVED_BYTES, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
     THROUGHPUT_PER_DOLLAR, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
 };
-pub use component::{ByKind, Component, ComponentKind, DRIVE, Declaration, ExtraTable, MetricAbout, MetricList, Part};
+pub use component::{ByKind, Component, ComponentKind, DRIVE, MetricAbout, MetricList, Part};
 pub use course::{Amplification, LifeCourse, LifeMoment, LifeReads};
 pub use detail::{
-    Cause, ComponentTimeline, DesignDetail, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile,
-    ReportDocument, SplitRow, Timeline,
+    ComponentTimeline, DesignDetail, EnergyParts, FlashDetail, LatencyBucket, Lending, LentResource, Percentile,
+    ReportDocument, Timeline,
 };
 pub use expectation::{
     Comparison, Expectation, ExpectationError, Expectations, FittedConstant, Kind, Relation, Verdict, agreement,
@@ -57,6 +58,7 @@ pub use live::{
 };
 pub use ranking::{unsteady_sentence, verdict_sentence};
 pub use reclaim::{ReclaimRecord, reclaim_table};
-pub use schema::{DesignAbout, DesignResult, LatencySummary, Laws, RunReport, WindowHalf};
+pub use schema::{Declaration, DesignAbout, DesignResult, ExtraTable, LatencySummary, Laws, RunReport, WindowHalf};
+pub use split::{Cause, SplitRow};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
 pub use table::{comparison_table, component_tables, extra_tables, run_table, split_table, text_table};

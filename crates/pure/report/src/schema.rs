@@ -1,8 +1,9 @@
-//! The result schema of `run --json` and `--out`.
+//! The result schema of `run --json` and `--out`, and what a system declares of its results.
 
-use crate::component::{ByKind, Component, Declaration, Declared};
-use crate::figure::Figures;
-use crate::{Cause, Explorer, SplitRow};
+use crate::component::{ByKind, Component, MetricAbout, MetricList, Part};
+use crate::explorer::Explorer;
+use crate::figure::{Figures, Metric};
+use crate::split::{Cause, SplitRow};
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -166,5 +167,89 @@ impl RunReport {
     /// Declarations of the systems of its runs, each thing once.
     pub(crate) fn declared(&self) -> Declared {
         Declared::by(self.designs.iter().map(|design| design.declared))
+    }
+}
+
+/// A table of the terminal that only one system has.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraTable {
+    /// The line above it.
+    pub about: &'static str,
+    /// The table, at most so many characters wide; `None` where a report has nothing for it.
+    pub text: fn(&RunReport, usize) -> Option<String>,
+}
+
+/// All that a system declares of its reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    /// Figures of a run as a whole.
+    pub metrics: MetricList,
+    /// Those of them that terminal and page show, in their order.
+    pub shown: &'static [&'static Metric],
+    /// Its components.
+    pub parts: &'static [Part],
+    /// Where the time of a request goes, in the order in which a request meets them.
+    pub causes: &'static [Cause],
+    /// Tables of the terminal beside the common ones.
+    pub tables: &'static [ExtraTable],
+}
+
+impl Declaration {
+    /// Every metric, those that are shown first and in their order.
+    fn abouts(&self) -> Vec<MetricAbout> {
+        let mut all = listed(None, self.metrics, self.shown);
+        for part in self.parts {
+            all.extend(listed(Some(part.kind.id), part.metrics, part.shown));
+            let about = |metric| MetricAbout { component: Some(part.kind.id), series: true, shown: false, metric };
+            all.extend((part.series)().into_iter().map(about));
+        }
+        all
+    }
+}
+
+/// Metrics with those that are shown first.
+fn listed(component: Option<&'static str>, metrics: MetricList, shown: &[&'static Metric]) -> Vec<MetricAbout> {
+    let place = |metric: &Metric| shown.iter().position(|other| other.key == metric.key);
+    let about = |metric| MetricAbout { component, series: false, shown: place(metric).is_some(), metric };
+    let mut all: Vec<MetricAbout> = metrics().into_iter().map(about).collect();
+    all.sort_by_key(|about| place(about.metric).unwrap_or(shown.len()));
+    all
+}
+
+/// Declarations of several systems as one: each metric, part and cause once, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) metrics: Vec<MetricAbout>,
+    pub(crate) shown: Vec<&'static Metric>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) tables: Vec<ExtraTable>,
+}
+
+impl Declared {
+    pub(crate) fn by(systems: impl IntoIterator<Item = &'static Declaration>) -> Self {
+        let mut all = Self::default();
+        let mut known: Vec<*const Declaration> = Vec::new();
+        for system in systems {
+            if known.iter().any(|&other| std::ptr::eq(other, system)) {
+                continue;
+            }
+            known.push(system);
+            add(&mut all.metrics, system.abouts(), |one| (one.component, one.series, one.metric.key));
+            add(&mut all.shown, system.shown.iter().copied(), |metric| metric.key);
+            add(&mut all.parts, system.parts.iter().copied(), |part| part.kind.id);
+            add(&mut all.causes, system.causes.iter().copied(), |cause| cause.key);
+            all.tables.extend(system.tables);
+        }
+        all
+    }
+}
+
+/// Adds what is not there yet by its name.
+fn add<T, N: PartialEq>(to: &mut Vec<T>, more: impl IntoIterator<Item = T>, name: fn(&T) -> N) {
+    for one in more {
+        if to.iter().all(|other| name(other) != name(&one)) {
+            to.push(one);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Tables for people.
 
-use crate::component::{Component, ExtraTable, Part};
+use crate::component::{Component, Part};
 use crate::expectation::Comparison;
 use crate::figure::{Figures, Metric, Shown};
 use crate::fitted::{fitted, right};
-use crate::schema::{DesignResult, RunReport};
+use crate::schema::{DesignResult, ExtraTable, RunReport};
 use crate::{Cause, SplitRow};
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 

@@ -1,6 +1,6 @@
 //! The explorer in the terminal.
 
-use super::{Explorer, ExplorerLoad, ExplorerPoint, Front};
+use super::points::{Explorer, ExplorerLoad, ExplorerPoint, Front};
 use crate::fitted::{fitted, right};
 use comfy_table::Cell;
 
