@@ -6,9 +6,11 @@
 //! Source: NVM Express Base 2.0, 5.1: bit 0 of the result is zero when the command was aborted, and then the aborted
 //! command has been completed before; here except a command that still waits for its data.
 
-use super::Effects;
-use super::directory::{SessionId, Target};
-use super::session::{Answer, Session};
+use super::answer::Answer;
+use super::controller::Abort;
+use super::directory::Target;
+use super::effects::Effects;
+use super::session::Session;
 use super::slots::Tag;
 use flashyard_nvme::Status;
 
@@ -17,18 +19,6 @@ pub(super) const ABORTS_MAX: usize = 4;
 
 /// The result that says that the command was not aborted.
 const NOT_ABORTED: u64 = 1;
-
-/// An Abort command that is not answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Abort {
-    /// Identifier of the Abort command itself.
-    command_id: u16,
-    /// The connection whose command it is about, and that command.
-    session: SessionId,
-    victim: u16,
-    /// Whether that connection has heard of it.
-    is_heard: bool,
-}
 
 impl Session {
     /// Takes an Abort command; `None`: its answer comes later.

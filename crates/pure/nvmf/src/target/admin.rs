@@ -1,7 +1,8 @@
 //! Admin commands.
 
+use super::answer::Answer;
 use super::directory::Target;
-use super::session::{Answer, Session};
+use super::session::Session;
 use flashyard_nvme::admin::AdminCommand;
 use flashyard_nvme::feature::id;
 use flashyard_nvme::{Sqe, Status};

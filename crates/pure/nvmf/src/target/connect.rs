@@ -1,9 +1,10 @@
 //! Fabrics commands: Connect, properties, Disconnect.
 
-use super::auth::Dialogue;
+use super::answer::Answer;
 use super::controller::Controller;
+use super::dialogue::Dialogue;
 use super::directory::Target;
-use super::session::{Answer, QueueKind, Session};
+use super::session::{QueueKind, Session};
 use flashyard_nvme::fabrics::{
     CONTROLLER_DYNAMIC, CONTROLLER_STATIC_ANY, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand,
 };

@@ -1,8 +1,7 @@
 //! State of one controller: configuration, features, events.
 
-use super::abort::Abort;
-use super::directory::SessionId;
-use super::session::Answer;
+use super::answer::Answer;
+use super::effects::SessionId;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
@@ -104,6 +103,18 @@ impl Features {
         timestamp_set: SimTime::ZERO,
         host_behavior: 0,
     };
+}
+
+/// An Abort command that is not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Abort {
+    /// Identifier of the Abort command itself.
+    pub(super) command_id: u16,
+    /// The connection whose command it is about, and that command.
+    pub(super) session: SessionId,
+    pub(super) victim: u16,
+    /// Whether that connection has heard of it.
+    pub(super) is_heard: bool,
 }
 
 impl Controller {

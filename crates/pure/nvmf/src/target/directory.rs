@@ -1,8 +1,9 @@
 //! State that all connections share: subsystems, controllers, and news for each of them.
 
+use super::answer::Answer;
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
-use super::session::Answer;
+use super::effects::SessionId;
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
@@ -10,10 +11,6 @@ use flashyard_nvme::log::AnaState;
 use flashyard_units::SimTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// Names a connection for as long as it exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(u64);
 
 /// Request to a capacity-variant drive by Set Features; its answer waits for [`Target::settle`].
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
 //! Answers to Set Features and Get Features.
 
+use super::answer::Answer;
 use super::controller::{Controller, Features};
 use super::directory::{Demand, Target, Wish};
-use super::session::{Answer, Session};
+use super::session::Session;
 use flashyard_nvme::admin::Select;
 use flashyard_nvme::feature::{Queues, RetirementRule, Supported, TemperatureThreshold, id};
 use flashyard_nvme::{NSID_ALL, Status};

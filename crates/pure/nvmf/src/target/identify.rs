@@ -1,9 +1,10 @@
 //! Answers to Identify.
 
 use super::abort::ABORTS_MAX;
+use super::answer::Answer;
 use super::config::{Namespace, Subsystem};
 use super::directory::Target;
-use super::session::{Answer, Session};
+use super::session::Session;
 use crate::NAMESPACES_MAX;
 use flashyard_nvme::admin::{Identify, cns};
 use flashyard_nvme::identify::{

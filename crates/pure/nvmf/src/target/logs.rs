@@ -1,9 +1,10 @@
 //! Answers to Get Log Page.
 
+use super::answer::Answer;
 use super::config::{Hosts, Port};
 use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
-use super::session::{Answer, Session};
+use super::session::Session;
 use flashyard_nvme::admin::{GetLogPage, opcode};
 use flashyard_nvme::log::{
     AnaGroup, DiscoveryEntry, Effect, ErrorEntry, FirmwareSlots, ana_log, changed_namespaces, discovery_log, effects,

@@ -2,11 +2,14 @@
 
 mod abort;
 mod admin;
+mod answer;
 mod auth;
 mod config;
 mod connect;
 mod controller;
+mod dialogue;
 mod directory;
+mod effects;
 mod features;
 mod identify;
 mod logs;
@@ -16,56 +19,7 @@ mod slots;
 mod transfer;
 
 pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig};
-pub use directory::{Demand, SessionId, Target, Wish};
+pub use directory::{Demand, Target, Wish};
+pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use session::Session;
 pub use slots::Tag;
-pub use transfer::Room;
-
-use crate::Output;
-use flashyard_nvme::nvm::NvmCommand;
-use flashyard_nvme::tcp::{FatalError, FatalStatus};
-
-/// Effects of a step of a [`Session`]. Owned by the caller and used again, so that a step allocates nothing.
-#[derive(Debug, Default)]
-pub struct Effects {
-    /// Bytes to send, and the pool of buffers.
-    pub output: Output,
-    /// Commands for the backend, in the order in which their data was complete. The caller takes them out.
-    pub commands: Vec<Command>,
-    /// Commands at the backend that the host wants back. The caller takes them out, completes those that it can take
-    /// back with [`flashyard_nvme::Status::ABORT_REQUESTED`], and calls [`Session::abort_tried`] for each.
-    pub aborts: Vec<Tag>,
-    /// The connection is to be closed once `output` is sent.
-    pub close: Option<CloseReason>,
-}
-
-/// A command for the backend, checked: the namespace exists, its blocks exist, and the data fits.
-#[derive(Debug)]
-pub struct Command {
-    /// Names the command in [`Session::complete`].
-    pub tag: Tag,
-    /// Place of the subsystem in the configuration.
-    pub subsystem: usize,
-    /// Namespace.
-    pub nsid: u32,
-    /// Operation to carry out.
-    pub operation: NvmCommand,
-    /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.
-    pub data_bytes: u32,
-    /// Data of the host; of a read an empty buffer to be filled. The ranges of Dataset Management are
-    /// [`flashyard_nvme::nvm::DsmRange`].
-    pub payload: Vec<u8>,
-}
-
-/// Why a connection is to be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// The host broke the protocol; a termination with the reason went to it.
-    ProtocolViolated(FatalError),
-    /// The host gave the connection up, for this reason.
-    HostTerminated(FatalStatus),
-    /// The controller ended: its keep-alive timeout passed, or its admin queue went.
-    ControllerEnded,
-    /// The host did not prove who it is.
-    AuthenticationFailed,
-}

@@ -1,11 +1,11 @@
 //! One connection: its stream of PDUs, its queue, and the commands on it.
 
-use super::auth::Dialogue;
+use super::answer::Answer;
 use super::controller::Controller;
-use super::directory::{SessionId, Target};
+use super::dialogue::Dialogue;
+use super::directory::Target;
+use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::slots::{Slot, Slots, Tag, Work};
-use super::transfer::Room;
-use super::{CloseReason, Command, Effects};
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
@@ -84,26 +84,6 @@ pub(super) enum QueueKind {
     Unconnected,
     Admin,
     Io(u16),
-}
-
-/// Answer to a command that the backend does not see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: Status,
-    pub(super) result: u64,
-}
-
-impl Answer {
-    pub(super) const SUCCESS: Self = Self { status: Status::SUCCESS, result: 0 };
-
-    pub(super) const fn result(result: u64) -> Self {
-        Self { status: Status::SUCCESS, result }
-    }
-
-    /// A failure that the same command would meet again.
-    pub(super) const fn refusal(status: Status) -> Self {
-        Self { status: status.do_not_retry(), result: 0 }
-    }
 }
 
 /// Entries before Connect: room for Connect itself.

@@ -1,27 +1,13 @@
 //! The data of commands on its way in: R2Ts, and the PDUs that follow them.
 
-use super::Effects;
 use super::directory::Target;
+use super::effects::Effects;
 use super::session::{Session, Sink};
 use super::slots::{Slots, Tag};
 use flashyard_nvme::Status;
 use flashyard_nvme::tcp::{DataHeader, FatalError, FatalStatus, ReadyToTransfer, ready_to_transfer};
 use flashyard_units::SimTime;
 use zerocopy::little_endian::{U16, U32};
-
-/// Memory that a connection may take in one step, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Nothing more is taken in while more than this waits to be sent.
-    pub unsent: usize,
-    /// Data of writes that the host may be asked for on top of what it has been asked for.
-    pub transfers: usize,
-}
-
-impl Room {
-    /// No limit.
-    pub const UNLIMITED: Self = Self { unsent: usize::MAX, transfers: usize::MAX };
-}
 
 impl Session {
     /// Bytes of writes that the host has been asked for and that are not handed to the backend.
