@@ -58,6 +58,8 @@ pub struct DataCounters {
     pub rebuilt_reads: u64,
     /// Flash reads that this took.
     pub rebuilding_reads: u64,
+    /// Flash reads, of hosts or of garbage collection, that were given up and whose data parity gave back.
+    pub recovered_reads: u64,
 }
 
 /// The data-end of one drive.
@@ -353,11 +355,12 @@ impl DataEnd {
 
     #[inline]
     fn flash_done(&mut self, now: SimTime, done: &NandDone, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if done.uncorrected {
-            self.given_up(Tag::unpack(done.tag));
-        }
+        let recovers = done.uncorrected && self.given_up(now, Tag::unpack(done.tag), done.die, out);
         if done.priority == Priority::Background && self.turns.is_some() {
             self.end_turn(now, done.die, out);
+        }
+        if recovers {
+            return;
         }
         match Tag::unpack(done.tag) {
             Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),

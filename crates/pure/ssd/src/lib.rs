@@ -10,14 +10,13 @@
 //! appended and acknowledged; its die row is programmed once full. A remap looks up two ranges and changes the map.
 //!
 //! Dies may be striped with parity (`stripe`): garbage collection then goes round their members (`turns`), and reads of
-//! the die at work for it are rebuilt from the others (`rebuild`).
+//! the die at work for it are rebuilt from the others (`rebuild`), and so is what flash does not give back.
 //!
 //! Part of the mapping cache may be in memory borrowed from peers (`offsite`), which may vanish at any moment; the
 //! drive's own memory survives power cuts (`power`).
 //!
 //! What it does not model: PCIe doorbells and interrupts one by one (the host's latency stands for them),
-//! read-modify-write of partly written slots, firmware time of garbage collection, recovery of uncorrectable data by
-//! parity.
+//! read-modify-write of partly written slots, firmware time of garbage collection.
 //!
 //! Invariants: every executed command completes exactly once, or vanishes in a power cut; the write buffer never exceeds its size;
 //! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed

@@ -6,9 +6,13 @@
 
 use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
+use crate::drive::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
+use crate::rebuild::{Rebuilt, Recovery};
 use flashyard_flash::Slot;
 use flashyard_ftl::SuperblockContents;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
 use std::collections::BTreeSet;
 
 /// Lost data. Empty on a drive that has never given a read up.
@@ -78,27 +82,67 @@ impl DataEnd {
         self.lost.slots.extend(used.flat_map(|used| &used.lost));
     }
 
-    /// A flash read was given up.
+    /// A flash read of `die` was given up. Returns whether its data is being recovered by parity, so that it has not
+    /// completed.
     #[cold]
-    pub(crate) fn given_up(&mut self, tag: Tag) {
+    pub(crate) fn given_up(
+        &mut self,
+        now: SimTime,
+        tag: Tag,
+        die: u16,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> bool {
         match tag {
-            Tag::Read(..) | Tag::Rebuild(_) => {
-                let index = match tag {
-                    Tag::Rebuild(number) => self.rebuilds.command(number),
-                    Tag::Read(index, _) => index,
-                    _ => return,
-                };
-                self.counters.media_errors += 1;
-                let spec = self.active[index as usize].spec;
-                let first = self.first_beyond(&spec);
-                self.note_unread(index, first);
+            Tag::Read(index, slots) => {
+                let place = self.slots_on(index, die);
+                let target = Rebuilt::Command(index, slots);
+                match place.map_or(Recovery::Lost, |place| self.recover(now, target, place, out)) {
+                    Recovery::UnderWay => return true,
+                    Recovery::AtHand => {}
+                    Recovery::Lost => self.host_read_lost(index),
+                }
             }
+            Tag::Rebuild(number) => self.rebuilds.fail(number),
             Tag::Reclaim(row) => {
-                self.counters.media_errors += 1;
-                self.lost.rows.push(row);
+                let per_row = self.ftl.layout().slots_per_die_row;
+                match self.recover(now, Rebuilt::Row(row), (Slot::new(row * per_row), per_row), out) {
+                    Recovery::UnderWay => return true,
+                    Recovery::AtHand => {}
+                    Recovery::Lost => self.row_lost(row),
+                }
             }
             _ => {}
         }
+        false
+    }
+
+    /// The slots of a host's read in its first die row on `die`: first one and span. `None` where none is there any more.
+    fn slots_on(&self, index: u32, die: u16) -> Option<(Slot, u32)> {
+        let stripes = self.stripes.as_ref()?;
+        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
+        let layout = self.ftl.layout();
+        let places = (first..first + count).map(|logical| self.ftl.lookup(logical));
+        let is_there =
+            |slot: &Slot| slot.is_some() && self.ftl.is_programmed(*slot) && stripes.die(layout.die_row(*slot)) == die;
+        let mut found = places.filter(is_there);
+        let start = found.next()?;
+        let in_row = found.filter(|&slot| layout.die_row(slot) == layout.die_row(start));
+        let (low, high) = in_row.fold((start, start), |(low, high), slot| (low.min(slot), high.max(slot)));
+        Some((low, high.get() - low.get() + 1))
+    }
+
+    /// A read of a host has not got its data.
+    pub(crate) fn host_read_lost(&mut self, index: u32) {
+        self.counters.media_errors += 1;
+        let spec = self.active[index as usize].spec;
+        let first = self.first_beyond(&spec);
+        self.note_unread(index, first);
+    }
+
+    /// Garbage collection has not got the data of a die row.
+    pub(crate) fn row_lost(&mut self, row: u32) {
+        self.counters.media_errors += 1;
+        self.lost.rows.push(row);
     }
 
     /// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not

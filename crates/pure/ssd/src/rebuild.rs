@@ -1,4 +1,5 @@
-//! Reads that do not wait for garbage collection: their data is rebuilt from the other members of the stripe.
+//! Reads whose data is rebuilt from the other members of the stripe: they would have to wait for garbage collection, or
+//! flash has not given it back.
 //!
 //! A rebuilt read costs a flash read of every other member that is on flash, and takes as long as the slowest of them.
 //! Slots still in the write buffer, and the parity of a stripe that is not full yet, are at hand. The exclusive or
@@ -13,13 +14,35 @@ use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
 use flashyard_units::SimTime;
 
+/// What a rebuilt read is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rebuilt {
+    /// That many slots of a host's command.
+    Command(u32, u32),
+    /// A die row that garbage collection moves.
+    Row(u32),
+}
+
+/// What becomes of data that flash has not given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recovery {
+    /// There is no parity.
+    Lost,
+    /// The other members are in the write buffer.
+    AtHand,
+    /// The other members are being read.
+    UnderWay,
+}
+
 /// A multi-plane read that is being rebuilt.
 #[derive(Clone, Copy)]
 struct Rebuild {
-    command: u32,
-    slots: u32,
+    target: Rebuilt,
     /// Flash reads that have not completed.
     remaining: u32,
+    /// Whether flash did not give it back at first, so that no other member may fail.
+    recovers: bool,
+    failed: bool,
 }
 
 /// Reads being rebuilt.
@@ -45,9 +68,9 @@ impl Rebuilds {
         }
     }
 
-    /// The command that a rebuild is for.
-    pub(crate) fn command(&self, number: u32) -> u32 {
-        self.all[number as usize].command
+    /// A flash read of a rebuild was given up.
+    pub(crate) fn fail(&mut self, number: u32) {
+        self.all[number as usize].failed = true;
     }
 
     /// All commands have vanished.
@@ -77,11 +100,38 @@ impl DataEnd {
         let sooner = || reads.iter().all(|read| self.nand.frees_at(now, read.die) < self.nand.frees_at(now, die));
         let rebuilds = stripes.config.blocked_reads == BlockedReads::Rebuild || sooner();
         if rebuilds {
-            self.issue_rebuild(now, (index, slots), first, &mut reads, out);
+            self.counters.rebuilt_reads += 1;
+            self.counters.rebuilding_reads += reads.len() as u64;
+            self.issue_rebuild(now, Rebuilt::Command(index, slots), first, &mut reads, out);
         }
         reads.clear();
         self.rebuilds.reads = reads;
         rebuilds
+    }
+
+    /// Reads what flash has not given back from the other members of its stripe: `span` slots from `first`.
+    #[cold]
+    pub(crate) fn recover(
+        &mut self,
+        now: SimTime,
+        target: Rebuilt,
+        (first, span): (Slot, u32),
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> Recovery {
+        let Some(stripes) = &self.stripes else { return Recovery::Lost };
+        let mut reads = std::mem::take(&mut self.rebuilds.reads);
+        self.plan_rebuild(stripes, first, span, &mut reads);
+        let recovery = if reads.is_empty() {
+            self.counters.recovered_reads += 1;
+            Recovery::AtHand
+        } else {
+            let remaining = reads.len() as u32;
+            let number = self.rebuilds.add(Rebuild { target, remaining, recovers: true, failed: false });
+            self.issue_reads(now, number, first, &mut reads, out);
+            Recovery::UnderWay
+        };
+        self.rebuilds.reads = reads;
+        recovery
     }
 
     /// The flash reads that give back `span` slots from `first`.
@@ -110,19 +160,29 @@ impl DataEnd {
     fn issue_rebuild(
         &mut self,
         now: SimTime,
-        (index, slots): (u32, u32),
+        target: Rebuilt,
         first: Slot,
         reads: &mut Vec<FlashCommand>,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        self.counters.rebuilt_reads += 1;
-        self.counters.rebuilding_reads += reads.len() as u64;
-        if reads.is_empty() {
+        if let (Rebuilt::Command(index, slots), true) = (target, reads.is_empty()) {
             self.reserve_read_dma(now, index, slots);
             self.active[index as usize].remaining -= 1;
             return;
         }
-        let number = self.rebuilds.add(Rebuild { command: index, slots, remaining: reads.len() as u32 });
+        let remaining = reads.len() as u32;
+        let number = self.rebuilds.add(Rebuild { target, remaining, recovers: false, failed: false });
+        self.issue_reads(now, number, first, reads, out);
+    }
+
+    fn issue_reads(
+        &mut self,
+        now: SimTime,
+        number: u32,
+        first: Slot,
+        reads: &mut Vec<FlashCommand>,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
         for read in reads.drain(..) {
             if self.counts_reads {
                 self.ftl.count_reads(first, read.planes.count());
@@ -141,11 +201,28 @@ impl DataEnd {
     ) {
         let rebuild = &mut self.rebuilds.all[number as usize];
         rebuild.remaining -= 1;
-        if rebuild.remaining == 0 {
-            let Rebuild { command, slots, .. } = *rebuild;
-            self.rebuilds.free.push(number);
-            // The slowest is the path that counts.
-            self.read_done(now, command, slots, time, out);
+        if rebuild.remaining > 0 {
+            return;
+        }
+        let Rebuild { target, recovers, failed, .. } = *rebuild;
+        self.rebuilds.free.push(number);
+        if recovers && !failed {
+            self.counters.recovered_reads += 1;
+        }
+        match target {
+            Rebuilt::Command(index, slots) => {
+                if failed {
+                    self.host_read_lost(index);
+                }
+                // The slowest is the path that counts.
+                self.read_done(now, index, slots, time, out);
+            }
+            Rebuilt::Row(row) => {
+                if failed {
+                    self.row_lost(row);
+                }
+                self.reclaim_read_done(now, row, out);
+            }
         }
     }
 }
