@@ -33,6 +33,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
             cycles_per_command: section.cycles_per_command,
             cycles_per_slice: section.cycles_per_slice,
             stall_per_slice: section.stall_per_slice.0,
+            cycles_per_moved_slice: section.cycles_per_moved_slice,
         },
         read_rate: section.read_rate.0,
         write_rate: section.write_rate.0,

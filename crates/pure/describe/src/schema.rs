@@ -233,6 +233,10 @@ pub struct DriveSection {
     /// Firmware cycles a slice of 4 KiB.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub cycles_per_slice: u64,
+    /// Firmware cycles for each slice of 4 KiB that garbage collection moves; none without the key.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub cycles_per_moved_slice: u64,
     /// Stall for each mapping entry.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
     pub stall_per_slice: Time,

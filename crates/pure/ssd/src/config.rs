@@ -19,6 +19,8 @@ pub struct FirmwareCost {
     /// Time a core waits for the mapping entry of each slice. A waiting core is occupied but not busy:
     /// the performance counters count executed cycles.
     pub stall_per_slice: SimSpan,
+    /// Cycles for each slice that garbage collection moves, before those of commands: the map changes for it, too.
+    pub cycles_per_moved_slice: u64,
 }
 
 impl FirmwareCost {

@@ -106,6 +106,17 @@ pub struct Drive {
     pub compute: ComputeEnd,
     /// Flash and the parts that move data to and from it.
     pub data: DataEnd,
+    /// Die rows that cores move or are to move for garbage collection, by the number in their jobs' tags.
+    moving: Vec<Option<u32>>,
+}
+
+/// Upper bits of the tags of jobs of garbage collection; the owner's own numbers stay below or above.
+const MOVING: u32 = 0b110 << 29;
+
+/// The number of a job of garbage collection; `None` for the owner's jobs.
+#[inline]
+fn moving_number(tag: u32) -> Option<usize> {
+    (tag >> 29 == MOVING >> 29).then_some((tag & !MOVING) as usize)
 }
 
 impl Drive {
@@ -114,7 +125,7 @@ impl Drive {
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, weights: &[u32], seed: u64) -> Result<Self, DriveConfigError> {
         let data = DataEnd::new(config, seed)?;
-        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data })
+        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data, moving: Vec::new() })
     }
 
     /// An idle drive over flash with these contents.
@@ -127,7 +138,7 @@ impl Drive {
         seed: u64,
     ) -> Result<Self, DriveConfigError> {
         let data = DataEnd::recovered(config, contents, seed)?;
-        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data })
+        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data, moving: Vec::new() })
     }
 
     /// The drive's parameters.
@@ -137,7 +148,8 @@ impl Drive {
 
     /// The tags of all jobs and commands that the drive has, and perhaps of some that it had.
     pub fn tags(&self) -> impl Iterator<Item = u32> + '_ {
-        self.compute.tags().chain(self.data.active.iter().map(|active| active.spec.tag))
+        let jobs = self.compute.tags().filter(|&tag| moving_number(tag).is_none());
+        jobs.chain(self.data.active.iter().map(|active| active.spec.tag))
     }
 
     /// The firmware job of a command with `slices` slices.
@@ -152,6 +164,48 @@ impl Drive {
         let cycles = firmware.cycles(u64::from(slices));
         let stall = firmware.stall_per_slice * u64::from(slices);
         Job { tag, busy: self.data.config.core_clock.span_of(cycles), stall }
+    }
+
+    /// Gives the die rows that garbage collection has read to the cores.
+    fn move_rows(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        while let Some(row) = self.data.take_for_cores() {
+            let number = self.moving.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.moving.push(None);
+                self.moving.len() - 1
+            });
+            self.moving[number] = Some(row);
+            self.enqueue_move(number);
+        }
+        self.start_jobs(now, out);
+    }
+
+    fn enqueue_move(&mut self, number: usize) {
+        let Some(row) = self.moving[number] else { return };
+        let DriveConfig { firmware, core_clock, .. } = &self.data.config;
+        let slices = self.data.ftl.valid_in_row(row).count() as u64;
+        let busy = core_clock.span_of(firmware.cycles_per_moved_slice * slices);
+        self.compute.enqueue(0, Job { tag: MOVING | number as u32, busy, stall: SimSpan::ZERO });
+    }
+
+    /// Jobs that a power cut has dropped begin again: the rows have kept their data on flash.
+    pub(crate) fn resume_moves(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        (0..self.moving.len()).for_each(|number| self.enqueue_move(number));
+        self.start_jobs(now, out);
+    }
+
+    /// A core has finished a job: the owner's, or one of garbage collection.
+    #[inline]
+    fn core_done(&mut self, now: SimTime, core: u8, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let tag = self.compute.finish(core);
+        match moving_number(tag) {
+            None => out.emit(DriveEffect::FirmwareDone { tag }),
+            Some(number) => {
+                if let Some(row) = self.moving[number].take() {
+                    self.data.collect(now, row, out);
+                }
+            }
+        }
+        self.start_jobs(now, out);
     }
 
     /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues. Panics while the drive
@@ -188,11 +242,7 @@ impl Machine for Drive {
     #[inline]
     fn handle(&mut self, now: SimTime, event: DriveEvent, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         match event {
-            DriveEvent::CoreDone { core } => {
-                let tag = self.compute.finish(core);
-                out.emit(DriveEffect::FirmwareDone { tag });
-                self.start_jobs(now, out);
-            }
+            DriveEvent::CoreDone { core } => self.core_done(now, core, out),
             DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
@@ -203,6 +253,9 @@ impl Machine for Drive {
         }
         if self.data.config.ftl.slc_superblocks > 0 {
             self.data.fold_when_idle(now, out);
+        }
+        if self.data.config.firmware.cycles_per_moved_slice > 0 {
+            self.move_rows(now, out);
         }
     }
 }

@@ -51,7 +51,11 @@ impl Drive {
     /// The power returns: flash operations that were cut short begin again, and the drive says
     /// [`DriveEffect::Ready`] once it takes commands again. Without effect on a drive that has power.
     pub fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let was_off = self.data.power == Power::Off;
         self.data.power_restore(now, out);
+        if was_off {
+            self.resume_moves(now, out);
+        }
     }
 }
 

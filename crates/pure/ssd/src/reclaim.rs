@@ -20,6 +20,8 @@ pub(crate) struct ReclaimPump {
     since: Option<SimTime>,
     /// How long it was under way before that.
     busy: SimSpan,
+    /// Die rows that were read and have no core yet.
+    for_cores: Vec<u32>,
 }
 
 impl ReclaimPump {
@@ -133,13 +135,27 @@ impl DataEnd {
         self.released = released;
     }
 
-    /// A die row has been read for garbage collection: move what is still valid.
+    /// A die row has been read for garbage collection: a core moves it where that takes firmware.
     pub(crate) fn reclaim_read_done(
         &mut self,
         now: SimTime,
         number: u32,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
+        if self.config.firmware.cycles_per_moved_slice > 0 {
+            self.pump.for_cores.push(number);
+        } else {
+            self.collect(now, number, out);
+        }
+    }
+
+    /// Takes a die row whose move is to be the work of a core.
+    pub(crate) fn take_for_cores(&mut self) -> Option<u32> {
+        self.pump.for_cores.pop()
+    }
+
+    /// Moves what is still valid of a die row that was read.
+    pub(crate) fn collect(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if !self.may_move(number) {
             return;
         }

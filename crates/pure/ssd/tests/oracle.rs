@@ -256,6 +256,7 @@ fn modern(mut config: DriveConfig, pacing: PacingRule) -> DriveConfig {
         command_cycles: SimSpan::from_ns(200),
         status_poll: SimSpan::from_us(1),
     };
+    config.firmware.cycles_per_moved_slice = 1000;
     DriveConfig { pacing, ..config }
 }
 

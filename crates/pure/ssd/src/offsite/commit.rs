@@ -74,7 +74,7 @@ impl DataEnd {
     pub(super) fn resume_changes(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         for _ in 0..self.offsite.waiting_rows.len() {
             if let Some(row) = self.offsite.waiting_rows.pop_front() {
-                self.reclaim_read_done(now, row, out);
+                self.collect(now, row, out);
             }
         }
         if self.offsite.waiting.is_empty() {

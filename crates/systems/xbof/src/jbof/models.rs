@@ -68,8 +68,12 @@ impl JbofConfig {
                 drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
                 // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).
                 drive.cores = 1;
-                drive.firmware =
-                    FirmwareCost { cycles_per_command: 0, cycles_per_slice: 0, stall_per_slice: SimSpan::ZERO };
+                drive.firmware = FirmwareCost {
+                    cycles_per_command: 0,
+                    cycles_per_slice: 0,
+                    stall_per_slice: SimSpan::ZERO,
+                    cycles_per_moved_slice: 0,
+                };
             }
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
                 drive.cores = ((f64::from(drive.cores) * model.shrunk_cores) as u32).max(1);
