@@ -12,6 +12,10 @@ use std::path::Path;
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
     let resolved = resolve(&text, &origin, &options.set, files)?;
+    let none = || {
+        format!("{origin}: flashyard age has no drive to age, for scenarios of {} describe none", resolved.room.name())
+    };
+    let age = SYSTEMS.age(resolved.room).with_context(none)?;
     resolved.refuse_idle_flags(Purpose::Age)?;
     if let Some(setting) = idle_setting(options) {
         let key = setting.split('=').next().unwrap_or(setting);
@@ -31,7 +35,6 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let stop =
         LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;
-    let age = SYSTEMS.age(resolved.room).context("no system ages drives")?;
     let mut lives = parallel::run_all(1, Some(1), "life", |_, observer| age(&scenario, stop, files, observer));
     let lived = lives.pop().flatten().transpose().map_err(|error| resolved.locate(error, &[]))?;
     let Some(aged) = lived.flatten() else { return Ok(Outcome::Interrupted) };

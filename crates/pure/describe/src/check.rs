@@ -127,6 +127,8 @@ impl<'a> Check<'a, '_> {
             }
         } else if node.is("array") {
             self.list(path, value, node);
+        } else if let Some(each) = self.each(node).filter(|each| each.get("properties").is_some()) {
+            self.named(path, value, each);
         } else if path.starts_with("sweep.") || node.get("additionalProperties").is_some_and(Json::is_object) {
             self.axes(path, value);
         } else if let Some(message) = scalar(path, value, node) {
@@ -182,6 +184,31 @@ impl<'a> Check<'a, '_> {
         }
     }
 
+    /// The schema that every entry of a map is held against.
+    fn each(&self, map: Node<'a>) -> Option<&'a Json> {
+        map.get("additionalProperties").filter(|each| each.is_object()).map(|each| self.node(each).meant)
+    }
+
+    /// Sections by names of the user's own.
+    fn named(&mut self, path: &str, value: &Value, each: &'a Json) {
+        let Value::Table(entries) = value else {
+            return self.wrong(path, format!("{path} is {}; give sections with names, [{path}.NAME]", shown(value)));
+        };
+        for (name, entry) in entries {
+            let below = join(path, name);
+            if !is_name(name) {
+                let message = format!(
+                    "{path} has a section {name:?}; give a name of letters, digits, - and _ that begins with a letter"
+                );
+                self.wrong(&below, message);
+            } else if let Value::Table(keys) = entry {
+                self.table(&below, keys, each);
+            } else {
+                self.wrong(&below, format!("{below} is {}; give a section, [{below}]", shown(entry)));
+            }
+        }
+    }
+
     /// Axes of a sweep: every key has a list of plain values, which are checked where they are put in.
     fn axes(&mut self, path: &str, value: &Value) {
         match value {
@@ -194,6 +221,13 @@ impl<'a> Check<'a, '_> {
 
 fn is_plain(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Table(_) | Value::Datetime(_))
+}
+
+/// Whether a section may be called so. Dots separate keys and numbers count the entries of lists, so that neither can be
+/// a name.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// `path.key`, or `key` alone at the top.
@@ -273,7 +307,11 @@ impl<'a> Check<'a, '_> {
     fn keys_of(&self, path: &str) -> Vec<&'a str> {
         let mut section = self.schema;
         for part in path.split('.').filter(|part| !part.is_empty() && part.parse::<usize>().is_err()) {
-            let Some(next) = section.get("properties").and_then(|keys| keys.get(part)) else { return Vec::new() };
+            let known = section.get("properties").and_then(|keys| keys.get(part));
+            let Some(next) = known.or_else(|| section.get("additionalProperties").filter(|each| each.is_object()))
+            else {
+                return Vec::new();
+            };
             let node = self.node(next);
             section = node.meant.get("items").map_or(node.meant, |items| self.node(items).meant);
         }

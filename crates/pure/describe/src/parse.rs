@@ -58,7 +58,10 @@ impl Resolved {
         let is_swept = point.iter().any(|setting| setting.split('=').next() == Some(key));
         let path = if is_swept { format!("sweep.{key}") } else { format!("{group}{key}") };
         let place = self.places.of(&path).map_or(&self.origin, |place| &place.text);
-        wrong(place, format!("{key}: {message}"))
+        // The line tells which entry of a list it is; a name is the user's own.
+        let is_listed = group.split('.').any(|part| part.parse::<usize>().is_ok());
+        let shown = if is_listed || is_swept { key } else { &path };
+        wrong(place, format!("{shown}: {message}"))
     }
 
     /// Refuses keys of the command line that `purpose` does not use. Those of the file may be there for
@@ -141,7 +144,9 @@ impl Rooms {
         }
         scenario.own = table;
         let text = sources.annotate(&merged);
-        Ok(Resolved { scenario, room, rooms: self, text, origin: origin.to_owned(), places })
+        let resolved = Resolved { scenario, room, rooms: self, text, origin: origin.to_owned(), places };
+        room.check(&resolved.scenario).map_err(|error| resolved.locate(error, &overrides.point))?;
+        Ok(resolved)
     }
 
     /// Refuses keys that there are not, values that cannot be, and a scenario that lacks keys, with where they are
@@ -172,7 +177,10 @@ impl Rooms {
         let hint = lacks_profile.map_or(String::new(), |(section, profiles)| {
             format!("; a profile gives all of a section, for example {section}.profile = \"{}\"", profiles.builtin[0].0)
         });
-        Err(wrong(origin, format!("{count} missing: {}{hint}", missing.join(", "))))
+        // A key that is missing has no line, but a section that lacks no other has.
+        let section = if let [only] = &missing[..] { only.rsplit_once('.').map(|(section, _)| section) } else { None };
+        let place = section.and_then(|section| places.of_any(section)).map_or(origin, |place| &place.text);
+        Err(wrong(place, format!("{count} missing: {}{hint}", missing.join(", "))))
     }
 }
 

@@ -36,6 +36,11 @@ pub trait Room: Sync {
         &[]
     }
 
+    /// Whether its scenarios describe a drive by `[drive]`: those that do must, and the others must not.
+    fn has_drive(&self) -> bool {
+        true
+    }
+
     /// Keys that its scenarios must give beside those that all must.
     fn required(&self) -> &'static [&'static str] {
         &[]
@@ -48,6 +53,13 @@ pub trait Room: Sync {
     ///
     /// Errors: what the schema cannot say, with its place in the text.
     fn read(&self, _merged: &str) -> Result<(), toml::de::Error> {
+        Ok(())
+    }
+
+    /// Refuses values of its sections that do not go together.
+    ///
+    /// Errors: a value, by its key.
+    fn check(&self, _scenario: &Scenario) -> Result<(), ScenarioError> {
         Ok(())
     }
 

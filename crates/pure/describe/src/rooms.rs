@@ -5,7 +5,7 @@ use crate::error::ScenarioError;
 use crate::names::Unknown;
 use crate::room::{Age, Carried, FaultWorld, Room, Study};
 use crate::schema::Scenario;
-use crate::section::{Profiles, Section};
+use crate::section::{DRIVES, Profiles, Section};
 use schemars::SchemaGenerator;
 use serde_json::{Value as Json, json};
 use std::sync::OnceLock;
@@ -25,15 +25,6 @@ pub struct Mistakes {
     /// Keys that must be given and are not.
     pub missing: Vec<String>,
 }
-
-/// The profiles of drives.
-const DRIVES: Profiles = Profiles {
-    folder: "drives",
-    builtin: &[
-        ("xbof-4tb", include_str!("../../../../profiles/drives/xbof-4tb.toml")),
-        ("r8", include_str!("../../../../profiles/drives/r8.toml")),
-    ],
-};
 
 impl Rooms {
     /// The table of these systems, at least one.
@@ -91,9 +82,11 @@ impl Rooms {
         self.iter().flat_map(|room| room.carries())
     }
 
-    /// How the drive of a scenario is aged: as its own system does, or else the first that ages drives.
+    /// How the drive of a scenario is aged: as its own system does, or else the first that ages drives. `None` where
+    /// scenarios of the system describe no drive.
     pub fn age(&self, room: &dyn Room) -> Option<Age> {
-        room.age().or_else(|| self.iter().find_map(Room::age))
+        let others = || self.iter().filter(|_| room.has_drive()).find_map(Room::age);
+        room.age().or_else(others)
     }
 
     /// All worlds of faults, in the order of their systems; the first one is the default.
@@ -173,8 +166,12 @@ impl Rooms {
             );
             findings.wrong.push(Wrong { path: section.name.to_owned(), message });
         }
-        let missing = room.required().iter().filter(|key| !table.contains_key(**key));
-        findings.missing.extend(missing.map(|key| (*key).to_owned()));
+        if !room.has_drive() && table.contains_key("drive") {
+            let message = format!("scenarios of {} describe no drive by [drive]; leave it out", room.name());
+            findings.wrong.push(Wrong { path: "drive".to_owned(), message });
+        }
+        let missing = required(room).into_iter().filter(|key| !table.contains_key(*key));
+        findings.missing.extend(missing.map(str::to_owned));
         findings
     }
 
@@ -196,13 +193,13 @@ impl Rooms {
         let names: Vec<&str> = self.iter().map(Room::name).collect();
         root["properties"]["system"]["enum"] = json!(names);
         // The keys that a system requires stand behind the condition that the scenario is one of it.
-        let conditions = self.iter().enumerate().filter(|(_, room)| !room.required().is_empty());
+        let conditions = self.iter().enumerate().filter(|(_, room)| !required(*room).is_empty());
         let conditions: Vec<Json> = conditions
             .map(|(number, room)| {
                 let named = json!({ "properties": { "system": { "const": room.name() } }, "required": ["system"] });
                 let unnamed = json!({ "not": { "required": ["system"] } });
                 let is_of = if number == 0 { json!({ "anyOf": [named, unnamed] }) } else { named };
-                json!({ "if": is_of, "then": { "required": room.required() } })
+                json!({ "if": is_of, "then": { "required": required(room) } })
             })
             .collect();
         if !conditions.is_empty() {
@@ -210,4 +207,10 @@ impl Rooms {
         }
         root
     }
+}
+
+/// Keys that scenarios of a system must give beside those that all must.
+fn required(room: &dyn Room) -> Vec<&'static str> {
+    let drive = room.has_drive().then_some("drive");
+    drive.into_iter().chain(room.required().iter().copied()).collect()
 }

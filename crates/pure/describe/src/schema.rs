@@ -5,6 +5,7 @@ use crate::error::{ScenarioError, value};
 use crate::flash::FlashSection;
 use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
+use crate::section::DRIVES;
 use crate::serving::ServeSection;
 use crate::wear::WearSection;
 use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
@@ -33,7 +34,9 @@ pub struct Scenario {
     /// Designs of the system to run, in order; `flashyard systems` lists them.
     #[serde(default)]
     pub designs: Vec<String>,
-    /// The drive; `profile` names a file of profiles/drives, other keys override it.
+    /// The drive; `profile` names a file of profiles/drives, other keys override it. Scenarios of a system whose drive is
+    /// no part of them ([`crate::Room::has_drive`]) leave it out, and nothing reads this field of theirs.
+    #[serde(default = "unread_drive")]
     pub drive: DriveSection,
     /// The load of the busy drives; a system that only serves has none.
     #[serde(default)]
@@ -406,6 +409,11 @@ pub struct RunSection {
     /// has been asked for so many, since load falls from then on.
     #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
     pub requests_per_drive: Option<u64>,
+}
+
+/// The first profile, which describes every key of a drive.
+fn unread_drive() -> DriveSection {
+    toml::from_str(DRIVES.builtin[0].1).expect("a profile is a complete drive")
 }
 
 fn yes() -> bool {

@@ -54,6 +54,15 @@ pub struct Profiles {
     pub builtin: &'static [(&'static str, &'static str)],
 }
 
+/// The profiles of drives.
+pub(crate) const DRIVES: Profiles = Profiles {
+    folder: "drives",
+    builtin: &[
+        ("xbof-4tb", include_str!("../../../../profiles/drives/xbof-4tb.toml")),
+        ("r8", include_str!("../../../../profiles/drives/r8.toml")),
+    ],
+};
+
 impl Section {
     /// The section `name`, which is read as a `T`, and commands read it by `readers`.
     pub const fn of<T: JsonSchema>(name: &'static str, readers: &'static [(&'static str, &'static [Purpose])]) -> Self {

@@ -42,6 +42,16 @@ pub enum RetryName {
     ByErases,
 }
 
+impl RetryName {
+    /// The rule that is called so.
+    pub const fn rule(self) -> RetryRule {
+        match self {
+            Self::Halving => RetryRule::Halving,
+            Self::ByErases => RetryRule::ByErases,
+        }
+    }
+}
+
 /// Coefficients of the power law `epsilon + alpha cycles^k + beta cycles^m days^n + gamma cycles^p reads^q`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -125,10 +135,7 @@ impl WearSection {
         WearModel {
             rates: self.rates(),
             ecc: EccStrength { bits_per_4_kib: self.ecc_bits },
-            rule: match self.retries {
-                RetryName::Halving => RetryRule::Halving,
-                RetryName::ByErases => RetryRule::ByErases,
-            },
+            rule: self.retries.rule(),
             retention_days: self.retention_days,
         }
     }

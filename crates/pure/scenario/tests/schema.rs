@@ -73,6 +73,20 @@ fn every_missing_key_is_found_at_once() {
     }
 }
 
+#[test]
+fn a_drive_is_missing_only_where_the_system_has_one() {
+    for (system, expected) in [("cvss", false), ("mirror", true), ("ff-ssd", true)] {
+        let table: Table =
+            toml::from_str(&format!("name = \"x\"\nseed = 1\nsystem = \"{system}\"")).expect("it is TOML");
+        let missing = SYSTEMS.mistakes(&table).missing;
+        assert_eq!(missing.iter().any(|key| key == "drive"), expected, "{system}: {missing:?}");
+        let conditions = SYSTEMS.schema()["allOf"].as_array().expect("there are conditions");
+        let of_system = |condition: &&Json| condition["if"]["properties"]["system"]["const"] == system;
+        let keys = &conditions.iter().find(of_system).expect("it requires keys")["then"]["required"];
+        assert_eq!(keys.as_array().is_some_and(|keys| keys.contains(&"drive".into())), expected, "{keys}");
+    }
+}
+
 /// The definition that a schema refers to, or the part of a choice that is not null; and whether that is a quantity.
 fn meant<'a>(schema: &'a Json, definitions: &'a Json) -> (&'a Json, bool) {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {

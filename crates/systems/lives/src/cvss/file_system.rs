@@ -10,7 +10,9 @@
 //! Source: [P] sheet cvss §2 and §3.3; [X] F2FS for sections and threaded logging.
 
 use flashyard_kernel::Rng;
+use flashyard_units::Named;
 use std::collections::VecDeque;
+use std::str::FromStr;
 
 /// No owner, and no place.
 const NONE: u32 = u32::MAX;
@@ -30,6 +32,17 @@ pub enum Placement {
     Log,
 }
 
+impl Named for Placement {
+    const ALL: &'static [Self] = &[Self::InPlace, Self::Log];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::InPlace => "in-place",
+            Self::Log => "log",
+        }
+    }
+}
+
 /// When the drive learns which data is no longer needed. Source: [P] sheet cvss §3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discards {
@@ -42,6 +55,29 @@ pub enum Discards {
     Idle,
 }
 
+/// Discards for each page written, at most: each page of a full drive once. [A]
+const DISCARDS_MAX: f64 = 1e6;
+
+/// A text that names no way of discards.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {0:?}; give immediate, idle or limited(RATE), with 0 to 1000000 discards for each page written")]
+pub struct UnknownDiscards(String);
+
+impl FromStr for Discards {
+    type Err = UnknownDiscards;
+
+    /// Errors: an unknown name, a rate outside its range.
+    fn from_str(text: &str) -> Result<Self, UnknownDiscards> {
+        let rate = |text: &str| text.trim().parse().ok().filter(|rate| (0.0..=DISCARDS_MAX).contains(rate));
+        let limited = || text.strip_prefix("limited(")?.strip_suffix(')').and_then(rate);
+        match text {
+            "immediate" => Ok(Self::Immediate),
+            "idle" => Ok(Self::Idle),
+            _ => limited().map(Self::Limited).ok_or_else(|| UnknownDiscards(text.to_owned())),
+        }
+    }
+}
+
 /// Action of a log when free sections are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cleaning {
@@ -49,6 +85,17 @@ pub enum Cleaning {
     Copying,
     /// It fills the holes between live data.
     Threaded,
+}
+
+impl Named for Cleaning {
+    const ALL: &'static [Self] = &[Self::Copying, Self::Threaded];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Copying => "copying",
+            Self::Threaded => "threaded",
+        }
+    }
 }
 
 /// Which free section a log takes.
@@ -93,7 +140,7 @@ pub(super) enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-pub(super) struct FileSystem {
+pub(crate) struct FileSystem {
     config: FileSystemConfig,
     /// The place of each page of the load.
     places: Vec<u32>,
@@ -142,7 +189,7 @@ impl FileSystem {
     }
 
     /// Pages kept free for cleaning and logs.
-    pub(super) fn kept(config: &FileSystemConfig) -> u32 {
+    pub(crate) fn kept(config: &FileSystemConfig) -> u32 {
         if config.placement == Placement::Log { (RESERVE + 3) * config.section_pages } else { 0 }
     }
 

@@ -36,7 +36,8 @@ pub use closed::{SENSE_US, ShrinkCosts, ideal_focusing_bytes, other_time_us, ret
 pub use config::{CvssConfig, CvssError};
 pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
-pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse};
+pub(crate) use file_system::FileSystem;
+pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse, UnknownDiscards};
 pub use life::CvssLife;
 pub use load::{Load, PageLoad, Separation};
 pub use manager::{Answer, Capacities, Manager, Step};

@@ -71,7 +71,7 @@ impl CvssRun {
         name
     }
 
-    fn config(&self, base: &CvssScenario) -> Result<CvssConfig, ScenarioError> {
+    pub(super) fn config(&self, base: &CvssScenario) -> Result<CvssConfig, ScenarioError> {
         let mut wear = base.wear();
         if let Some(bits_per_4_kib) = self.ecc_bits {
             wear.ecc = EccStrength { bits_per_4_kib };
@@ -91,7 +91,7 @@ impl CvssRun {
             device: DeviceConfig {
                 design: self.design,
                 reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
-                requirement: base.device.requirement,
+                requirement: base.cvss.device.requirement,
                 weights,
                 wear,
             },
@@ -104,7 +104,7 @@ impl CvssRun {
             load: base.load(self.load)?,
             sample_pages: base.sample_pages(),
             watermark_pages: None,
-            give_back_to: self.gives_back.then_some(base.device.give_back_to),
+            give_back_to: self.gives_back.then_some(base.cvss.device.give_back_to),
             seed: base.seed,
         })
     }

@@ -1,195 +1,275 @@
-//! The scenario of the study.
+//! The `[cvss]` section of scenarios: the drive, file systems as sets of causes, and loads.
 
-use crate::cvss::{Cleaning, Discards, FileSystemConfig, Load, PAGE_BYTES, PageLoad, Placement, Reuse, TreeLoad};
-use flashyard_describe::ScenarioError;
+use crate::cvss::{
+    Cleaning, Discards, FileSystem, FileSystemConfig, LOGICAL_PAGES, Load, PAGE_BYTES, PageLoad, Placement, Reuse,
+    TreeLoad,
+};
+use flashyard_describe::{Choice, Policy, RetryName, Scenario, ScenarioError, Section, Size};
 use flashyard_ftl::ScoreWeights;
-use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
+use flashyard_nand::{EccStrength, ErrorRates, WearModel};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Where errors of the scenario are.
-const ORIGIN: &str = "scenarios/cvss/scenario.toml";
+/// The sections; no command but the study reads them.
+pub(super) static SECTIONS: [&Section; 1] = [&CVSS];
+
+static CVSS: Section = Section::of::<CvssSection>("cvss", &[("cvss", &[])]);
+
+/// The sections as they are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Sections {
+    cvss: CvssSection,
+}
 
 /// All that the lives of the study have in common, and what they choose from.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(crate) struct CvssScenario {
     /// Seed of the loads.
     pub(super) seed: u64,
-    /// Host writes between two samples, in 10^9 bytes.
-    pub(super) sample_gb: f64,
+    /// Drive, file systems and loads.
+    pub(super) cvss: CvssSection,
+}
+
+/// Lives of a capacity-variant drive and its rivals, with a file system above them. A page is 1 MiB of the drive.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CvssSection {
+    /// Host writes between two samples.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
+    sample: Size,
+    /// The drive.
     pub(super) device: DeviceSection,
+    /// File systems by name, each one set of causes.
     file_system: BTreeMap<String, FileSystemSection>,
-    load: BTreeMap<String, LoadSection>,
+    /// Loads of overwritten pages by name.
+    #[serde(default)]
+    overwrites: BTreeMap<String, OverwritesSection>,
+    /// Loads of log-structured merge trees by name, none of which is that of an overwriting load.
+    #[serde(default)]
+    tree: BTreeMap<String, TreeSection>,
 }
 
 /// The drive.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeviceSection {
-    /// Wrong bits corrected in 4 KiB.
-    pub(super) ecc_bits: u32,
-    retry_rule: RuleName,
+    /// Wrong bits that the code corrects in 4 KiB.
+    #[schemars(range(min = 1, max = 16_384))]
+    ecc_bits: u32,
+    /// How retries follow from wear: halving, or by-erases (one for each 50 erases).
+    retries: RetryName,
     /// Share of the first performance that the tuned drive must keep.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub(super) requirement: f64,
     /// Space by what is used of it, when the user gives the rest back.
+    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 1))]
     pub(super) give_back_to: f64,
     /// Weights of invalid share, age and reads in equation 5.1.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum RuleName {
-    Halving,
-    ByErases,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum PlacementName {
-    InPlace,
-    Log,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum DiscardName {
-    Immediate,
-    Limited,
-    Idle,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum CleaningName {
-    Copying,
-    Threaded,
-}
-
 /// A set of causes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileSystemSection {
-    placement: PlacementName,
-    discards: DiscardName,
-    /// For limited discards.
-    discards_per_page: Option<f64>,
-    cleaning: CleaningName,
-    /// Free sections are taken wherever they are.
+    /// Where data goes: in-place or log.
+    placement: Choice<Placement>,
+    /// When the drive learns which data is no longer needed: immediate, idle (under load it never does) or
+    /// limited(RATE), with the discards for each page written.
+    discards: Policy<Discards>,
+    /// How a log makes room when free sections are short: copying or threaded.
+    cleaning: Choice<Cleaning>,
+    /// Whether free sections lie scattered and a log takes any of them, in place of the next one by address.
     #[serde(default)]
     scattered: bool,
+    /// Pages of a section.
+    #[schemars(range(min = 1, max = 1024))]
     section_pages: u32,
 }
 
-/// Work: of pages with `unit_pages`, a tree with `file_pages`.
-#[derive(Clone, Debug, Deserialize)]
+/// Overwrites of pages, and reads of them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct LoadSection {
-    data_gb: f64,
-    unit_pages: Option<u32>,
+struct OverwritesSection {
+    /// Data in all.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "128 GB"))]
+    data: Size,
+    /// Pages that are overwritten together.
+    #[schemars(range(min = 1, max = 65_536))]
+    unit_pages: u32,
+    /// Exponent of the writes' Zipf distribution over units; uniform ones without it.
     #[serde(default)]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
     write_skew: f64,
+    /// Exponent of the reads', over the same order of units; uniform ones without it.
     #[serde(default)]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
     read_skew: f64,
+    /// Whether a unit is a file that is deleted and made again.
     #[serde(default)]
     recreates: bool,
-    file_pages: Option<u32>,
-    fan_out: Option<u32>,
+}
+
+/// A log-structured merge tree.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TreeSection {
+    /// The data set, which is the last level.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "128 GB"))]
+    data: Size,
+    /// Pages of a file.
+    #[schemars(range(min = 1, max = 4096))]
+    file_pages: u32,
+    /// Ratio of the sizes of levels.
+    #[schemars(range(min = 2, max = 1000))]
+    fan_out: u32,
+    /// Share of the reads that find their key in data that was flushed lately; the others are spread over all files.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     read_recent: f64,
+    /// Share of flushed data that a merge into the second level drops, because it was updated again.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     updated: f64,
 }
 
+impl FileSystemSection {
+    fn config(&self) -> FileSystemConfig {
+        FileSystemConfig {
+            placement: self.placement.0,
+            discards: self.discards.0,
+            cleaning: self.cleaning.0,
+            reuse: if self.scattered { Reuse::Scattered } else { Reuse::NextByAddress },
+            section_pages: self.section_pages,
+        }
+    }
+}
+
+impl OverwritesSection {
+    fn load(&self) -> PageLoad {
+        PageLoad {
+            // Whole units only.
+            pages: pages(self.data) / self.unit_pages * self.unit_pages,
+            unit_pages: self.unit_pages,
+            write_skew: self.write_skew,
+            read_skew: self.read_skew,
+            recreates: self.recreates,
+        }
+    }
+}
+
+impl TreeSection {
+    fn load(&self) -> TreeLoad {
+        TreeLoad {
+            data_pages: pages(self.data),
+            file_pages: self.file_pages,
+            fan_out: self.fan_out,
+            read_recent: self.read_recent,
+            updated: self.updated,
+        }
+    }
+}
+
+/// Whole pages of a load, whose data is at most 128 GB.
+fn pages(data: Size) -> u32 {
+    (data.0.get() / PAGE_BYTES) as u32
+}
+
 impl CvssScenario {
-    /// Reads the scenario.
+    /// The scenario with its section read.
     ///
-    /// Errors: text that is not one, with line and column.
-    pub(super) fn parse(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| wrong(error.to_string()))
+    /// Errors: a scenario of another system.
+    pub(super) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let Sections { cvss } = scenario.own()?;
+        Ok(Self { seed: scenario.seed, cvss })
+    }
+
+    /// Refuses loads that have one name, and those that the drive has no room for under some file system.
+    ///
+    /// Errors: the load, by its key.
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        let CvssSection { overwrites, tree, .. } = &self.cvss;
+        for (name, section) in overwrites {
+            let load = section.load();
+            if load.pages == 0 {
+                let message = format!("{} pages are more than the load has; give less", load.unit_pages);
+                return Err(wrong("overwrites", name, "unit_pages", message));
+            }
+            self.fits("overwrites", name, load.pages)?;
+        }
+        for (name, section) in tree {
+            if overwrites.contains_key(name) {
+                let message = format!("[cvss.overwrites.{name}] has the name, too; give another one");
+                return Err(wrong("tree", name, "data", message));
+            }
+            self.fits("tree", name, section.load().pages())?;
+        }
+        Ok(())
+    }
+
+    fn fits(&self, kind: &str, name: &str, pages: u32) -> Result<(), ScenarioError> {
+        for (file_system, section) in &self.cvss.file_system {
+            let room = LOGICAL_PAGES.saturating_sub(FileSystem::kept(&section.config()));
+            if pages > room {
+                let message = format!(
+                    "the load stores up to {pages} MiB at once, and [cvss.file_system.{file_system}] has room for {room} \
+                     MiB; give less"
+                );
+                return Err(wrong(kind, name, "data", message));
+            }
+        }
+        Ok(())
     }
 
     /// Errors of the drive: the published power law with the chosen code and rule.
     pub(super) fn wear(&self) -> WearModel {
         WearModel {
             rates: ErrorRates::TLC_2018_AT_300,
-            ecc: EccStrength { bits_per_4_kib: self.device.ecc_bits },
-            rule: match self.device.retry_rule {
-                RuleName::Halving => RetryRule::Halving,
-                RuleName::ByErases => RetryRule::ByErases,
-            },
+            ecc: EccStrength { bits_per_4_kib: self.cvss.device.ecc_bits },
+            rule: self.cvss.device.retries.rule(),
             retention_days: 0.0,
         }
     }
 
     /// Weights of equation 5.1.
     pub(super) fn weights(&self) -> ScoreWeights {
-        let [invalid, age, reads] = self.device.weights;
+        let [invalid, age, reads] = self.cvss.device.weights;
         ScoreWeights { invalid, age, reads, ..ScoreWeights::default() }
     }
 
-    /// Model pages between two samples.
+    /// Model pages between two samples, at least one.
     pub(super) fn sample_pages(&self) -> u64 {
-        (self.sample_gb * 1e9 / PAGE_BYTES as f64) as u64
+        self.cvss.sample.0.get() / PAGE_BYTES
     }
 
     /// A set of causes by its name.
     ///
-    /// Errors: a name that is not there, limited discards without a rate.
+    /// Errors: a name that is not there.
     pub(super) fn file_system(&self, name: &str) -> Result<FileSystemConfig, ScenarioError> {
-        let section = self.file_system.get(name).ok_or_else(|| wrong(format!("there is no [file_system.{name}]")))?;
-        let discards = match (section.discards, section.discards_per_page) {
-            (DiscardName::Immediate, None) => Discards::Immediate,
-            (DiscardName::Idle, None) => Discards::Idle,
-            (DiscardName::Limited, Some(rate)) if rate >= 0.0 => Discards::Limited(rate),
-            _ => {
-                let message = "discards_per_page is for limited discards, which need it: give a number from 0";
-                return Err(wrong(format!("[file_system.{name}]: {message}")));
-            }
-        };
-        Ok(FileSystemConfig {
-            placement: match section.placement {
-                PlacementName::InPlace => Placement::InPlace,
-                PlacementName::Log => Placement::Log,
-            },
-            discards,
-            cleaning: match section.cleaning {
-                CleaningName::Copying => Cleaning::Copying,
-                CleaningName::Threaded => Cleaning::Threaded,
-            },
-            reuse: if section.scattered { Reuse::Scattered } else { Reuse::NextByAddress },
-            section_pages: section.section_pages,
-        })
+        let section = self.cvss.file_system.get(name);
+        let none = || ScenarioError::value("cvss.file_system", format!("there is no [cvss.file_system.{name}]"));
+        section.map(FileSystemSection::config).ok_or_else(none)
     }
 
     /// A load by its name.
     ///
-    /// Errors: a name that is not there, a section that is neither of pages nor a tree.
+    /// Errors: a name that is not there.
     pub(super) fn load(&self, name: &str) -> Result<Load, ScenarioError> {
-        let section = self.load.get(name).ok_or_else(|| wrong(format!("there is no [load.{name}]")))?;
-        let pages = (section.data_gb * 1e9 / PAGE_BYTES as f64) as u32;
-        match (section.unit_pages, section.file_pages, section.fan_out) {
-            (Some(unit_pages), None, None) => Ok(Load::Pages(PageLoad {
-                // Whole units only.
-                pages: pages / unit_pages.max(1) * unit_pages,
-                unit_pages,
-                write_skew: section.write_skew,
-                read_skew: section.read_skew,
-                recreates: section.recreates,
-            })),
-            (None, Some(file_pages), Some(fan_out)) => Ok(Load::Tree(TreeLoad {
-                data_pages: pages,
-                file_pages,
-                fan_out,
-                read_recent: section.read_recent,
-                updated: section.updated,
-            })),
-            _ => Err(wrong(format!("[load.{name}]: give unit_pages, or file_pages and fan_out"))),
-        }
+        let CvssSection { overwrites, tree, .. } = &self.cvss;
+        let pages = overwrites.get(name).map(|section| Load::Pages(section.load()));
+        let none =
+            || ScenarioError::value("cvss", format!("there is no [cvss.overwrites.{name}] and no [cvss.tree.{name}]"));
+        pages.or_else(|| Some(Load::Tree(tree.get(name)?.load()))).ok_or_else(none)
     }
 }
 
-fn wrong(message: String) -> ScenarioError {
-    ScenarioError::Text { origin: ORIGIN.to_owned(), message }
+/// A wrong value of a load.
+fn wrong(kind: &str, name: &str, key: &'static str, message: String) -> ScenarioError {
+    ScenarioError::In {
+        path: format!("cvss.{kind}.{name}."),
+        label: format!("[cvss.{kind}.{name}]"),
+        source: Box::new(ScenarioError::value(key, message)),
+    }
 }
