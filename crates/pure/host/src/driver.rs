@@ -22,6 +22,9 @@ const RETIRED_MIN: usize = 64;
 /// Parameters of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverConfig {
+    /// Time between two looks at all drives, which is when silent drives and overdue commands are found. `None` looks
+    /// when the owner has another reason to: in an enclosure, with the period of harvesting.
+    pub period: Option<SimSpan>,
     /// Periods without an answer after which a drive is given up. [A]
     pub silent_periods: u32,
     /// Time after which a command is given up, with the drive that has it. [X] the default of Linux
@@ -30,7 +33,7 @@ pub struct DriverConfig {
 
 impl Default for DriverConfig {
     fn default() -> Self {
-        Self { silent_periods: 2, io_timeout: SimSpan::from_ms(30_000) }
+        Self { period: None, silent_periods: 2, io_timeout: SimSpan::from_ms(30_000) }
     }
 }
 
@@ -305,7 +308,7 @@ mod tests {
     }
 
     fn driver() -> Driver {
-        Driver::new(2, DriverConfig { silent_periods: 2, io_timeout: SimSpan::from_us(10) })
+        Driver::new(2, DriverConfig { io_timeout: SimSpan::from_us(10), ..DriverConfig::default() })
     }
 
     #[test]

@@ -41,6 +41,21 @@ fn no_acknowledged_write_is_lost_wherever_the_box_breaks() {
     assert_eq!(report.violations(), 0, "{report}");
 }
 
+#[test]
+fn a_driver_looks_at_its_drives_in_periods_of_its_own_where_it_has_some() {
+    let timed_out = |settings: &[&str]| {
+        let settings = [&["host.io_timeout=200 us"], settings].concat();
+        world_with(&settings).run(&whole(1)).counters["commands timed out"]
+    };
+    let (often, default, rarely) =
+        (timed_out(&["host.period=20 us"]), timed_out(&[]), timed_out(&["host.period=100 s"]));
+    assert!(often > default && default > rarely && rarely == 0, "{often}, {default}, {rarely}");
+    for period in ["host.period=70 us", "host.period=1100 us"] {
+        let report = explore(&world_with(&[period]), whole(1), Limits { points: 150, ..Limits::default() });
+        assert_eq!(report.violations(), 0, "{period}: {report}");
+    }
+}
+
 /// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
 #[test]
 fn drives_that_level_their_wear_lose_nothing_either() {

@@ -35,6 +35,8 @@ pub(super) enum Event {
     Tick,
     /// The host driver's look at the descriptors.
     HostTick,
+    /// Its look at the drives, where that has a period of its own.
+    Look,
     /// A compare-and-swap that a drive sent reaches the descriptor.
     Swap { drive: DriveId },
     /// A drive has power again.
@@ -61,6 +63,7 @@ impl Event {
             | Self::Resume { .. }
             | Self::Tick
             | Self::HostTick
+            | Self::Look
             | Self::Swap { .. }
             | Self::PowerOn { .. }
             | Self::LinkUp { .. }

@@ -46,7 +46,9 @@ impl Jbof {
             self.enclosure.tell(&mut run);
             return Ok(run);
         }
-        let settled = self.enclosure.runner.now() + self.enclosure.config.harvest.period * SETTLING_PERIODS;
+        let Enclosure { config, runner, .. } = &self.enclosure;
+        let period = config.harvest.period.max(config.driver.period.unwrap_or(SimSpan::ZERO));
+        let settled = runner.now() + period * SETTLING_PERIODS;
         let events_max = self.steps + events_max.max(SETTLING_EVENTS);
         self.run_until(events_max, &mut run, |world| {
             world.enclosure.runner.now() >= settled && world.enclosure.is_whole()

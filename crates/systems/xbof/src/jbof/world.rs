@@ -168,6 +168,7 @@ impl Jbof {
             let phase = SimSpan::from_ps((period.as_ps() as f64 * self.enclosure.config.harvest.sensing.phase) as u64);
             self.enclosure.runner.queue.push(SimTime::ZERO + period + phase, Event::HostTick);
         }
+        self.next_look(SimTime::ZERO);
         if self.bench.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
@@ -198,6 +199,10 @@ impl Jbof {
             Event::Resume { stream } => self.resume(now, stream),
             Event::Tick => self.tick(now),
             Event::HostTick => self.tick_host(now),
+            Event::Look => {
+                self.detect(now);
+                self.next_look(now);
+            }
             Event::Swap { drive } => self.swap(now, drive),
             Event::PowerOn { drive } => self.enclosure.power_on(&mut self.policy, now, drive),
             Event::LinkUp { drive } => self.enclosure.link_up(&mut self.policy, drive),
@@ -278,15 +283,25 @@ impl Jbof {
         self.next_period(now, Event::Tick);
     }
 
-    /// One period of the hosts' drivers: they load the processor descriptors, and look after the drives.
+    /// One period of the hosts: they load the processor descriptors, and their drivers look at the drives unless these
+    /// have a period of their own.
     fn tick_host(&mut self, now: SimTime) {
         if let Policy::Lending(lending) = &mut self.policy {
             lending.tick_host(&mut self.enclosure, now);
         }
-        if self.enclosure.resilience.is_some() {
+        if self.enclosure.resilience.is_some() && self.enclosure.config.driver.period.is_none() {
             self.detect(now);
         }
         self.next_period(now, Event::HostTick);
+    }
+
+    /// Sets the next look of drivers that have a period of their own.
+    fn next_look(&mut self, now: SimTime) {
+        if self.enclosure.resilience.is_some()
+            && let Some(period) = self.enclosure.config.driver.period
+        {
+            self.enclosure.runner.queue.push(now + period, Event::Look);
+        }
     }
 
     fn next_period(&mut self, now: SimTime, event: Event) {

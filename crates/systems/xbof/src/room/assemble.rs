@@ -49,6 +49,7 @@ pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig
 fn driver(scenario: &JbofScenario) -> DriverConfig {
     let (section, base) = (&scenario.host, DriverConfig::default());
     DriverConfig {
+        period: section.period.map(|time| time.0),
         silent_periods: section.silent_periods.unwrap_or(base.silent_periods),
         io_timeout: section.io_timeout.map_or(base.io_timeout, |time| time.0),
     }

@@ -20,6 +20,7 @@ static HOST: Section = Section::of::<HostSection>(
         ("host.memory", &[Run]),
         ("host.oc_cycles_factor", &[Run]),
         ("host.oc_latency", &[Run]),
+        ("host.period", &[Serve, Faults]),
         ("host.silent_periods", &[Serve, Faults]),
         ("host.io_timeout", &[Serve, Faults]),
         ("host", &[Run, Serve, Faults]),
@@ -187,6 +188,11 @@ pub(crate) struct HostSection {
     /// Latency back.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub complete_latency: Time,
+    /// Time between two looks of the driver at its drives and at the time-outs of its commands; `harvest.period` without
+    /// it.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 s"))]
+    pub period: Option<Time>,
     /// Periods without an answer after which the driver gives a drive up.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
