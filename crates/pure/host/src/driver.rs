@@ -11,7 +11,7 @@
 //!
 //! Source: detection by periods, the reset and the time-outs are [A]; [X] Linux doubles neither.
 
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Doublings of a command's time-out at most: that of Linux has become eight hours. [A]
 const TIMEOUTS_MAX: u8 = 10;
@@ -143,20 +143,20 @@ impl Driver {
     }
 
     /// The command waits until `drive` is back.
-    pub fn hold(&mut self, now: SimTime, drive: u16, id: u32) {
-        self.views[drive as usize].held.push(id);
+    pub fn hold(&mut self, now: SimTime, drive: DriveId, id: u32) {
+        self.views[drive.index()].held.push(id);
         self.commands[id as usize].sent = now;
     }
 
     /// The command does not wait for `drive` any more.
-    pub fn drop_held(&mut self, drive: u16, id: u32) {
-        self.views[drive as usize].held.retain(|&held| held != id);
+    pub fn drop_held(&mut self, drive: DriveId, id: u32) {
+        self.views[drive.index()].held.retain(|&held| held != id);
         self.end(id);
     }
 
     /// Commands that wait for `drive`.
-    pub fn held(&self, drive: u16) -> usize {
-        self.views[drive as usize].held.len()
+    pub fn held(&self, drive: DriveId) -> usize {
+        self.views[drive.index()].held.len()
     }
 
     /// Time since the command was last sent, or was put aside.
@@ -247,23 +247,23 @@ impl Driver {
     }
 
     /// One look at `drive`, which answers or does not and has broken so often; returns whether it is to be given up.
-    pub fn look(&mut self, drive: u16, answers: bool, breaks: u32) -> bool {
-        let view = &mut self.views[drive as usize];
+    pub fn look(&mut self, drive: DriveId, answers: bool, breaks: u32) -> bool {
+        let view = &mut self.views[drive.index()];
         view.silent_periods = if answers { 0 } else { view.silent_periods + 1 };
         !view.lost && (view.breaks != breaks || view.silent_periods >= self.config.silent_periods)
     }
 
     /// Gives `drive` up; returns whether it was trusted until now.
-    pub fn give_up(&mut self, drive: u16) -> bool {
-        let trusted = !std::mem::replace(&mut self.views[drive as usize].lost, true);
+    pub fn give_up(&mut self, drive: DriveId) -> bool {
+        let trusted = !std::mem::replace(&mut self.views[drive.index()].lost, true);
         self.counters.given_up += u64::from(trusted);
         trusted
     }
 
     /// Whether `drive` is given up, and not reset yet.
     #[inline]
-    pub fn is_lost(&self, drive: u16) -> bool {
-        self.views[drive as usize].lost
+    pub fn is_lost(&self, drive: DriveId) -> bool {
+        self.views[drive.index()].lost
     }
 
     /// Whether no drive is given up.
@@ -273,14 +273,14 @@ impl Driver {
 
     /// Whether `drive`, which has broken so often, was enabled since it last broke: it has queue pairs.
     #[inline]
-    pub fn has_enabled(&self, drive: u16, breaks: u32) -> bool {
-        let view = &self.views[drive as usize];
+    pub fn has_enabled(&self, drive: DriveId, breaks: u32) -> bool {
+        let view = &self.views[drive.index()];
         !view.lost && view.breaks == breaks
     }
 
     /// Begins the reset of `drive`, which answers, if it is given up and none is under way; returns whether it did.
-    pub fn begin_reset(&mut self, drive: u16) -> bool {
-        let view = &mut self.views[drive as usize];
+    pub fn begin_reset(&mut self, drive: DriveId) -> bool {
+        let view = &mut self.views[drive.index()];
         let begins = view.lost && !view.resetting;
         view.resetting |= begins;
         self.counters.resets += u64::from(begins);
@@ -289,8 +289,8 @@ impl Driver {
 
     /// `drive`, which has broken so often, is ready. If that ends its reset, the driver trusts it again and returns the
     /// commands that it held.
-    pub fn end_reset(&mut self, drive: u16, breaks: u32) -> Option<Vec<u32>> {
-        let view = &mut self.views[drive as usize];
+    pub fn end_reset(&mut self, drive: DriveId, breaks: u32) -> Option<Vec<u32>> {
+        let view = &mut self.views[drive.index()];
         std::mem::take(&mut view.resetting).then(|| {
             view.lost = false;
             view.breaks = breaks;
@@ -303,6 +303,8 @@ impl Driver {
 mod tests {
     use super::*;
 
+    const DRIVES: [DriveId; 2] = [DriveId::new(0), DriveId::new(1)];
+
     fn at(us: u64) -> SimTime {
         SimTime::ZERO + SimSpan::from_us(us)
     }
@@ -314,27 +316,29 @@ mod tests {
     #[test]
     fn a_drive_is_given_up_after_silent_periods_in_a_row_or_a_start_and_once_only() {
         let mut driver = driver();
-        assert!(!driver.look(0, false, 0) && !driver.look(0, true, 0) && !driver.look(0, false, 0));
-        assert!(driver.look(0, false, 0), "two periods in a row");
-        assert!(driver.look(1, true, 1), "it has restarted");
-        assert!(driver.give_up(1) && !driver.give_up(1) && !driver.look(1, true, 1));
+        assert!(
+            !driver.look(DRIVES[0], false, 0) && !driver.look(DRIVES[0], true, 0) && !driver.look(DRIVES[0], false, 0)
+        );
+        assert!(driver.look(DRIVES[0], false, 0), "two periods in a row");
+        assert!(driver.look(DRIVES[1], true, 1), "it has restarted");
+        assert!(driver.give_up(DRIVES[1]) && !driver.give_up(DRIVES[1]) && !driver.look(DRIVES[1], true, 1));
         assert_eq!((driver.trusts_all(), driver.counters().given_up), (false, 1));
     }
 
     #[test]
     fn a_reset_ends_once_and_gives_back_what_was_held() {
         let mut driver = driver();
-        assert!(!driver.begin_reset(0), "it is trusted");
-        driver.give_up(0);
+        assert!(!driver.begin_reset(DRIVES[0]), "it is trusted");
+        driver.give_up(DRIVES[0]);
         for id in [3, 5, 4] {
             driver.begin(at(0), id);
-            driver.hold(at(2), 0, id);
+            driver.hold(at(2), DRIVES[0], id);
         }
-        driver.drop_held(0, 5);
-        assert_eq!(driver.end_reset(0, 7), None, "none is under way");
-        assert!(driver.begin_reset(0) && !driver.begin_reset(0));
-        assert_eq!(driver.end_reset(0, 7), Some(vec![3, 4]));
-        assert!(driver.has_enabled(0, 7) && !driver.has_enabled(0, 8) && driver.held(0) == 0);
+        driver.drop_held(DRIVES[0], 5);
+        assert_eq!(driver.end_reset(DRIVES[0], 7), None, "none is under way");
+        assert!(driver.begin_reset(DRIVES[0]) && !driver.begin_reset(DRIVES[0]));
+        assert_eq!(driver.end_reset(DRIVES[0], 7), Some(vec![3, 4]));
+        assert!(driver.has_enabled(DRIVES[0], 7) && !driver.has_enabled(DRIVES[0], 8) && driver.held(DRIVES[0]) == 0);
         assert_eq!((driver.waited(at(5), 3), driver.attempt(5)), (SimSpan::from_us(3), Attempt::Dead));
     }
 

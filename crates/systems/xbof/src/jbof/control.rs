@@ -237,7 +237,7 @@ impl Jbof {
         let at_home = self.policy.compute(id as u32, request) == drive;
         let Some(state) = &mut self.enclosure.resilience else { return };
         if phase == Phase::Held {
-            state.driver.drop_held(drive.get(), id as u32);
+            state.driver.drop_held(drive, id as u32);
             self.enclosure.free.push(id as u32);
         } else if phase == Phase::Firmware && at_home && state.driver.is_live(id as u32) {
             // It has not come to the data, and no lender is about to hand it over.

@@ -25,7 +25,7 @@ impl Jbof {
         for drive in DriveId::first(self.enclosure.drives.len() as u16) {
             let Some(state) = &mut self.enclosure.resilience else { return };
             let answers = state.manages(now, drive);
-            if state.driver.look(drive.get(), answers, state.health[drive.index()].breaks) {
+            if state.driver.look(drive, answers, state.health[drive.index()].breaks) {
                 self.give_up(now, drive);
             }
             self.enclosure.reset_when_it_answers(&mut self.policy, now, drive);
@@ -37,7 +37,7 @@ impl Jbof {
 
     /// The driver trusts the drive no longer, neither with its own commands nor with those of peers.
     fn give_up(&mut self, now: SimTime, drive: DriveId) {
-        if !self.enclosure.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive.get())) {
+        if !self.enclosure.resilience.as_mut().is_some_and(|state| state.driver.give_up(drive)) {
             return;
         }
         if let Policy::Lending(lending) = &mut self.policy {
@@ -123,7 +123,7 @@ impl Jbof {
         state.health[drive.index()].ready = true;
         self.enclosure.note_reach(&mut self.policy, drive);
         let Some(state) = &mut self.enclosure.resilience else { return };
-        let Some(held) = state.driver.end_reset(drive.get(), state.health[drive.index()].breaks) else { return };
+        let Some(held) = state.driver.end_reset(drive, state.health[drive.index()].breaks) else { return };
         for id in held {
             let waited =
                 self.enclosure.resilience.as_ref().map(|state| state.driver.waited(now, id)).unwrap_or_default();
@@ -202,7 +202,7 @@ impl Jbof {
     fn lost_on_the_way(&mut self, now: SimTime, id: u32) {
         self.enclosure.requests[id as usize].phase = Phase::Lost;
         let (_, compute) = self.policy.drives_of(id, &self.enclosure);
-        let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute.get()));
+        let known = self.enclosure.resilience.as_ref().is_some_and(|state| state.driver.is_lost(compute));
         if known && self.enclosure.attempt(id) == Attempt::Live {
             self.enclosure.retire(id);
             if let Policy::Lending(lending) = &mut self.policy {
@@ -218,10 +218,10 @@ impl Enclosure {
     pub(super) fn holds(&mut self, policy: &mut Policy, now: SimTime, id: u32) -> bool {
         let request = &mut self.requests[id as usize];
         let Some(state) = &mut self.resilience else { return false };
-        let is_lost = state.driver.is_lost(request.drive.get());
+        let is_lost = state.driver.is_lost(request.drive);
         if is_lost {
             request.phase = Phase::Held;
-            state.driver.hold(now, request.drive.get(), id);
+            state.driver.hold(now, request.drive, id);
             if let Policy::Lending(lending) = policy {
                 lending.begin(id, request.drive);
             }
@@ -261,7 +261,7 @@ impl Enclosure {
     /// Resets a drive that was given up, once it answers.
     fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
-        if !state.manages(now, drive) || !state.driver.begin_reset(drive.get()) {
+        if !state.manages(now, drive) || !state.driver.begin_reset(drive) {
             return;
         }
         state.health[drive.index()].ready = false;

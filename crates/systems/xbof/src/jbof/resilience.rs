@@ -190,8 +190,8 @@ impl Resilience {
             return 0;
         }
         let is_away = |health: &Health| !health.powered || !health.linked;
-        let drives = (0..).zip(&self.health).filter(|(_, health)| is_away(health));
-        drives.map(|(drive, _)| self.driver.held(drive) as u32).sum()
+        let drives = DriveId::first(self.health.len() as u16).filter(|drive| is_away(&self.health[drive.index()]));
+        drives.map(|drive| self.driver.held(drive) as u32).sum()
     }
 
     pub(super) fn count_away(&mut self) {
@@ -208,7 +208,7 @@ impl Resilience {
     /// Whether a drive has queue pairs: the driver has enabled it since it last broke.
     #[inline]
     pub(super) fn has_queues(&self, drive: DriveId) -> bool {
-        self.is_reachable(drive) && self.driver.has_enabled(drive.get(), self.health[drive.index()].breaks)
+        self.is_reachable(drive) && self.driver.has_enabled(drive, self.health[drive.index()].breaks)
     }
 
     /// When a drive that stands still goes on; `None` when it does not stand still.
