@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::schema::{OneOrMany, Scenario};
 use flashyard_kernel::Rng;
 use flashyard_measure::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, VolumeId};
 use flashyard_workload::Interleaved;
 use flashyard_workload::fio::{FioError, FioJob, FioJobs};
 
@@ -143,7 +143,7 @@ impl JobFile {
                 length: job.runtime,
                 sample: job.sample,
                 think: (job.think > SimSpan::ZERO).then_some(think),
-                ..StreamSpec::new(drive, source, pacing)
+                ..StreamSpec::new(VolumeId::new(drive), source, pacing)
             });
         }
         Ok(())

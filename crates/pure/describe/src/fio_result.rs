@@ -4,10 +4,10 @@ use crate::fio::JobFiles;
 use flashyard_blk::Operation;
 use flashyard_measure::{OperationFigures, Samples, StreamFigures};
 use flashyard_report::{FioDirection, FioDisk, FioReport, FioRun, FioSamples, FioStream};
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, VolumeId};
 
 /// The figures of a run as fio would print them: job by job, clone by clone, and each on all busy drives. Without a
-/// job file, the stream of each drive is a job. `simulated` is the length of the run; streams lie drive by drive.
+/// job file, the stream of each drive is a job. `simulated` is the length of the run; streams lie volume by volume.
 pub fn fio_report(
     simulated: SimSpan,
     streams: &[StreamFigures],
@@ -22,27 +22,27 @@ pub fn fio_report(
     };
     let Some(jobs) = jobs else {
         let of_drive =
-            |stream: &StreamFigures| FioStream { name: format!("drive-{}", stream.drive), ..of_stream(stream) };
+            |stream: &StreamFigures| FioStream { name: format!("drive-{}", stream.volume), ..of_stream(stream) };
         found.streams.extend(streams.iter().map(of_drive));
         return FioReport::new(found);
     };
     if let [only] = jobs.files() {
         found.globals.clone_from(&only.jobs.globals);
     }
-    let drives: Vec<u16> = streams.iter().map(|stream| stream.drive).collect();
-    let busy = drives.last().map_or(0, |&last| usize::from(last) + 1);
+    let volumes: Vec<VolumeId> = streams.iter().map(|stream| stream.volume).collect();
+    let busy = volumes.last().map_or(0, |last| last.index() + 1);
     for (number, file) in jobs.files().iter().enumerate() {
         for (place, (_, job, _)) in file.clones().enumerate() {
-            // Streams lie drive by drive.
-            let begin = |drive: usize| drives.partition_point(|&other| usize::from(other) < drive);
+            // Streams lie volume by volume.
+            let begin = |volume: usize| volumes.partition_point(|other| other.index() < volume);
             let runs_it = (number..busy).step_by(jobs.files().len());
-            found.streams.extend(runs_it.map(|drive| FioStream {
+            found.streams.extend(runs_it.map(|volume| FioStream {
                 name: job.name.clone(),
                 group: job.group,
                 group_reporting: job.group_reporting,
                 options: job.options.clone(),
                 depth: job.depth(),
-                ..of_stream(&streams[begin(drive) + place])
+                ..of_stream(&streams[begin(volume) + place])
             }));
         }
     }

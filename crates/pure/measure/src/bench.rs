@@ -6,7 +6,7 @@ use crate::stream::{Stream, StreamSpec};
 use crate::timeline::Timeline;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_stats::{CAUSE_COUNT, SplitHistogram, TimeSplit};
-use flashyard_units::SimTime;
+use flashyard_units::{SimTime, VolumeId};
 use flashyard_workload::SourceError;
 
 /// Streams, and everything that is counted of a run. `M` are the counters that the system reads at the ends of the
@@ -18,7 +18,7 @@ pub struct Bench<M, R, const CAUSES: usize = CAUSE_COUNT> {
     pub streams: Vec<Stream<CAUSES>>,
     /// Counts of all requests.
     pub ledger: Ledger,
-    /// Requests of each drive's streams.
+    /// Requests of each volume's streams.
     pub totals: Vec<Totals>,
     /// How things go over time.
     pub timeline: Timeline<R>,
@@ -50,8 +50,8 @@ pub struct Mark<M> {
 pub struct Completion {
     /// Its stream.
     pub stream: u16,
-    /// The drive or volume that its stream asks.
-    pub drive: u16,
+    /// The volume that its stream asks.
+    pub volume: VolumeId,
     /// The operation asked for.
     pub operation: Operation,
     /// When it was issued.
@@ -63,13 +63,13 @@ pub struct Completion {
 }
 
 impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
-    /// Streams that have not begun, and nothing counted, of `drives` drives or volumes.
-    pub fn new(plan: RunPlan, streams: Vec<StreamSpec>, drives: usize) -> Self {
+    /// Streams that have not begun, and nothing counted, of the first `volumes` volumes.
+    pub fn new(plan: RunPlan, streams: Vec<StreamSpec>, volumes: usize) -> Self {
         Self {
             plan,
             streams: streams.into_iter().map(Stream::new).collect(),
             ledger: Ledger::default(),
-            totals: vec![Totals::default(); drives],
+            totals: vec![Totals::default(); volumes],
             timeline: Timeline::default(),
             begun: None,
             ended: None,
@@ -79,13 +79,13 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
         }
     }
 
-    /// The next stage of a drive's streams, if there is one and everything before it is done.
-    pub(crate) fn next_stage(&self, drive: u16) -> Option<u32> {
-        let of_drive = || self.streams.iter().filter(|stream| stream.drive == drive);
-        if self.stopping || of_drive().any(|stream| stream.released && !stream.is_done()) {
+    /// The next stage of a volume's streams, if there is one and everything before it is done.
+    pub(crate) fn next_stage(&self, volume: VolumeId) -> Option<u32> {
+        let of_volume = || self.streams.iter().filter(|stream| stream.volume == volume);
+        if self.stopping || of_volume().any(|stream| stream.released && !stream.is_done()) {
             return None;
         }
-        of_drive().filter(|stream| !stream.released).map(|stream| stream.stage).min()
+        of_volume().filter(|stream| !stream.released).map(|stream| stream.stage).min()
     }
 
     /// The next record of a stream that may issue one; `None` at its end, or when its share is issued.
@@ -142,7 +142,7 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
     pub fn finished(&mut self, now: SimTime, done: &Completion, time: &TimeSplit<CAUSES>) -> Option<SimTime> {
         self.ledger.finished(now, done.issued, time.total());
         let latency = now.since(done.issued);
-        self.totals[done.drive as usize].count(done.operation, done.bytes, latency);
+        self.totals[done.volume.index()].count(done.operation, done.bytes, latency);
         let stream = &mut self.streams[done.stream as usize];
         let pause = stream.fall().map(|pause| stream.pause_end(now, pause));
         if let (Some(begun), None, true) = (&self.begun, &self.ended, stream.counts(now)) {

@@ -100,7 +100,7 @@ pub struct LedgerMark {
     pub(crate) totals: Totals,
 }
 
-/// Totals of the requests of one drive's streams since the run began.
+/// Totals of the requests of one volume's streams since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Requests completed.

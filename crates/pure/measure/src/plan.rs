@@ -1,7 +1,7 @@
 //! How long a run is, and what is measured of it.
 
 use crate::stream::{Pacing, Source, StreamSpec};
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, VolumeId};
 
 /// Hears how far a run is (0 to 1) every few milliseconds of wall time; returns false to stop it.
 pub type Observer<'a> = &'a mut dyn FnMut(f64) -> bool;
@@ -38,9 +38,9 @@ pub enum StopRule {
 }
 
 impl RunPlan {
-    /// One stream for each busy drive, at the plan's depth.
+    /// One stream for each source, to a volume of its own from the first on, at the plan's depth.
     pub fn streams(&self, sources: Vec<Source>) -> Vec<StreamSpec> {
         let pacing = self.depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth });
-        (0..).zip(sources).map(|(drive, source)| StreamSpec::new(drive, source, pacing)).collect()
+        (0..).map(VolumeId::new).zip(sources).map(|(volume, source)| StreamSpec::new(volume, source, pacing)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_stats::{CAUSE_COUNT, LatencyHistogram, MeanEstimate, SplitHistogram};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{SimSpan, SimTime, VolumeId};
 use flashyard_workload::RequestSource;
 
 /// Where a stream's requests come from.
@@ -51,13 +51,13 @@ pub struct Think {
 
 /// A stream as its owner describes it.
 pub struct StreamSpec {
-    /// The drive or volume that is asked.
-    pub drive: u16,
+    /// The volume that is asked.
+    pub volume: VolumeId,
     /// Where requests come from. Arrivals count from the stream's start.
     pub source: Source,
     /// When they are issued.
     pub pacing: Pacing,
-    /// Streams of a drive start stage by stage: those of the next one when all of the last one have ended.
+    /// Streams of a volume start stage by stage: those of the next one when all of the last one have ended.
     pub stage: u32,
     /// Between the beginning of the stage and the stream's start.
     pub delay: SimSpan,
@@ -73,9 +73,9 @@ pub struct StreamSpec {
 
 impl StreamSpec {
     /// A stream that starts with the run and goes on until its source or the run ends.
-    pub fn new(drive: u16, source: Source, pacing: Pacing) -> Self {
+    pub fn new(volume: VolumeId, source: Source, pacing: Pacing) -> Self {
         Self {
-            drive,
+            volume,
             source,
             pacing,
             stage: 0,
@@ -128,8 +128,8 @@ impl Samples {
 /// Figures of one stream over the measured window.
 #[derive(Clone, Debug)]
 pub struct StreamFigures {
-    /// The drive or volume that was asked.
-    pub drive: u16,
+    /// The volume that was asked.
+    pub volume: VolumeId,
     /// The part of the window in which the stream was at work: from its start to its last completion.
     pub active: SimSpan,
     /// Reads, writes, trims and flushes.
@@ -157,13 +157,13 @@ fn index(operation: Operation) -> usize {
 
 /// A stream at work, whose requests spend their time on so many causes.
 pub struct Stream<const CAUSES: usize = CAUSE_COUNT> {
-    /// The drive or volume that is asked.
-    pub drive: u16,
+    /// The volume that is asked.
+    pub volume: VolumeId,
     /// Where requests come from.
     pub source: Source,
     /// When they are issued.
     pub pacing: Pacing,
-    /// Streams of a drive start stage by stage.
+    /// Streams of a volume start stage by stage.
     pub stage: u32,
     delay: SimSpan,
     ramp: SimSpan,
@@ -207,7 +207,7 @@ impl<const CAUSES: usize> Stream<CAUSES> {
     /// A stream whose stage has not begun.
     pub fn new(spec: StreamSpec) -> Self {
         Self {
-            drive: spec.drive,
+            volume: spec.volume,
             source: spec.source,
             pacing: spec.pacing,
             stage: spec.stage,
@@ -347,7 +347,7 @@ impl<const CAUSES: usize> Stream<CAUSES> {
     pub fn figures(self, begun: SimTime) -> StreamFigures {
         let from = begun.max(self.counted_from);
         StreamFigures {
-            drive: self.drive,
+            volume: self.volume,
             active: if self.last > from { self.last.since(from) } else { SimSpan::ZERO },
             operations: self.operations,
             depths: self.depths,

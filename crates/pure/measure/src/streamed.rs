@@ -5,7 +5,7 @@ use crate::bench::{Bench, Mark};
 use crate::stream::Stream;
 use crate::timeline::Dated;
 use flashyard_blk::TraceRecord;
-use flashyard_units::SimTime;
+use flashyard_units::{SimTime, VolumeId};
 use flashyard_workload::SourceError;
 
 /// A world that streams ask, whose requests spend their time on `CAUSES` causes.
@@ -50,13 +50,13 @@ pub trait Streamed<const CAUSES: usize>: Sized {
     /// The measured window has begun.
     fn window_begun(&mut self) {}
 
-    /// Begins the next stage of a drive's streams, if there is one and everything before it is done.
-    fn start_stage(&mut self, now: SimTime, drive: u16) {
-        let Some(stage) = self.bench().next_stage(drive) else { return };
+    /// Begins the next stage of a volume's streams, if there is one and everything before it is done.
+    fn start_stage(&mut self, now: SimTime, volume: VolumeId) {
+        let Some(stage) = self.bench().next_stage(volume) else { return };
         for number in 0..self.bench().streams.len() {
             let stream = &mut self.bench_mut().streams[number];
             // A stream that ends at once may have begun the rest of its stage already.
-            if stream.drive != drive || stream.stage != stage || stream.released {
+            if stream.volume != volume || stream.stage != stage || stream.released {
                 continue;
             }
             stream.release(now);
@@ -130,7 +130,7 @@ pub trait Streamed<const CAUSES: usize>: Sized {
             self.stop(now);
             return;
         }
-        self.start_stage(now, stream.drive);
+        self.start_stage(now, stream.volume);
         if self.bench().streams.iter().all(Stream::is_done) {
             self.stop(now);
         }

@@ -1,5 +1,6 @@
 //! Effects and counts of a mirror that serves, for its owner.
 
+use crate::config::VOLUME;
 use crate::marks::MirrorReading;
 use crate::request::{Command, Purpose, Request};
 use crate::side::Side;
@@ -8,7 +9,7 @@ use flashyard_kernel::Slab;
 use flashyard_served::{Answer, Effect};
 use flashyard_ssd::{Drive, Movement};
 use flashyard_stats::LatencyHistogram;
-use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Effects and counts that a world that serves keeps.
 #[derive(Default)]
@@ -102,7 +103,7 @@ impl Book {
     /// Tells when the volume has no drive any more, and when it has one again.
     pub(crate) fn tell_presence(&mut self, sides: &[Side; 2]) {
         let gone = sides.iter().all(|side| !side.serves);
-        let volume = VolumeId::new(0);
+        let volume = VOLUME;
         if self.gone != gone {
             self.gone = gone;
             self.effects.push(if gone { Effect::Gone { volume } } else { Effect::Back { volume } });

@@ -4,7 +4,10 @@ use crate::policy::ReadPolicy;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::STREAMS_MAX;
 use flashyard_ssd::{DriveConfig, DriveConfigError};
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, VolumeId};
+
+/// The one volume of a mirror.
+pub(crate) const VOLUME: VolumeId = VolumeId::new(0);
 
 /// Parameters of a mirror.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Requests and commands under way, and the events that move them on.
 
+use crate::config::VOLUME;
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Completion;
@@ -112,7 +113,7 @@ impl Request {
     pub(crate) fn completion(&self, stream: u16) -> Completion {
         Completion {
             stream,
-            drive: 0,
+            volume: VOLUME,
             operation: self.operation,
             issued: self.issued,
             bytes: self.bytes(),

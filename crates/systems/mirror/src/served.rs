@@ -1,5 +1,6 @@
 //! A mirror as a world that serves: one volume, whose bytes lie on both drives.
 
+use crate::config::VOLUME;
 use crate::live::LiveMirror;
 use crate::marks::DriveCounters;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest, check};
@@ -34,7 +35,7 @@ impl World for LiveMirror {
 impl Served for LiveMirror {
     fn volumes(&self) -> Vec<VolumeInfo> {
         let protected = self.world.config.drives.iter().all(|drive| drive.power_loss_protection);
-        vec![VolumeInfo { id: VolumeId::new(0), block_bytes: SLOT_BYTES, limits: self.limits(), protected }]
+        vec![VolumeInfo { id: VOLUME, block_bytes: SLOT_BYTES, limits: self.limits(), protected }]
     }
 
     fn drives_of(&self, _volume: VolumeId) -> Vec<DriveId> {

@@ -1,7 +1,7 @@
 //! The world: two drives, the host in front of them, and what surrounds both, under one clock.
 
 use crate::book::Book;
-use crate::config::{MirrorConfig, MirrorError};
+use crate::config::{MirrorConfig, MirrorError, VOLUME};
 use crate::locks::Locks;
 use crate::marks::{Marks, MirrorReading};
 use crate::policy::Chooser;
@@ -70,7 +70,7 @@ impl Mirror {
     /// Errors: parameters outside their ranges; no stream, or more than 4096.
     pub fn new(config: MirrorConfig, plan: RunPlan, sources: Vec<Source>) -> Result<Self, MirrorError> {
         let mut streams = plan.streams(sources);
-        streams.iter_mut().for_each(|stream| stream.drive = 0);
+        streams.iter_mut().for_each(|stream| stream.volume = VOLUME);
         Self::with_streams(config, plan, streams)
     }
 
@@ -80,7 +80,7 @@ impl Mirror {
     pub fn with_streams(config: MirrorConfig, plan: RunPlan, streams: Vec<StreamSpec>) -> Result<Self, MirrorError> {
         config.validate()?;
         MirrorConfig::check_streams(streams.len())?;
-        if let Some(value) = streams.iter().map(|stream| u64::from(stream.drive)).find(|&volume| volume > 0) {
+        if let Some(value) = streams.iter().map(|stream| u64::from(stream.volume.get())).find(|&volume| volume > 0) {
             return Err(MirrorError::Range { name: "volume of a stream", value, least: 0, most: 0 });
         }
         let drives = Self::preconditioned(&config, plan.seed)?;
@@ -159,7 +159,7 @@ impl Mirror {
         if self.bench.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
-        self.start_stage(SimTime::ZERO, 0);
+        self.start_stage(SimTime::ZERO, VOLUME);
         self.settle(SimTime::ZERO);
     }
 

@@ -136,7 +136,7 @@ fn clones_and_jobs_share_a_drive_with_their_own_depths() {
     )
     .expect("it runs");
     assert_eq!(both.figures.streams.len(), 2 * 4);
-    let drives: Vec<u16> = both.figures.streams.iter().map(|stream| stream.drive).collect();
+    let drives: Vec<u16> = both.figures.streams.iter().map(|stream| stream.volume.get()).collect();
     assert_eq!(drives, [0, 0, 0, 0, 1, 1, 1, 1]);
     let ios: Vec<u64> = both.figures.streams.iter().map(|stream| stream.of(Operation::Read).ios).collect();
     // Four times the depth, far from saturation: nearly four times the requests.

@@ -133,7 +133,7 @@ fn every_choice_of_lenders_beats_none_and_most_spare_beats_the_next_in_order() {
 fn drives_run_the_job_files_in_turn() {
     let settings = ["jbof.busy_drives=3", "run.measure=5 ms"];
     let run = attempt(&CHOICE, Design::Shrunk, &settings).expect("it runs");
-    let drives: Vec<u16> = run.figures.streams.iter().map(|stream| stream.drive).collect();
+    let drives: Vec<u16> = run.figures.streams.iter().map(|stream| stream.volume.get()).collect();
     assert_eq!(drives, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     let text = serde_json::to_string(&fio_report(&run)).expect("it is plain data");
     assert_eq!(text.matches("\"jobname\":\"own\"").count(), 3, "{text}");

@@ -9,6 +9,7 @@ use super::enclosure::Event;
 use super::lending::scan_of;
 use super::policy::Policy;
 use super::request::{Phase, Purpose, Request};
+use super::served::drive_of;
 use super::world::Jbof;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_fabric::Direction;
@@ -26,16 +27,12 @@ impl Jbof {
         let stream = &mut self.bench.streams[number as usize];
         stream.issued += 1;
         let request = &record.request;
-        let slots = self.enclosure.drives[usize::from(stream.drive)].config().ftl.logical_slots;
+        let slots = self.enclosure.drives[drive_of(stream.volume).index()].config().ftl.logical_slots;
         let capacity = u64::from(slots) * u64::from(SLOT_BYTES);
         let end = request.offset_bytes.saturating_add(u64::from(request.len_bytes).max(1));
         if end > capacity {
-            self.fault = Some(JbofError::BeyondDrive {
-                drive: DriveId::new(stream.drive),
-                number: stream.issued,
-                end,
-                capacity,
-            });
+            self.fault =
+                Some(JbofError::BeyondDrive { drive: drive_of(stream.volume), number: stream.issued, end, capacity });
             stream.ended = true;
             return;
         }
@@ -44,7 +41,7 @@ impl Jbof {
         let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
         let request = Request {
             stream: number,
-            drive: DriveId::new(stream.drive),
+            drive: drive_of(stream.volume),
             phase: Phase::Firmware,
             operation: request.operation,
             purpose: Purpose::Foreground,

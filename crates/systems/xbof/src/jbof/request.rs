@@ -2,6 +2,7 @@
 //! with the state of that mode, by the request's number.
 
 use super::config::JbofError;
+use super::served::volume_of;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Completion;
 use flashyard_ssd::{CommandSpec, Operation};
@@ -91,7 +92,7 @@ impl Request {
     pub(super) fn completion(&self, home: DriveId) -> Completion {
         Completion {
             stream: self.stream,
-            drive: home.get(),
+            volume: volume_of(home),
             operation: self.operation,
             issued: self.issued,
             bytes: self.bytes(),

@@ -249,7 +249,7 @@ impl DriveFigures {
         let geometry = &drive.data.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
-        let streams = || bench.streams.iter().filter(|stream| usize::from(stream.drive) == number);
+        let streams = || bench.streams.iter().filter(|stream| stream.volume.index() == number);
         let sum = |figure: fn(&Stream) -> u64| streams().map(figure).sum();
         let mut latency = LatencyHistogram::new();
         streams().for_each(|stream| latency.merge(&stream.latency()));

@@ -154,6 +154,11 @@ impl LiveJbof {
 }
 
 /// The drive that a volume is.
-const fn drive_of(volume: VolumeId) -> DriveId {
+pub(super) const fn drive_of(volume: VolumeId) -> DriveId {
     DriveId::new(volume.get())
+}
+
+/// The volume that lies on a drive: each drive is one.
+pub(super) const fn volume_of(drive: DriveId) -> VolumeId {
+    VolumeId::new(drive.get())
 }

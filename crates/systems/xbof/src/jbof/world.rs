@@ -8,6 +8,7 @@ use super::models::DriveModel;
 use super::policy::Policy;
 use super::request::{Failure, Purpose};
 use super::result::JbofFigures;
+use super::served::volume_of;
 use super::spread::VirtualDrives;
 use super::timeline::Reading;
 use flashyard_blk::TraceRecord;
@@ -63,7 +64,7 @@ impl Jbof {
             ("streams", streams.len() as u64, 1, STREAMS_MAX),
             (
                 "drive of a stream",
-                streams.iter().map(|stream| u64::from(stream.drive)).max().unwrap_or(0),
+                streams.iter().map(|stream| u64::from(stream.volume.get())).max().unwrap_or(0),
                 0,
                 u64::from(config.busy_drives) - 1,
             ),
@@ -173,7 +174,7 @@ impl Jbof {
             self.begin_window(SimTime::ZERO);
         }
         for drive in DriveId::first(self.enclosure.config.busy_drives as u16) {
-            self.start_stage(SimTime::ZERO, drive.get());
+            self.start_stage(SimTime::ZERO, volume_of(drive));
         }
         // Drives whose firmware takes no time have answered already: that must not wait for the first event.
         self.settle(SimTime::ZERO);

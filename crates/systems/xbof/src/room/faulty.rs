@@ -18,7 +18,7 @@ use flashyard_faults::{
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_units::{DriveId, SimSpan, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ impl JbofWorld {
             let stream = |drive: u32, lane: u32| {
                 let rng = Rng::named(case.seed, &format!("faults.mix.{drive}.{lane}"));
                 let mix = Mix { rng, slots, lane: Some((lane.into(), self.depth.into())) };
-                StreamSpec::new(drive as u16, Box::new(mix), Pacing::Closed { depth: 1 })
+                StreamSpec::new(VolumeId::new(drive as u16), Box::new(mix), Pacing::Closed { depth: 1 })
             };
             let streams = drives.flat_map(|drive| (0..self.depth).map(move |lane| stream(drive, lane)));
             Jbof::with_streams(self.config, plan, streams.collect()).map_err(keyed::of)?

@@ -14,7 +14,7 @@ pub fn fio_report(run: &JbofRun) -> FioReport {
 
 fn disks(run: &JbofRun) -> Vec<FioDisk> {
     let disk = |(number, drive): (usize, &DriveFigures)| {
-        let streams = || run.figures.streams.iter().filter(move |stream| usize::from(stream.drive) == number);
+        let streams = || run.figures.streams.iter().filter(move |stream| stream.volume.index() == number);
         let both = [Operation::Read, Operation::Write];
         let ticks = |figures: &OperationFigures| figures.latency.mean_us() * figures.ios as f64 / 1e3;
         FioDisk {

@@ -12,7 +12,7 @@ use flashyard_describe::{Files, PatternName, load};
 use flashyard_describe::{Size, Time};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_units::{Bytes, SimSpan};
+use flashyard_units::{Bytes, SimSpan, VolumeId};
 use flashyard_workload::Synthetic;
 use flashyard_workload::table2::{CLOSED_LOOP_DEPTH, PUBLISHED};
 
@@ -344,7 +344,7 @@ fn streams(
     let (mut specs, mut warming) = (Vec::new(), Vec::new());
     for (drive, load) in loads.iter().enumerate() {
         let pacing = Pacing::Closed { depth: load.depth };
-        let spec = StreamSpec::new(drive as u16, source(load, format!("workload.{drive}"))?, pacing);
+        let spec = StreamSpec::new(VolumeId::new(drive as u16), source(load, format!("workload.{drive}"))?, pacing);
         specs.push(StreamSpec { think: load.think, delay: load.delay, ..spec });
         warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
     }
