@@ -7,7 +7,7 @@ use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::DriverConfig;
 use flashyard_report::{Compute, Shares};
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
-use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, Watts};
+use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, VolumeId, Watts};
 
 /// The designs compared. Source: [P] sheet xbof §5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +192,16 @@ pub struct JbofConfig {
     pub harvest: HarvestConfig,
     /// Virtual drives.
     pub vh: VhConfig,
+}
+
+/// The drive that a volume is.
+pub(super) const fn drive_of(volume: VolumeId) -> DriveId {
+    DriveId::new(volume.get())
+}
+
+/// The volume that lies on a drive: each drive is one.
+pub(super) const fn volume_of(drive: DriveId) -> VolumeId {
+    VolumeId::new(drive.get())
 }
 
 /// Why a JBOF cannot be built or run.

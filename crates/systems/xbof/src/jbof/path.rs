@@ -4,12 +4,11 @@
 //! The policies' parts of the way stand with them: a lender's in `lending/command.rs`, where the data of virtual drives
 //! is in `spread.rs`.
 
-use super::config::JbofError;
+use super::config::{JbofError, drive_of};
 use super::enclosure::Event;
 use super::lending::scan_of;
 use super::policy::Policy;
 use super::request::{Phase, Purpose, Request};
-use super::served::drive_of;
 use super::world::Jbof;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_fabric::Direction;

@@ -1,8 +1,7 @@
 //! A request under way: what every design needs to know of it. What a mode adds (a lender, a home, an attempt) lies
 //! with the state of that mode, by the request's number.
 
-use super::config::JbofError;
-use super::served::volume_of;
+use super::config::{JbofError, volume_of};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Completion;
 use flashyard_ssd::{CommandSpec, Operation};

@@ -2,6 +2,7 @@
 //!
 //! Inside, drives are bare numbers; here they become those of the seam.
 
+use super::config::drive_of;
 use super::live::LiveJbof;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
@@ -151,14 +152,4 @@ impl LiveJbof {
     fn limits(&self, drive: DriveId) -> VolumeLimits {
         VolumeLimits::new(self.slots(drive).into(), self.remaps(drive))
     }
-}
-
-/// The drive that a volume is.
-pub(super) const fn drive_of(volume: VolumeId) -> DriveId {
-    DriveId::new(volume.get())
-}
-
-/// The volume that lies on a drive: each drive is one.
-pub(super) const fn volume_of(drive: DriveId) -> VolumeId {
-    VolumeId::new(drive.get())
 }

@@ -2,13 +2,12 @@
 
 use super::bench::{Bench, Marks};
 use super::book::Book;
-use super::config::{JbofConfig, JbofError};
+use super::config::{JbofConfig, JbofError, volume_of};
 use super::enclosure::{Enclosure, Event};
 use super::models::DriveModel;
 use super::policy::Policy;
 use super::request::{Failure, Purpose};
 use super::result::JbofFigures;
-use super::served::volume_of;
 use super::spread::VirtualDrives;
 use super::timeline::Reading;
 use flashyard_blk::TraceRecord;
@@ -168,8 +167,10 @@ impl Jbof {
             // The host's periods are not those of the drives.
             let phase = SimSpan::from_ps((period.as_ps() as f64 * self.enclosure.config.harvest.sensing.phase) as u64);
             self.enclosure.runner.queue.push(SimTime::ZERO + period + phase, Event::HostTick);
+            if self.enclosure.resilience.is_some() {
+                self.next_period(SimTime::ZERO, Event::Look);
+            }
         }
-        self.next_look(SimTime::ZERO);
         if self.bench.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
@@ -202,7 +203,7 @@ impl Jbof {
             Event::HostTick => self.tick_host(now),
             Event::Look => {
                 self.detect(now);
-                self.next_look(now);
+                self.next_period(now, Event::Look);
             }
             Event::Swap { drive } => self.swap(now, drive),
             Event::PowerOn { drive } => self.enclosure.power_on(&mut self.policy, now, drive),
@@ -296,18 +297,14 @@ impl Jbof {
         self.next_period(now, Event::HostTick);
     }
 
-    /// Sets the next look of drivers that have a period of their own.
-    fn next_look(&mut self, now: SimTime) {
-        if self.enclosure.resilience.is_some()
-            && let Some(period) = self.enclosure.config.driver.period
-        {
-            self.enclosure.runner.queue.push(now + period, Event::Look);
-        }
-    }
-
     fn next_period(&mut self, now: SimTime, event: Event) {
-        if self.bench.ended.is_none() || self.enclosure.resilience.is_some() {
-            self.enclosure.runner.queue.push(now + self.enclosure.config.harvest.period, event);
+        let (harvest, driver) = (&self.enclosure.config.harvest, &self.enclosure.config.driver);
+        // Only drivers may have a period of their own.
+        let period = if matches!(event, Event::Look) { driver.period } else { Some(harvest.period) };
+        if let Some(period) = period
+            && (self.bench.ended.is_none() || self.enclosure.resilience.is_some())
+        {
+            self.enclosure.runner.queue.push(now + period, event);
         }
     }
 
