@@ -40,7 +40,7 @@ mod used;
 mod wear;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};
-pub use drive::idle_where_aged;
+pub use drive::{DriveSection, StripeSection, idle_where_aged};
 pub use error::ScenarioError;
 pub use files::{Files, NoFiles};
 pub use fio::{JobFile, JobFiles};
@@ -59,10 +59,7 @@ pub use room::{
     Run, RunDesign, Serve, Study, boxed, designs_of,
 };
 pub use rooms::{Mistakes, Rooms};
-pub use schema::{
-    DriveSection, ExploreSection, OneOrMany, PatternName, RunSection, Scenario, StripeSection, Sweep, SweepValue,
-    WorkloadSection,
-};
+pub use schema::{ExploreSection, OneOrMany, PatternName, RunSection, Scenario, Sweep, SweepValue, WorkloadSection};
 pub use section::{Profiles, Purpose, Section};
 pub use serving::{Pacing, ServeSection};
 pub use sweep::{Point, Task, points, tasks};

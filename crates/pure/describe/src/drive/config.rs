@@ -1,9 +1,9 @@
 //! From the `[drive]` section to the parameters of a drive.
 
+use super::section::{DriveSection, StripeSection};
 use crate::error::{ScenarioError, value};
 use crate::flash::FlashSection;
 use crate::keyed;
-use crate::schema::{DriveSection, StripeSection};
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
