@@ -2,8 +2,10 @@
 
 use crate::annotate::Sources;
 use crate::check::Findings;
+use crate::drive::{Completion, FLASH, complete, is_whole};
 use crate::error::ScenarioError;
 use crate::files::Files;
+use crate::names::advice;
 use crate::places::{By, Places};
 use crate::room::{Room, designs_of};
 use crate::rooms::Rooms;
@@ -346,13 +348,18 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges the profiles of all sections, and gives drives of sections what they do not say from `[drive]`.
+    /// Merges the profiles of all sections, gives drives of sections what they do not say from `[drive]`, and every
+    /// drive what follows from its data sheet.
     fn all(mut self, table: &mut Table) -> Result<(), ScenarioError> {
         let with_drives: Vec<&str> =
             self.rooms.sections().iter().filter(|section| section.has_drives).map(|section| section.name).collect();
         for section in &with_drives {
             for (place, own) in drives_in(table, section) {
                 self.profile(own, (section, "drives"), &place)?;
+                // A drive with a profile of its own is another drive than the common one.
+                if own.contains_key("profile") {
+                    self.complete(own, &place)?;
+                }
             }
         }
         for (section, profiles) in self.rooms.profiles() {
@@ -364,9 +371,22 @@ impl Merge<'_> {
         for section in with_drives {
             for (place, own) in drives_in(table, section) {
                 self.inherit(own, &common, &place);
+                self.complete(own, &place)?;
             }
         }
+        if let Some(Value::Table(own)) = table.get_mut("drive") {
+            self.complete(own, "drive")?;
+        }
         Ok(())
+    }
+
+    /// Gives a drive the keys that it does not give. A scenario without any drive is told so where it is held against
+    /// the schema.
+    fn complete(&mut self, own: &mut Table, place: &str) -> Result<(), ScenarioError> {
+        if own.is_empty() || is_whole(own) {
+            return Ok(());
+        }
+        complete(own, &mut DriveAt { merge: self, place })
     }
 
     /// Gives a drive what it does not say from the common one. A key that it repeats counts as given there, as in the
@@ -403,6 +423,46 @@ impl Merge<'_> {
         }
         self.places.take(&text, place, By::Profile, told);
         Ok(())
+    }
+}
+
+/// The drive at a place, while it is completed.
+struct DriveAt<'a, 'b> {
+    merge: &'a mut Merge<'b>,
+    place: &'a str,
+}
+
+impl Completion for DriveAt<'_, '_> {
+    type Error = ScenarioError;
+
+    fn class(&self, name: &str) -> Result<String, ScenarioError> {
+        let builtin = || FLASH.builtin.iter().find(|class| class.0 == name).map(|class| class.1.to_owned());
+        self.merge.files.profile(FLASH.folder, name).or_else(builtin).ok_or_else(|| {
+            let known: Vec<&str> = FLASH.builtin.iter().map(|class| class.0).collect();
+            self.refuse("class", format!("drive.class is {name:?}; {}", advice(name, &known)))
+        })
+    }
+
+    fn take(&mut self, own: &mut Table, text: &str, origin: &str) -> Result<(), ScenarioError> {
+        let described = if origin.is_empty() { "what follows from the data sheet" } else { origin.trim() };
+        let more: Table = toml::from_str(text).map_err(|error| syntax(described, &error, text))?;
+        self.merge.sources.take(text, self.place, origin);
+        for (key, value) in more {
+            own.entry(key).or_insert(value);
+        }
+        let told = |line| format!("{}, {described}, line {line}", self.merge.origin);
+        self.merge.places.take(text, self.place, By::Profile, told);
+        Ok(())
+    }
+
+    fn is_given_by_user(&self, key: &str) -> bool {
+        let place = self.merge.places.exactly(&format!("{}.{key}", self.place));
+        place.is_some_and(|place| place.by != By::Profile)
+    }
+
+    fn refuse(&self, key: &str, message: String) -> ScenarioError {
+        let place = self.merge.places.of(&format!("{}.{key}", self.place));
+        wrong(place.map_or(self.merge.origin, |place| &place.text), message)
     }
 }
 

@@ -32,8 +32,12 @@ const COMMANDS: &[(&str, &[Purpose])] = &[
 ];
 
 /// Keys of a drive that ageing without timing reads; the others are about time, energy and cores.
-const AGED: [&str; 15] = [
+const AGED: [&str; 19] = [
     "profile",
+    "capacity",
+    "raw_capacity",
+    "class",
+    "die_capacity",
     "channels",
     "dies_per_channel",
     "planes_per_die",

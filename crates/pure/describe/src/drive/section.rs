@@ -12,6 +12,7 @@ use serde::Deserialize;
 /// A drive.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = super::sheet::add_to)]
 pub struct DriveSection {
     /// Name of the profile this came from.
     #[serde(default)]
