@@ -133,9 +133,11 @@ impl Rooms {
             let place = places.of("system").map_or(origin, |place| &place.text);
             wrong(place, error.to_string())
         })?;
-        Merge { rooms: self, files, sources: &mut sources, places: &mut places, origin }.all(&mut table)?;
+        let lacking = Vec::new();
+        let merge = Merge { rooms: self, files, sources: &mut sources, places: &mut places, origin, lacking };
+        let lacking = merge.all(&mut table)?;
         room.complete(&mut table);
-        self.held_against_schema(&table, room, &places, origin)?;
+        self.held_against_schema(&table, room, lacking, &places, origin)?;
         let merged = toml::to_string(&table).map_err(|error| wrong(origin, error.to_string()))?;
         let refused = |error: toml::de::Error| refused_beyond_schema(&error, &merged, &places, origin);
         let mut scenario: Scenario = toml::from_str(&merged).map_err(refused)?;
@@ -152,15 +154,17 @@ impl Rooms {
     }
 
     /// Refuses keys that there are not, values that cannot be, and a scenario that lacks keys, with where they are
-    /// given.
+    /// given; `lacking` are those of drives.
     fn held_against_schema(
         &self,
         table: &Table,
         room: &dyn Room,
+        lacking: Vec<String>,
         places: &Places,
         origin: &str,
     ) -> Result<(), ScenarioError> {
-        let Findings { wrong: found, missing } = self.findings(table, room);
+        let Findings { wrong: found, mut missing } = self.findings(table, room);
+        missing.extend(lacking);
         if let Some(first) = found.first() {
             let place = places.of_any(&first.path).map_or(origin, |place| &place.text);
             // The line tells which entry of a list it is; its number is none of the user's.
@@ -331,7 +335,7 @@ fn sweep(table: &mut Table, axis: &str) -> Result<String, ScenarioError> {
 }
 
 /// A TOML value, or the text itself where it is none: `--set workload.trace=FILE` needs no quotes.
-fn parse_value(text: &str) -> Value {
+pub(crate) fn parse_value(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
         .ok()
         .and_then(|mut table| table.remove("value"))
@@ -345,12 +349,14 @@ struct Merge<'a> {
     sources: &'a mut Sources,
     places: &'a mut Places,
     origin: &'a str,
+    /// Keys without which a drive is none.
+    lacking: Vec<String>,
 }
 
 impl Merge<'_> {
     /// Merges the profiles of all sections, gives drives of sections what they do not say from `[drive]`, and every
-    /// drive what follows from its data sheet.
-    fn all(mut self, table: &mut Table) -> Result<(), ScenarioError> {
+    /// drive what follows from its data sheet. Answers with the keys that drives lack.
+    fn all(mut self, table: &mut Table) -> Result<Vec<String>, ScenarioError> {
         let with_drives: Vec<&str> =
             self.rooms.sections().iter().filter(|section| section.has_drives).map(|section| section.name).collect();
         for section in &with_drives {
@@ -377,7 +383,7 @@ impl Merge<'_> {
         if let Some(Value::Table(own)) = table.get_mut("drive") {
             self.complete(own, "drive")?;
         }
-        Ok(())
+        Ok(self.lacking)
     }
 
     /// Gives a drive the keys that it does not give. A scenario without any drive is told so where it is held against
@@ -458,6 +464,10 @@ impl Completion for DriveAt<'_, '_> {
     fn is_given_by_user(&self, key: &str) -> bool {
         let place = self.merge.places.exactly(&format!("{}.{key}", self.place));
         place.is_some_and(|place| place.by != By::Profile)
+    }
+
+    fn lacks_capacity(&mut self) {
+        self.merge.lacking.push(format!("{}.capacity", self.place));
     }
 
     fn refuse(&self, key: &str, message: String) -> ScenarioError {

@@ -60,6 +60,16 @@ pub(crate) const DRIVES: Profiles = Profiles {
     builtin: &[
         ("xbof-4tb", include_str!("../../../../profiles/drives/xbof-4tb.toml")),
         ("r8", include_str!("../../../../profiles/drives/r8.toml")),
+        ("tlc-gen3-1920gb", include_str!("../../../../profiles/drives/tlc-gen3-1920gb.toml")),
+        ("tlc-gen3-4tb", include_str!("../../../../profiles/drives/tlc-gen3-4tb.toml")),
+        ("tlc-gen4-1920gb", include_str!("../../../../profiles/drives/tlc-gen4-1920gb.toml")),
+        ("tlc-gen4-3840gb", include_str!("../../../../profiles/drives/tlc-gen4-3840gb.toml")),
+        ("tlc-gen5-1920gb", include_str!("../../../../profiles/drives/tlc-gen5-1920gb.toml")),
+        ("qlc-gen4-15360gb", include_str!("../../../../profiles/drives/qlc-gen4-15360gb.toml")),
+        ("z-nand-800gb", include_str!("../../../../profiles/drives/z-nand-800gb.toml")),
+        ("xpoint-750gb", include_str!("../../../../profiles/drives/xpoint-750gb.toml")),
+        ("client-gen3-1tb", include_str!("../../../../profiles/drives/client-gen3-1tb.toml")),
+        ("mqsim-default", include_str!("../../../../profiles/drives/mqsim-default.toml")),
     ],
 };
 

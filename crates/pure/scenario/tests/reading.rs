@@ -67,7 +67,7 @@ fn what_the_schema_cannot_say_is_told_with_its_key_too() {
 fn an_incomplete_scenario_is_told_all_that_it_lacks() {
     let message = error("name = \"x\"\n[jbof]\ndrives = 2\n[drive]\ncores = 3\n", &[]);
     assert!(message.starts_with("demo.toml: "), "{message}");
-    for part in ["seed, designs, host, prices", "jbof.busy_drives", "drive.erase", "drive.profile = \"xbof-4tb\""] {
+    for part in ["seed, designs, host, prices", "jbof.busy_drives", "drive.capacity", "drive.profile = \"xbof-4tb\""] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
 }

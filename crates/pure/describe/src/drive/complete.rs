@@ -46,6 +46,9 @@ pub(crate) trait Completion {
     /// Whether the scenario gives `key` itself, and no profile does.
     fn is_given_by_user(&self, key: &str) -> bool;
 
+    /// Notes that the drive needs its capacity, and has none.
+    fn lacks_capacity(&mut self);
+
     /// The error about a key.
     fn refuse(&self, key: &str, message: String) -> Self::Error;
 }
@@ -61,7 +64,7 @@ pub(crate) fn is_whole(own: &Table) -> bool {
 
 /// Gives a drive all keys, and takes those of the sheet away.
 ///
-/// Errors: values of the sheet that cannot be or have no effect, no capacity, no such class or link.
+/// Errors: values of the sheet that cannot be or have no effect, no such class or link.
 pub(crate) fn complete<C: Completion>(own: &mut Table, by: &mut C) -> Result<(), C::Error> {
     refuse_wrong(own, by)?;
     refuse_idle(own, by)?;
@@ -78,6 +81,9 @@ pub(crate) fn complete<C: Completion>(own: &mut Table, by: &mut C) -> Result<(),
         after_class(&sheet, own, &usual).map_err(|(key, message)| by.refuse(key, format!("drive.{key}: {message}")))?;
     put(own, &lines, by)?;
     by.take(own, USUAL, " (usual controller)")?;
+    if SHEET[0].1.iter().any(|key| !own.contains_key(*key)) {
+        by.lacks_capacity();
+    }
     own.retain(|key, _| !is_of_sheet(key));
     Ok(())
 }

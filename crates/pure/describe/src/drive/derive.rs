@@ -113,7 +113,7 @@ impl Known<'_> {
     }
 }
 
-/// Geometry, spare space, write buffer and the reads of garbage collection.
+/// Geometry, spare space, write buffer and the reads of garbage collection; no geometry where nothing gives the capacity.
 fn flash(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
     let mut lines = Vec::new();
     let bytes = |size: Option<crate::Size>| size.map(|size| size.0.get() as f64);
@@ -145,7 +145,7 @@ fn flash(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
             let channels = channels.unwrap_or_else(|| each.map_or(wide.min(all), |each| (all / each).ceil()));
             (channels, each.unwrap_or_else(|| (all / channels).ceil()))
         }
-        _ => return Err(("capacity", NEEDS_CAPACITY.to_owned())),
+        _ => return Ok(lines),
     };
     let all = dies.0 * dies.1;
     let block = planes * pages * page;
@@ -158,7 +158,7 @@ fn flash(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
             let source = "[D] capacity / (1 - over_provisioning) over all planes, rounded up";
             lines.push(Line::new("blocks_per_plane", (raw / (all * block)).ceil().max(1.0) as i64, source));
         }
-        (None, None) => return Err(("capacity", NEEDS_CAPACITY.to_owned())),
+        (None, None) => return Ok(lines),
     }
     let buffer = (BUFFERED_ROWS * all * planes * page).clamp(8192.0, f64::from(1_u32 << 31));
     let buffer = format!("{} KiB", (buffer / 1024.0).round());
@@ -166,9 +166,6 @@ fn flash(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
     lines.push(Line::new("reclaim_reads", all.min(65_536.0) as i64, "[A] one for each die"));
     Ok(lines)
 }
-
-const NEEDS_CAPACITY: &str = "it is missing; give what the drive exports, such as \"1.92 TB\", or all of channels, \
-                              dies_per_channel and blocks_per_plane, or a profile, such as \"xbof-4tb\"";
 
 /// Pulses of programming.
 fn program(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {

@@ -12,8 +12,10 @@ mod section;
 mod sheet;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub(crate) use complete::{Completion, FLASH, complete, is_whole};
 pub use config::{bytes_u32, drive, idle_where_aged};
 pub use section::{DriveSection, StripeSection};
 pub use sheet::{Precondition, ProgramUnit, SheetSection};
+pub use write::{NewDrive, new_drive};

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use toml::Table;
 
 /// Takes texts as they are; every key is the user's.
-struct Plain;
+#[derive(Default)]
+struct Plain {
+    lacks_capacity: bool,
+}
 
 impl Completion for Plain {
     type Error = String;
@@ -28,6 +31,10 @@ impl Completion for Plain {
         true
     }
 
+    fn lacks_capacity(&mut self) {
+        self.lacks_capacity = true;
+    }
+
     fn refuse(&self, _: &str, message: String) -> String {
         message
     }
@@ -35,8 +42,9 @@ impl Completion for Plain {
 
 fn completed(text: &str) -> Result<Table, String> {
     let mut own: Table = toml::from_str(text).expect("it is TOML");
-    complete(&mut own, &mut Plain)?;
-    Ok(own)
+    let mut plain = Plain::default();
+    complete(&mut own, &mut plain)?;
+    if plain.lacks_capacity { Err("no capacity".to_owned()) } else { Ok(own) }
 }
 
 fn section(text: &str) -> DriveSection {
@@ -106,7 +114,8 @@ fn preconditioning_by_name_is_two_keys() {
 #[test]
 fn figures_that_do_not_do_are_refused_in_one_sentence() {
     for (text, expected) in [
-        ("class = \"tlc\"", "drive.capacity: it is missing; give what the drive exports"),
+        ("class = \"tlc\"", "no capacity"),
+        ("channels = 3\ndies_per_channel = 2", "no capacity"),
         ("capacity = 3", "drive.capacity is 3 without a unit; give a size from \"1 MiB\" to \"16 TiB\""),
         ("capacity = \"1 TB\"\nraw_capacity = \"1 TB\"", "drive.capacity: it is no less than raw_capacity"),
         ("capacity = \"1 TB\"\nclass = \"plc\"", "no class plc"),
