@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::new_drive::NewDriveOptions;
 use crate::systems;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     /// Write a scenario and its profiles into a directory, to start from
     Init(InitOptions),
+    /// Write the profile of a drive of yours from the figures of its data sheet
+    NewDrive(NewDriveOptions),
     /// Run a scenario: every design it names, on the workload it describes
     Run(RunOptions),
     /// Run what a published system's results need and put ours beside theirs

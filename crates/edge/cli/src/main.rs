@@ -13,6 +13,7 @@ mod fronts;
 mod init;
 mod kept;
 mod load;
+mod new_drive;
 mod out;
 mod output;
 mod parallel;
@@ -68,6 +69,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
     match arguments.command {
         Command::Demo(options) => run::run(&options.run()),
         Command::Init(options) => init::init(&options),
+        Command::NewDrive(options) => new_drive::new(&options),
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Age(options) => age::age(&options),

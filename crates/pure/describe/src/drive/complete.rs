@@ -30,7 +30,7 @@ const DERIVED: [&str; 3] = ["over_provisioning", "write_buffer", "reclaim_reads"
 
 /// Where the keys of a drive come from while it is completed.
 pub(crate) trait Completion {
-    /// What goes wrong.
+    /// The errors of the place.
     type Error;
 
     /// The text of the class of flash called `name`.

@@ -1,4 +1,4 @@
-//! What follows from the figures of a data sheet: keys of a drive, each with its arithmetic.
+//! Keys of a drive that follow from the figures of its data sheet, each with its arithmetic.
 //!
 //! A key that is given already stays; so a mechanism that a new key describes needs its field in
 //! [`DriveSection`](super::DriveSection), and its line in profiles/flash or profiles/controllers.

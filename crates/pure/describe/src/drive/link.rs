@@ -1,6 +1,6 @@
 //! Links to a host by name, and the payload that they carry.
 
-/// What a link carries each way.
+/// A link, with the bytes that it carries each way.
 pub(super) struct Link {
     /// Bytes a second on the lanes, behind the line coding.
     pub(super) line_rate: f64,
@@ -55,9 +55,9 @@ const FLITS: (f64, &str) = (236.0 / 256.0, "236/256");
 /// Lines of 64 B that take four slots and a half, in flits of 68 B with four slots of 16 B. Source: \[X\] Compute Express
 /// Link Specification 2.0 §4.2; the half of a header slot is \[A\].
 const LINES_68: (f64, &str) = (64.0 / 68.0 * 8.0 / 9.0, "64/68 x 8/9");
-/// The same lines in flits of 256 B, which hold 15 slots. Source: \[X\] Compute Express Link Specification 3.0 §4.3.
+/// Lines of 64 B in flits of 256 B, which hold 15 slots. Source: \[X\] Compute Express Link Specification 3.0 §4.3.
 const LINES_256: (f64, &str) = (240.0 / 256.0 * 8.0 / 9.0, "240/256 x 8/9");
-/// No coding beside the flits.
+/// Links without a coding beside their flits.
 const NONE: (f64, &str) = (1.0, "1");
 
 const KINDS: [Kind; 7] = [

@@ -47,7 +47,7 @@ pub struct SheetSection {
     pub precondition: Option<Choice<Precondition>>,
 }
 
-/// What a programming time is of.
+/// The part of a block that a programming time is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramUnit {
     /// One page.
@@ -70,7 +70,7 @@ impl Named for ProgramUnit {
 /// State of a drive before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Nothing is written.
+    /// Empty, as from the factory.
     Fresh,
     /// Purged, filled, and twice the capacity written at random. Source: \[X\] SNIA Solid State Storage Performance Test
     /// Specification, workload-independent and workload-dependent preconditioning.
