@@ -4,7 +4,7 @@ use flashyard_scenario::{NoFiles, SYSTEMS, drive::drive, keyed, resolve};
 use toml::{Table, Value};
 
 const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
-const SHEETS: &str = include_str!("../../../../scenarios/drives/sheets.toml");
+const SHEETS: &str = include_str!("../../../../profiles/sheets.toml");
 
 fn profiles() -> impl Iterator<Item = &'static str> {
     SYSTEMS.builtin_profiles().into_iter().filter(|profile| profile.0 == "drives").map(|profile| profile.1)
