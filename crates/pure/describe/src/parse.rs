@@ -452,7 +452,14 @@ impl Completion for DriveAt<'_, '_> {
     fn take(&mut self, own: &mut Table, text: &str, origin: &str) -> Result<(), ScenarioError> {
         let described = if origin.is_empty() { "what follows from the data sheet" } else { origin.trim() };
         let more: Table = toml::from_str(text).map_err(|error| syntax(described, &error, text))?;
-        self.merge.sources.take(text, self.place, origin);
+        for line in text.lines() {
+            let key = line.split('=').next().unwrap_or_default().trim();
+            // A key that repeats what follows anyway counts as following, as in the copy of a scenario.
+            if own.get(key).is_none_or(|given| more.get(key) == Some(given)) {
+                self.merge.sources.take(line, self.place, origin);
+                self.merge.places.forget(&format!("{}.{key}", self.place));
+            }
+        }
         for (key, value) in more {
             own.entry(key).or_insert(value);
         }

@@ -89,8 +89,7 @@ pub(crate) fn complete<C: Completion>(own: &mut Table, by: &mut C) -> Result<(),
 }
 
 fn put<C: Completion>(own: &mut Table, lines: &[Line], by: &mut C) -> Result<(), C::Error> {
-    let fresh = lines.iter().filter(|line| !own.contains_key(line.key));
-    let text: String = fresh.map(Line::text).collect();
+    let text: String = lines.iter().map(Line::text).collect();
     by.take(own, &text, "")
 }
 
