@@ -25,7 +25,8 @@ pub struct FlashSection {
     /// Pages of a plane that are programmed together: 1, or the bits of a cell, up to 4; 1 without the key.
     #[schemars(range(min = 1, max = 4))]
     pub pages_per_program: Option<u32>,
-    /// Time to program a whole word line, in place of pulses for each page; the first pass where there are two.
+    /// Time to program a whole word line, the first pass where there are two; that of its pages, one after the other, without
+    /// the key.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub word_line_program: Option<Time>,
     /// Time of the second pass of a word line, for which its data is sent again.
@@ -88,8 +89,8 @@ impl FlashSection {
                 ));
             }
             (pages, None) => {
-                let message = format!("{pages} pages are programmed together: give drive.flash.word_line_program");
-                return Err(value("drive.flash.pages_per_program", message));
+                let fine = self.word_line_fine.map(|time| time.0);
+                Some(WordLine { program: lsb.1 * u64::from(pages), fine })
             }
             (_, Some(program)) => Some(WordLine { program: program.0, fine: self.word_line_fine.map(|time| time.0) }),
         };

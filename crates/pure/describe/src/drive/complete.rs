@@ -56,9 +56,11 @@ pub(crate) trait Completion {
 /// Whether a drive has all keys, and none of a data sheet.
 pub(crate) fn is_whole(own: &Table) -> bool {
     let usual: Table = toml::from_str(USUAL).expect("it ships with the program");
-    let optional = ["filled", "overwritten"];
+    // Without these a drive is as the published one.
+    let optional = ["filled", "overwritten", "pacing"];
     let follows = SHEET.iter().flat_map(|entry| entry.1).filter(|key| !optional.contains(*key)).copied();
-    let mut all = follows.chain(DERIVED).chain(usual.keys().map(String::as_str));
+    let usual = usual.keys().map(String::as_str).filter(|key| !optional.contains(key));
+    let mut all = follows.chain(DERIVED).chain(usual);
     all.all(|key| own.contains_key(key)) && !own.keys().any(|key| is_of_sheet(key))
 }
 
