@@ -38,6 +38,7 @@ pub(crate) fn has_constants(file: &str) -> bool {
         "crates/systems/lives/src/room/life/wear/",
         "crates/systems/lives/src/room/life/forward/",
         "crates/systems/lives/src/room/cvss/",
+        "crates/systems/drives/src/",
         "crates/systems/ttflash/src/",
     ];
     let is_study = STUDIES.iter().any(|folder| file.starts_with(folder));

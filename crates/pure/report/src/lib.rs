@@ -22,6 +22,7 @@ mod lifetime;
 mod live;
 mod pareto;
 mod ranking;
+mod real_drive;
 mod reclaim;
 mod schema;
 mod split;
@@ -57,6 +58,7 @@ pub use live::{
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
 pub use ranking::{unsteady_sentence, verdict_sentence};
+pub use real_drive::{DriveRecord, drive_table};
 pub use reclaim::{ReclaimRecord, reclaim_table};
 pub use schema::{Declaration, DesignAbout, DesignResult, ExtraTable, LatencySummary, Laws, RunReport, WindowHalf};
 pub use split::{Cause, SplitRow};

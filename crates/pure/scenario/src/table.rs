@@ -4,13 +4,15 @@
 //! Commands, help texts and the golden tables go by the table; no system is named anywhere else.
 
 use flashyard_describe::Rooms;
+use flashyard_drives::RealDrives;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
 use flashyard_mirror::room::MirrorRoom;
 use flashyard_ttflash::TtFlash;
 use flashyard_xbof::room::Xbof;
 
 /// All systems, in the order in which they are listed. A scenario that names none is of the first.
-pub static SYSTEMS: Rooms = Rooms::new(&[&Xbof, &WearLeveling, &FfSsd, &Cvss, &TtFlash, &Cvfs, &MirrorRoom]);
+pub static SYSTEMS: Rooms =
+    Rooms::new(&[&Xbof, &WearLeveling, &FfSsd, &Cvss, &TtFlash, &Cvfs, &MirrorRoom, &RealDrives]);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,8 @@
 //! Profiles of drives: each makes a drive that can be built, and what its data sheet states beside its inputs.
 
 use flashyard_scenario::{NoFiles, SYSTEMS, drive::drive, keyed, resolve};
-use toml::{Table, Value};
 
 const DEMO: &str = include_str!("../../../../scenarios/demo/scenario.toml");
-const SHEETS: &str = include_str!("../../../../profiles/sheets.toml");
 
 fn profiles() -> impl Iterator<Item = &'static str> {
     SYSTEMS.builtin_profiles().into_iter().filter(|profile| profile.0 == "drives").map(|profile| profile.1)
@@ -50,27 +48,4 @@ fn a_drive_of_few_figures_is_told_what_it_lacks_where_it_stands() {
     let class = text.replace("class = \"tlc\"", "class = \"plc\"\ncapacity = \"1 TB\"");
     let unknown = resolve(&class, "demo.toml", &[], &NoFiles).err().expect("there is no such class").to_string();
     assert!(unknown.contains("did you mean") || unknown.contains("give one of slc, tlc"), "{unknown}");
-}
-
-#[test]
-fn sheets_are_of_profiles_and_every_figure_says_its_conditions() {
-    let sheets: Table = toml::from_str(SHEETS).expect("it is TOML");
-    for (name, sheet) in &sheets {
-        assert!(profiles().any(|profile| profile == name), "{name}");
-        assert!(["product", "source"].iter().all(|key| sheet.get(key).is_some_and(Value::is_str)), "{name}");
-        let figures = sheet["figures"].as_array().expect("they are a list");
-        let mut ids: Vec<&str> = figures.iter().filter_map(|figure| figure["id"].as_str()).collect();
-        assert_eq!(ids.len(), figures.len(), "{name}");
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), figures.len(), "{name}: an id twice");
-        for figure in figures {
-            let text = |key: &str| figure.get(key).and_then(Value::as_str);
-            assert!(["thousand/s", "GB/s", "us", "W"].contains(&text("unit").unwrap_or_default()), "{name}: {figure}");
-            assert!(["steady", "fresh", "unstated"].contains(&text("state").unwrap_or_default()), "{name}: {figure}");
-            assert!(text("of").is_some_and(|of| ["mean", "most"].contains(&of) || of.starts_with('p')), "{figure}");
-            let is_power = text("unit") == Some("W");
-            assert!(is_power || text("size").is_some() && text("pattern").is_some(), "{name}: {figure}");
-        }
-    }
 }

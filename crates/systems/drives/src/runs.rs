@@ -1,0 +1,185 @@
+//! The runs of the study and how each is set up.
+
+use flashyard_describe::drive::drive;
+use flashyard_describe::reproduce::{NamedRun, Number};
+use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
+use flashyard_report::{DriveRecord, drive_table};
+use flashyard_units::{Bytes, SimSpan};
+use flashyard_xbof::jbof::{Design, JbofFigures};
+use flashyard_xbof::room::{measure_design, of_laws};
+
+/// Raw bytes of a drive that is overwritten at random before its run: larger ones get fewer word lines a block. [A] minutes
+/// for a drive of terabytes; the spare space by the number of superblocks stays as it is.
+const SCALED_BYTES: u64 = 1 << 37;
+
+/// Word lines that a block keeps at least. [A]
+const WORD_LINES_LEAST: u32 = 4;
+
+/// Drive writes at random before a steady run. Source: [X] SNIA Solid State Storage Performance Test Specification.
+const STEADY_OVERWRITES: f64 = 2.0;
+
+/// State in which a drive begins its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing is on it.
+    Fresh,
+    /// Nothing is on it, and it is written until its cache of single-level cells is full.
+    BeyondCache,
+    /// Written once in sequence.
+    Filled,
+    /// Filled, and overwritten at random.
+    Steady,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DriveRun {
+    pub(super) profile: &'static str,
+    /// Reads among a hundred requests.
+    pub(super) reads: u32,
+    /// KiB of a request.
+    pub(super) kib: u32,
+    /// Requests in flight.
+    pub(super) depth: u32,
+    pub(super) sequential: bool,
+    pub(super) state: State,
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Metric {
+    /// Thousands of requests a second.
+    Requests,
+    /// 10^9 bytes a second.
+    Rate,
+    /// Mean latency in microseconds.
+    Mean,
+    /// Latency in microseconds that this share of reads, or of all requests where there are none, does not exceed.
+    Percentile(f64),
+    /// Longest latency in microseconds.
+    Longest,
+}
+
+impl Metric {
+    pub(super) fn of(self, record: &DriveRecord) -> f64 {
+        match self {
+            Self::Requests => record.thousand_per_second,
+            Self::Rate => record.gigabytes_per_second,
+            Self::Mean => record.mean_us,
+            Self::Longest => record.longest_us,
+            Self::Percentile(share) => {
+                let known = PERCENTILES.iter().position(|&known| (known - share).abs() < 1e-9);
+                known.map_or(f64::NAN, |place| record.percentiles_us[place])
+            }
+        }
+    }
+}
+
+/// Percentiles of a record. [X]
+const PERCENTILES: [f64; 5] = [0.5, 0.99, 0.999, 0.9999, 0.999_99];
+
+/// A number made of runs.
+pub(super) type DriveNumber = Number<DriveRun, DriveRecord>;
+
+/// The scenario of every run with the drive of each profile.
+pub(crate) type Drives = Vec<(&'static str, Scenario)>;
+
+impl DriveRun {
+    /// Warm-up and window. [A] some hundred thousand requests each; the least depth needs longer for its percentiles, and a
+    /// steady one until collection has its rhythm.
+    fn window(&self) -> (SimSpan, SimSpan) {
+        let measure = if self.depth == 1 { 3000 } else { 1000 };
+        let warmup = match self.state {
+            State::Fresh => 0,
+            State::Filled => 100,
+            State::Steady => 2000,
+            State::BeyondCache => 6000,
+        };
+        (SimSpan::from_ms(warmup), SimSpan::from_ms(measure))
+    }
+
+    fn scenario(&self, drives: &Drives) -> Result<Scenario, ScenarioError> {
+        let found = drives.iter().find(|(name, _)| *name == self.profile);
+        let (_, base) = found.ok_or_else(|| ScenarioError::Program(format!("no profile {}", self.profile)))?;
+        let mut scenario = base.clone();
+        let section = &mut scenario.drive;
+        let written = matches!(self.state, State::Filled | State::Steady);
+        section.filled = f64::from(u8::from(written));
+        section.overwritten = if self.state == State::Steady { STEADY_OVERWRITES } else { 0.0 };
+        if self.state == State::Steady {
+            let geometry = drive(section)?.nand.geometry;
+            let together = geometry.pages_per_program;
+            let mut pages = geometry.pages_per_block;
+            let raw = geometry.raw_bytes().get() / u64::from(pages);
+            while raw * u64::from(pages) > SCALED_BYTES
+                && pages % (2 * together) == 0
+                && pages / together >= 2 * WORD_LINES_LEAST
+            {
+                pages /= 2;
+            }
+            section.pages_per_block = pages;
+        }
+        let load = &mut scenario.workload;
+        load.pattern = Some(if self.sequential { PatternName::Sequential } else { PatternName::Uniform });
+        load.size = Some(Size(Bytes::new(u64::from(self.kib) * 1024)));
+        load.read_share = Some(f64::from(self.reads) / 100.0);
+        load.depth = Some(self.depth);
+        let (warmup, measure) = self.window();
+        scenario.run.warmup = Some(Time(warmup));
+        scenario.run.measure = Some(Time(measure));
+        Ok(scenario)
+    }
+}
+
+impl NamedRun for DriveRun {
+    type Base = Drives;
+    type Record = DriveRecord;
+
+    fn name(&self) -> String {
+        let order = if self.sequential { "sequential" } else { "random" };
+        let state = match self.state {
+            State::Fresh => "fresh",
+            State::BeyondCache => "beyond the cache",
+            State::Filled => "filled",
+            State::Steady => "steady",
+        };
+        format!("{}, {order} {} KiB, {} % reads, depth {}, {state}", self.profile, self.kib, self.reads, self.depth)
+    }
+
+    fn carry_out(
+        &self,
+        drives: &Drives,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<DriveRecord>, ScenarioError> {
+        let finished =
+            ScenarioError::unless_stopped(measure_design(&self.scenario(drives)?, Design::Conv, files, observer))?;
+        let Some(figures) = finished else { return Ok(None) };
+        of_laws(&figures)?;
+        Ok(Some(self.record(&figures)))
+    }
+
+    fn table(records: &[DriveRecord]) -> String {
+        drive_table(records)
+    }
+}
+
+impl DriveRun {
+    fn record(&self, figures: &JbofFigures) -> DriveRecord {
+        let drive = &figures.drives[0];
+        let seconds = self.window().1.as_ps() as f64 / 1e12;
+        // Tails of a mixed load are those of its reads.
+        let reads = figures.streams[0].of(flashyard_blk::Operation::Read);
+        let latency = if reads.ios > 0 { &reads.latency } else { &drive.latency };
+        DriveRecord {
+            name: self.name(),
+            thousand_per_second: drive.ios as f64 / seconds / 1e3,
+            gigabytes_per_second: (drive.read_bytes + drive.write_bytes) as f64 / seconds / 1e9,
+            mean_us: latency.mean_us(),
+            percentiles_us: PERCENTILES.map(|share| latency.percentile_us(share)),
+            longest_us: latency.percentile_us(1.0),
+            amplification: (drive.ftl.host_slots + drive.ftl.moved_slots) as f64 / drive.ftl.host_slots.max(1) as f64,
+            dies: drive.die_utilization,
+        }
+    }
+}
