@@ -33,7 +33,7 @@ pub(crate) fn check(file: &str, text: &str) -> Vec<Finding> {
 
 /// Whether a file holds constants of reproductions: set-up in code, and the generators made of a published table.
 pub(crate) fn has_constants(file: &str) -> bool {
-    const STUDIES: [&str; 5] = [
+    const STUDIES: [&str; 6] = [
         "crates/systems/xbof/src/room/study/",
         "crates/systems/lives/src/room/life/wear/",
         "crates/systems/lives/src/room/life/forward/",

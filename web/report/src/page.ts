@@ -40,7 +40,7 @@ const EMPTY: Omit<DesignDetail, "name"> = {
 const UNKNOWN = {
   throughput_bytes_per_s: null,
   iops: null,
-  latency_us: { mean: null, p50: null, p99: null, p999: null, max: null },
+  latency_us: { mean: null, p50: null, p99: null, p999: null, p9999: null, max: null },
   write_amplification: null,
   energy_joules_per_gb: null,
   bom_dollars: null,

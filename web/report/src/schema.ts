@@ -126,6 +126,7 @@ export interface LatencySummary {
   p50: Figure;
   p99: Figure;
   p999: Figure;
+  p9999: Figure;
   max: Figure;
 }
 

@@ -181,7 +181,7 @@ mod tests {
         let drive = |name: &str| DriveSnapshot {
             name: name.to_owned(),
             state: DriveState::Away,
-            latency_us: LatencySummary { mean: 90.0, p50: 80.0, p99: 250.0, p999: 600.0, max: 900.0 },
+            latency_us: LatencySummary { mean: 90.0, p50: 80.0, p99: 250.0, p999: 600.0, p9999: 800.0, max: 900.0 },
             media_errors: 2,
             totals: DriveTotals { reads: 3, writes: 1, read_bytes: 12_288, write_bytes: 4096, latency_seconds: 0.25 },
             ..DriveSnapshot::default()

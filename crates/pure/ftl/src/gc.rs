@@ -54,6 +54,11 @@ impl Ftl {
         self.reclaim.victim.is_some() || self.leveling_planned()
     }
 
+    /// Superblocks that are erased and not open.
+    pub fn erased_superblocks(&self) -> u32 {
+        self.blocks.erased.len()
+    }
+
     /// Slots that garbage collection under time has gained: those of the die rows that it is done with, less what it has
     /// moved from them. They are there for the host once their superblock is erased.
     #[inline]

@@ -57,6 +57,11 @@ pub static LATENCY_P999: Metric = latency("latency_us.p999", "Latency, p99.9", "
     .column("latency_p999_us")
     .terminal("p99.9\nus", 1.0, 1);
 
+/// 99.99th percentile of latency.
+pub static LATENCY_P9999: Metric = latency("latency_us.p9999", "Latency, p99.99", "99.99th percentile in microseconds")
+    .column("latency_p9999_us")
+    .terminal("p99.99\nus", 1.0, 1);
+
 /// Longest latency.
 pub static LATENCY_MAX: Metric = latency("latency_us.max", "Latency, longest", "longest latency in microseconds")
     .column("latency_max_us")

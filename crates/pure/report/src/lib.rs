@@ -34,7 +34,7 @@ pub use capacity::{CapacityRecord, CapacitySample, capacity_table};
 pub use charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartPanel, ChartSection, ChartSeries, ChartTable};
 pub use common::{
     ENERGY, ENERGY_PER_GB, FLASH_UTILIZATION, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
-    LATENCY_P999, MAPPING_MISS_RATIO, MOVED_BYTES, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
+    LATENCY_P999, LATENCY_P9999, MAPPING_MISS_RATIO, MOVED_BYTES, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
     THROUGHPUT_PER_DOLLAR, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
 };
 pub use component::{ByKind, Component, ComponentKind, DRIVE, MetricAbout, MetricList, Part};

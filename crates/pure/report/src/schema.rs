@@ -73,6 +73,8 @@ pub struct LatencySummary {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
+    /// 99.99th percentile.
+    pub p9999: f64,
     /// Longest.
     pub max: f64,
 }
@@ -84,6 +86,7 @@ impl From<&LatencyHistogram> for LatencySummary {
             p50: latency.percentile_us(0.5),
             p99: latency.percentile_us(0.99),
             p999: latency.percentile_us(0.999),
+            p9999: latency.percentile_us(0.9999),
             max: latency.max_us(),
         }
     }

@@ -251,7 +251,7 @@ impl Jbof {
         drive.write_bytes_per_s = write;
         drive.iops = (read + write) / REQUEST_BYTES;
         drive.latency_us = match has_load {
-            true => LatencySummary { mean: middle, p50: 0.8 * middle, p99: tail, p999: far, max },
+            true => LatencySummary { mean: middle, p50: 0.8 * middle, p99: tail, p999: far, p9999: max, max },
             false => LatencySummary::default(),
         };
         drive.processor_utilization = (mean(&|step| step.utilization(index)) + 0.01 * up).min(1.0);

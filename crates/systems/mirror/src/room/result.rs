@@ -8,8 +8,8 @@ use flashyard_describe::figures::{buckets, percentiles, split_rows};
 use flashyard_report::{
     ByKind, Cause, Component, ComponentTimeline, DRIVE, Declaration, DesignDetail, DesignResult, ExtraTable,
     FLASH_UTILIZATION, Figures, FioDisk, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999,
-    LatencySummary, Laws, MAPPING_MISS_RATIO, Metric, PROCESSOR_UTILIZATION, Part, READ_BYTES, THROUGHPUT, Timeline,
-    Unit, Value, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
+    LATENCY_P9999, LatencySummary, Laws, MAPPING_MISS_RATIO, Metric, PROCESSOR_UTILIZATION, Part, READ_BYTES,
+    THROUGHPUT, Timeline, Unit, Value, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
 };
 use flashyard_units::{Named, SimSpan};
 
@@ -111,6 +111,7 @@ static WHOLE: &[OfWhole] = &[
     (&LATENCY_P50, |run| run.latency.p50.into()),
     (&LATENCY_P99, |run| run.latency.p99.into()),
     (&LATENCY_P999, |run| run.latency.p999.into()),
+    (&LATENCY_P9999, |run| run.latency.p9999.into()),
     (&LATENCY_MAX, |run| run.latency.max.into()),
     (&FLASH_UTILIZATION, |run| run.mean(flash_utilization).into()),
     (&WRITE_AMPLIFICATION, |run| run.mean(|drive| drive.ftl.write_amplification()).into()),
@@ -139,6 +140,7 @@ static OF_DRIVE: &[OfDrive] = &[
     (&LATENCY_P50, |one| one.latency.p50.into()),
     (&LATENCY_P99, |one| one.latency.p99.into()),
     (&LATENCY_P999, |one| one.latency.p999.into()),
+    (&LATENCY_P9999, |one| one.latency.p9999.into()),
     (&LATENCY_MAX, |one| one.latency.max.into()),
     (&PROCESSOR_UTILIZATION, |one| one.drive.processor_utilization.into()),
     (&FLASH_UTILIZATION, |one| flash_utilization(one.drive).into()),

@@ -27,6 +27,8 @@ pub struct DriveCounters {
     pub host_slots: u64,
     /// Slots programmed.
     pub programmed_slots: u64,
+    /// Erased superblocks at this instant.
+    pub erased: u32,
     /// Share of its commands that the driver sends to lenders, in millionths, times picoseconds.
     pub redirected: u128,
 }
@@ -85,6 +87,7 @@ impl DriveCounters {
             misses: cache.misses,
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
+            erased: drive.data.ftl.erased_superblocks(),
             ..Self::default()
         }
     }

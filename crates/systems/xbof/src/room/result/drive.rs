@@ -5,8 +5,8 @@ use super::wear;
 use crate::jbof::{DriveFigures, JbofFigures};
 use flashyard_report::{
     ENERGY, FLASH_UTILIZATION, Figures, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999,
-    LatencySummary, MAPPING_MISS_RATIO, Metric, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT, Unit, Value,
-    WRITE_AMPLIFICATION, WRITE_BYTES,
+    LATENCY_P9999, LatencySummary, MAPPING_MISS_RATIO, Metric, PRICE, PROCESSOR_UTILIZATION, READ_BYTES, THROUGHPUT,
+    Unit, Value, WRITE_AMPLIFICATION, WRITE_BYTES,
 };
 use flashyard_units::SimSpan;
 
@@ -55,6 +55,7 @@ static MEASURES: &[Measure] = &[
     (&LATENCY_P50, |run| run.latency.p50.into()),
     (&LATENCY_P99, |run| run.latency.p99.into()),
     (&LATENCY_P999, |run| run.latency.p999.into()),
+    (&LATENCY_P9999, |run| run.latency.p9999.into()),
     (&LATENCY_MAX, |run| run.latency.max.into()),
     (&PROCESSOR_UTILIZATION, |run| run.drive.processor_utilization.into()),
     (&LENT_UTILIZATION, |run| run.drive.lent_utilization.into()),

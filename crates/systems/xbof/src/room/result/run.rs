@@ -4,8 +4,8 @@ use crate::jbof::{DriveFigures, JbofFigures};
 use flashyard_ftl::FtlCounters;
 use flashyard_report::{
     ENERGY, ENERGY_PER_GB, FLASH_UTILIZATION, Figures, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
-    LATENCY_P999, LatencySummary, MAPPING_MISS_RATIO, MOVED_BYTES, Metric, PRICE, PROCESSOR_UTILIZATION, READ_BYTES,
-    THROUGHPUT, THROUGHPUT_PER_DOLLAR, Unit, Value, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
+    LATENCY_P999, LATENCY_P9999, LatencySummary, MAPPING_MISS_RATIO, MOVED_BYTES, Metric, PRICE, PROCESSOR_UTILIZATION,
+    READ_BYTES, THROUGHPUT, THROUGHPUT_PER_DOLLAR, Unit, Value, WINDOW, WRITE_AMPLIFICATION, WRITE_BYTES,
 };
 use flashyard_units::SimSpan;
 
@@ -73,6 +73,7 @@ static MEASURES: &[Measure] = &[
     (&LATENCY_P50, |run| run.latency.p50.into()),
     (&LATENCY_P99, |run| run.latency.p99.into()),
     (&LATENCY_P999, |run| run.latency.p999.into()),
+    (&LATENCY_P9999, |run| run.latency.p9999.into()),
     (&LATENCY_MAX, |run| run.latency.max.into()),
     (&PROCESSOR_UTILIZATION.about("busy share of the drives' cores, without those of the host"), |run| {
         run.mean(|drive| drive.processor_utilization).into()

@@ -24,6 +24,14 @@ pub static WRITE_RATE: Metric = Metric::number(
     "bytes a second written by the drive's workload",
 );
 
+/// Superblocks that garbage collection and writes can take.
+pub static ERASED_SUPERBLOCKS: Metric = Metric::number(
+    "erased_superblocks",
+    "Erased superblocks",
+    Unit::Count,
+    "superblocks without data at the end of the interval; garbage collection works while they are few",
+);
+
 /// A metric of an interval, and the function that computes it.
 type Measure = (&'static Metric, fn(&Interval<'_>) -> Option<f64>);
 
@@ -69,6 +77,7 @@ static MEASURES: &[Measure] = &[
             .or_absent("nothing was written"),
         |one| ratio(one.count(|drive| drive.programmed_slots), one.count(|drive| drive.host_slots)),
     ),
+    (&ERASED_SUPERBLOCKS, |one| Some(f64::from(one.after.erased))),
 ];
 
 pub(super) fn metrics() -> Vec<&'static Metric> {
