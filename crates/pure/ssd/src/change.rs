@@ -6,7 +6,7 @@
 
 use crate::command::Active;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use flashyard_blk::Operation;
 use flashyard_flash::Slot;
@@ -67,7 +67,7 @@ impl DataEnd {
             self.lost.replace(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.changed(now, logical, appended.before, appended.slot, out);
-            self.note_written(&spec, logical, appended.slot, appended.before);
+            self.movements.note_written(&self.ftl, &spec, logical, &appended);
             if let Some(row) = appended.row {
                 self.program(now, row, Stream::Host, out);
             }

@@ -2,7 +2,7 @@
 //! completions back to them.
 
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
 use flashyard_kernel::Outbox;
 use flashyard_stats::{Cause, TimeSplit};
@@ -60,6 +60,11 @@ impl Active {
     pub(crate) fn account(&mut self, now: SimTime, cause: Cause) {
         self.time.add(cause, now.since(self.accounted));
         self.accounted = now;
+    }
+
+    /// The data of a slot of this read could not be corrected.
+    pub(crate) fn note_unread(&mut self, slot: u32) {
+        self.unread = Some(self.unread.map_or(slot, |other| other.min(slot)));
     }
 }
 

@@ -2,27 +2,26 @@
 
 use crate::command::{Active, CommandSpec, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
+use crate::flash_port::FlashPort;
 use crate::grace::Grace;
-use crate::lookup::Load;
+use crate::loads::Loads;
 use crate::lost::LostData;
-use crate::movement::MovementLog;
+use crate::movement::{Movement, MovementLog};
 use crate::offsite::Offsite;
 use crate::pacing::Pacer;
-use crate::power::Power;
-use crate::read::ReadPlan;
-use crate::rebuild::Rebuilds;
+use crate::read_plan::ReadPlan;
+use crate::rebuilds::Rebuilds;
 use crate::reclaim::ReclaimPump;
-use crate::stripe::Stripes;
-use crate::turns::Turns;
+use crate::supply::Power;
 use flashyard_blk::Operation;
-use flashyard_flash::{FlashCommand, Priority};
+use flashyard_flash::Priority;
 use flashyard_ftl::{
     AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
     VictimPolicy,
 };
-use flashyard_kernel::{Machine, Nested, Outbox, Rng};
-use flashyard_nand::{CountingMedium, NandDone, NandEvent, TimedNand};
+use flashyard_kernel::{Outbox, Rng};
+use flashyard_nand::{CountingMedium, NandDone, NandEvent};
 use flashyard_stats::TimeSplit;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
@@ -69,13 +68,9 @@ pub struct DataEnd {
     pub ftl: Ftl,
     /// The part of the map that is in memory.
     pub cache: MappingCache,
-    /// The flash.
-    pub nand: TimedNand,
+    /// The flash and the way to it.
+    pub flash: FlashPort,
     pub(crate) pump: ReclaimPump,
-    /// `None` without parity.
-    pub(crate) stripes: Option<Stripes>,
-    /// `None` where garbage collection does not go round.
-    pub(crate) turns: Option<Turns>,
     pub(crate) rebuilds: Rebuilds,
     pub(crate) pacer: Pacer,
     pub(crate) grace: Grace,
@@ -85,12 +80,9 @@ pub struct DataEnd {
     pub(crate) counts_reads: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
-    /// Flash operations to do again once there is power.
-    pub(crate) interrupted: Vec<FlashCommand>,
     pub(crate) active: Vec<Active>,
     pub(crate) free: Vec<u32>,
-    pub(crate) loads: Vec<Load>,
-    pub(crate) spare_waiters: Vec<VecDeque<u32>>,
+    pub(crate) loads: Loads,
     /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
     pub(crate) plan: ReadPlan,
     pub(crate) spare_plans: Vec<ReadPlan>,
@@ -110,7 +102,6 @@ pub struct DataEnd {
     pub(crate) worn_out: bool,
     pub(crate) read_dma_free: SimTime,
     pub(crate) write_dma_free: SimTime,
-    pub(crate) nand_effects: Vec<NandDone>,
     pub(crate) moved: Vec<(u32, Appended)>,
     pub(crate) released: Vec<u32>,
     pub(crate) counters: DataCounters,
@@ -144,21 +135,17 @@ impl DataEnd {
         let ftl = Ftl::recovered(&config.data_geometry(), config.translation(seed), contents)?;
         let buffer_used = ftl.buffered(Stream::Host);
         let mut data = Self { buffer_used, ..Self::over(config, ftl, seed) };
-        data.adopt_lost(contents);
+        data.lost.adopt(contents);
         Ok(data)
     }
 
     fn over(config: DriveConfig, ftl: Ftl, seed: u64) -> Self {
         let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
-        let geometry = &config.nand.geometry;
-        let rotating = config.stripe.filter(|stripe| stripe.rotates);
         Self {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
-            nand: TimedNand::new(config.nand, seed),
+            flash: FlashPort::new(&config, seed),
             pump: ReclaimPump::default(),
-            stripes: config.stripe.map(|stripe| Stripes::new(stripe, geometry)),
-            turns: rotating.map(|stripe| Turns::new(stripe.members, geometry.dies())),
             rebuilds: Rebuilds::default(),
             pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
             grace: Grace::default(),
@@ -166,11 +153,9 @@ impl DataEnd {
             power: Power::Ready,
             counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
-            interrupted: Vec::new(),
             active: Vec::with_capacity(256),
             free: Vec::with_capacity(256),
-            loads: Vec::new(),
-            spare_waiters: Vec::new(),
+            loads: Loads::default(),
             plan: ReadPlan::default(),
             spare_plans: Vec::new(),
             pending_store: 0,
@@ -186,7 +171,6 @@ impl DataEnd {
             worn_out: false,
             read_dma_free: SimTime::ZERO,
             write_dma_free: SimTime::ZERO,
-            nand_effects: Vec::with_capacity(16),
             moved: Vec::new(),
             released: Vec::new(),
             counters: DataCounters::default(),
@@ -279,6 +263,22 @@ impl DataEnd {
         std::mem::take(&mut self.stamps_read)
     }
 
+    /// Records movements from now on; the owner takes them after every step.
+    pub fn record_movements(&mut self) {
+        self.movements.turn_on();
+    }
+
+    /// Whether movements wait to be taken.
+    #[inline]
+    pub fn has_movements(&self) -> bool {
+        !self.movements.is_empty()
+    }
+
+    /// Moves the records since the last call to the end of `into`, in order.
+    pub fn take_movements(&mut self, into: &mut Vec<Movement>) {
+        self.movements.take(into);
+    }
+
     /// Carries out a command whose firmware work is done. Panics beyond the exported slots, and while the drive is
     /// not ready: the owner has checked the range, and waits for [`DriveEffect::Ready`].
     #[inline]
@@ -343,21 +343,20 @@ impl DataEnd {
         event: NandEvent,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        let mut effects = std::mem::take(&mut self.nand_effects);
-        self.nand.handle(now, event, &mut Nested::new(out, DriveEvent::Nand, &mut effects));
+        let completions = self.flash.handle(now, event, out);
         // Not drained: that hands its ends over in memory, and a processor waits for them.
-        for done in &effects {
+        for done in &completions {
             self.flash_done(now, done, out);
         }
-        effects.clear();
-        self.nand_effects = effects;
+        self.flash.keep(completions);
     }
 
     #[inline]
     fn flash_done(&mut self, now: SimTime, done: &NandDone, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let recovers = done.uncorrected && self.given_up(now, Tag::unpack(done.tag), done.die, out);
-        if done.priority == Priority::Background && self.turns.is_some() {
-            self.end_turn(now, done.die, out);
+        if done.priority == Priority::Background && self.flash.has_turns() && self.flash.end_turn(now, done.die, out) {
+            // Garbage collection reads no more while too much waits for its turn.
+            self.pump_reclaim(now, out);
         }
         if recovers {
             return;
@@ -375,11 +374,7 @@ impl DataEnd {
             Tag::Reclaim(row) => self.reclaim_read_done(now, row, out),
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
             Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),
-            Tag::Parity(stripe) => {
-                if let Some(stripes) = &mut self.stripes {
-                    stripes.parity_programmed(stripe);
-                }
-            }
+            Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
         }
     }
 
@@ -395,44 +390,5 @@ impl DataEnd {
         }
         self.pump_reclaim(now, out);
         self.end_hopeless(now, out);
-    }
-
-    #[inline]
-    pub(crate) fn issue(
-        &mut self,
-        now: SimTime,
-        command: FlashCommand,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        if command.priority == Priority::Background
-            && let Some(turns) = &mut self.turns
-            && !turns.admit(&command)
-        {
-            return;
-        }
-        self.submit(now, command, out);
-    }
-
-    #[inline]
-    fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let effects = &mut self.nand_effects;
-        self.nand.submit(now, command, &mut Nested::new(out, DriveEvent::Nand, effects));
-        debug_assert!(self.nand_effects.is_empty(), "flash completes later than it is asked");
-    }
-
-    /// A command of garbage collection has completed: the next die of its stripe may have its turn.
-    #[cold]
-    fn end_turn(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let Some(turns) = &mut self.turns else { return };
-        let mut next = Vec::new();
-        turns.ended(die, &mut next);
-        if next.is_empty() {
-            return;
-        }
-        for command in next {
-            self.submit(now, command, out);
-        }
-        // Garbage collection reads no more while too much waits for its turn.
-        self.pump_reclaim(now, out);
     }
 }

@@ -2,20 +2,13 @@
 
 use crate::command::{Active, Tag};
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
 use flashyard_flash::{CommandKind, FlashCommand, Pages, Planes, Priority};
 use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
-use std::collections::VecDeque;
-
-/// A translation page on its way from flash.
-pub(crate) struct Load {
-    pub(crate) page: u32,
-    pub(crate) waiters: VecDeque<u32>,
-}
 
 impl DataEnd {
     /// Looks up the command's translation pages from its present one on; goes on to the data once all
@@ -38,8 +31,7 @@ impl DataEnd {
             if let Some(evicted) = access.evicted {
                 self.left_cache(now, evicted, out);
             }
-            if let Some(load) = self.loads.iter_mut().find(|load| load.page == page) {
-                load.waiters.push_back(index);
+            if self.loads.wait(page, index) {
                 return;
             }
             match access.found {
@@ -66,17 +58,9 @@ impl DataEnd {
         }
     }
 
-    /// Whether `page` is being read from flash.
-    #[inline]
-    pub(crate) fn is_loading(&self, page: u32) -> bool {
-        self.loads.iter().any(|load| load.page == page)
-    }
-
     /// Reads a translation page from flash on behalf of a command.
     fn load(&mut self, now: SimTime, page: u32, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let mut waiters = self.spare_waiters.pop().unwrap_or_default();
-        waiters.push_back(index);
-        self.loads.push(Load { page, waiters });
+        self.loads.begin(page, index);
         self.counters.translation_reads += 1;
         // Translation pages are spread over the dies by their number and kept in the fastest mode:
         // the published penalty of a miss fits no slower one ([D] xbof §8.7).
@@ -99,7 +83,7 @@ impl DataEnd {
             bus_bytes: self.config.translation_page_bytes,
             tag: Tag::Load(page).pack(),
         };
-        self.issue(now, command, out);
+        self.flash.issue(now, command, out);
     }
 
     /// Notes a dirty translation page that goes to flash; four share a flash page ([A] xbof §9.3).
@@ -122,14 +106,13 @@ impl DataEnd {
             bus_bytes: self.config.nand.geometry.page_bytes,
             tag: Tag::Store.pack(),
         };
-        self.issue(now, command, out);
+        self.flash.issue(now, command, out);
     }
 
     /// A translation page has come from flash: commands that waited for it go on.
     pub(crate) fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let position = self.loads.iter().position(|load| load.page == page).expect("a loaded page was asked for");
-        let mut load = self.loads.swap_remove(position);
-        while let Some(index) = load.waiters.pop_front() {
+        let mut waiters = self.loads.end(page);
+        while let Some(index) = waiters.pop_front() {
             let Active { spec, page, .. } = self.active[index as usize];
             if page > spec.last_page() {
                 self.looked_up(now, index, out);
@@ -137,11 +120,11 @@ impl DataEnd {
                 self.look_up(now, index, out);
             }
         }
-        self.spare_waiters.push(load.waiters);
+        self.loads.keep(waiters);
     }
 
     /// Starts on the data of a command whose translation is known.
-    // Not in each caller: see `plan_read`.
+    // Not in each caller: see `ReadPlan::walk`.
     #[inline(never)]
     pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let active = &mut self.active[index as usize];

@@ -1,19 +1,9 @@
-//! Data that flash has not given back: reads that were given up, of hosts and of garbage collection.
-//!
-//! A read of the host that is given up fails and changes nothing. Garbage collection must empty its victim, so it moves
-//! a slot that it could not read as a lost one: its reads fail until it is written, deallocated or remapped over.
-//! Translation pages are always read: where they lie is not modelled.
+//! Data that garbage collection could not read: it must empty its victim, so it moves such a slot as a lost one, whose reads
+//! fail until it is written, deallocated or remapped over.
 
-use crate::command::{Active, CommandSpec, Tag};
-use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
-use crate::movement::Movement;
-use crate::rebuild::{Rebuilt, Recovery};
-use flashyard_flash::Slot;
 use flashyard_ftl::SuperblockContents;
-use flashyard_kernel::Outbox;
-use flashyard_units::SimTime;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Lost data. Empty on a drive that has never given a read up.
 #[derive(Default)]
@@ -56,141 +46,34 @@ impl LostData {
             true
         })
     }
-}
 
-impl DataEnd {
-    /// Logical slots whose data is lost, in order.
-    pub fn lost_slots(&self) -> impl Iterator<Item = u32> + '_ {
-        self.lost.slots.iter().copied()
+    /// Logical slots, in order.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().copied()
     }
 
-    /// Contents of the superblocks, with lost slots marked.
-    pub fn contents(&self) -> Vec<SuperblockContents> {
-        let mut contents = self.ftl.contents();
-        for logical in self.lost_slots() {
-            let (superblock, _) = self.ftl.layout().split(self.ftl.lookup(logical));
-            if let Some(used) = &mut contents[superblock as usize].used {
-                used.lost.push(logical);
-            }
+    /// The first of `slots` that is lost.
+    #[inline]
+    pub(crate) fn first_among(&self, slots: Range<u32>) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
         }
-        contents
+        self.slots.range(slots).next().copied()
     }
 
     /// Begins with the losses of an earlier lifetime.
-    pub(crate) fn adopt_lost(&mut self, contents: &[SuperblockContents]) {
+    pub(crate) fn adopt(&mut self, contents: &[SuperblockContents]) {
         let used = contents.iter().filter_map(|contents| contents.used.as_ref());
-        self.lost.slots.extend(used.flat_map(|used| &used.lost));
+        self.slots.extend(used.flat_map(|used| &used.lost));
     }
 
-    /// A flash read of `die` was given up. Returns whether its data is being recovered by parity, so that it has not
-    /// completed.
-    #[cold]
-    pub(crate) fn given_up(
-        &mut self,
-        now: SimTime,
-        tag: Tag,
-        die: u16,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) -> bool {
-        match tag {
-            Tag::Read(index, slots) => {
-                let place = self.slots_on(index, die);
-                let target = Rebuilt::Command(index, slots);
-                match place.map_or(Recovery::Lost, |place| self.recover(now, target, place, out)) {
-                    Recovery::UnderWay => return true,
-                    Recovery::AtHand => {}
-                    Recovery::Lost => self.host_read_lost(index),
-                }
-            }
-            Tag::Rebuild(number) => self.rebuilds.fail(number),
-            Tag::Reclaim(row) => {
-                let per_row = self.ftl.layout().slots_per_die_row;
-                match self.recover(now, Rebuilt::Row(row), (Slot::new(row * per_row), per_row), out) {
-                    Recovery::UnderWay => return true,
-                    Recovery::AtHand => {}
-                    Recovery::Lost => self.row_lost(row),
-                }
-            }
-            _ => {}
-        }
-        false
+    /// Garbage collection has read a die row in vain.
+    pub(crate) fn add_row(&mut self, row: u32) {
+        self.rows.push(row);
     }
 
-    /// The slots of a host's read in its first die row on `die`: first one and span. `None` where none is there any more.
-    fn slots_on(&self, index: u32, die: u16) -> Option<(Slot, u32)> {
-        let stripes = self.stripes.as_ref()?;
-        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
-        let layout = self.ftl.layout();
-        let places = (first..first + count).map(|logical| self.ftl.lookup(logical));
-        let is_there =
-            |slot: &Slot| slot.is_some() && self.ftl.is_programmed(*slot) && stripes.die(layout.die_row(*slot)) == die;
-        let mut found = places.filter(is_there);
-        let start = found.next()?;
-        let in_row = found.filter(|&slot| layout.die_row(slot) == layout.die_row(start));
-        let (low, high) = in_row.fold((start, start), |(low, high), slot| (low.min(slot), high.max(slot)));
-        Some((low, high.get() - low.get() + 1))
-    }
-
-    /// A read of a host has not got its data.
-    pub(crate) fn host_read_lost(&mut self, index: u32) {
-        self.counters.media_errors += 1;
-        let spec = self.active[index as usize].spec;
-        let first = self.first_beyond(&spec);
-        self.note_unread(index, first);
-    }
-
-    /// Garbage collection has not got the data of a die row.
-    pub(crate) fn row_lost(&mut self, row: u32) {
-        self.counters.media_errors += 1;
-        self.lost.rows.push(row);
-    }
-
-    /// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not
-    /// decide.
-    fn first_beyond(&self, spec: &CommandSpec) -> u32 {
-        let (Some(wear), Some(most)) = (self.config.nand.wear, self.config.nand.read_retries_max) else {
-            return spec.first;
-        };
-        let erases: Vec<u32> = self.ftl.erase_counts().collect();
-        let blocks = self.config.nand.geometry.blocks_per_superblock();
-        let is_beyond = |slot: Slot| {
-            let (superblock, _) = self.ftl.layout().split(slot);
-            wear.retries(erases[superblock as usize], self.ftl.reads_of(superblock) / blocks) > most
-        };
-        let mut slots = spec.first..spec.first + spec.count;
-        let found = slots.find(|&logical| {
-            let slot = self.ftl.lookup(logical);
-            slot.is_some() && self.ftl.is_programmed(slot) && is_beyond(slot)
-        });
-        found.unwrap_or(spec.first)
-    }
-
-    fn note_unread(&mut self, index: u32, slot: u32) {
-        let active: &mut Active = &mut self.active[index as usize];
-        active.unread = Some(active.unread.map_or(slot, |other| other.min(slot)));
-    }
-
-    /// A read begins: notes the first slot of it that is lost.
-    #[inline]
-    pub(crate) fn meet_lost(&mut self, index: u32) {
-        if !self.lost.slots.is_empty() {
-            self.meet_lost_slow(index);
-        }
-    }
-
-    #[cold]
-    fn meet_lost_slow(&mut self, index: u32) {
-        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
-        if let Some(&slot) = self.lost.slots.range(first..first + count).next() {
-            self.counters.media_errors += 1;
-            self.note_unread(index, slot);
-        }
-    }
-
-    /// Garbage collection has moved a logical slot to `slot` without its data.
-    #[cold]
-    pub(crate) fn moved_in_vain(&mut self, logical: u32, slot: Slot) {
-        self.lost.slots.insert(logical);
-        self.movements.push(Movement::Lost { logical, slot });
+    /// Garbage collection has moved a logical slot without its data.
+    pub(crate) fn add_slot(&mut self, logical: u32) {
+        self.slots.insert(logical);
     }
 }

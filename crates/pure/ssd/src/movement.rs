@@ -2,12 +2,11 @@
 //!
 //! Simulation carries payload as stamps inside the translation layer. An owner that keeps real bytes keeps them by
 //! physical slot, and applies these movements to them. Nothing is recorded unless it asked for it
-//! ([`DataEnd::record_movements`]).
+//! (`DataEnd::record_movements`).
 
 use crate::command::CommandSpec;
-use crate::data::DataEnd;
 use flashyard_flash::Slot;
-use flashyard_ftl::Stream;
+use flashyard_ftl::{Appended, Ftl, Stream};
 
 /// One thing that happened to payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,45 +101,43 @@ impl MovementLog {
             movements.push(movement);
         }
     }
-}
 
-impl DataEnd {
-    /// Records movements from now on; the owner takes them after every step.
-    pub fn record_movements(&mut self) {
-        self.movements.0.get_or_insert_default();
+    /// Records movements from now on.
+    pub(crate) fn turn_on(&mut self) {
+        self.0.get_or_insert_default();
     }
 
-    /// Whether movements wait to be taken.
     #[inline]
-    pub fn has_movements(&self) -> bool {
-        self.movements.0.as_ref().is_some_and(|movements| !movements.is_empty())
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// Moves the records since the last call to the end of `into`, in order.
-    pub fn take_movements(&mut self, into: &mut Vec<Movement>) {
-        if let Some(movements) = &mut self.movements.0 {
+    /// Moves the records to the end of `into`.
+    pub(crate) fn take(&mut self, into: &mut Vec<Movement>) {
+        if let Some(movements) = &mut self.0 {
             into.append(movements);
         }
     }
 
     /// A slot was appended: says so, and that its superblock was opened if it is the first there.
     #[cold]
-    pub(crate) fn note_appended(&mut self, stream: Stream, movement: Movement, slot: Slot) {
-        let (superblock, index) = self.ftl.layout().split(slot);
+    pub(crate) fn note_appended(&mut self, ftl: &Ftl, stream: Stream, movement: Movement, slot: Slot) {
+        let (superblock, index) = ftl.layout().split(slot);
         if index == 0 {
-            let single_level = self.ftl.is_single_level(superblock);
-            self.movements.push(Movement::Opened { superblock, stream, single_level });
+            let single_level = ftl.is_single_level(superblock);
+            self.push(Movement::Opened { superblock, stream, single_level });
         }
-        self.movements.push(movement);
+        self.push(movement);
     }
 
     /// A slot of a write command was appended.
     #[inline]
-    pub(crate) fn note_written(&mut self, spec: &CommandSpec, logical: u32, slot: Slot, before: Slot) {
-        if self.movements.is_on() {
+    pub(crate) fn note_written(&mut self, ftl: &Ftl, spec: &CommandSpec, logical: u32, appended: &Appended) {
+        if self.is_on() {
             let CommandSpec { tag, first, .. } = *spec;
+            let Appended { slot, before, .. } = *appended;
             let written = Movement::Written { tag, place: logical - first, logical, slot, before };
-            self.note_appended(Stream::Host, written, slot);
+            self.note_appended(ftl, Stream::Host, written, slot);
         }
     }
 }

@@ -4,25 +4,16 @@
 //! survive. Commands under way vanish. A write whose data was arriving keeps the whole slots that had arrived: a torn
 //! write. Flash operations under way are done again.
 
-use crate::command::{Active, CommandSpec, Tag};
+use crate::command::{Active, CommandSpec};
 use crate::data::DataEnd;
-use crate::drive::{Drive, DriveEffect, DriveEvent};
+use crate::drive::Drive;
+use crate::event::{DriveEffect, DriveEvent};
+use crate::supply::Power;
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
-
-/// Whether a data-end works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Power {
-    /// It takes commands.
-    Ready,
-    /// It has power again, and is restoring the mapping that was in peers' memory.
-    Restoring,
-    /// It has no power.
-    Off,
-}
 
 impl Drive {
     /// Changes with every power cut. The owner keeps it with every event that the drive asks for, and drops events
@@ -67,15 +58,7 @@ impl DataEnd {
         assert!(self.config.power_loss_protection, "a power cut on a drive that cannot keep its buffer");
         self.power = Power::Off;
         self.generation = self.generation.wrapping_add(1);
-        for command in self.nand.reset(now) {
-            match Tag::unpack(command.tag) {
-                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) => {}
-                _ => self.interrupted.push(command),
-            }
-        }
-        if let Some(turns) = &mut self.turns {
-            self.interrupted.extend(turns.reset());
-        }
+        self.flash.power_cut(now);
         self.tear_writes(now);
         self.lose_everything();
         self.forget_commands();
@@ -91,11 +74,7 @@ impl DataEnd {
             return;
         }
         self.power = Power::Restoring;
-        let mut interrupted = std::mem::take(&mut self.interrupted);
-        for command in interrupted.drain(..) {
-            self.issue(now, command, out);
-        }
-        self.interrupted = interrupted;
+        self.flash.power_restore(now, out);
         self.erase_released(now, out);
         self.pump_reclaim(now, out);
         self.recover_everything(now, out);
@@ -137,7 +116,7 @@ impl DataEnd {
             self.lost.replace(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.record(logical, appended.before, appended.slot);
-            self.note_written(spec, logical, appended.slot, appended.before);
+            self.movements.note_written(&self.ftl, spec, logical, &appended);
             if let Some(row) = appended.row {
                 self.interrupt_program(row);
             }
@@ -156,8 +135,11 @@ impl DataEnd {
     /// A die row that a torn write has filled is programmed when there is power.
     fn interrupt_program(&mut self, row: DieRow) {
         let program = self.program_command(row, Stream::Host);
-        let parity = self.parity_command(row.number, &program);
-        self.interrupted.extend([program].into_iter().chain(parity));
+        self.flash.interrupt(program);
+        if let Some(parity) = self.flash.parity_command(row.number, &program) {
+            self.counters.parity_programs += 1;
+            self.flash.interrupt(parity);
+        }
     }
 
     fn forget_commands(&mut self) {
@@ -171,10 +153,6 @@ impl DataEnd {
         self.flush_waiters.clear();
         self.held_flushes.clear();
         self.promised_slots = 0;
-        for mut load in self.loads.drain(..) {
-            self.cache.drop_unread(load.page);
-            load.waiters.clear();
-            self.spare_waiters.push(load.waiters);
-        }
+        self.loads.forget(|page| self.cache.drop_unread(page));
     }
 }

@@ -7,78 +7,13 @@
 
 use crate::command::Tag;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
-use crate::stripe::{BlockedReads, Stripes};
-use flashyard_flash::{FlashCommand, Priority, Slot};
+use crate::event::{DriveEffect, DriveEvent};
+use crate::rebuilds::{Rebuild, Rebuilt, Recovery};
+use crate::stripe::BlockedReads;
+use flashyard_flash::{FlashCommand, Slot};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
 use flashyard_units::SimTime;
-
-/// What a rebuilt read is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rebuilt {
-    /// That many slots of a host's command.
-    Command(u32, u32),
-    /// A die row that garbage collection moves.
-    Row(u32),
-}
-
-/// What becomes of data that flash has not given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recovery {
-    /// There is no parity.
-    Lost,
-    /// The other members are in the write buffer.
-    AtHand,
-    /// The other members are being read.
-    UnderWay,
-}
-
-/// A multi-plane read that is being rebuilt.
-#[derive(Clone, Copy)]
-struct Rebuild {
-    target: Rebuilt,
-    /// Flash reads that have not completed.
-    remaining: u32,
-    /// Whether flash did not give it back at first, so that no other member may fail.
-    recovers: bool,
-    failed: bool,
-}
-
-/// Reads being rebuilt.
-#[derive(Default)]
-pub(crate) struct Rebuilds {
-    all: Vec<Rebuild>,
-    free: Vec<u32>,
-    /// The flash reads of the one at hand: their memory is used again.
-    reads: Vec<FlashCommand>,
-}
-
-impl Rebuilds {
-    fn add(&mut self, rebuild: Rebuild) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.all[number as usize] = rebuild;
-                number
-            }
-            None => {
-                self.all.push(rebuild);
-                (self.all.len() - 1) as u32
-            }
-        }
-    }
-
-    /// A flash read of a rebuild was given up.
-    pub(crate) fn fail(&mut self, number: u32) {
-        self.all[number as usize].failed = true;
-    }
-
-    /// All commands have vanished.
-    pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.free.clear();
-    }
-}
 
 impl DataEnd {
     /// Rebuilds `slots` slots of command `index`, which are among the `span` ones from `first`, if their die is at work for
@@ -90,14 +25,15 @@ impl DataEnd {
         (first, span): (Slot, u32),
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) -> bool {
-        let Some(stripes) = &self.stripes else { return false };
+        let Some(stripes) = self.flash.stripes() else { return false };
         let die = stripes.die(self.ftl.layout().die_row(first));
-        if stripes.config.blocked_reads == BlockedReads::Wait || !self.nand.is_held_by_reclaim(die) {
+        if stripes.config.blocked_reads == BlockedReads::Wait || !self.flash.nand.is_held_by_reclaim(die) {
             return false;
         }
         let mut reads = std::mem::take(&mut self.rebuilds.reads);
-        self.plan_rebuild(stripes, first, span, &mut reads);
-        let sooner = || reads.iter().all(|read| self.nand.frees_at(now, read.die) < self.nand.frees_at(now, die));
+        stripes.plan_rebuild(&self.ftl, first, span, &mut reads);
+        let sooner =
+            || reads.iter().all(|read| self.flash.nand.frees_at(now, read.die) < self.flash.nand.frees_at(now, die));
         let rebuilds = stripes.config.blocked_reads == BlockedReads::Rebuild || sooner();
         if rebuilds {
             self.counters.rebuilt_reads += 1;
@@ -118,9 +54,9 @@ impl DataEnd {
         (first, span): (Slot, u32),
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) -> Recovery {
-        let Some(stripes) = &self.stripes else { return Recovery::Lost };
+        let Some(stripes) = self.flash.stripes() else { return Recovery::Lost };
         let mut reads = std::mem::take(&mut self.rebuilds.reads);
-        self.plan_rebuild(stripes, first, span, &mut reads);
+        stripes.plan_rebuild(&self.ftl, first, span, &mut reads);
         let recovery = if reads.is_empty() {
             self.counters.recovered_reads += 1;
             Recovery::AtHand
@@ -132,29 +68,6 @@ impl DataEnd {
         };
         self.rebuilds.reads = reads;
         recovery
-    }
-
-    /// The flash reads that give back `span` slots from `first`.
-    fn plan_rebuild(&self, stripes: &Stripes, first: Slot, span: u32, reads: &mut Vec<FlashCommand>) {
-        let per_row = self.ftl.layout().slots_per_die_row;
-        let row = self.ftl.layout().die_row(first);
-        let offset = first.get() - row * per_row;
-        let (stripe, own) = stripes.split(row);
-        let mut full = true;
-        for place in 0..stripes.config.members - 1 {
-            let other = stripes.row(stripe, place);
-            let slot = Slot::new(other * per_row + offset);
-            let programmed = self.ftl.is_programmed(slot);
-            full &= programmed;
-            if place != own && programmed {
-                let command = self.ftl.read_command(slot, span, span, Priority::Foreground, 0);
-                reads.push(FlashCommand { die: stripes.die(other), ..command });
-            }
-        }
-        if full && stripes.parity_is_programmed(stripe) {
-            let command = self.ftl.read_command(first, span, span, Priority::Foreground, 0);
-            reads.push(FlashCommand { die: stripes.parity_die(stripe), ..command });
-        }
     }
 
     fn issue_rebuild(
@@ -187,7 +100,7 @@ impl DataEnd {
             if self.counts_reads {
                 self.ftl.count_reads(first, read.planes.count());
             }
-            self.issue(now, FlashCommand { tag: Tag::Rebuild(number).pack(), ..read }, out);
+            self.flash.issue(now, FlashCommand { tag: Tag::Rebuild(number).pack(), ..read }, out);
         }
     }
 
@@ -199,13 +112,7 @@ impl DataEnd {
         time: &FlashTime,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        let rebuild = &mut self.rebuilds.all[number as usize];
-        rebuild.remaining -= 1;
-        if rebuild.remaining > 0 {
-            return;
-        }
-        let Rebuild { target, recovers, failed, .. } = *rebuild;
-        self.rebuilds.free.push(number);
+        let Some(Rebuild { target, recovers, failed, .. }) = self.rebuilds.read_done(number) else { return };
         if recovers && !failed {
             self.counters.recovered_reads += 1;
         }

@@ -2,9 +2,8 @@
 
 use crate::command::Tag;
 use crate::data::{DataCounters, DataEnd};
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
-use crate::turns::Turns;
 use flashyard_flash::Priority;
 use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
@@ -96,12 +95,13 @@ impl DataEnd {
         want: Want,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        while self.pump.reads + self.programs_held() < self.config.reclaim_reads {
+        // Rows that garbage collection has read must not pile up before programs that wait for their turn.
+        while self.pump.reads + self.flash.programs_held() < self.config.reclaim_reads {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.pump.reads += 1;
             let tag = Tag::Reclaim(read.number).pack();
             let command = self.ftl.read_command(read.first, read.span, read.valid, Priority::Background, tag);
-            self.issue(now, self.placed(command, read.number), out);
+            self.flash.issue(now, self.flash.placed(command, read.number), out);
         }
         let stream = self.ftl.reclaim_stream();
         if let Some(emptied) = self.ftl.reclaim_take_emptied() {
@@ -113,13 +113,6 @@ impl DataEnd {
         }
     }
 
-    /// Moved die rows that wait for their turn to be programmed: rows that garbage collection has read must not pile up
-    /// before them.
-    #[inline]
-    fn programs_held(&self) -> u32 {
-        self.turns.as_ref().map_or(0, Turns::held_programs)
-    }
-
     /// Erases the emptied superblocks that no translation under way can lead to.
     pub(crate) fn erase_released(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let mut released = std::mem::take(&mut self.released);
@@ -129,7 +122,7 @@ impl DataEnd {
             self.pump.erasing.push((superblock, dies));
             for die in 0..dies {
                 let command = self.ftl.erase_command(die as u16, Tag::Erase(superblock).pack());
-                self.issue(now, command, out);
+                self.flash.issue(now, command, out);
             }
         }
         self.released = released;
@@ -173,10 +166,16 @@ impl DataEnd {
             self.changed(now, logical, appended.before, appended.slot, out);
             if self.movements.is_on() {
                 let Appended { slot, before, .. } = appended;
-                self.note_appended(stream, Movement::Moved { logical, from: before, to: slot }, slot);
+                self.movements.note_appended(
+                    &self.ftl,
+                    stream,
+                    Movement::Moved { logical, from: before, to: slot },
+                    slot,
+                );
             }
             if lost {
-                self.moved_in_vain(logical, appended.slot);
+                self.lost.add_slot(logical);
+                self.movements.push(Movement::Lost { logical, slot: appended.slot });
             }
             if let Some(row) = appended.row {
                 self.program(now, row, if shares_rows { Stream::Host } else { stream }, out);

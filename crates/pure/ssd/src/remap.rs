@@ -8,7 +8,7 @@
 
 use crate::command::{Active, CommandSpec};
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use flashyard_flash::{SLOT_BYTES, Slot};
 use flashyard_ftl::{RemapError, SLOTS_PER_TRANSLATION_PAGE};

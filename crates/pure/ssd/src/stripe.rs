@@ -8,8 +8,8 @@
 //! stripe's last die row. Source: [A] sheet cvss §5; where parity lies and when it is written is [A], too.
 
 use crate::command::Tag;
-use crate::data::DataEnd;
-use flashyard_flash::{FlashCommand, Geometry};
+use flashyard_flash::{FlashCommand, Geometry, Priority, Slot};
+use flashyard_ftl::Ftl;
 use flashyard_units::Named;
 use std::collections::BTreeSet;
 
@@ -111,29 +111,38 @@ impl Stripes {
     pub(crate) fn parity_programmed(&mut self, stripe: u32) {
         self.pending.remove(&stripe);
     }
-}
 
-impl DataEnd {
-    /// The command at the die that really holds the die row.
-    #[inline]
-    pub(crate) fn placed(&self, command: FlashCommand, row: u32) -> FlashCommand {
-        match &self.stripes {
-            Some(stripes) => FlashCommand { die: stripes.die(row), ..command },
-            None => command,
+    /// The flash reads that give back `span` slots from `first`.
+    pub(crate) fn plan_rebuild(&self, ftl: &Ftl, first: Slot, span: u32, reads: &mut Vec<FlashCommand>) {
+        let per_row = ftl.layout().slots_per_die_row;
+        let row = ftl.layout().die_row(first);
+        let offset = first.get() - row * per_row;
+        let (stripe, own) = self.split(row);
+        let mut full = true;
+        for place in 0..self.config.members - 1 {
+            let other = self.row(stripe, place);
+            let slot = Slot::new(other * per_row + offset);
+            let programmed = ftl.is_programmed(slot);
+            full &= programmed;
+            if place != own && programmed {
+                let command = ftl.read_command(slot, span, span, Priority::Foreground, 0);
+                reads.push(FlashCommand { die: self.die(other), ..command });
+            }
+        }
+        if full && self.parity_is_programmed(stripe) {
+            let command = ftl.read_command(first, span, span, Priority::Foreground, 0);
+            reads.push(FlashCommand { die: self.parity_die(stripe), ..command });
         }
     }
 
     /// The program of the parity, if a stripe is full with the die row that `program` is for.
-    #[inline]
     pub(crate) fn parity_command(&mut self, row: u32, program: &FlashCommand) -> Option<FlashCommand> {
-        let stripes = self.stripes.as_mut()?;
-        let (stripe, place) = stripes.split(row);
-        if place + 2 < stripes.config.members {
+        let (stripe, place) = self.split(row);
+        if place + 2 < self.config.members {
             return None;
         }
-        stripes.pending.insert(stripe);
-        self.counters.parity_programs += 1;
-        Some(FlashCommand { die: stripes.parity_die(stripe), tag: Tag::Parity(stripe).pack(), ..*program })
+        self.pending.insert(stripe);
+        Some(FlashCommand { die: self.parity_die(stripe), tag: Tag::Parity(stripe).pack(), ..*program })
     }
 }
 

@@ -6,9 +6,9 @@
 
 use crate::command::CommandSpec;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
-use crate::power::Power;
-use crate::read::{ReadGroup, ReadPlan};
+use crate::event::{DriveEffect, DriveEvent};
+use crate::read_plan::{ReadGroup, ReadPlan};
+use crate::supply::Power;
 use flashyard_blk::Operation;
 use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
@@ -71,7 +71,7 @@ impl DataEnd {
                         Residence::Offsite => offsite_pages += 1,
                         Residence::Flash | Residence::Lost => return None,
                     }
-                    if self.is_loading(page) {
+                    if self.loads.is_loading(page) {
                         return None;
                     }
                 }

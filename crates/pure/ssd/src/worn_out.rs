@@ -2,7 +2,7 @@
 //! as failed instead of waiting for room that never comes.
 
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use flashyard_ftl::Want;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;

@@ -2,7 +2,7 @@
 
 use crate::command::Tag;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use crate::pacing::{Admission, Space};
 use flashyard_flash::{FlashCommand, Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
@@ -110,9 +110,10 @@ impl DataEnd {
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         let command = self.program_command(row, stream);
-        self.issue(now, command, out);
-        if let Some(parity) = self.parity_command(row.number, &command) {
-            self.issue(now, parity, out);
+        self.flash.issue(now, command, out);
+        if let Some(parity) = self.flash.parity_command(row.number, &command) {
+            self.counters.parity_programs += 1;
+            self.flash.issue(now, parity, out);
         }
     }
 
@@ -125,7 +126,7 @@ impl DataEnd {
         };
         self.programs_outstanding += 1;
         let command = self.ftl.program_command(row, priority, tag.pack());
-        self.placed(command, row.number)
+        self.flash.placed(command, row.number)
     }
 
     /// Ends a command's last flash page when commands do not share pages; returns the die row that this filled.

@@ -96,11 +96,11 @@ fn what_reclaim_could_not_read_stays_lost_until_it_is_written_or_trimmed_and_mov
     config.nand.read_retries_max = Some(3);
     let mut world = World::new(config);
     let mut rng = Rng::named(5, "writes");
-    world.drive.data.nand.set_raw_bit_error_rate(HOPELESS);
+    world.drive.data.flash.nand.set_raw_bit_error_rate(HOPELESS);
     while world.drive.data.lost_slots().count() < 20 {
         assert_eq!(world.issue(Operation::Write, rng.below(2000) as u32, 8), None);
     }
-    world.drive.data.nand.set_raw_bit_error_rate(0.0);
+    world.drive.data.flash.nand.set_raw_bit_error_rate(0.0);
     let lost: Vec<u32> = world.drive.data.lost_slots().collect();
     let errors = world.media_errors();
     for &slot in &lost {

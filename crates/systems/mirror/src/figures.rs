@@ -142,7 +142,7 @@ impl MirrorFigures {
 impl DriveFigures {
     fn of(world: &Mirror, number: usize, begun: &DriveMarks, ended: &DriveMarks, window: SimSpan, reads: u64) -> Self {
         let (drive, side) = (&world.drives[number], &world.sides[number]);
-        let nand = drive.data.nand.config();
+        let nand = drive.data.flash.nand.config();
         let (channels, dies) = (u64::from(nand.geometry.channels), u64::from(nand.geometry.dies()));
         let commands = [0, 1, 2].map(|kind: usize| ended.commands[kind] - begun.commands[kind]);
         // A power cut takes back what was booked for work that did not come about.

@@ -33,7 +33,7 @@ impl Marks {
     pub(crate) fn of(drives: &[Drive; 2], sides: &[Side; 2], now: SimTime) -> Self {
         let of = |number: usize| {
             let (drive, side) = (&drives[number], &sides[number]);
-            let (nand, data) = (&drive.data.nand, drive.data.counters());
+            let (nand, data) = (&drive.data.flash.nand, drive.data.counters());
             DriveMarks {
                 busy: drive.compute.busy(),
                 bus: nand.bus_busy(),
@@ -121,8 +121,8 @@ impl DriveCounters {
             read_bytes: data.read_bytes,
             write_bytes: data.write_bytes,
             busy: drive.compute.busy(),
-            bus: drive.data.nand.bus_busy(),
-            die: drive.data.nand.die_busy(),
+            bus: drive.data.flash.nand.bus_busy(),
+            die: drive.data.flash.nand.die_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
             misses: cache.misses,
             host_slots: ftl.host_slots,

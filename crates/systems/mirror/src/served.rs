@@ -92,7 +92,7 @@ impl Served for LiveMirror {
                 if !(0.0..=0.5).contains(&rate) {
                     return Err(refused(format!("{rate} is no bit error rate, give 0 to 0.5")));
                 }
-                self.world.drives[check_drive(drive)?].data.nand.set_raw_bit_error_rate(rate);
+                self.world.drives[check_drive(drive)?].data.flash.nand.set_raw_bit_error_rate(rate);
             }
             Control::Degrade { drive, on } => self.world.drives[check_drive(drive)?].data.ftl.set_degraded(on),
             Control::Drop { token } => self.world.drop_request(now, token),
@@ -157,7 +157,7 @@ impl Served for LiveMirror {
     fn health(&self, drive: DriveId, _now: SimTime) -> Health {
         let (side, data) = (&self.world.sides[drive.index()], &self.world.drives[drive.index()].data);
         let erases: Vec<u32> = data.ftl.erase_counts().collect();
-        let (ftl, nand, counters) = (data.ftl.counters(), &data.nand, data.counters());
+        let (ftl, nand, counters) = (data.ftl.counters(), &data.flash.nand, data.counters());
         let (layout, exported) = (data.ftl.layout(), data.ftl.config().logical_slots);
         Health {
             reads: side.commands[0],

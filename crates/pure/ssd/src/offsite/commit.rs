@@ -3,7 +3,7 @@
 use super::log::ENTRY_SHIFT;
 use super::segment::SegmentState;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use flashyard_flash::Slot;
 use flashyard_ftl::{Evicted, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;

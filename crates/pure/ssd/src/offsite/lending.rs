@@ -3,7 +3,7 @@
 use super::loan::LoanId;
 use super::segment::{Segment, SegmentState};
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
+use crate::event::{DriveEffect, DriveEvent};
 use flashyard_flash::Slot;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_kernel::Outbox;

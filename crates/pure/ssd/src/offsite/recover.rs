@@ -4,8 +4,8 @@
 use super::loan::LoanId;
 use super::segment::SegmentState;
 use crate::data::DataEnd;
-use crate::drive::{DriveEffect, DriveEvent};
-use crate::power::Power;
+use crate::event::{DriveEffect, DriveEvent};
+use crate::supply::Power;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
@@ -43,7 +43,8 @@ impl DataEnd {
         };
         // Translation pages are spread over the dies, and read from as many at once.
         let nand = &self.config.nand;
-        let read = self.nand.single_level_read() + nand.channel.span_of(u64::from(self.config.translation_page_bytes));
+        let read =
+            self.flash.nand.single_level_read() + nand.channel.span_of(u64::from(self.config.translation_page_bytes));
         let ends = now + read * u64::from(pages.div_ceil(self.ftl.layout().dies));
         self.counters.translation_reads += u64::from(pages);
         let segment = self.offsite.segment_mut(number);

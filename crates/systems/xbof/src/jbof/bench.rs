@@ -42,7 +42,7 @@ impl Marks {
     pub(super) fn of(enclosure: &Enclosure, policy: &Policy, now: SimTime) -> Self {
         let drives = enclosure.drives.iter().enumerate().map(|(number, drive)| {
             let link = enclosure.fabric.link(number as u16);
-            let nand = &drive.data.nand;
+            let nand = &drive.data.flash.nand;
             let data = drive.data.counters();
             DriveMarks {
                 busy: drive.compute.busy(),

@@ -114,7 +114,7 @@ impl LiveJbof {
             Control::Age { drive, raw_bit_error_rate } => {
                 self.check_drive(drive)?;
                 check_rate(raw_bit_error_rate)?;
-                self.world.enclosure.drives[drive.index()].data.nand.set_raw_bit_error_rate(raw_bit_error_rate);
+                self.world.enclosure.drives[drive.index()].data.flash.nand.set_raw_bit_error_rate(raw_bit_error_rate);
             }
             Control::Wear { drive, level } => self.wear(drive, level)?,
             Control::Degrade { drive, on } => {

@@ -134,9 +134,9 @@ impl LiveJbof {
             erases_max: most,
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
-            raw_bit_error_rate: data.nand.config().raw_bit_error_rate,
-            page_reads: data.nand.counters().page_reads,
-            read_retries: data.nand.counters().read_retries,
+            raw_bit_error_rate: data.flash.nand.config().raw_bit_error_rate,
+            page_reads: data.flash.nand.counters().page_reads,
+            read_retries: data.flash.nand.counters().read_retries,
             media_errors: data.counters().media_errors,
             endurance: data.config().nand.wear.and(data.config().ftl.endurance),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
@@ -151,7 +151,7 @@ impl LiveJbof {
     pub fn capacity(&self, drive: DriveId) -> Option<Capacity> {
         let data = &self.world.enclosure.drives[drive.index()].data;
         let states = data.wear_states()?;
-        let (layout, medium) = (data.ftl.layout(), data.nand.counters());
+        let (layout, medium) = (data.ftl.layout(), data.flash.nand.counters());
         let slots = |superblocks: u32| u64::from(superblocks) * u64::from(layout.slots_per_superblock);
         Some(Capacity {
             raw_slots: slots(layout.superblocks),

@@ -246,7 +246,7 @@ impl DriveFigures {
         window: SimSpan,
     ) -> Self {
         let drive = &enclosure.drives[number];
-        let geometry = &drive.data.nand.config().geometry;
+        let geometry = &drive.data.flash.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
         let streams = || bench.streams.iter().filter(|stream| stream.volume.index() == number);
@@ -293,7 +293,7 @@ fn energy(
     let lookups = 4 * moved / u64::from(SLOT_BYTES);
     let dram = (2 * moved + lookups) as f64 * 8.0 * config.dram_picojoules_per_bit;
     let link = (ended.link_bytes - begun.link_bytes) as f64 * 8.0 * config.link_picojoules_per_bit;
-    let nand = drive.data.nand.config();
+    let nand = drive.data.flash.nand.config();
     let dies = window * u64::from(nand.geometry.dies());
     let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
     DriveEnergy { cores, dram: Picojoules::new(dram), link: Picojoules::new(link), flash }

@@ -81,8 +81,8 @@ impl DriveCounters {
         let (cache, ftl) = (drive.data.cache.counters(), drive.data.ftl.counters());
         Self {
             busy: drive.compute.busy(),
-            bus: drive.data.nand.bus_busy(),
-            die: drive.data.nand.die_busy(),
+            bus: drive.data.flash.nand.bus_busy(),
+            die: drive.data.flash.nand.die_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
             misses: cache.misses,
             host_slots: ftl.host_slots,

@@ -119,7 +119,7 @@ impl Lending {
 
     fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
         let drive = &enclosure.drives[number];
-        let nand = &drive.data.nand;
+        let nand = &drive.data.flash.nand;
         let cache = drive.data.cache.counters();
         let mark = TickMark {
             busy: drive.compute.busy(),
