@@ -59,14 +59,14 @@ impl DataEnd {
         let Active { spec, changed, .. } = self.active[index as usize];
         self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
         for logical in spec.first + changed..spec.first + spec.count {
-            if !self.may_change(logical, 1) {
+            if !self.offsite.may_change(&self.cache, logical, 1) {
                 let changed = logical - spec.first;
                 self.promised_slots += u64::from(self.footprint(spec.count) - changed);
                 return Some(changed);
             }
             self.lost.replace(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
-            self.changed(now, logical, appended.before, appended.slot, out);
+            self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);
             self.movements.note_written(&self.ftl, &spec, logical, &appended);
             if let Some(row) = appended.row {
                 self.program(now, row, Stream::Host, out);
@@ -82,13 +82,13 @@ impl DataEnd {
     fn trim_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
         let Active { spec, changed, .. } = self.active[index as usize];
         for logical in spec.first + changed..spec.first + spec.count {
-            if !self.may_change(logical, 1) {
+            if !self.offsite.may_change(&self.cache, logical, 1) {
                 return Some(logical - spec.first);
             }
             if let Some(before) = self.ftl.trim(logical) {
                 self.worn_out = false;
                 self.lost.replace(logical);
-                self.changed(now, logical, before, Slot::NONE, out);
+                self.offsite.changed(&mut self.cache, now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }
         }

@@ -149,7 +149,7 @@ impl DataEnd {
             rebuilds: Rebuilds::default(),
             pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
             grace: Grace::default(),
-            offsite: Offsite::default(),
+            offsite: Offsite::new(&config),
             power: Power::Ready,
             counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,

@@ -25,7 +25,7 @@ impl DataEnd {
             let access = self.cache.access(page, write);
             if access.found == Residence::Lost {
                 self.active[index as usize].page = page;
-                return self.park(page, index);
+                return self.offsite.park(&self.cache, page, index);
             }
             self.active[index as usize].page = page + 1;
             if let Some(evicted) = access.evicted {

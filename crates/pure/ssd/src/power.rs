@@ -60,7 +60,7 @@ impl DataEnd {
         self.generation = self.generation.wrapping_add(1);
         self.flash.power_cut(now);
         self.tear_writes(now);
-        self.lose_everything();
+        self.offsite.lose_everything(&mut self.cache, &self.ftl);
         self.forget_commands();
         self.grace.forget_translations();
         self.stop_reclaim_clock(now);
@@ -110,12 +110,12 @@ impl DataEnd {
     fn keep_torn(&mut self, spec: &CommandSpec, arrived: u32) -> u32 {
         let mut kept = 0;
         for logical in spec.first..spec.first + arrived {
-            if !self.may_change(logical, 1) {
+            if !self.offsite.may_change(&self.cache, logical, 1) {
                 break;
             }
             self.lost.replace(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
-            self.record(logical, appended.before, appended.slot);
+            self.offsite.record(&mut self.cache, logical, appended.before, appended.slot);
             self.movements.note_written(&self.ftl, spec, logical, &appended);
             if let Some(row) = appended.row {
                 self.interrupt_program(row);

@@ -1,4 +1,4 @@
-//! What a read takes from flash: the map walked into multi-plane reads.
+//! The parts of a read: the map walked into multi-plane reads and slots at hand.
 
 use crate::command::CommandSpec;
 use flashyard_flash::{Layout, Slot};

@@ -149,7 +149,7 @@ impl DataEnd {
 
     /// Moves what is still valid of a die row that was read.
     pub(crate) fn collect(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if !self.may_move(number) {
+        if !self.offsite.may_move(&self.cache, &self.ftl, number) {
             return;
         }
         self.pump.reads -= 1;
@@ -163,7 +163,7 @@ impl DataEnd {
             self.buffer_used += moved.len() as u32;
         }
         for (logical, appended) in moved.drain(..) {
-            self.changed(now, logical, appended.before, appended.slot, out);
+            self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);
             if self.movements.is_on() {
                 let Appended { slot, before, .. } = appended;
                 self.movements.note_appended(

@@ -56,7 +56,8 @@ impl DataEnd {
         for place in changed..spec.count {
             let (destination, source) = (spec.first + place, spec.source + place);
             // Both entries may be in the same segment.
-            if !self.may_change(destination, 2) || !self.may_change(source, 2) {
+            if !self.offsite.may_change(&self.cache, destination, 2) || !self.offsite.may_change(&self.cache, source, 2)
+            {
                 return Some(place);
             }
             self.remap_slot(now, destination, source, out);
@@ -82,8 +83,8 @@ impl DataEnd {
             Ok(()) => {
                 self.worn_out = false;
                 self.lost.remap(destination, source);
-                self.changed(now, destination, before, slot, out);
-                self.changed(now, source, slot, Slot::NONE, out);
+                self.offsite.changed(&mut self.cache, now, destination, before, slot, out);
+                self.offsite.changed(&mut self.cache, now, source, slot, Slot::NONE, out);
                 self.movements.push(Movement::Remapped { logical: destination, source, slot, before });
             }
             Err(RemapError::Unmapped { .. }) => {}

@@ -21,9 +21,10 @@ mod loan;
 mod log;
 mod recover;
 mod segment;
+mod segments;
 
-pub(crate) use lending::Offsite;
-pub use lending::OffsiteCounters;
 pub use loan::LoanId;
 pub(crate) use log::{PLACES_MAX, RECORDS_MAX};
 pub use segment::SegmentState;
+pub(crate) use segments::Offsite;
+pub use segments::OffsiteCounters;

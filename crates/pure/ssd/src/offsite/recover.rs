@@ -13,23 +13,10 @@ impl DataEnd {
     /// Restores the contents of the segments of a loan, as far as they are not at home; segments that are not lost yet
     /// are lost by this. [`DriveEffect::SegmentsRecovered`] reports when the last one is done; none is borrowed then.
     pub fn recover_segments(&mut self, now: SimTime, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.lose_where(|segment| segment.loan == loan);
-        self.want_lost(loan);
-        self.tell_recovered(loan, out);
+        self.offsite.lose_where(&mut self.cache, &self.ftl, |segment| segment.loan == loan);
+        self.offsite.want_lost(loan);
+        self.offsite.tell_recovered(loan, out);
         self.recover_next(now, out);
-    }
-
-    /// The lost segments of a loan are to be recovered.
-    pub(super) fn want_lost(&mut self, loan: LoanId) {
-        for number in self.offsite.numbers(|segment| segment.loan == loan && segment.state == SegmentState::Lost) {
-            self.offsite.segment_mut(number).wanted = true;
-        }
-    }
-
-    fn tell_recovered(&self, loan: LoanId, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.segments_of(loan).all(|(_, state)| !matches!(state, SegmentState::Lost | SegmentState::Recovering)) {
-            out.emit(DriveEffect::SegmentsRecovered { loan });
-        }
     }
 
     /// Begins with the next segment, unless one is under way.
@@ -71,20 +58,11 @@ impl DataEnd {
         self.offsite.recovering = None;
         let loan = self.offsite.segment(number).loan;
         let entries = self.offsite.segment(number).restored();
-        self.set_entries(number, entries);
+        self.offsite.set_entries(&self.cache, &mut self.ftl, number, entries);
         self.give_up(now, number, out);
-        self.tell_recovered(loan, out);
+        self.offsite.tell_recovered(loan, out);
         self.recover_next(now, out);
         self.become_ready(out);
-    }
-
-    /// The power fails: peers may have lost it too, so nothing out there can be relied on.
-    pub(crate) fn lose_everything(&mut self) {
-        self.offsite.recovering = None;
-        for number in self.offsite.numbers(|_| true) {
-            self.lose(number);
-            self.offsite.segment_mut(number).parked.clear();
-        }
     }
 
     /// The power is back: everything lost is recovered before the drive takes commands.
