@@ -33,13 +33,13 @@ impl DataEnd {
         index: u32,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) -> bool {
-        let operation = self.active[index as usize].spec.operation;
+        let operation = self.commands[index].spec.operation;
         let stopped = match operation {
             Operation::Write => self.append_rest(now, index, out),
             Operation::Remap => self.remap_rest(now, index, out),
             _ => self.trim_rest(now, index, out),
         };
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         if let Some(changed) = stopped {
             active.changed = changed;
             return false;
@@ -56,7 +56,7 @@ impl DataEnd {
     /// Appends a write's slots and programs the die rows that they fill; returns the slot at which a full log stops it.
     #[inline]
     fn append_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
-        let Active { spec, changed, .. } = self.active[index as usize];
+        let Active { spec, changed, .. } = self.commands[index];
         self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
         for logical in spec.first + changed..spec.first + spec.count {
             if !self.offsite.may_change(&self.cache, logical, 1) {
@@ -80,7 +80,7 @@ impl DataEnd {
 
     /// Takes a trim's slots out of the map; returns the slot at which a full log stops it.
     fn trim_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
-        let Active { spec, changed, .. } = self.active[index as usize];
+        let Active { spec, changed, .. } = self.commands[index];
         for logical in spec.first + changed..spec.first + spec.count {
             if !self.offsite.may_change(&self.cache, logical, 1) {
                 return Some(logical - spec.first);

@@ -1,12 +1,13 @@
 //! Commands under way in the data-end: what they ask for, where their time went, and the tags that lead flash
 //! completions back to them.
 
-use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
+use flashyard_ftl::{FtlConfig, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{SimSpan, SimTime};
+use std::ops::{Index, IndexMut};
 
 /// One command for the data-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,38 @@ impl CommandSpec {
     /// Slots `first..first + count` take over the data of `source..source + count`, which does not overlap them.
     pub fn remap(tag: u32, first: u32, source: u32, count: u32) -> Self {
         Self { tag, operation: Operation::Remap, first, count, source, stamp: 0 }
+    }
+
+    /// The last translation page that the command touches; it has at least one slot.
+    #[inline]
+    pub(crate) fn last_page(&self) -> u32 {
+        (self.first + self.count - 1) / SLOTS_PER_TRANSLATION_PAGE
+    }
+
+    /// Panics where the owner has not checked the range.
+    #[inline]
+    pub(crate) fn check(&self, config: &FtlConfig) {
+        assert!(
+            u64::from(self.first) + u64::from(self.count) <= u64::from(config.logical_slots),
+            "command for slots {} + {} of {}",
+            self.first,
+            self.count,
+            config.logical_slots
+        );
+        if self.operation == Operation::Remap {
+            self.check_remap(config);
+        }
+    }
+
+    /// Panics where the owner has not checked: ranges that overlap, a source beyond the exported slots, a drive without
+    /// a log for remaps.
+    #[cold]
+    fn check_remap(&self, config: &FtlConfig) {
+        let (source, count) = (self.source, self.count);
+        let end = u64::from(source) + u64::from(count);
+        assert!(config.remap_entries > 0, "a remap for a drive that keeps no log of them");
+        assert!(end <= u64::from(config.logical_slots), "a remap from slots {source} + {count}");
+        assert!(source.abs_diff(self.first) >= count, "a remap of {count} slots from {source} to {}", self.first);
     }
 }
 
@@ -125,29 +158,92 @@ impl Tag {
     }
 }
 
-impl DataEnd {
+/// Commands under way, by the numbers that they have here.
+pub(crate) struct Commands {
+    active: Vec<Active>,
+    free: Vec<u32>,
+}
+
+impl Commands {
+    pub(crate) fn new() -> Self {
+        Self { active: Vec::with_capacity(256), free: Vec::with_capacity(256) }
+    }
+
+    /// Takes a command in; returns its number here.
+    #[inline]
+    pub(crate) fn admit(&mut self, now: SimTime, spec: CommandSpec) -> u32 {
+        let active = Active {
+            spec,
+            remaining: 0,
+            dma_end: now,
+            page: spec.first / SLOTS_PER_TRANSLATION_PAGE,
+            remote: SimSpan::ZERO,
+            changed: 0,
+            unread: None,
+            accounted: now,
+            reclaim_mark: SimSpan::ZERO,
+            time: TimeSplit::default(),
+        };
+        match self.free.pop() {
+            Some(index) => {
+                self.active[index as usize] = active;
+                index
+            }
+            None => {
+                self.active.push(active);
+                (self.active.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Reports a command as completed; its number is free again.
     #[inline]
     pub(crate) fn complete(&mut self, at: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.counters.completed += 1;
         let Active { spec, time, .. } = &self.active[index as usize];
         out.emit(DriveEffect::Completed { tag: spec.tag, at, time: *time });
         self.free.push(index);
     }
 
-    /// Begins a wait for room or for programs.
+    /// Begins a wait for room or for programs; `clock` is that of garbage collection.
     #[inline]
-    pub(crate) fn mark_wait(&mut self, now: SimTime, index: u32) {
-        self.active[index as usize].reclaim_mark = self.pump.clock(now);
+    pub(crate) fn mark_wait(&mut self, index: u32, clock: SimSpan) {
+        self[index].reclaim_mark = clock;
     }
 
     /// Books a wait that has ended: on garbage collection for as long as it was under way, on the dies otherwise.
     #[inline]
-    pub(crate) fn account_wait(&mut self, now: SimTime, index: u32) {
-        let clock = self.pump.clock(now);
-        let active = &mut self.active[index as usize];
+    pub(crate) fn account_wait(&mut self, now: SimTime, index: u32, clock: SimSpan) {
+        let active = &mut self[index];
         let behind = clock - active.reclaim_mark;
         active.time.add(Cause::ReclaimWait, behind);
         active.time.add(Cause::Die, now.since(active.accounted) - behind);
         active.accounted = now;
+    }
+
+    /// Tags of the commands, and perhaps of some that have completed.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = u32> + '_ {
+        self.active.iter().map(|active| active.spec.tag)
+    }
+
+    /// All commands have vanished.
+    pub(crate) fn clear(&mut self) {
+        self.active.clear();
+        self.free.clear();
+    }
+}
+
+impl Index<u32> for Commands {
+    type Output = Active;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Active {
+        &self.active[index as usize]
+    }
+}
+
+impl IndexMut<u32> for Commands {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Active {
+        &mut self.active[index as usize]
     }
 }

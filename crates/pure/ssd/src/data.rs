@@ -1,6 +1,6 @@
 //! The data-end: its parts, the entry of commands, and the paths of flash completions.
 
-use crate::command::{Active, CommandSpec, Tag};
+use crate::command::{CommandSpec, Commands, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
@@ -22,8 +22,7 @@ use flashyard_ftl::{
 };
 use flashyard_kernel::{Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent};
-use flashyard_stats::TimeSplit;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
 /// Overwrites handed to the translation layer at once.
@@ -80,8 +79,7 @@ pub struct DataEnd {
     pub(crate) counts_reads: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
-    pub(crate) active: Vec<Active>,
-    pub(crate) free: Vec<u32>,
+    pub(crate) commands: Commands,
     pub(crate) loads: Loads,
     /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
     pub(crate) plan: ReadPlan,
@@ -153,8 +151,7 @@ impl DataEnd {
             power: Power::Ready,
             counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
-            active: Vec::with_capacity(256),
-            free: Vec::with_capacity(256),
+            commands: Commands::new(),
             loads: Loads::default(),
             plan: ReadPlan::default(),
             spare_plans: Vec::new(),
@@ -283,7 +280,7 @@ impl DataEnd {
     /// not ready: the owner has checked the range, and waits for [`DriveEffect::Ready`].
     #[inline]
     pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.check_range(&spec);
+        spec.check(self.ftl.config());
         let index = self.admit(now, spec);
         if spec.operation == Operation::Flush {
             self.flush(now, index, out);
@@ -292,47 +289,18 @@ impl DataEnd {
         }
     }
 
-    #[inline]
-    pub(crate) fn check_range(&self, spec: &CommandSpec) {
-        assert!(
-            u64::from(spec.first) + u64::from(spec.count) <= u64::from(self.ftl.config().logical_slots),
-            "command for slots {} + {} of {}",
-            spec.first,
-            spec.count,
-            self.ftl.config().logical_slots
-        );
-        if spec.operation == Operation::Remap {
-            self.check_remap(spec);
-        }
-    }
-
     /// Takes a command in; returns its number here.
     #[inline]
     pub(crate) fn admit(&mut self, now: SimTime, spec: CommandSpec) -> u32 {
         assert!(self.power == Power::Ready, "a command for a drive that is not ready");
         self.counters.executed += 1;
-        let active = Active {
-            spec,
-            remaining: 0,
-            dma_end: now,
-            page: spec.first / SLOTS_PER_TRANSLATION_PAGE,
-            remote: SimSpan::ZERO,
-            changed: 0,
-            unread: None,
-            accounted: now,
-            reclaim_mark: SimSpan::ZERO,
-            time: TimeSplit::default(),
-        };
-        match self.free.pop() {
-            Some(index) => {
-                self.active[index as usize] = active;
-                index
-            }
-            None => {
-                self.active.push(active);
-                (self.active.len() - 1) as u32
-            }
-        }
+        self.commands.admit(now, spec)
+    }
+
+    #[inline]
+    pub(crate) fn complete(&mut self, at: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.counters.completed += 1;
+        self.commands.complete(at, index, out);
     }
 
     /// Handles the data-end's own events.
@@ -384,7 +352,7 @@ impl DataEnd {
         self.programs_outstanding -= 1;
         if self.programs_outstanding == 0 {
             while let Some(index) = self.flush_waiters.pop_front() {
-                self.account_wait(now, index);
+                self.commands.account_wait(now, index, self.pump.clock(now));
                 self.complete(now, index, out);
             }
         }

@@ -58,7 +58,7 @@ impl Drive {
     /// The tags of all jobs and commands that the drive has, and perhaps of some that it had.
     pub fn tags(&self) -> impl Iterator<Item = u32> + '_ {
         let jobs = self.compute.tags().filter(|&tag| moving_number(tag).is_none());
-        jobs.chain(self.data.active.iter().map(|active| active.spec.tag))
+        jobs.chain(self.data.commands.tags())
     }
 
     /// The firmware job of a command with `slices` slices.

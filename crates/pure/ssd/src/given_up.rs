@@ -68,7 +68,7 @@ impl DataEnd {
     /// The slots of a host's read in its first die row on `die`: first one and span. `None` where none is there any more.
     fn slots_on(&self, index: u32, die: u16) -> Option<(Slot, u32)> {
         let stripes = self.flash.stripes()?;
-        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
+        let CommandSpec { first, count, .. } = self.commands[index].spec;
         let layout = self.ftl.layout();
         let places = (first..first + count).map(|logical| self.ftl.lookup(logical));
         let is_there =
@@ -83,9 +83,9 @@ impl DataEnd {
     /// A read of a host has not got its data.
     pub(crate) fn host_read_lost(&mut self, index: u32) {
         self.counters.media_errors += 1;
-        let spec = self.active[index as usize].spec;
+        let spec = self.commands[index].spec;
         let first = self.first_beyond(&spec);
-        self.active[index as usize].note_unread(first);
+        self.commands[index].note_unread(first);
     }
 
     /// Garbage collection has not got the data of a die row.
@@ -117,10 +117,10 @@ impl DataEnd {
     /// A read begins: notes the first slot of it that is lost.
     #[inline]
     pub(crate) fn meet_lost(&mut self, index: u32) {
-        let CommandSpec { first, count, .. } = self.active[index as usize].spec;
+        let CommandSpec { first, count, .. } = self.commands[index].spec;
         if let Some(slot) = self.lost.first_among(first..first + count) {
             self.counters.media_errors += 1;
-            self.active[index as usize].note_unread(slot);
+            self.commands[index].note_unread(slot);
         }
     }
 }

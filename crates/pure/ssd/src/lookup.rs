@@ -5,7 +5,7 @@ use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
 use flashyard_flash::{CommandKind, FlashCommand, Pages, Planes, Priority};
-use flashyard_ftl::{Residence, SLOTS_PER_TRANSLATION_PAGE};
+use flashyard_ftl::Residence;
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
@@ -15,7 +15,7 @@ impl DataEnd {
     /// are there.
     #[inline]
     pub(crate) fn look_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let Active { spec, page: first, .. } = self.active[index as usize];
+        let Active { spec, page: first, .. } = self.commands[index];
         if self.cache.is_complete() {
             self.cache.access(first, false);
             return self.start_data(now, index, out);
@@ -24,10 +24,10 @@ impl DataEnd {
         for page in first..=spec.last_page() {
             let access = self.cache.access(page, write);
             if access.found == Residence::Lost {
-                self.active[index as usize].page = page;
+                self.commands[index].page = page;
                 return self.offsite.park(&self.cache, page, index);
             }
-            self.active[index as usize].page = page + 1;
+            self.commands[index].page = page + 1;
             if let Some(evicted) = access.evicted {
                 self.left_cache(now, evicted, out);
             }
@@ -36,7 +36,7 @@ impl DataEnd {
             }
             match access.found {
                 Residence::Local => {}
-                Residence::Offsite => self.active[index as usize].remote += self.config.offsite_access,
+                Residence::Offsite => self.commands[index].remote += self.config.offsite_access,
                 Residence::Flash | Residence::Lost => return self.load(now, page, index, out),
             }
         }
@@ -46,7 +46,7 @@ impl DataEnd {
     /// All translation pages are there: the accesses to peers' memory take their time, then the data follows.
     #[inline]
     fn looked_up(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         let remote = active.remote;
         if remote > SimSpan::ZERO {
             active.account(now, Cause::Mapping);
@@ -113,7 +113,7 @@ impl DataEnd {
     pub(crate) fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let mut waiters = self.loads.end(page);
         while let Some(index) = waiters.pop_front() {
-            let Active { spec, page, .. } = self.active[index as usize];
+            let Active { spec, page, .. } = self.commands[index];
             if page > spec.last_page() {
                 self.looked_up(now, index, out);
             } else {
@@ -127,7 +127,7 @@ impl DataEnd {
     // Not in each caller: see `ReadPlan::walk`.
     #[inline(never)]
     pub(crate) fn start_data(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         active.account(now, Cause::Mapping);
         match active.spec.operation {
             Operation::Read => self.start_read(now, index, out),
@@ -136,13 +136,5 @@ impl DataEnd {
             Operation::Remap => self.start_remap(now, index, out),
             Operation::Flush => unreachable!("a flush touches no data"),
         }
-    }
-}
-
-impl crate::command::CommandSpec {
-    /// The last translation page that the command touches; it has at least one slot.
-    #[inline]
-    pub(crate) fn last_page(&self) -> u32 {
-        (self.first + self.count - 1) / SLOTS_PER_TRANSLATION_PAGE
     }
 }

@@ -84,7 +84,7 @@ impl DataEnd {
     fn tear_writes(&mut self, now: SimTime) {
         // Writes that wait for a log have not been acknowledged: they end where they are.
         for index in std::mem::take(&mut self.offsite.waiting) {
-            let Active { spec, changed, .. } = self.active[index as usize];
+            let Active { spec, changed, .. } = self.commands[index];
             if spec.operation == Operation::Write {
                 // Changed slots may be on flash already and not count any more: only the rest is sure to.
                 self.buffer_used += self.footprint(changed);
@@ -93,7 +93,7 @@ impl DataEnd {
             }
         }
         while let Some(index) = self.receiving.pop_front() {
-            let active = &self.active[index as usize];
+            let active = &self.commands[index];
             let spec = active.spec;
             let whole = self.config.write_rate.span_of(u64::from(spec.count) * u64::from(SLOT_BYTES));
             // The write is accounted for up to the end of its DMA.
@@ -146,8 +146,7 @@ impl DataEnd {
         self.counters.vanished = self.counters.executed - self.counters.completed;
         // Reads that will not complete have found these stamps: their tags may be given to others.
         self.stamps_read.clear();
-        self.active.clear();
-        self.free.clear();
+        self.commands.clear();
         self.rebuilds.clear();
         self.write_waiters.clear();
         self.flush_waiters.clear();

@@ -15,7 +15,7 @@ impl DataEnd {
     /// Reads what the map says at this moment.
     #[inline]
     pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let spec = self.active[index as usize].spec;
+        let spec = self.commands[index].spec;
         self.plan_read(&spec);
         self.carry_out(now, index, out);
     }
@@ -32,13 +32,13 @@ impl DataEnd {
     // Not in each caller: see `ReadPlan::walk`.
     #[inline(never)]
     pub(crate) fn carry_out(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let CommandSpec { tag, first, .. } = self.active[index as usize].spec;
+        let CommandSpec { tag, first, .. } = self.commands[index].spec;
         if !self.plan.places().is_empty() {
             self.tell_places(tag, first);
         }
         self.meet_lost(index);
         let groups = self.plan.groups.len();
-        self.active[index as usize].remaining = groups as u32;
+        self.commands[index].remaining = groups as u32;
         for group in 0..groups {
             let ReadGroup { first, last, slots } = self.plan.groups[group];
             let span = last.get() - first.get() + 1;
@@ -59,7 +59,7 @@ impl DataEnd {
         if self.plan.at_hand > 0 {
             self.reserve_read_dma(now, index, self.plan.at_hand);
         }
-        if self.active[index as usize].remaining == 0 {
+        if self.commands[index].remaining == 0 {
             self.finish_read(index, out);
         }
     }
@@ -87,7 +87,7 @@ impl DataEnd {
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         self.reserve_read_dma(now, index, slots);
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         active.remaining -= 1;
         if active.remaining == 0 {
             // All reads of a command were submitted at once: the last one is the path that counts.
@@ -107,14 +107,14 @@ impl DataEnd {
         let ends = starts + self.config.read_rate.span_of(bytes);
         self.read_dma_free = ends;
         self.counters.read_bytes += bytes;
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         active.dma_end = active.dma_end.max(ends);
     }
 
     /// All data of a read is on its way to the host: it completes when the last DMA ends.
     #[inline]
     fn finish_read(&mut self, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active: &mut Active = &mut self.active[index as usize];
+        let active: &mut Active = &mut self.commands[index];
         let at = active.dma_end;
         active.account(at, Cause::Link);
         if let Some(slot) = active.unread {

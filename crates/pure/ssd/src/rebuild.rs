@@ -80,7 +80,7 @@ impl DataEnd {
     ) {
         if let (Rebuilt::Command(index, slots), true) = (target, reads.is_empty()) {
             self.reserve_read_dma(now, index, slots);
-            self.active[index as usize].remaining -= 1;
+            self.commands[index].remaining -= 1;
             return;
         }
         let remaining = reads.len() as u32;

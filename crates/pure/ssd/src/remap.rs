@@ -6,7 +6,7 @@
 //!
 //! Source: [P] sheet cvss §3.2; the overflow goes to flash rather than to garbage collection by [A].
 
-use crate::command::{Active, CommandSpec};
+use crate::command::Active;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
@@ -19,21 +19,9 @@ use flashyard_units::{SimSpan, SimTime};
 const ENTRIES_PER_PAGE: u32 = SLOT_BYTES / 8;
 
 impl DataEnd {
-    /// Panics where the owner has not checked: ranges that overlap, a source beyond the exported slots, a drive without
-    /// a log for remaps.
-    #[cold]
-    pub(crate) fn check_remap(&self, spec: &CommandSpec) {
-        let config = self.ftl.config();
-        let (source, count) = (spec.source, spec.count);
-        let end = u64::from(source) + u64::from(count);
-        assert!(config.remap_entries > 0, "a remap for a drive that keeps no log of them");
-        assert!(end <= u64::from(config.logical_slots), "a remap from slots {source} + {count}");
-        assert!(source.abs_diff(spec.first) >= count, "a remap of {count} slots from {source} to {}", spec.first);
-    }
-
     /// The translation pages of one range are there: looks up those of the other one, or changes the map.
     pub(crate) fn start_remap(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let active = &mut self.active[index as usize];
+        let active = &mut self.commands[index];
         // The look-up knows one range: it gets the destination first and the source in its place afterwards.
         std::mem::swap(&mut active.spec.first, &mut active.spec.source);
         active.remaining += 1;
@@ -52,7 +40,7 @@ impl DataEnd {
         index: u32,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) -> Option<u32> {
-        let Active { spec, changed, .. } = self.active[index as usize];
+        let Active { spec, changed, .. } = self.commands[index];
         for place in changed..spec.count {
             let (destination, source) = (spec.first + place, spec.source + place);
             // Both entries may be in the same segment.

@@ -55,7 +55,7 @@ impl DataEnd {
     /// `None` when a translation page is not in memory, on its way from flash, or out of reach: the owner executes
     /// the command in the usual way, and reads the page. `None` too while the drive is not ready. Panics beyond the exported slots.
     pub fn translate(&mut self, spec: &CommandSpec) -> Option<Translation> {
-        self.check_range(spec);
+        spec.check(self.ftl.config());
         if self.power != Power::Ready {
             return None;
         }

@@ -28,7 +28,7 @@ impl DataEnd {
             return;
         }
         while let Some(&index) = self.write_waiters.front() {
-            let spec = self.active[index as usize].spec;
+            let spec = self.commands[index].spec;
             let slots = u64::from(self.footprint(spec.count));
             if self.ftl.host_room() < self.promised_slots + slots && !self.ftl.reclaim_needed() {
                 // Larger than the room that garbage collection keeps for the host.
@@ -43,7 +43,7 @@ impl DataEnd {
             }
             self.write_waiters.pop_front();
             self.worn_out = self.ftl.may_retire();
-            self.account_wait(now, index);
+            self.commands.account_wait(now, index, self.pump.clock(now));
             out.emit(DriveEffect::WriteFailed { tag: spec.tag });
             self.complete(now, index, out);
         }

@@ -17,7 +17,7 @@ impl DataEnd {
         if self.write_waiters.is_empty() && self.has_room(index) && self.is_its_turn(now, out) {
             self.admit_write(now, index, out);
         } else {
-            self.mark_wait(now, index);
+            self.commands.mark_wait(index, self.pump.clock(now));
             self.write_waiters.push_back(index);
             self.pump_reclaim(now, out);
             self.end_hopeless(now, out);
@@ -32,7 +32,7 @@ impl DataEnd {
 
     #[inline]
     fn has_room(&self, index: u32) -> bool {
-        let slots = self.footprint(self.active[index as usize].spec.count);
+        let slots = self.footprint(self.commands[index].spec.count);
         // A command larger than half the buffer streams through: it waits for half of it only.
         let wanted = slots.min(self.config.buffer_slots / 2);
         let buffer = self.buffer_used + wanted <= self.config.buffer_slots;
@@ -75,7 +75,7 @@ impl DataEnd {
     }
 
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let count = self.active[index as usize].spec.count;
+        let count = self.commands[index].spec.count;
         let slots = self.footprint(count);
         self.buffer_used += slots;
         self.promised_slots += u64::from(slots);
@@ -86,7 +86,7 @@ impl DataEnd {
         let starts = now.max(self.write_dma_free);
         let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
         self.write_dma_free = ends;
-        self.active[index as usize].account(ends, Cause::Link);
+        self.commands[index].account(ends, Cause::Link);
         self.receiving.push_back(index);
         out.at(ends, DriveEvent::Buffered { command: index });
     }
@@ -96,7 +96,7 @@ impl DataEnd {
     pub(crate) fn buffered(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let received = self.receiving.pop_front();
         debug_assert_eq!(received, Some(index), "data arrives in the order of the DMA");
-        let spec = self.active[index as usize].spec;
+        let spec = self.commands[index].spec;
         self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
         self.change_map(now, index, out);
     }
@@ -149,7 +149,7 @@ impl DataEnd {
         // begun to append.
         let begun = !self.offsite.waiting.is_empty();
         if begun || self.ftl.host_room() < self.promised_slots + u64::from(padding) {
-            self.mark_wait(now, index);
+            self.commands.mark_wait(index, self.pump.clock(now));
             self.held_flushes.push_back(index);
             return;
         }
@@ -161,7 +161,7 @@ impl DataEnd {
         if self.programs_outstanding == 0 {
             self.complete(now, index, out);
         } else {
-            self.mark_wait(now, index);
+            self.commands.mark_wait(index, self.pump.clock(now));
             self.flush_waiters.push_back(index);
         }
     }
@@ -169,7 +169,7 @@ impl DataEnd {
     pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         for _ in 0..self.held_flushes.len() {
             if let Some(index) = self.held_flushes.pop_front() {
-                self.account_wait(now, index);
+                self.commands.account_wait(now, index, self.pump.clock(now));
                 self.flush(now, index, out);
             }
         }
@@ -178,7 +178,7 @@ impl DataEnd {
                 break;
             }
             self.write_waiters.pop_front();
-            self.account_wait(now, index);
+            self.commands.account_wait(now, index, self.pump.clock(now));
             self.admit_write(now, index, out);
         }
     }
