@@ -57,11 +57,12 @@ impl DataEnd {
     #[inline]
     fn append_rest(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> Option<u32> {
         let Active { spec, changed, .. } = self.commands[index];
-        self.promised_slots -= u64::from(self.footprint(spec.count) - changed);
+        let footprint = self.buffer.footprint(spec.count);
+        self.buffer.redeem(footprint - changed);
         for logical in spec.first + changed..spec.first + spec.count {
             if !self.offsite.may_change(&self.cache, logical, 1) {
                 let changed = logical - spec.first;
-                self.promised_slots += u64::from(self.footprint(spec.count) - changed);
+                self.buffer.promise(footprint - changed);
                 return Some(changed);
             }
             self.lost.replace(logical);
@@ -86,7 +87,7 @@ impl DataEnd {
                 return Some(logical - spec.first);
             }
             if let Some(before) = self.ftl.trim(logical) {
-                self.worn_out = false;
+                self.buffer.worn_out = false;
                 self.lost.replace(logical);
                 self.offsite.changed(&mut self.cache, now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });

@@ -2,6 +2,7 @@
 
 use crate::command::{CommandSpec, Commands, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
+use crate::dma::Dma;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::grace::Grace;
@@ -14,6 +15,7 @@ use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
 use crate::reclaim::ReclaimPump;
 use crate::supply::Power;
+use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
 use flashyard_flash::Priority;
 use flashyard_ftl::{
@@ -23,7 +25,6 @@ use flashyard_ftl::{
 use flashyard_kernel::{Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent};
 use flashyard_units::SimTime;
-use std::collections::VecDeque;
 
 /// Overwrites handed to the translation layer at once.
 const OVERWRITE_BATCH: usize = 64;
@@ -86,20 +87,10 @@ pub struct DataEnd {
     pub(crate) spare_plans: Vec<ReadPlan>,
     pub(crate) pending_store: u32,
     pub(crate) next_store_die: u32,
-    pub(crate) buffer_used: u32,
-    pub(crate) promised_slots: u64,
-    pub(crate) write_waiters: VecDeque<u32>,
-    /// Admitted writes whose data is on its way, in the order of the DMA.
-    pub(crate) receiving: VecDeque<u32>,
-    pub(crate) flush_waiters: VecDeque<u32>,
-    /// Flushes that wait for spare space to pad.
-    pub(crate) held_flushes: VecDeque<u32>,
-    pub(crate) programs_outstanding: u32,
+    pub(crate) buffer: WriteBuffer,
     pub(crate) lost: LostData,
-    /// Whether writes have failed, and nothing was deallocated since.
-    pub(crate) worn_out: bool,
-    pub(crate) read_dma_free: SimTime,
-    pub(crate) write_dma_free: SimTime,
+    /// To the host.
+    pub(crate) read_dma: Dma,
     pub(crate) moved: Vec<(u32, Appended)>,
     pub(crate) released: Vec<u32>,
     pub(crate) counters: DataCounters,
@@ -118,7 +109,7 @@ impl DataEnd {
         if config.erases > 0 {
             ftl.project_erase_counts(&vec![config.erases; ftl.layout().superblocks as usize]);
         }
-        Ok(Self::over(config, ftl, seed))
+        Ok(Self::over(config, ftl, 0, seed))
     }
 
     /// A data-end over flash with these contents, its protected buffer among them.
@@ -131,13 +122,14 @@ impl DataEnd {
     ) -> Result<Self, DriveConfigError> {
         config.validate()?;
         let ftl = Ftl::recovered(&config.data_geometry(), config.translation(seed), contents)?;
-        let buffer_used = ftl.buffered(Stream::Host);
-        let mut data = Self { buffer_used, ..Self::over(config, ftl, seed) };
+        let buffered = ftl.buffered(Stream::Host);
+        let mut data = Self::over(config, ftl, buffered, seed);
         data.lost.adopt(contents);
         Ok(data)
     }
 
-    fn over(config: DriveConfig, ftl: Ftl, seed: u64) -> Self {
+    fn over(config: DriveConfig, ftl: Ftl, buffered: u32, seed: u64) -> Self {
+        let buffer = WriteBuffer::new(&config, &ftl, buffered);
         let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
         Self {
             ftl,
@@ -157,17 +149,9 @@ impl DataEnd {
             spare_plans: Vec::new(),
             pending_store: 0,
             next_store_die: 0,
-            buffer_used: 0,
-            promised_slots: 0,
-            write_waiters: VecDeque::new(),
-            receiving: VecDeque::new(),
-            flush_waiters: VecDeque::new(),
-            held_flushes: VecDeque::new(),
-            programs_outstanding: 0,
+            buffer,
             lost: LostData::default(),
-            worn_out: false,
-            read_dma_free: SimTime::ZERO,
-            write_dma_free: SimTime::ZERO,
+            read_dma: Dma::new(config.read_rate),
             moved: Vec::new(),
             released: Vec::new(),
             counters: DataCounters::default(),
@@ -234,14 +218,14 @@ impl DataEnd {
         format!(
             "buffer {} of {} slots, {} promised, room for {} host and {} moved slots, {} writes and {} flushes wait, \
              {} programs and {} reclaim reads in flight, reclaim needed: {}, under way: {}, {} single-level superblocks, {} changes wait for a log",
-            self.buffer_used,
+            self.buffer.used(),
             self.config.buffer_slots,
-            self.promised_slots,
+            self.buffer.promised(),
             self.ftl.host_room(),
             self.ftl.moved_room(),
-            self.write_waiters.len(),
-            self.flush_waiters.len(),
-            self.programs_outstanding,
+            self.buffer.line(),
+            self.buffer.flushes_waiting(),
+            self.buffer.programs(),
             self.pump.reads(),
             self.ftl.reclaim_needed(),
             self.ftl.reclaiming(),
@@ -252,7 +236,7 @@ impl DataEnd {
 
     /// Write buffer slots in use.
     pub fn buffer_used(&self) -> u32 {
-        self.buffer_used
+        self.buffer.used()
     }
 
     /// Takes the stamps read since the last call: (command tag, logical slot, stamp). Empty without stamps.
@@ -333,7 +317,7 @@ impl DataEnd {
             Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),
             Tag::Load(page) => self.loaded(now, page, out),
             Tag::HostRow(row) => {
-                self.buffer_used -= self.ftl.layout().slots_per_die_row;
+                self.buffer.give_back(self.ftl.layout().slots_per_die_row);
                 self.programmed(now, row, out);
                 self.admit_waiting(now, out);
             }
@@ -349,9 +333,8 @@ impl DataEnd {
     #[inline]
     fn programmed(&mut self, now: SimTime, row: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.ftl.row_programmed(row);
-        self.programs_outstanding -= 1;
-        if self.programs_outstanding == 0 {
-            while let Some(index) = self.flush_waiters.pop_front() {
+        if self.buffer.program_ends() {
+            while let Some(index) = self.buffer.next_flushed() {
                 self.commands.account_wait(now, index, self.pump.clock(now));
                 self.complete(now, index, out);
             }

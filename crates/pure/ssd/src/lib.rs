@@ -27,6 +27,7 @@ mod command;
 mod compute;
 mod config;
 mod data;
+mod dma;
 mod drive;
 mod event;
 mod flash_port;
@@ -52,6 +53,7 @@ mod turns;
 mod wear;
 mod worn_out;
 mod write;
+mod write_buffer;
 
 pub use command::CommandSpec;
 pub use compute::{ComputeEnd, Job};

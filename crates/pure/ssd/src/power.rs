@@ -10,7 +10,6 @@ use crate::drive::Drive;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::supply::Power;
 use flashyard_blk::Operation;
-use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
@@ -61,12 +60,11 @@ impl DataEnd {
         self.flash.power_cut(now);
         self.tear_writes(now);
         self.offsite.lose_everything(&mut self.cache, &self.ftl);
-        self.forget_commands();
+        self.forget_commands(now);
         self.grace.forget_translations();
         self.stop_reclaim_clock(now);
         self.pacer.event_came();
-        self.read_dma_free = now;
-        self.write_dma_free = now;
+        self.read_dma.reset(now);
     }
 
     fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
@@ -87,22 +85,22 @@ impl DataEnd {
             let Active { spec, changed, .. } = self.commands[index];
             if spec.operation == Operation::Write {
                 // Changed slots may be on flash already and not count any more: only the rest is sure to.
-                self.buffer_used += self.footprint(changed);
-                self.buffer_used -= self.footprint(spec.count);
+                self.buffer.take(self.buffer.footprint(changed));
+                self.buffer.give_back(self.buffer.footprint(spec.count));
                 self.end_torn();
             }
         }
-        while let Some(index) = self.receiving.pop_front() {
+        while let Some(index) = self.buffer.next_received() {
             let active = &self.commands[index];
             let spec = active.spec;
-            let whole = self.config.write_rate.span_of(u64::from(spec.count) * u64::from(SLOT_BYTES));
+            let whole = self.buffer.dma.span_of(spec.count);
             // The write is accounted for up to the end of its DMA.
             let left = active.accounted.saturating_since(now).min(whole);
             let elapsed = u128::from((whole - left).as_ps());
             let arrived = (u128::from(spec.count) * elapsed / u128::from(whole.as_ps().max(1))) as u32;
-            self.buffer_used -= self.footprint(spec.count);
+            self.buffer.give_back(self.buffer.footprint(spec.count));
             let kept = self.keep_torn(&spec, arrived);
-            self.buffer_used += self.footprint(kept);
+            self.buffer.take(self.buffer.footprint(kept));
         }
     }
 
@@ -142,16 +140,13 @@ impl DataEnd {
         }
     }
 
-    fn forget_commands(&mut self) {
+    fn forget_commands(&mut self, now: SimTime) {
         self.counters.vanished = self.counters.executed - self.counters.completed;
         // Reads that will not complete have found these stamps: their tags may be given to others.
         self.stamps_read.clear();
         self.commands.clear();
         self.rebuilds.clear();
-        self.write_waiters.clear();
-        self.flush_waiters.clear();
-        self.held_flushes.clear();
-        self.promised_slots = 0;
+        self.buffer.forget_commands(now);
         self.loads.forget(|page| self.cache.drop_unread(page));
     }
 }

@@ -102,11 +102,8 @@ impl DataEnd {
 
     #[inline]
     pub(crate) fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
-        let bytes = u64::from(slots) * u64::from(SLOT_BYTES);
-        let starts = now.max(self.read_dma_free);
-        let ends = starts + self.config.read_rate.span_of(bytes);
-        self.read_dma_free = ends;
-        self.counters.read_bytes += bytes;
+        let ends = self.read_dma.reserve(now, slots);
+        self.counters.read_bytes += u64::from(slots) * u64::from(SLOT_BYTES);
         let active = &mut self.commands[index];
         active.dma_end = active.dma_end.max(ends);
     }

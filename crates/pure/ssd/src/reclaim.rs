@@ -160,7 +160,7 @@ impl DataEnd {
         self.ftl.reclaim_row_read(number, |_, logical, appended| moved.push((logical, appended)));
         if shares_rows {
             // A row gives back a buffer slot for each of its slots, of whatever stream.
-            self.buffer_used += moved.len() as u32;
+            self.buffer.take(moved.len() as u32);
         }
         for (logical, appended) in moved.drain(..) {
             self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);

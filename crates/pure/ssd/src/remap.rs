@@ -69,7 +69,7 @@ impl DataEnd {
         }
         match remapped {
             Ok(()) => {
-                self.worn_out = false;
+                self.buffer.worn_out = false;
                 self.lost.remap(destination, source);
                 self.offsite.changed(&mut self.cache, now, destination, before, slot, out);
                 self.offsite.changed(&mut self.cache, now, source, slot, Slot::NONE, out);

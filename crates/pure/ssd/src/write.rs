@@ -14,29 +14,16 @@ impl DataEnd {
     /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
     #[inline]
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.write_waiters.is_empty() && self.has_room(index) && self.is_its_turn(now, out) {
+        let count = self.commands[index].spec.count;
+        let has_room = self.buffer.first_in_line().is_none() && self.buffer.has_room(count, &self.ftl);
+        if has_room && self.is_its_turn(now, out) {
             self.admit_write(now, index, out);
         } else {
             self.commands.mark_wait(index, self.pump.clock(now));
-            self.write_waiters.push_back(index);
+            self.buffer.line_up(index);
             self.pump_reclaim(now, out);
             self.end_hopeless(now, out);
         }
-    }
-
-    /// Buffer slots that a write takes: whole flash pages when commands do not share them.
-    #[inline]
-    pub(crate) fn footprint(&self, count: u32) -> u32 {
-        if self.config.ftl.coalesce { count } else { count.next_multiple_of(self.ftl.layout().slots_per_page) }
-    }
-
-    #[inline]
-    fn has_room(&self, index: u32) -> bool {
-        let slots = self.footprint(self.commands[index].spec.count);
-        // A command larger than half the buffer streams through: it waits for half of it only.
-        let wanted = slots.min(self.config.buffer_slots / 2);
-        let buffer = self.buffer_used + wanted <= self.config.buffer_slots;
-        buffer && self.ftl.host_room() >= self.promised_slots + u64::from(slots)
     }
 
     /// Whether the pacer lets the next write in. It asks for an event where that is a matter of time.
@@ -63,7 +50,7 @@ impl DataEnd {
         Space {
             collecting: self.ftl.reclaim_needed() && self.collects(),
             gained: self.ftl.reclaim_gained(),
-            room: self.ftl.host_room().saturating_sub(self.promised_slots),
+            room: self.ftl.host_room().saturating_sub(self.buffer.promised()),
             reserve: self.ftl.reclaim_reserve(),
         }
     }
@@ -76,25 +63,19 @@ impl DataEnd {
 
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let count = self.commands[index].spec.count;
-        let slots = self.footprint(count);
-        self.buffer_used += slots;
-        self.promised_slots += u64::from(slots);
+        let ends = self.buffer.admit(now, index, count);
         if self.pacer.is_on() {
             let space = self.space();
-            self.pacer.admitted(now, slots, &space);
+            self.pacer.admitted(now, self.buffer.footprint(count), &space);
         }
-        let starts = now.max(self.write_dma_free);
-        let ends = starts + self.config.write_rate.span_of(u64::from(count) * u64::from(SLOT_BYTES));
-        self.write_dma_free = ends;
         self.commands[index].account(ends, Cause::Link);
-        self.receiving.push_back(index);
         out.at(ends, DriveEvent::Buffered { command: index });
     }
 
     /// A write's data is in the buffer: append it, program the die rows it fills, acknowledge it.
     #[inline]
     pub(crate) fn buffered(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let received = self.receiving.pop_front();
+        let received = self.buffer.next_received();
         debug_assert_eq!(received, Some(index), "data arrives in the order of the DMA");
         let spec = self.commands[index].spec;
         self.counters.write_bytes += u64::from(spec.count) * u64::from(SLOT_BYTES);
@@ -124,7 +105,7 @@ impl DataEnd {
             Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
             Stream::Moved | Stream::Leveled => (Tag::MovedRow(row.number), Priority::Background),
         };
-        self.programs_outstanding += 1;
+        self.buffer.program_begins();
         let command = self.ftl.program_command(row, priority, tag.pack());
         self.flash.placed(command, row.number)
     }
@@ -148,36 +129,36 @@ impl DataEnd {
         // Padding takes spare space too, and must leave the room promised to admitted writes. So do writes that have
         // begun to append.
         let begun = !self.offsite.waiting.is_empty();
-        if begun || self.ftl.host_room() < self.promised_slots + u64::from(padding) {
+        if begun || self.ftl.host_room() < self.buffer.promised() + u64::from(padding) {
             self.commands.mark_wait(index, self.pump.clock(now));
-            self.held_flushes.push_back(index);
+            self.buffer.hold_flush(index);
             return;
         }
-        self.buffer_used += padding;
+        self.buffer.take(padding);
         // Moved data has an older copy on flash until its victim is erased: only the host's needs padding.
         if let Some(row) = self.ftl.pad(Stream::Host, unit) {
             self.program(now, row, Stream::Host, out);
         }
-        if self.programs_outstanding == 0 {
+        if self.buffer.programs() == 0 {
             self.complete(now, index, out);
         } else {
             self.commands.mark_wait(index, self.pump.clock(now));
-            self.flush_waiters.push_back(index);
+            self.buffer.wait_for_programs(index);
         }
     }
 
     pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        for _ in 0..self.held_flushes.len() {
-            if let Some(index) = self.held_flushes.pop_front() {
+        for _ in 0..self.buffer.flushes_held() {
+            if let Some(index) = self.buffer.next_held_flush() {
                 self.commands.account_wait(now, index, self.pump.clock(now));
                 self.flush(now, index, out);
             }
         }
-        while let Some(&index) = self.write_waiters.front() {
-            if !self.has_room(index) || !self.is_its_turn(now, out) {
+        while let Some(index) = self.buffer.first_in_line() {
+            if !self.buffer.has_room(self.commands[index].spec.count, &self.ftl) || !self.is_its_turn(now, out) {
                 break;
             }
-            self.write_waiters.pop_front();
+            self.buffer.leave_line();
             self.commands.account_wait(now, index, self.pump.clock(now));
             self.admit_write(now, index, out);
         }
