@@ -1,11 +1,12 @@
 //! The data-end: its parts, the entry of commands, and the paths of flash completions.
 
+use crate::collection::GarbageCollection;
 use crate::command::{CommandSpec, Commands, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
+use crate::counters::DataCounters;
 use crate::dma::Dma;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
-use crate::grace::Grace;
 use crate::loads::Loads;
 use crate::lost::LostData;
 use crate::movement::{Movement, MovementLog};
@@ -13,14 +14,12 @@ use crate::offsite::Offsite;
 use crate::pacing::Pacer;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
-use crate::reclaim::ReclaimPump;
 use crate::supply::Power;
 use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
 use flashyard_flash::Priority;
 use flashyard_ftl::{
-    AgedState, Appended, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents,
-    VictimPolicy,
+    AgedState, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
 };
 use flashyard_kernel::{Outbox, Rng};
 use flashyard_nand::{CountingMedium, NandDone, NandEvent};
@@ -28,38 +27,6 @@ use flashyard_units::SimTime;
 
 /// Overwrites handed to the translation layer at once.
 const OVERWRITE_BATCH: usize = 64;
-
-/// Counts of the data-end's work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DataCounters {
-    /// Commands executed.
-    pub executed: u64,
-    /// Commands completed.
-    pub completed: u64,
-    /// Commands that power cuts made vanish.
-    pub vanished: u64,
-    /// Bytes to the host.
-    pub read_bytes: u64,
-    /// Bytes from the host.
-    pub write_bytes: u64,
-    /// Translation pages read from flash.
-    pub translation_reads: u64,
-    /// Flash pages of translation pages programmed.
-    pub translation_programs: u64,
-    /// Slots read from the write buffer.
-    pub buffer_hits: u64,
-    /// Times that data could not be corrected: reads of flash that were given up, for hosts or for garbage collection,
-    /// and reads of slots that garbage collection had given up before.
-    pub media_errors: u64,
-    /// Die rows of parity programmed.
-    pub parity_programs: u64,
-    /// Flash reads of hosts that were rebuilt from the other members of their stripe.
-    pub rebuilt_reads: u64,
-    /// Flash reads that this took.
-    pub rebuilding_reads: u64,
-    /// Flash reads, of hosts or of garbage collection, that were given up and whose data parity gave back.
-    pub recovered_reads: u64,
-}
 
 /// The data-end of one drive.
 pub struct DataEnd {
@@ -70,10 +37,9 @@ pub struct DataEnd {
     pub cache: MappingCache,
     /// The flash and the way to it.
     pub flash: FlashPort,
-    pub(crate) pump: ReclaimPump,
+    pub(crate) collection: GarbageCollection,
     pub(crate) rebuilds: Rebuilds,
     pub(crate) pacer: Pacer,
-    pub(crate) grace: Grace,
     pub(crate) offsite: Offsite,
     pub(crate) power: Power,
     /// Whether reads of superblocks are counted.
@@ -91,8 +57,6 @@ pub struct DataEnd {
     pub(crate) lost: LostData,
     /// To the host.
     pub(crate) read_dma: Dma,
-    pub(crate) moved: Vec<(u32, Appended)>,
-    pub(crate) released: Vec<u32>,
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
@@ -135,10 +99,9 @@ impl DataEnd {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
             flash: FlashPort::new(&config, seed),
-            pump: ReclaimPump::default(),
+            collection: GarbageCollection::default(),
             rebuilds: Rebuilds::default(),
             pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
-            grace: Grace::default(),
             offsite: Offsite::new(&config),
             power: Power::Ready,
             counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
@@ -152,8 +115,6 @@ impl DataEnd {
             buffer,
             lost: LostData::default(),
             read_dma: Dma::new(config.read_rate),
-            moved: Vec::new(),
-            released: Vec::new(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
             movements: MovementLog::default(),
@@ -179,7 +140,7 @@ impl DataEnd {
             }
             left -= count;
         }
-        self.pad_frontiers();
+        pad_frontiers(&mut self.ftl);
     }
 
     /// Restores an aged state; its write buffer is flushed.
@@ -188,23 +149,13 @@ impl DataEnd {
     pub fn restore(&mut self, state: &AgedState) -> Result<(), RecoveryError> {
         self.ftl =
             Ftl::from_aged(&self.config.data_geometry(), self.config.translation(self.ftl.config().seed), state)?;
-        self.pad_frontiers();
+        pad_frontiers(&mut self.ftl);
         Ok(())
     }
 
     /// The drive's parameters.
     pub fn config(&self) -> &DriveConfig {
         &self.config
-    }
-
-    /// The last die rows are on flash too: the write buffer is empty when time begins.
-    fn pad_frontiers(&mut self) {
-        let unit = self.ftl.layout().slots_per_die_row;
-        for stream in [Stream::Host, Stream::Moved] {
-            if let Some(row) = self.ftl.pad(stream, unit) {
-                self.ftl.row_programmed(row.number);
-            }
-        }
     }
 
     /// Counts of the work so far.
@@ -226,7 +177,7 @@ impl DataEnd {
             self.buffer.line(),
             self.buffer.flushes_waiting(),
             self.buffer.programs(),
-            self.pump.reads(),
+            self.collection.reads(),
             self.ftl.reclaim_needed(),
             self.ftl.reclaiming(),
             self.ftl.single_level_in_use(),
@@ -335,11 +286,21 @@ impl DataEnd {
         self.ftl.row_programmed(row);
         if self.buffer.program_ends() {
             while let Some(index) = self.buffer.next_flushed() {
-                self.commands.account_wait(now, index, self.pump.clock(now));
+                self.commands.account_wait(now, index, self.collection.clock(now));
                 self.complete(now, index, out);
             }
         }
         self.pump_reclaim(now, out);
         self.end_hopeless(now, out);
+    }
+}
+
+/// The last die rows are on flash too: the write buffer is empty when time begins.
+fn pad_frontiers(ftl: &mut Ftl) {
+    let unit = ftl.layout().slots_per_die_row;
+    for stream in [Stream::Host, Stream::Moved] {
+        if let Some(row) = ftl.pad(stream, unit) {
+            ftl.row_programmed(row.number);
+        }
     }
 }

@@ -77,7 +77,7 @@ impl Drive {
 
     /// Gives the die rows that garbage collection has read to the cores.
     fn move_rows(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        while let Some(row) = self.data.take_for_cores() {
+        while let Some(row) = self.data.collection.take_for_cores() {
             let number = self.moving.iter().position(Option::is_none).unwrap_or_else(|| {
                 self.moving.push(None);
                 self.moving.len() - 1

@@ -23,9 +23,11 @@
 //! memory; what a translation points at is not erased before the translation is used.
 
 mod change;
+mod collection;
 mod command;
 mod compute;
 mod config;
+mod counters;
 mod data;
 mod dma;
 mod drive;
@@ -58,7 +60,8 @@ mod write_buffer;
 pub use command::CommandSpec;
 pub use compute::{ComputeEnd, Job};
 pub use config::{DriveConfig, DriveConfigError, FirmwareCost, LOG_RECORDS, SEGMENT_PAGES};
-pub use data::{DataCounters, DataEnd};
+pub use counters::DataCounters;
+pub use data::DataEnd;
 pub use drive::Drive;
 pub use event::{DriveEffect, DriveEvent};
 pub use flash_port::FlashPort;

@@ -61,8 +61,7 @@ impl DataEnd {
         self.tear_writes(now);
         self.offsite.lose_everything(&mut self.cache, &self.ftl);
         self.forget_commands(now);
-        self.grace.forget_translations();
-        self.stop_reclaim_clock(now);
+        self.collection.power_cut(now);
         self.pacer.event_came();
         self.read_dma.reset(now);
     }
@@ -73,7 +72,7 @@ impl DataEnd {
         }
         self.power = Power::Restoring;
         self.flash.power_restore(now, out);
-        self.erase_released(now, out);
+        self.collection.erase_released(now, &self.ftl, &mut self.flash, out);
         self.pump_reclaim(now, out);
         self.recover_everything(now, out);
     }

@@ -86,7 +86,7 @@ impl DataEnd {
             self.plan_read(spec);
             std::mem::swap(&mut self.plan, &mut plan);
         }
-        Some(Translation { plan, offsite_pages, epoch: self.grace.begin(), generation: self.generation })
+        Some(Translation { plan, offsite_pages, epoch: self.collection.grace.begin(), generation: self.generation })
     }
 
     /// Carries out a translated command. A translation from before a power cut is void: the command is looked up
@@ -120,8 +120,8 @@ impl DataEnd {
         translation: Translation,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        if translation.generation == self.generation && self.grace.end(translation.epoch) {
-            self.erase_released(now, out);
+        if translation.generation == self.generation && self.collection.grace.end(translation.epoch) {
+            self.collection.erase_released(now, &self.ftl, &mut self.flash, out);
         }
         self.spare_plans.push(translation.plan);
     }

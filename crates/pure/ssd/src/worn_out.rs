@@ -24,7 +24,7 @@ impl DataEnd {
     #[cold]
     fn end_hopeless_slow(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let changes_wait = self.buffer.is_receiving() || !self.offsite.is_still();
-        if changes_wait || !self.pump.is_idle() || self.grace.is_holding() {
+        if changes_wait || !self.collection.is_idle() || self.collection.grace.is_holding() {
             return;
         }
         while let Some(index) = self.buffer.first_in_line() {
@@ -33,7 +33,7 @@ impl DataEnd {
             if self.ftl.host_room() < self.buffer.promised() + slots && !self.ftl.reclaim_needed() {
                 // Larger than the room that garbage collection keeps for the host.
                 self.pump_reclaim_slow(now, Want::Space, out);
-                if !self.pump.is_idle() || self.buffer.programs() > 0 {
+                if !self.collection.is_idle() || self.buffer.programs() > 0 {
                     return;
                 }
             }
@@ -43,7 +43,7 @@ impl DataEnd {
             }
             self.buffer.leave_line();
             self.buffer.worn_out = self.ftl.may_retire();
-            self.commands.account_wait(now, index, self.pump.clock(now));
+            self.commands.account_wait(now, index, self.collection.clock(now));
             out.emit(DriveEffect::WriteFailed { tag: spec.tag });
             self.complete(now, index, out);
         }

@@ -19,7 +19,7 @@ impl DataEnd {
         if has_room && self.is_its_turn(now, out) {
             self.admit_write(now, index, out);
         } else {
-            self.commands.mark_wait(index, self.pump.clock(now));
+            self.commands.mark_wait(index, self.collection.clock(now));
             self.buffer.line_up(index);
             self.pump_reclaim(now, out);
             self.end_hopeless(now, out);
@@ -48,7 +48,7 @@ impl DataEnd {
     /// What the pacer has to know. Garbage collection that cannot go on gains nothing, and nobody waits for it.
     fn space(&self) -> Space {
         Space {
-            collecting: self.ftl.reclaim_needed() && self.collects(),
+            collecting: self.ftl.reclaim_needed() && self.collection.is_under_way(&self.ftl),
             gained: self.ftl.reclaim_gained(),
             room: self.ftl.host_room().saturating_sub(self.buffer.promised()),
             reserve: self.ftl.reclaim_reserve(),
@@ -130,7 +130,7 @@ impl DataEnd {
         // begun to append.
         let begun = !self.offsite.waiting.is_empty();
         if begun || self.ftl.host_room() < self.buffer.promised() + u64::from(padding) {
-            self.commands.mark_wait(index, self.pump.clock(now));
+            self.commands.mark_wait(index, self.collection.clock(now));
             self.buffer.hold_flush(index);
             return;
         }
@@ -142,7 +142,7 @@ impl DataEnd {
         if self.buffer.programs() == 0 {
             self.complete(now, index, out);
         } else {
-            self.commands.mark_wait(index, self.pump.clock(now));
+            self.commands.mark_wait(index, self.collection.clock(now));
             self.buffer.wait_for_programs(index);
         }
     }
@@ -150,7 +150,7 @@ impl DataEnd {
     pub(crate) fn admit_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         for _ in 0..self.buffer.flushes_held() {
             if let Some(index) = self.buffer.next_held_flush() {
-                self.commands.account_wait(now, index, self.pump.clock(now));
+                self.commands.account_wait(now, index, self.collection.clock(now));
                 self.flush(now, index, out);
             }
         }
@@ -159,7 +159,7 @@ impl DataEnd {
                 break;
             }
             self.buffer.leave_line();
-            self.commands.account_wait(now, index, self.pump.clock(now));
+            self.commands.account_wait(now, index, self.collection.clock(now));
             self.admit_write(now, index, out);
         }
     }
