@@ -73,7 +73,7 @@ impl DataEnd {
                 self.program(now, row, Stream::Host, out);
             }
         }
-        if let Some(row) = self.pad_command() {
+        if let Some(row) = self.buffer.pad(&mut self.ftl) {
             self.program(now, row, Stream::Host, out);
         }
         None

@@ -8,6 +8,7 @@ use crate::command::{CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::rebuilds::{Rebuilt, Recovery};
+use crate::wear::first_beyond;
 use flashyard_flash::Slot;
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::Outbox;
@@ -43,7 +44,8 @@ impl DataEnd {
     ) -> bool {
         match tag {
             Tag::Read(index, slots) => {
-                let place = self.slots_on(index, die);
+                let spec = self.commands[index].spec;
+                let place = self.flash.stripes().and_then(|stripes| stripes.slots_on(&self.ftl, &spec, die));
                 let target = Rebuilt::Command(index, slots);
                 match place.map_or(Recovery::Lost, |place| self.recover(now, target, place, out)) {
                     Recovery::UnderWay => return true,
@@ -57,7 +59,10 @@ impl DataEnd {
                 match self.recover(now, Rebuilt::Row(row), (Slot::new(row * per_row), per_row), out) {
                     Recovery::UnderWay => return true,
                     Recovery::AtHand => {}
-                    Recovery::Lost => self.row_lost(row),
+                    Recovery::Lost => {
+                        self.counters.media_errors += 1;
+                        self.lost.add_row(row);
+                    }
                 }
             }
             _ => {}
@@ -65,53 +70,12 @@ impl DataEnd {
         false
     }
 
-    /// The slots of a host's read in its first die row on `die`: first one and span. `None` where none is there any more.
-    fn slots_on(&self, index: u32, die: u16) -> Option<(Slot, u32)> {
-        let stripes = self.flash.stripes()?;
-        let CommandSpec { first, count, .. } = self.commands[index].spec;
-        let layout = self.ftl.layout();
-        let places = (first..first + count).map(|logical| self.ftl.lookup(logical));
-        let is_there =
-            |slot: &Slot| slot.is_some() && self.ftl.is_programmed(*slot) && stripes.die(layout.die_row(*slot)) == die;
-        let mut found = places.filter(is_there);
-        let start = found.next()?;
-        let in_row = found.filter(|&slot| layout.die_row(slot) == layout.die_row(start));
-        let (low, high) = in_row.fold((start, start), |(low, high), slot| (low.min(slot), high.max(slot)));
-        Some((low, high.get() - low.get() + 1))
-    }
-
     /// A read of a host has not got its data.
     pub(crate) fn host_read_lost(&mut self, index: u32) {
         self.counters.media_errors += 1;
         let spec = self.commands[index].spec;
-        let first = self.first_beyond(&spec);
+        let first = first_beyond(&self.config.nand, &self.ftl, &spec);
         self.commands[index].note_unread(first);
-    }
-
-    /// Garbage collection has not got the data of a die row.
-    pub(crate) fn row_lost(&mut self, row: u32) {
-        self.counters.media_errors += 1;
-        self.lost.add_row(row);
-    }
-
-    /// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not
-    /// decide.
-    fn first_beyond(&self, spec: &CommandSpec) -> u32 {
-        let (Some(wear), Some(most)) = (self.config.nand.wear, self.config.nand.read_retries_max) else {
-            return spec.first;
-        };
-        let erases: Vec<u32> = self.ftl.erase_counts().collect();
-        let blocks = self.config.nand.geometry.blocks_per_superblock();
-        let is_beyond = |slot: Slot| {
-            let (superblock, _) = self.ftl.layout().split(slot);
-            wear.retries(erases[superblock as usize], self.ftl.reads_of(superblock) / blocks) > most
-        };
-        let mut slots = spec.first..spec.first + spec.count;
-        let found = slots.find(|&logical| {
-            let slot = self.ftl.lookup(logical);
-            slot.is_some() && self.ftl.is_programmed(slot) && is_beyond(slot)
-        });
-        found.unwrap_or(spec.first)
     }
 
     /// A read begins: notes the first slot of it that is lost.

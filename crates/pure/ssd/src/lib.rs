@@ -9,6 +9,19 @@
 //! the host → `DriveEffect::Completed`. A write waits for room in the write buffer, takes the DMA in, is
 //! appended and acknowledged; its die row is programmed once full. A remap looks up two ranges and changes the map.
 //!
+//! The data-end (`data`) holds parts that change nothing but themselves, and leads the commands through them:
+//!
+//! - `command`: commands under way, their numbers and where their time went;
+//! - `loads`: translation pages on their way from flash;
+//! - `write_buffer` and `dma`: slots, room promised to writes, lines of writes and flushes; `pacing`: how fast writes come in;
+//! - `collection`: reads and erases of garbage collection, with `grace`: superblocks that old translations may lead to;
+//! - `flash_port`: the way to the flash, with `stripe` and `turns`;
+//! - `read_plan`, `rebuilds`, `lost`, `movement`: parts of a read, reads being rebuilt, lost data, the record of payload;
+//! - `offsite::segments`: borrowed segments and their logs.
+//!
+//! The paths go through several parts, and no part knows them: `lookup`, `read`, `rebuild`, `given_up`, `write`, `change`, `remap`,
+//! `reclaim`, `worn_out`, `translate`, `power` and the rest of `offsite`.
+//!
 //! Dies may be striped with parity (`stripe`): garbage collection then goes round their members (`turns`), and reads of
 //! the die at work for it are rebuilt from the others (`rebuild`), and so is what flash does not give back.
 //!

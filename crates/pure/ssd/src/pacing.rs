@@ -5,6 +5,11 @@
 //! collection gains it, row by row, from the moment at which collection starts; what is erased by then is the reserve that
 //! lasts until the first victim is.
 
+use crate::collection::GarbageCollection;
+use crate::event::{DriveEffect, DriveEvent};
+use crate::write_buffer::WriteBuffer;
+use flashyard_ftl::Ftl;
+use flashyard_kernel::Outbox;
 use flashyard_units::{Named, SimSpan, SimTime};
 
 /// The rule by which host writes are paced.
@@ -36,7 +41,7 @@ impl Named for PacingRule {
 
 /// When a write that waits at the front may be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+enum Admission {
     /// Now.
     Now,
     /// When collection has gained more.
@@ -58,6 +63,18 @@ pub(crate) struct Space {
     pub(crate) reserve: u64,
 }
 
+impl Space {
+    /// The space of a drive. Garbage collection that cannot go on gains nothing, and no write waits for it.
+    pub(crate) fn of(ftl: &Ftl, collection: &GarbageCollection, buffer: &WriteBuffer) -> Self {
+        Self {
+            collecting: ftl.reclaim_needed() && collection.is_under_way(ftl),
+            gained: ftl.reclaim_gained(),
+            room: ftl.host_room().saturating_sub(buffer.promised()),
+            reserve: ftl.reclaim_reserve(),
+        }
+    }
+}
+
 /// Gained slots over which the rate of collection is measured. \[A\] a few die rows
 const MEASURED_SLOTS: u64 = 256;
 
@@ -70,7 +87,7 @@ pub(crate) struct Pacer {
     rule: PacingRule,
     /// Slots that the host may be ahead of collection.
     burst: i64,
-    /// What it may still write; negative where the last write was larger than that.
+    /// Slots that it may still write; negative where the last write was larger than that.
     credit: i64,
     /// Gained slots that the credit, or the measured rate, has seen.
     seen: u64,
@@ -99,7 +116,7 @@ impl Pacer {
     }
 
     /// Whether an event at `time` must be asked for: one at that time or before is enough.
-    pub(crate) fn wants_event(&mut self, time: SimTime) -> bool {
+    fn wants_event(&mut self, time: SimTime) -> bool {
         let wanted = self.event.is_none_or(|event| event > time);
         if wanted {
             self.event = Some(time);
@@ -118,8 +135,31 @@ impl Pacer {
         self.rule != PacingRule::None
     }
 
+    /// Whether the next write may be admitted. Asks for an event where that is a matter of time.
+    #[inline]
+    pub(crate) fn lets_in(
+        &mut self,
+        now: SimTime,
+        space: impl FnOnce() -> Space,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> bool {
+        if !self.is_on() {
+            return true;
+        }
+        match self.admission(now, &space()) {
+            Admission::Now => true,
+            Admission::Collected => false,
+            Admission::At(time) => {
+                if self.wants_event(time) {
+                    out.at(time, DriveEvent::Paced);
+                }
+                false
+            }
+        }
+    }
+
     /// When the next write may be admitted, seen from `now`.
-    pub(crate) fn admission(&mut self, now: SimTime, space: &Space) -> Admission {
+    fn admission(&mut self, now: SimTime, space: &Space) -> Admission {
         self.see(now, space);
         match self.rule {
             _ if !space.collecting => Admission::Now,
@@ -165,7 +205,7 @@ impl Pacer {
     }
 }
 
-/// What a slot takes, by the time in which collection gains one: more as the reserve shrinks.
+/// Cost of a slot, by the time in which collection gains one: more as the reserve shrinks.
 fn level(space: &Space) -> f64 {
     let left = space.room as f64 / space.reserve.max(1) as f64;
     // One where half of the reserve is left.

@@ -74,7 +74,9 @@ impl DataEnd {
         self.flash.power_restore(now, out);
         self.collection.erase_released(now, &self.ftl, &mut self.flash, out);
         self.pump_reclaim(now, out);
-        self.recover_everything(now, out);
+        self.offsite.want_everything();
+        self.recover_next(now, out);
+        self.become_ready(out);
     }
 
     /// Keeps the slots that had arrived of each write whose data was on its way.
@@ -124,19 +126,15 @@ impl DataEnd {
     }
 
     fn end_torn(&mut self) {
-        if let Some(row) = self.pad_command() {
+        if let Some(row) = self.buffer.pad(&mut self.ftl) {
             self.interrupt_program(row);
         }
     }
 
     /// A die row that a torn write has filled is programmed when there is power.
     fn interrupt_program(&mut self, row: DieRow) {
-        let program = self.program_command(row, Stream::Host);
-        self.flash.interrupt(program);
-        if let Some(parity) = self.flash.parity_command(row.number, &program) {
-            self.counters.parity_programs += 1;
-            self.flash.interrupt(parity);
-        }
+        let (program, parity) = self.programs_of(row, Stream::Host);
+        [program].into_iter().chain(parity).for_each(|command| self.flash.interrupt(command));
     }
 
     fn forget_commands(&mut self, now: SimTime) {

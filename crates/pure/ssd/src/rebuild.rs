@@ -38,7 +38,14 @@ impl DataEnd {
         if rebuilds {
             self.counters.rebuilt_reads += 1;
             self.counters.rebuilding_reads += reads.len() as u64;
-            self.issue_rebuild(now, Rebuilt::Command(index, slots), first, &mut reads, out);
+            if reads.is_empty() {
+                self.reserve_read_dma(now, index, slots);
+                self.commands[index].remaining -= 1;
+            } else {
+                let (target, remaining) = (Rebuilt::Command(index, slots), reads.len() as u32);
+                let number = self.rebuilds.add(Rebuild { target, remaining, recovers: false, failed: false });
+                self.issue_reads(now, number, first, &mut reads, out);
+            }
         }
         reads.clear();
         self.rebuilds.reads = reads;
@@ -68,24 +75,6 @@ impl DataEnd {
         };
         self.rebuilds.reads = reads;
         recovery
-    }
-
-    fn issue_rebuild(
-        &mut self,
-        now: SimTime,
-        target: Rebuilt,
-        first: Slot,
-        reads: &mut Vec<FlashCommand>,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        if let (Rebuilt::Command(index, slots), true) = (target, reads.is_empty()) {
-            self.reserve_read_dma(now, index, slots);
-            self.commands[index].remaining -= 1;
-            return;
-        }
-        let remaining = reads.len() as u32;
-        let number = self.rebuilds.add(Rebuild { target, remaining, recovers: false, failed: false });
-        self.issue_reads(now, number, first, reads, out);
     }
 
     fn issue_reads(
@@ -126,7 +115,8 @@ impl DataEnd {
             }
             Rebuilt::Row(row) => {
                 if failed {
-                    self.row_lost(row);
+                    self.counters.media_errors += 1;
+                    self.lost.add_row(row);
                 }
                 self.reclaim_read_done(now, row, out);
             }

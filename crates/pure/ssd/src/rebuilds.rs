@@ -2,7 +2,7 @@
 
 use flashyard_flash::FlashCommand;
 
-/// What a rebuilt read is for.
+/// Purpose of a rebuilt read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rebuilt {
     /// That many slots of a host's command.
@@ -11,7 +11,7 @@ pub(crate) enum Rebuilt {
     Row(u32),
 }
 
-/// What becomes of data that flash has not given back.
+/// Fate of data that flash has not given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
     /// There is no parity.

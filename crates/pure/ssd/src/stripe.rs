@@ -7,7 +7,7 @@
 //! The parity of a stripe that is not full yet is in the controller's memory, beside the write buffer, and is programmed with the
 //! stripe's last die row. Source: [A] sheet cvss §5; where parity lies and when it is written is [A], too.
 
-use crate::command::Tag;
+use crate::command::{CommandSpec, Tag};
 use flashyard_flash::{FlashCommand, Geometry, Priority, Slot};
 use flashyard_ftl::Ftl;
 use flashyard_units::Named;
@@ -133,6 +133,20 @@ impl Stripes {
             let command = ftl.read_command(first, span, span, Priority::Foreground, 0);
             reads.push(FlashCommand { die: self.parity_die(stripe), ..command });
         }
+    }
+
+    /// The slots of a host's read in its first die row on `die`: first one and span. `None` where none is there any more.
+    pub(crate) fn slots_on(&self, ftl: &Ftl, spec: &CommandSpec, die: u16) -> Option<(Slot, u32)> {
+        let CommandSpec { first, count, .. } = *spec;
+        let layout = ftl.layout();
+        let places = (first..first + count).map(|logical| ftl.lookup(logical));
+        let is_there =
+            |slot: &Slot| slot.is_some() && ftl.is_programmed(*slot) && self.die(layout.die_row(*slot)) == die;
+        let mut found = places.filter(is_there);
+        let start = found.next()?;
+        let in_row = found.filter(|&slot| layout.die_row(slot) == layout.die_row(start));
+        let (low, high) = in_row.fold((start, start), |(low, high), slot| (low.min(slot), high.max(slot)));
+        Some((low, high.get() - low.get() + 1))
     }
 
     /// The program of the parity, if a stripe is full with the die row that `program` is for.

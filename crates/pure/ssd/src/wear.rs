@@ -1,7 +1,10 @@
 //! Wear of a drive's flash: how many superblocks are young, need retries, or are retired.
 
+use crate::command::CommandSpec;
 use crate::data::DataEnd;
-use flashyard_nand::WearModel;
+use flashyard_flash::Slot;
+use flashyard_ftl::Ftl;
+use flashyard_nand::{NandConfig, WearModel};
 
 /// Superblocks by the retries that their reads need. Source: [P] sheet cvss §3.4, with the limit of young ones at the
 /// first retry ([A] there).
@@ -39,4 +42,24 @@ impl DataEnd {
         }
         Some(states)
     }
+}
+
+/// The first slot of a read on a superblock that is too worn to be read; the first one of all where wear does not
+/// decide.
+pub(crate) fn first_beyond(nand: &NandConfig, ftl: &Ftl, spec: &CommandSpec) -> u32 {
+    let (Some(wear), Some(most)) = (nand.wear, nand.read_retries_max) else {
+        return spec.first;
+    };
+    let erases: Vec<u32> = ftl.erase_counts().collect();
+    let blocks = nand.geometry.blocks_per_superblock();
+    let is_beyond = |slot: Slot| {
+        let (superblock, _) = ftl.layout().split(slot);
+        wear.retries(erases[superblock as usize], ftl.reads_of(superblock) / blocks) > most
+    };
+    let mut slots = spec.first..spec.first + spec.count;
+    let found = slots.find(|&logical| {
+        let slot = ftl.lookup(logical);
+        slot.is_some() && ftl.is_programmed(slot) && is_beyond(slot)
+    });
+    found.unwrap_or(spec.first)
 }

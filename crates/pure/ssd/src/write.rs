@@ -3,7 +3,7 @@
 use crate::command::Tag;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
-use crate::pacing::{Admission, Space};
+use crate::pacing::Space;
 use flashyard_flash::{FlashCommand, Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
@@ -16,42 +16,13 @@ impl DataEnd {
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let count = self.commands[index].spec.count;
         let has_room = self.buffer.first_in_line().is_none() && self.buffer.has_room(count, &self.ftl);
-        if has_room && self.is_its_turn(now, out) {
+        if has_room && self.pacer.lets_in(now, || Space::of(&self.ftl, &self.collection, &self.buffer), out) {
             self.admit_write(now, index, out);
         } else {
             self.commands.mark_wait(index, self.collection.clock(now));
             self.buffer.line_up(index);
             self.pump_reclaim(now, out);
             self.end_hopeless(now, out);
-        }
-    }
-
-    /// Whether the pacer lets the next write in. It asks for an event where that is a matter of time.
-    #[inline]
-    fn is_its_turn(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) -> bool {
-        if !self.pacer.is_on() {
-            return true;
-        }
-        let space = self.space();
-        match self.pacer.admission(now, &space) {
-            Admission::Now => true,
-            Admission::Collected => false,
-            Admission::At(time) => {
-                if self.pacer.wants_event(time) {
-                    out.at(time, DriveEvent::Paced);
-                }
-                false
-            }
-        }
-    }
-
-    /// What the pacer has to know. Garbage collection that cannot go on gains nothing, and nobody waits for it.
-    fn space(&self) -> Space {
-        Space {
-            collecting: self.ftl.reclaim_needed() && self.collection.is_under_way(&self.ftl),
-            gained: self.ftl.reclaim_gained(),
-            room: self.ftl.host_room().saturating_sub(self.buffer.promised()),
-            reserve: self.ftl.reclaim_reserve(),
         }
     }
 
@@ -65,7 +36,7 @@ impl DataEnd {
         let count = self.commands[index].spec.count;
         let ends = self.buffer.admit(now, index, count);
         if self.pacer.is_on() {
-            let space = self.space();
+            let space = Space::of(&self.ftl, &self.collection, &self.buffer);
             self.pacer.admitted(now, self.buffer.footprint(count), &space);
         }
         self.commands[index].account(ends, Cause::Link);
@@ -90,33 +61,26 @@ impl DataEnd {
         stream: Stream,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        let command = self.program_command(row, stream);
-        self.flash.issue(now, command, out);
-        if let Some(parity) = self.flash.parity_command(row.number, &command) {
-            self.counters.parity_programs += 1;
+        let (program, parity) = self.programs_of(row, stream);
+        self.flash.issue(now, program, out);
+        if let Some(parity) = parity {
             self.flash.issue(now, parity, out);
         }
     }
 
-    /// The program of a full die row, counted as outstanding from now on.
+    /// The program of a full die row, counted as outstanding from now on, and that of the parity of the stripe that it fills.
     #[inline]
-    pub(crate) fn program_command(&mut self, row: DieRow, stream: Stream) -> FlashCommand {
+    pub(crate) fn programs_of(&mut self, row: DieRow, stream: Stream) -> (FlashCommand, Option<FlashCommand>) {
         let (tag, priority) = match stream {
             Stream::Host => (Tag::HostRow(row.number), Priority::Foreground),
             Stream::Moved | Stream::Leveled => (Tag::MovedRow(row.number), Priority::Background),
         };
         self.buffer.program_begins();
         let command = self.ftl.program_command(row, priority, tag.pack());
-        self.flash.placed(command, row.number)
-    }
-
-    /// Ends a command's last flash page when commands do not share pages; returns the die row that this filled.
-    #[inline]
-    pub(crate) fn pad_command(&mut self) -> Option<DieRow> {
-        if self.config.ftl.coalesce {
-            return None;
-        }
-        self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_page)
+        let program = self.flash.placed(command, row.number);
+        let parity = self.flash.parity_command(row.number, &program);
+        self.counters.parity_programs += u64::from(parity.is_some());
+        (program, parity)
     }
 
     /// Completes at once with power-loss protection; otherwise once everything buffered is on flash.
@@ -155,7 +119,9 @@ impl DataEnd {
             }
         }
         while let Some(index) = self.buffer.first_in_line() {
-            if !self.buffer.has_room(self.commands[index].spec.count, &self.ftl) || !self.is_its_turn(now, out) {
+            if !self.buffer.has_room(self.commands[index].spec.count, &self.ftl)
+                || !self.pacer.lets_in(now, || Space::of(&self.ftl, &self.collection, &self.buffer), out)
+            {
                 break;
             }
             self.buffer.leave_line();

@@ -2,7 +2,7 @@
 
 use crate::config::DriveConfig;
 use crate::dma::Dma;
-use flashyard_ftl::Ftl;
+use flashyard_ftl::{DieRow, Ftl, Stream};
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 /// die row of it is programmed.
 pub(crate) struct WriteBuffer {
     slots: u32,
-    /// Slots of which a write takes a multiple.
-    unit: u32,
+    /// Slots of which a write takes a multiple; `None` where commands share flash pages.
+    unit: Option<u32>,
     used: u32,
     /// Slots of spare space that admitted writes are still to take.
     promised: u64,
@@ -35,7 +35,7 @@ impl WriteBuffer {
     pub(crate) fn new(config: &DriveConfig, ftl: &Ftl, used: u32) -> Self {
         Self {
             slots: config.buffer_slots,
-            unit: if config.ftl.coalesce { 1 } else { ftl.layout().slots_per_page },
+            unit: (!config.ftl.coalesce).then_some(ftl.layout().slots_per_page),
             used,
             promised: 0,
             waiters: VecDeque::new(),
@@ -87,7 +87,7 @@ impl WriteBuffer {
     /// Slots that a write takes: whole flash pages when commands do not share them.
     #[inline]
     pub(crate) fn footprint(&self, count: u32) -> u32 {
-        if self.unit == 1 { count } else { count.next_multiple_of(self.unit) }
+        self.unit.map_or(count, |unit| count.next_multiple_of(unit))
     }
 
     /// Whether a write of `count` slots finds room, here and on the flash.
@@ -188,6 +188,12 @@ impl WriteBuffer {
     pub(crate) fn program_ends(&mut self) -> bool {
         self.programs -= 1;
         self.programs == 0
+    }
+
+    /// Ends a command's last flash page when commands do not share pages; returns the die row that this filled.
+    #[inline]
+    pub(crate) fn pad(&self, ftl: &mut Ftl) -> Option<DieRow> {
+        self.unit.and_then(|unit| ftl.pad(Stream::Host, unit))
     }
 
     /// All commands have vanished; data in the buffer and programs stay.

@@ -20,7 +20,7 @@ impl DataEnd {
     }
 
     /// Begins with the next segment, unless one is under way.
-    pub(super) fn recover_next(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    pub(crate) fn recover_next(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.offsite.recovering.is_some() {
             return;
         }
@@ -65,16 +65,8 @@ impl DataEnd {
         self.become_ready(out);
     }
 
-    /// The power is back: everything lost is recovered before the drive takes commands.
-    pub(crate) fn recover_everything(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        for number in self.offsite.numbers(|_| true) {
-            self.offsite.segment_mut(number).wanted = true;
-        }
-        self.recover_next(now, out);
-        self.become_ready(out);
-    }
-
-    fn become_ready(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    /// Reports that the drive takes commands again, once nothing is left to recover.
+    pub(crate) fn become_ready(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         if self.power == Power::Restoring && self.offsite.is_empty() {
             self.power = Power::Ready;
             out.emit(DriveEffect::Ready);

@@ -178,6 +178,13 @@ impl Offsite {
         }
     }
 
+    /// The power is back: everything lost is recovered before the drive takes commands.
+    pub(crate) fn want_everything(&mut self) {
+        for number in self.numbers(|_| true) {
+            self.segment_mut(number).wanted = true;
+        }
+    }
+
     /// The lost segments of a loan are to be recovered.
     pub(super) fn want_lost(&mut self, loan: LoanId) {
         for number in self.numbers(|segment| segment.loan == loan && segment.state == SegmentState::Lost) {
