@@ -5,10 +5,7 @@
 //! collection gains it, row by row, from the moment at which collection starts; what is erased by then is the reserve that
 //! lasts until the first victim is.
 
-use crate::collection::GarbageCollection;
 use crate::event::{DriveEffect, DriveEvent};
-use crate::write_buffer::WriteBuffer;
-use flashyard_ftl::Ftl;
 use flashyard_kernel::Outbox;
 use flashyard_units::{Named, SimSpan, SimTime};
 
@@ -61,18 +58,6 @@ pub(crate) struct Space {
     pub(crate) room: u64,
     /// Slots that it could write when collection began.
     pub(crate) reserve: u64,
-}
-
-impl Space {
-    /// The space of a drive. Garbage collection that cannot go on gains nothing, and no write waits for it.
-    pub(crate) fn of(ftl: &Ftl, collection: &GarbageCollection, buffer: &WriteBuffer) -> Self {
-        Self {
-            collecting: ftl.reclaim_needed() && collection.is_under_way(ftl),
-            gained: ftl.reclaim_gained(),
-            room: ftl.host_room().saturating_sub(buffer.promised()),
-            reserve: ftl.reclaim_reserve(),
-        }
-    }
 }
 
 /// Gained slots over which the rate of collection is measured. \[A\] a few die rows

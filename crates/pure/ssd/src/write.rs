@@ -3,7 +3,6 @@
 use crate::command::Tag;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
-use crate::pacing::Space;
 use flashyard_flash::{FlashCommand, Priority, SLOT_BYTES};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
@@ -16,7 +15,7 @@ impl DataEnd {
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let count = self.commands[index].spec.count;
         let has_room = self.buffer.first_in_line().is_none() && self.buffer.has_room(count, &self.ftl);
-        if has_room && self.pacer.lets_in(now, || Space::of(&self.ftl, &self.collection, &self.buffer), out) {
+        if has_room && self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out) {
             self.admit_write(now, index, out);
         } else {
             self.commands.mark_wait(index, self.collection.clock(now));
@@ -36,7 +35,7 @@ impl DataEnd {
         let count = self.commands[index].spec.count;
         let ends = self.buffer.admit(now, index, count);
         if self.pacer.is_on() {
-            let space = Space::of(&self.ftl, &self.collection, &self.buffer);
+            let space = self.buffer.space(&self.ftl, &self.collection);
             self.pacer.admitted(now, self.buffer.footprint(count), &space);
         }
         self.commands[index].account(ends, Cause::Link);
@@ -120,7 +119,7 @@ impl DataEnd {
         }
         while let Some(index) = self.buffer.first_in_line() {
             if !self.buffer.has_room(self.commands[index].spec.count, &self.ftl)
-                || !self.pacer.lets_in(now, || Space::of(&self.ftl, &self.collection, &self.buffer), out)
+                || !self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out)
             {
                 break;
             }

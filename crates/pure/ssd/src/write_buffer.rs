@@ -1,7 +1,9 @@
 //! The write buffer: its slots, the room promised to writes, and the writes and flushes that wait.
 
+use crate::collection::GarbageCollection;
 use crate::config::DriveConfig;
 use crate::dma::Dma;
+use crate::pacing::Space;
 use flashyard_ftl::{DieRow, Ftl, Stream};
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
@@ -97,6 +99,16 @@ impl WriteBuffer {
         // A command larger than half the buffer streams through: it waits for half of it only.
         let wanted = slots.min(self.slots / 2);
         self.used + wanted <= self.slots && ftl.host_room() >= self.promised + u64::from(slots)
+    }
+
+    /// The space that a pacer goes by. Garbage collection that cannot go on gains nothing, and no write waits for it.
+    pub(crate) fn space(&self, ftl: &Ftl, collection: &GarbageCollection) -> Space {
+        Space {
+            collecting: ftl.reclaim_needed() && collection.is_under_way(ftl),
+            gained: ftl.reclaim_gained(),
+            room: ftl.host_room().saturating_sub(self.promised),
+            reserve: ftl.reclaim_reserve(),
+        }
     }
 
     /// Takes in a write of `count` slots; returns when its data will have arrived.
