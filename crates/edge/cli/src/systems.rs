@@ -118,7 +118,8 @@ mod tests {
         for file in files {
             let text = std::fs::read_to_string(&file).expect("sources are text");
             let words = words(&text, file.ends_with("arguments.rs"));
-            let named: Vec<&&str> = names.iter().filter(|name| words.contains(**name)).collect();
+            // This one is a word of every help text.
+            let named: Vec<&&str> = names.iter().filter(|name| words.contains(**name) && **name != "drives").collect();
             assert!(named.is_empty(), "{}: {named:?}; ask the table of systems", file.display());
         }
     }

@@ -62,7 +62,7 @@ pub struct SuspendSection {
     /// Time from the command until the array can sense.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 ms"))]
     pub entry: Time,
-    /// What resuming adds to the time that was left.
+    /// Time that resuming adds to the time that was left.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 ms"))]
     pub resume: Time,
     /// How often one operation makes way at most.
@@ -76,7 +76,7 @@ impl FlashSection {
         self.pages_per_program.unwrap_or(1)
     }
 
-    /// What the flash of `geometry` can do; `lsb` are the times to read and program its first pages.
+    /// Capabilities of the flash of `geometry`; `lsb` are the times to read and program its first pages.
     ///
     /// Errors: keys that do not go together.
     pub fn capabilities(&self, geometry: &Geometry, lsb: (SimSpan, SimSpan)) -> Result<Capabilities, ScenarioError> {

@@ -134,7 +134,9 @@ impl Rooms {
             wrong(place, error.to_string())
         })?;
         let lacking = Vec::new();
-        let merge = Merge { rooms: self, files, sources: &mut sources, places: &mut places, origin, lacking };
+        let has_drive = room.has_drive();
+        let merge =
+            Merge { rooms: self, files, sources: &mut sources, places: &mut places, origin, has_drive, lacking };
         let lacking = merge.all(&mut table)?;
         room.complete(&mut table);
         self.held_against_schema(&table, room, lacking, &places, origin)?;
@@ -349,6 +351,8 @@ struct Merge<'a> {
     sources: &'a mut Sources,
     places: &'a mut Places,
     origin: &'a str,
+    /// Whether the scenario is of a system that has a drive.
+    has_drive: bool,
     /// Keys without which a drive is none.
     lacking: Vec<String>,
 }
@@ -380,7 +384,9 @@ impl Merge<'_> {
                 self.complete(own, &place)?;
             }
         }
-        if let Some(Value::Table(own)) = table.get_mut("drive") {
+        if let Some(Value::Table(own)) = table.get_mut("drive")
+            && self.has_drive
+        {
             self.complete(own, "drive")?;
         }
         Ok(self.lacking)

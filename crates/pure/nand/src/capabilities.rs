@@ -1,8 +1,8 @@
-//! What flash can do beyond sensing, programming and erasing one command at a time.
+//! Capabilities of flash beyond sensing, programming and erasing one command at a time.
 
 use flashyard_units::SimSpan;
 
-/// What the flash of a drive can do. The default is flash without any of it, as the XBOF sheet has it: a die carries out one
+/// Capabilities of the flash of a drive. The default is flash without any of them, as the XBOF sheet has it: a die carries out one
 /// command from its start to its end, programs page by page, and its commands take no time on the bus.
 ///
 /// Source of the mechanisms: \[X\] ONFI 5.1, sections 5 (commands) and 4 (bus), and the public data sheets that the profiles
@@ -44,7 +44,7 @@ pub struct Suspend {
     pub erases: bool,
     /// From the command until the array can sense.
     pub entry: SimSpan,
-    /// What resuming adds to the time that was left.
+    /// Time that resuming adds to the time that was left.
     pub resume: SimSpan,
     /// How often one operation makes way at most.
     pub most: u32,

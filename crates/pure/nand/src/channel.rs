@@ -1,7 +1,7 @@
 //! Channel buses: one transfer at a time, read data before data to be programmed.
 
 use crate::intrusive::{Fifo, NIL};
-use crate::timed::Queued;
+use crate::queued::Queued;
 use flashyard_units::{SimSpan, SimTime};
 
 /// The bus of one channel.

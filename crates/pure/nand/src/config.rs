@@ -72,7 +72,7 @@ pub struct NandConfig {
     pub wear: Option<WearModel>,
     /// Currents for energy.
     pub currents: Currents,
-    /// What it can do beyond that.
+    /// Capabilities beyond that.
     pub capabilities: Capabilities,
 }
 

@@ -3,7 +3,7 @@
 use crate::intrusive::{Fifo, NIL};
 use flashyard_units::{SimSpan, SimTime};
 
-/// What senses on its own: a die, or a plane of a die whose planes are independent. The first lane of a die carries out what
+/// A server that senses on its own: a die, or a plane of a die whose planes are independent. The first lane of a die carries out what
 /// holds all of it.
 #[derive(Clone)]
 pub(crate) struct Lane {
@@ -16,8 +16,10 @@ pub(crate) struct Lane {
     pub(crate) register: u32,
     /// When the command got the array.
     pub(crate) since: SimTime,
-    /// When the array will have finished; in the past while the command is at the bus.
+    /// Whether the array works for it, until when, and the number of that piece of work.
+    pub(crate) works: bool,
     pub(crate) ends: SimTime,
+    pub(crate) turn: u16,
     /// Time that the array was held by background commands that have left it.
     pub(crate) background: SimSpan,
 }
@@ -30,13 +32,15 @@ impl Lane {
             active: NIL,
             register: NIL,
             since: SimTime::ZERO,
+            works: false,
             ends: SimTime::ZERO,
+            turn: 0,
             background: SimSpan::ZERO,
         }
     }
 }
 
-/// What the lanes of a die share.
+/// State that the lanes of a die share.
 #[derive(Clone)]
 pub(crate) struct Die {
     /// Programs and erases, and reads of several planes where planes are independent.

@@ -1,4 +1,4 @@
-//! What a die may never do, whatever it can: random commands against random capabilities.
+//! Laws of dies, whatever they can do: random commands against random capabilities.
 
 use crate::intrusive::NIL;
 use crate::timed::{NandDone, NandEvent, TimedNand};
@@ -69,7 +69,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn run(config: NandConfig, mut commands: Vec<(u64, CommandKind, u16, u32)>) -> Self {
+    fn run(config: NandConfig, commands: Vec<(u64, CommandKind, u16, u32)>) -> Self {
+        Self::run_late(config, commands, (0, 0))
+    }
+
+    /// Like [`run`](Self::run), but events of the flash between these microseconds come at the end of that time: the drive
+    /// stands still.
+    fn run_late(config: NandConfig, mut commands: Vec<(u64, CommandKind, u16, u32)>, still: (u64, u64)) -> Self {
         config.validate().expect("the flash can be");
         commands.sort_by_key(|command| command.0);
         let nand = TimedNand::new(config, 1);
@@ -78,7 +84,12 @@ impl Bench {
             bench.queue.push(SimTime::ZERO + SimSpan::from_us(us), None);
         }
         let mut next = commands.into_iter();
+        let still = (SimTime::ZERO + us(still.0), SimTime::ZERO + us(still.1));
         while let Some((now, event)) = bench.queue.pop() {
+            if event.is_some() && still.0 <= now && now < still.1 {
+                bench.queue.push(still.1, event);
+                continue;
+            }
             let mut effects = Vec::new();
             let out = &mut Nested::new(&mut bench.queue, Some, &mut effects);
             match event {
@@ -201,6 +212,15 @@ proptest! {
         let more = capabilities.suspend.is_some() || capabilities.cache_read.is_some();
         prop_assert!(overlaps || array >= alone, "array time is lost: {array:?} of {alone:?}");
         prop_assert!(more || array <= alone, "array time is made up: {array:?} of {alone:?}");
+    }
+
+    #[test]
+    fn commands_end_and_dies_do_only_what_they_can_when_events_come_late(
+        capabilities in capabilities(), commands in commands(), still in (0_u64..20_000, 0_u64..20_000),
+    ) {
+        let count = commands.len();
+        let bench = Bench::run_late(config(capabilities, 4), commands, (still.0, still.0 + still.1));
+        prop_assert_eq!(bench.done.len(), count);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod intrusive;
 mod lane;
 #[cfg(test)]
 mod legal;
+mod queued;
 mod reset;
 mod retries;
 mod suspend;
@@ -37,5 +38,6 @@ pub use capabilities::{Capabilities, SingleLevel, Suspend, WordLine};
 pub use config::{Currents, IsppModel, NandConfig, NandConfigError};
 pub use counting::CountingMedium;
 pub use error_model::ErrorModel;
-pub use timed::{FlashTime, NandDone, NandEvent, TimedNand};
+pub use queued::FlashTime;
+pub use timed::{NandDone, NandEvent, TimedNand};
 pub use wear::{EccStrength, ErrorRates, RetryRule, WearModel, WearModelError, retries_by_erases};

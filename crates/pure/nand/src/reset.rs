@@ -52,6 +52,7 @@ impl TimedNand {
                 self.release(now, active, lane as u32);
                 dropped.push(self.slab[active as usize].command);
             }
+            self.lanes[lane].works = false;
             if register != NIL {
                 dropped.push(self.slab[register as usize].command);
                 self.lanes[lane].register = NIL;

@@ -41,7 +41,7 @@ impl TimedNand {
     fn may_suspend(&self, now: SimTime, die_number: u16, suspend: &Suspend) -> bool {
         let die = &self.dies[die_number as usize];
         let lane = &self.lanes[self.first_lane(die_number) as usize];
-        if lane.active == NIL || lane.ends <= now || die.is_entering || die.staged != NIL {
+        if !lane.works || lane.ends <= now || die.is_entering || die.staged != NIL {
             return false;
         }
         let allowed = match self.slab[lane.active as usize].command.kind {
@@ -70,7 +70,7 @@ impl TimedNand {
         true
     }
 
-    /// What has made way goes on.
+    /// The operation that has made way goes on.
     pub(crate) fn resume(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let overhead = self.config.capabilities.suspend.map_or(SimSpan::ZERO, |suspend| suspend.resume);
         let die_number = self.die_of(number);

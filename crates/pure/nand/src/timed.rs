@@ -3,6 +3,7 @@
 use crate::channel::Channel;
 use crate::intrusive::NIL;
 use crate::lane::{Die, Lane};
+use crate::queued::{FlashTime, Queued};
 use crate::retries::RetryTable;
 use crate::times::ArrayTimes;
 use crate::{Capabilities, ErrorModel, NandConfig};
@@ -17,6 +18,8 @@ pub enum NandEvent {
     ArrayDone {
         /// The die, or the plane where planes are independent, counted over the whole drive.
         lane: u16,
+        /// Tells its work from work that was suspended.
+        turn: u16,
     },
     /// The bus of `channel` has finished a transfer.
     BusDone {
@@ -40,33 +43,6 @@ pub struct NandDone {
     pub time: FlashTime,
     /// Whether a read stayed uncorrected after all its retries.
     pub uncorrected: bool,
-}
-
-/// Where the time of a flash command went, from submission to completion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlashTime {
-    /// Array time without retries, and waiting for foreground commands on the die.
-    pub die: SimSpan,
-    /// Transfer, and waiting for foreground transfers on the channel.
-    pub bus: SimSpan,
-    /// Sensing again after an error.
-    pub retry: SimSpan,
-    /// Waiting for background commands on the die and their transfers on the channel.
-    pub background: SimSpan,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct Queued {
-    pub(crate) command: FlashCommand,
-    pub(crate) next: u32,
-    /// When the command began to wait for its die, and later for its channel; at last when its program began.
-    pub(crate) waits_since: SimTime,
-    /// Background clock of that die or channel at that moment.
-    background_mark: SimSpan,
-    pub(crate) time: FlashTime,
-    uncorrected: bool,
-    /// Passes of a program that are still to come.
-    passes_left: u8,
 }
 
 /// Dies and buses under virtual time.
@@ -487,8 +463,11 @@ impl TimedNand {
         let poll = self.config.capabilities.status_poll;
         let held =
             if poll == SimSpan::ZERO { works } else { SimSpan::from_ps(works.as_ps().next_multiple_of(poll.as_ps())) };
-        self.lanes[number as usize].ends = now + held;
-        out.at(now + held, NandEvent::ArrayDone { lane: number as u16 });
+        let lane = &mut self.lanes[number as usize];
+        lane.ends = now + held;
+        lane.works = true;
+        lane.turn = lane.turn.wrapping_add(1);
+        out.at(now + held, NandEvent::ArrayDone { lane: number as u16, turn: lane.turn });
         held
     }
 
@@ -532,14 +511,14 @@ impl TimedNand {
     }
 
     #[inline]
-    fn array_done(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn array_done(&mut self, now: SimTime, number: u32, turn: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let lane = &mut self.lanes[number as usize];
         let index = lane.active;
-        // What was suspended has asked for an event all the same.
-        if lane.ends != now || index == NIL {
+        // Suspended work has asked for an event, too. Events may come late: a drive may stand still.
+        if lane.turn != turn || !lane.works {
             return;
         }
-        lane.ends = SimTime::ZERO;
+        lane.works = false;
         let Queued { command, passes_left, .. } = self.slab[index as usize];
         match command.kind {
             CommandKind::Read => self.sensed(now, index, number, out),
@@ -608,12 +587,12 @@ impl TimedNand {
             return self.finish(now, index, out);
         }
         lane.register = NIL;
-        let (next, ends) = (lane.active, lane.ends);
+        let (next, works) = (lane.active, lane.works);
         self.report(now, index, out);
         let die = self.die_of(number);
         if next == NIL {
             self.go_on(now, die, out);
-        } else if ends <= now && self.slab[next as usize].command.kind == CommandKind::Read && !self.holds_die(next) {
+        } else if !works && self.slab[next as usize].command.kind == CommandKind::Read && !self.holds_die(next) {
             let waited = now.since(self.slab[next as usize].waits_since);
             self.slab[next as usize].time.bus += waited;
             self.sensed(now, next, number, out);
@@ -702,7 +681,7 @@ impl TimedNand {
         let first = self.first_lane(die_number);
         let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
         let is_program = |index: u32| self.slab[index as usize].command.kind == CommandKind::Program;
-        let programs = lanes[0].active != NIL && lanes[0].ends > now && is_program(lanes[0].active);
+        let programs = lanes[0].works && is_program(lanes[0].active);
         let reads_wait = lanes.iter().any(|lane| !lane.reads.is_empty());
         let die = &self.dies[die_number as usize];
         if !programs
@@ -748,7 +727,7 @@ impl Machine for TimedNand {
     #[inline]
     fn handle(&mut self, now: SimTime, event: NandEvent, out: &mut impl Outbox<NandEvent, NandDone>) {
         match event {
-            NandEvent::ArrayDone { lane } => self.array_done(now, u32::from(lane), out),
+            NandEvent::ArrayDone { lane, turn } => self.array_done(now, u32::from(lane), turn, out),
             NandEvent::BusDone { channel } => self.bus_done(now, channel, out),
         }
     }

@@ -83,7 +83,7 @@ pub struct DriveSection {
     /// the end, as published.
     #[schemars(range(min = 0, max = 14))]
     pub read_retries_max: Option<u32>,
-    /// What the flash can do beyond one command at a time, page by page; nothing without it, as published.
+    /// Capabilities of the flash beyond one command at a time, page by page; nothing without it, as published.
     pub flash: Option<FlashSection>,
     /// Effects of erases, reads and age on the flash; without it only the rates above count.
     pub wear: Option<WearSection>,
