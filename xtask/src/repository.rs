@@ -153,7 +153,9 @@ fn list_files(root: &Path, directory: &Path, files: &mut Vec<String>) -> Result<
     for entry in entries {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
-        if SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped) {
+        // Builds lie beside manifests; a folder of sources may have any name.
+        let is_source = relative(root, directory).split('/').any(|part| part == "src");
+        if !is_source && SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped) {
             continue;
         }
         if entry.file_type()?.is_dir() {

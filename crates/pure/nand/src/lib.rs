@@ -32,6 +32,7 @@ mod retries;
 mod suspend;
 mod timed;
 mod times;
+mod turns;
 mod wear;
 
 pub use capabilities::{Capabilities, SingleLevel, Suspend, WordLine};

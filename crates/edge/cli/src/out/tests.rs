@@ -221,7 +221,7 @@ fn a_report_without_designs_has_its_columns() {
     }
 }
 
-/// Asks to write `docs/results.md` anew.
+/// Asks to write `docs/results.md` again.
 const WRITE: &str = "FLASHYARD_WRITE_RESULTS";
 
 /// The type of a column in words.

@@ -1,0 +1,153 @@
+//! Turns at a die: which of its commands has the array next, and which program's data is taken in early.
+
+use crate::intrusive::NIL;
+use crate::timed::{NandDone, NandEvent, TimedNand};
+use flashyard_flash::CommandKind;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
+
+impl TimedNand {
+    /// Lets an idle die of one lane take its next command: reads first, unless programs have waited for
+    /// `starvation_bound` reads already. What has made way goes on before programs; background reads stand behind them.
+    #[inline]
+    pub(crate) fn start_next(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let lane_number = u32::from(die_number);
+        let lane = &mut self.lanes[lane_number as usize];
+        let die = &mut self.dies[die_number as usize];
+        debug_assert_eq!(lane.active, NIL, "a die runs one command at a time");
+        let suspended = die.suspended != NIL;
+        let waiting = suspended || !die.programs.is_empty() || !lane.background_reads.is_empty();
+        let starved = waiting && die.passed >= self.config.starvation_bound;
+        let mut next = None;
+        if !starved {
+            next = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            if next.is_some() && waiting {
+                die.passed += 1;
+            }
+        }
+        if next.is_none() {
+            if lane.register != NIL && (suspended || !die.programs.is_empty()) {
+                // Its data needs the register.
+                return;
+            }
+            if suspended {
+                return self.resume(now, lane_number, out);
+            }
+            next = die.programs.pop(&mut self.slab, |queued| &mut queued.next);
+            if next.is_none() {
+                next = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next);
+            }
+            die.passed = 0;
+        }
+        if next.is_none() {
+            next = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
+        }
+        if let Some(index) = next {
+            self.start(now, index, lane_number, out);
+        }
+    }
+
+    /// Lets the idle planes of a die take their next reads, and the whole die its next program once all of them are idle.
+    pub(crate) fn start_die(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.dies[die_number as usize].exclusive {
+            return;
+        }
+        let first = self.first_lane(die_number);
+        for number in first..first + self.lanes_per_die {
+            if self.lanes[number as usize].active == NIL
+                && let Some(index) = self.next_read(die_number, number)
+            {
+                self.dies[die_number as usize].sensing += 1;
+                self.start(now, index, number, out);
+            }
+        }
+        let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
+        let die = &mut self.dies[die_number as usize];
+        if die.sensing > 0 || lanes.iter().any(|lane| lane.register != NIL) {
+            return;
+        }
+        let suspended = die.suspended != NIL;
+        let next = if suspended { None } else { die.programs.pop(&mut self.slab, |queued| &mut queued.next) };
+        if suspended || next.is_some() {
+            die.passed = 0;
+            die.exclusive = true;
+            match next {
+                Some(index) => self.start(now, index, first, out),
+                None => self.resume(now, first, out),
+            }
+        }
+    }
+
+    /// The next read of an idle plane. What waits for the whole die lets `starvation_bound` reads pass, and background reads
+    /// of the plane as many.
+    pub(crate) fn next_read(&mut self, die_number: u16, number: u32) -> Option<u32> {
+        let lane = &mut self.lanes[number as usize];
+        let die = &mut self.dies[die_number as usize];
+        let whole = die.suspended != NIL || !die.programs.is_empty();
+        let waiting = whole || !lane.background_reads.is_empty();
+        let starved = waiting && die.passed >= self.config.starvation_bound;
+        if !starved {
+            let read = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
+            if read.is_some() {
+                die.passed += u32::from(waiting);
+                return read;
+            }
+        }
+        if whole {
+            return None;
+        }
+        if starved {
+            die.passed = 0;
+        }
+        lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next)
+    }
+
+    /// A die whose array has become free takes its next command.
+    #[inline]
+    pub(crate) fn go_on(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.lanes_per_die == 1 { self.start_next(now, die, out) } else { self.start_die(now, die, out) }
+    }
+
+    /// Takes the data of the next program in while the array programs. Reads have the bus and the register first.
+    pub(crate) fn stage(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
+        let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
+        let is_program = |index: u32| self.slab[index as usize].command.kind == CommandKind::Program;
+        let programs = lanes[0].works && is_program(lanes[0].active);
+        let reads_wait = lanes.iter().any(|lane| !lane.reads.is_empty());
+        let die = &self.dies[die_number as usize];
+        if !programs
+            || reads_wait
+            || die.staged != NIL
+            || die.is_entering
+            || !die.programs.first().is_some_and(is_program)
+        {
+            return;
+        }
+        let die = &mut self.dies[die_number as usize];
+        let Some(index) = die.programs.pop(&mut self.slab, |queued| &mut queued.next) else { return };
+        die.staged = index;
+        die.staged_is_here = false;
+        die.begin(now);
+        let queued = &mut self.slab[index as usize];
+        queued.time.die = now.since(queued.waits_since);
+        queued.passes_left = self.times.more_passes(queued.command.pages);
+        self.want_bus(now, index, false, out);
+    }
+
+    /// The program whose data was taken in has the array next.
+    pub(crate) fn start_staged(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
+        let die = &mut self.dies[die_number as usize];
+        let index = std::mem::replace(&mut die.staged, NIL);
+        die.exclusive = self.lanes_per_die > 1;
+        let lane = &mut self.lanes[first as usize];
+        lane.active = index;
+        lane.since = now;
+        if self.dies[die_number as usize].staged_is_here {
+            let queued = &mut self.slab[index as usize];
+            queued.time.die += now.since(queued.waits_since);
+            self.data_is_in(now, index, out);
+        }
+    }
+}
