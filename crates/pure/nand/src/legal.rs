@@ -40,7 +40,7 @@ fn command(config: &NandConfig, kind: CommandKind, die: u16, choice: u32, tag: u
     let capabilities = &config.capabilities;
     let bit = choice % 3;
     let (planes, pages) = match kind {
-        CommandKind::Read if choice % 5 == 0 => (Planes::together(PLANES as u8), Pages::of_bits(0, bit)),
+        CommandKind::Read if choice.is_multiple_of(5) => (Planes::together(PLANES as u8), Pages::of_bits(0, bit)),
         CommandKind::Read if capabilities.independent_planes => {
             (Planes::alone((choice % PLANES) as u8), Pages::of_bits(bit, bit))
         }
@@ -49,14 +49,18 @@ fn command(config: &NandConfig, kind: CommandKind, die: u16, choice: u32, tag: u
         }
         _ => (Planes::together(1), Pages::of_bits(bit, bit)),
     };
-    let pages = if capabilities.single_level.is_some() && choice % 7 == 0 { pages.single_level() } else { pages };
+    let pages =
+        if capabilities.single_level.is_some() && choice.is_multiple_of(7) { pages.single_level() } else { pages };
     let bus_bytes = match kind {
         CommandKind::Erase => 0,
         CommandKind::Read if capabilities.partial_transfers => 4096,
         _ => 16_384 * planes.count() * pages.count(),
     };
-    let priority =
-        if choice % 4 == 0 || kind == CommandKind::Erase { Priority::Background } else { Priority::Foreground };
+    let priority = if choice.is_multiple_of(4) || kind == CommandKind::Erase {
+        Priority::Background
+    } else {
+        Priority::Foreground
+    };
     FlashCommand { kind, die, planes, pages, priority, erases: 0, reads: 0, bus_bytes, tag }
 }
 

@@ -112,7 +112,7 @@ impl DriveRun {
             let mut pages = geometry.pages_per_block;
             let raw = geometry.raw_bytes().get() / u64::from(pages);
             while raw * u64::from(pages) > SCALED_BYTES
-                && pages % (2 * together) == 0
+                && pages.is_multiple_of(2 * together)
                 && pages / together >= 2 * WORD_LINES_LEAST
             {
                 pages /= 2;
