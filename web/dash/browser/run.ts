@@ -233,7 +233,7 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     const served = new Served(new Jbof(2, 1), 30);
     served.alter = (snapshot) => {
       for (const drive of snapshot.drives) {
-        drive.latency_us = { mean: null, p50: null, p99: null, p999: null, max: null };
+        drive.latency_us = { mean: null, p50: null, p99: null, p999: null, p9999: null, max: null };
         [drive.wear_percent, drive.dram_utilization, drive.read_bytes_per_s] = [null, null, null];
       }
       [snapshot.pace, snapshot.noise_us, snapshot.segment_mib] = [null, null, null];
