@@ -29,7 +29,7 @@
 //! drive's own memory survives power cuts (`power`).
 //!
 //! What it does not model: PCIe doorbells and interrupts one by one (the host's latency stands for them),
-//! read-modify-write of partly written slots, firmware time of garbage collection.
+//! read-modify-write of partly written slots, a read cache and read-ahead.
 //!
 //! Invariants: every executed command completes exactly once, or vanishes in a power cut; the write buffer never exceeds its size;
 //! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed
