@@ -70,6 +70,7 @@ pub static DECLARATION: Declaration = Declaration {
         &LATENCY_P50,
         &LATENCY_P99,
         &LATENCY_P999,
+        &LATENCY_P9999,
         &LATENCY_MAX,
         &FLASH_UTILIZATION,
         &WRITE_AMPLIFICATION,

@@ -156,6 +156,7 @@ pub(super) static SHOWN: &[&Metric] = &[
     &LATENCY_P50,
     &LATENCY_P99,
     &LATENCY_P999,
+    &LATENCY_P9999,
     &LATENCY_MAX,
     &PROCESSOR_UTILIZATION,
     &HOST_UTILIZATION,
