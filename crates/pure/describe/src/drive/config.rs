@@ -38,7 +38,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         read_rate: section.read_rate.0,
         write_rate: section.write_rate.0,
         buffer_slots: bytes_u32("drive.write_buffer", section.write_buffer.0.get())? / SLOT_BYTES,
-        mapping_cache_pages: u32::MAX,
+        mapping_cache_pages: map_pages(section),
         translation_page_bytes: bytes_u32("drive.translation_page_transfer", page_transfer)?,
         offsite_access: FabricConfig::default().load,
         offsite_rate: section.link_rate.0,
@@ -58,6 +58,12 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         wear.apply(&mut config)?;
     }
     Ok(config)
+}
+
+/// Translation pages of 4 KiB that the memory for the map holds.
+fn map_pages(section: &DriveSection) -> u32 {
+    let pages = section.map_memory.map(|memory| memory.0.get() / u64::from(SLOT_BYTES));
+    pages.and_then(|pages| u32::try_from(pages).ok()).unwrap_or(u32::MAX)
 }
 
 fn geometry(section: &DriveSection) -> Result<Geometry, ScenarioError> {

@@ -133,6 +133,10 @@ pub struct DriveSection {
     /// Write buffer.
     #[schemars(extend("x-minimum" = "8 KiB", "x-maximum" = "2 GiB"))]
     pub write_buffer: Size,
+    /// Memory for the map, 4 bytes for each mapping unit; without the key there is enough for the whole map. What it does not
+    /// hold is read from flash.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 GiB"))]
+    pub map_memory: Option<Size>,
     /// Bytes over the channel for a translation page.
     #[schemars(extend("x-minimum" = "0 B", "x-maximum" = "1 MiB"))]
     pub translation_page_transfer: Size,

@@ -167,7 +167,7 @@ pub struct JbofConfig {
     pub drives: u32,
     /// Drives that run the workload: the first ones.
     pub busy_drives: u32,
-    /// A drive with full resources, as Conv has it; `mapping_cache_pages` is set by the design. Drives that differ come
+    /// A drive with full resources, as Conv has it. Drives that differ come
     /// as [`super::DriveModel`]s.
     pub drive: DriveConfig,
     /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.

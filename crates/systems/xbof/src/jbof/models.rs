@@ -12,7 +12,7 @@ use flashyard_units::{SimSpan, Watts};
 /// One drive with full resources, what a shrunk one keeps of them, and what it draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveModel {
-    /// The drive as Conv has it; `mapping_cache_pages` is set by the design.
+    /// The drive as Conv has it.
     pub drive: DriveConfig,
     /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
     pub overwritten: f64,
@@ -60,7 +60,7 @@ impl JbofConfig {
         drive.segment_pages = self.harvest.pages_per_segment;
         drive.log_records = self.harvest.log_records;
         match self.design {
-            Design::Conv => drive.mapping_cache_pages = pages,
+            Design::Conv => drive.mapping_cache_pages = drive.mapping_cache_pages.min(pages),
             Design::Oc => {
                 // A host's DRAM is shared by all its drives, also the idle ones. [D] sheet xbof §5
                 let share = self.host.memory.get() / u64::from(self.drives_per_host());
@@ -77,7 +77,8 @@ impl JbofConfig {
             }
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
                 drive.cores = ((f64::from(drive.cores) * model.shrunk_cores) as u32).max(1);
-                drive.mapping_cache_pages = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
+                let kept = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
+                drive.mapping_cache_pages = drive.mapping_cache_pages.min(kept);
             }
         }
         drive

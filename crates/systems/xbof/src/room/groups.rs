@@ -2,6 +2,7 @@
 //!
 //! Drives are numbered with the busy ones first, group by group, then the idle ones, group by group.
 
+use super::keys::idle_of_drive;
 use super::section::{GroupSection, JbofScenario};
 use crate::jbof::{Design, DriveModel};
 use flashyard_describe::drive::drive;
@@ -134,5 +135,5 @@ pub(super) fn idle(key: &str, path: &str, scenario: &JbofScenario, places: &Plac
     if drives.is_empty() && !matches!(key, "profile" | "link_rate") {
         return Some("every [[group]] gives its own".to_owned());
     }
-    idle_where_aged(key, &drives)
+    idle_where_aged(key, &drives).or_else(|| idle_of_drive(key, scenario))
 }

@@ -3,7 +3,8 @@
 use super::section::JbofScenario;
 use crate::jbof::Design;
 use crate::xbof::BalanceRule;
-use flashyard_describe::{Choice, is_in};
+use flashyard_describe::{Choice, DriveSection, is_in};
+use flashyard_units::Named;
 
 /// A key, and whether a design uses it.
 type OfDesign = (&'static str, fn(Design) -> bool);
@@ -30,8 +31,7 @@ const RULES: &[OfDesign] = &[
     ("host.oc_cycles_factor", is_open_channel),
     ("host.oc_latency", is_open_channel),
     ("drive.cores", |design| !is_open_channel(design)),
-    ("drive.translation_page_transfer", has_part_of_the_map),
-    ("run.warm_mapping_requests", has_part_of_the_map),
+    ("drive.map_memory", |design| !is_open_channel(design)),
     ("prices.oc_controller_dollars", is_open_channel),
     ("prices.controller_dollars", |design| !is_open_channel(design)),
     ("group.controller_dollars", |design| !is_open_channel(design)),
@@ -42,9 +42,21 @@ const fn is_open_channel(design: Design) -> bool {
     matches!(design, Design::Oc)
 }
 
+/// Why keys of a map that is partly on flash have no effect.
+const WHOLE_MAP: &str = "drives of these designs hold their whole map, and no drive.map_memory says less";
+
 /// Whether a drive's memory may hold less than its whole map.
-const fn has_part_of_the_map(design: Design) -> bool {
-    design.shrinks_memory() || is_open_channel(design)
+fn has_part_of_the_map(scenario: &JbofScenario) -> bool {
+    let by_design = |design: Design| design.shrinks_memory() || is_open_channel(design);
+    let by_drive = |drive: &DriveSection| drive.map_memory.is_some();
+    let groups = scenario.group.iter().map(|group| &group.drive);
+    let mut designs = scenario.designs.iter().filter_map(|name| Design::by_name(name));
+    designs.any(by_design) || groups.chain([&scenario.drive]).any(by_drive)
+}
+
+/// Why a key of drives has no effect in this scenario.
+pub(super) fn idle_of_drive(key: &str, scenario: &JbofScenario) -> Option<String> {
+    (key == "translation_page_transfer" && !has_part_of_the_map(scenario)).then(|| WHOLE_MAP.to_owned())
 }
 
 /// Whether a setting of `key` changes what `design` does or costs.
@@ -61,6 +73,7 @@ pub(super) fn of(design: Design) -> Vec<&'static str> {
 pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
     let (jbof, harvest) = (&scenario.jbof, &scenario.harvest);
     let why = match key {
+        "run.warm_mapping_requests" if !has_part_of_the_map(scenario) => WHOLE_MAP,
         "jbof.shrunk_share" if jbof.shrunk_cores.is_some() && jbof.shrunk_memory.is_some() => {
             "jbof.shrunk_cores and jbof.shrunk_memory take its place"
         }
