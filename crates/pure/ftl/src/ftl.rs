@@ -50,7 +50,7 @@ pub struct Appended {
 pub struct FtlCounters {
     /// Appended for the host.
     pub host_slots: u64,
-    /// Appended by garbage collection.
+    /// Appended by garbage collection, or with a mapping unit that the host has written in part.
     pub moved_slots: u64,
     /// Appended by wear leveling.
     pub leveled_slots: u64,
@@ -270,6 +270,15 @@ impl Ftl {
     pub fn append(&mut self, stream: Stream, logical: u32, stamp: u64) -> Appended {
         let mut appended = self.place(stream, logical, stamp);
         appended.before = self.repoint(logical, appended.slot);
+        appended
+    }
+
+    /// Appends the data that a logical slot has, because a part of its mapping unit is written. It counts as moved.
+    pub fn append_merged(&mut self, logical: u32) -> Appended {
+        let stamp = self.stamp(self.lookup(logical));
+        let appended = self.append(Stream::Host, logical, stamp);
+        self.counters.host_slots -= 1;
+        self.counters.moved_slots += 1;
         appended
     }
 

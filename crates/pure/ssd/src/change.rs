@@ -35,6 +35,7 @@ impl DataEnd {
     ) -> bool {
         let operation = self.commands[index].spec.operation;
         let stopped = match operation {
+            Operation::Write if self.has_units() => self.append_units(now, index, out),
             Operation::Write => self.append_rest(now, index, out),
             Operation::Remap => self.remap_rest(now, index, out),
             _ => self.trim_rest(now, index, out),

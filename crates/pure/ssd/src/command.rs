@@ -122,6 +122,8 @@ pub(crate) enum Tag {
     Rebuild(u32),
     /// Parity programmed: stripe.
     Parity(u32),
+    /// What a write leaves of a mapping unit read: command.
+    Merge(u32),
 }
 
 impl Tag {
@@ -137,6 +139,7 @@ impl Tag {
             Self::Erase(superblock) => (6, 0, superblock),
             Self::Rebuild(number) => (7, 0, number),
             Self::Parity(stripe) => (8, 0, stripe),
+            Self::Merge(command) => (9, 0, command),
         };
         kind << 60 | u64::from(high) << 32 | u64::from(low)
     }
@@ -153,7 +156,8 @@ impl Tag {
             5 => Self::Reclaim(low),
             6 => Self::Erase(low),
             7 => Self::Rebuild(low),
-            _ => Self::Parity(low),
+            8 => Self::Parity(low),
+            _ => Self::Merge(low),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::offsite::{PLACES_MAX, RECORDS_MAX};
 use crate::pacing::PacingRule;
 use crate::stripe::StripeConfig;
 use flashyard_flash::Geometry;
-use flashyard_ftl::{FtlConfig, FtlConfigError, RecoveryError};
+use flashyard_ftl::{Frontiers, FtlConfig, FtlConfigError, RecoveryError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 
@@ -36,6 +36,9 @@ pub const SEGMENT_PAGES: u32 = 512;
 /// Records of the redo log of a segment where nothing else is said. Source: as above.
 pub const LOG_RECORDS: u32 = 512;
 
+/// Slots of the largest mapping unit. Source: \[X\] drives have units of 4 to 64 KiB.
+const UNIT_MAX: u32 = 16;
+
 /// Parameters of one drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveConfig {
@@ -55,6 +58,8 @@ pub struct DriveConfig {
     pub write_rate: ByteRate,
     /// Write buffer in slots of 4 KiB.
     pub buffer_slots: u32,
+    /// Slots that are mapped and written together: 1, 2, 4, 8 or 16.
+    pub mapping_unit: u32,
     /// Translation pages held in the drive's own memory; all of them when at least as many as there are.
     pub mapping_cache_pages: u32,
     /// Bytes over the channel bus for one translation page.
@@ -75,6 +80,9 @@ pub struct DriveConfig {
     pub erases: u32,
     /// How host writes are paced while garbage collection works.
     pub pacing: PacingRule,
+    /// Bytes that are programmed in a second at most, whatever the dies could do: what the drive's power is enough
+    /// for. No limit without it.
+    pub program_rate: Option<ByteRate>,
     /// Parity across dies; none without it.
     pub stripe: Option<StripeConfig>,
 }
@@ -103,6 +111,19 @@ pub enum DriveConfigError {
         /// The most possible.
         most: u64,
     },
+    /// A mapping unit that cannot be.
+    #[error("a mapping unit of {unit} slots of 4 KiB, give 1, 2, 4, 8 or 16 that divides the {row} slots of a die row")]
+    Unit {
+        /// Slots asked for.
+        unit: u32,
+        /// Slots of a die row.
+        row: u64,
+    },
+    /// A mapping unit on a drive whose rows it would not stay whole in.
+    #[error(
+        "mapping units of several slots need separate frontiers, and pages that hold whole units or are shared by commands"
+    )]
+    UnitRows,
     /// Stripes that do not fit the channels.
     #[error("stripes of {members} dies on {channels} channels, give a divisor of the channels from 2 up")]
     Stripe {
@@ -154,6 +175,14 @@ impl DriveConfig {
             if !(least..=most).contains(&value) {
                 return Err(DriveConfigError::Range { name, value, least, most });
             }
+        }
+        let unit = self.mapping_unit;
+        let page = self.nand.geometry.page_bytes / 4096;
+        if !unit.is_power_of_two() || unit > UNIT_MAX || !row.is_multiple_of(u64::from(unit)) {
+            return Err(DriveConfigError::Unit { unit, row });
+        }
+        if unit > 1 && (self.ftl.frontiers == Frontiers::Shared || !self.ftl.coalesce && !page.is_multiple_of(unit)) {
+            return Err(DriveConfigError::UnitRows);
         }
         Ok(())
     }

@@ -3,6 +3,10 @@
 /// Counts of the data-end's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataCounters {
+    /// Reads of flash for writes that leave a part of a mapping unit.
+    pub merge_reads: u64,
+    /// Slots written with them that the host has not written.
+    pub merged_slots: u64,
     /// Commands executed.
     pub executed: u64,
     /// Commands completed.

@@ -17,7 +17,7 @@ use crate::rebuilds::Rebuilds;
 use crate::supply::Power;
 use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
-use flashyard_flash::Priority;
+use flashyard_flash::{Priority, Slot};
 use flashyard_ftl::{
     AgedState, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
 };
@@ -51,6 +51,8 @@ pub struct DataEnd {
     /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
     pub(crate) plan: ReadPlan,
     pub(crate) spare_plans: Vec<ReadPlan>,
+    /// Slots that are read for a write which leaves them, by command, logical slot and place; empty where no read is given up.
+    pub(crate) merging: Vec<(u32, u32, Slot)>,
     pub(crate) pending_store: u32,
     pub(crate) next_store_die: u32,
     pub(crate) buffer: WriteBuffer,
@@ -110,6 +112,7 @@ impl DataEnd {
             loads: Loads::default(),
             plan: ReadPlan::default(),
             spare_plans: Vec::new(),
+            merging: Vec::new(),
             pending_store: 0,
             next_store_die: 0,
             buffer,
@@ -127,12 +130,19 @@ impl DataEnd {
     pub fn overwrite(&mut self, times: f64, rng: &mut Rng) {
         let filled = u64::from(self.config.ftl.filled_slots);
         let mut medium = CountingMedium::default();
+        let unit = u64::from(self.config.mapping_unit);
         let mut left = (filled as f64 * times) as u64;
         let mut batch = Vec::with_capacity(OVERWRITE_BATCH);
         while left > 0 {
             let count = left.min(OVERWRITE_BATCH as u64);
             batch.clear();
-            batch.extend((0..count).map(|_| rng.below(filled) as u32));
+            if unit == 1 {
+                batch.extend((0..count).map(|_| rng.below(filled) as u32));
+            } else {
+                // A unit lies in one piece.
+                let slots = |first: u64| (first..filled.min(first + unit)).map(|slot| slot as u32);
+                (0..count.div_ceil(unit)).for_each(|_| batch.extend(slots(rng.below(filled.div_ceil(unit)) * unit)));
+            }
             // A drive that wears out on the way stays as it is then: it takes no write in time either.
             self.ftl.touch(&batch);
             if self.ftl.age_writes(&batch, &mut medium).is_err() {
@@ -278,6 +288,7 @@ impl DataEnd {
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
             Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),
             Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
+            Tag::Merge(index) => self.merge_read_done(now, index, &done.time, out),
         }
     }
 

@@ -27,6 +27,8 @@ pub enum DriveEvent {
     },
     /// The pacer may let the next write in.
     Paced,
+    /// The power is enough for the next program.
+    Powered,
     /// The pages that half of a borrowed segment's log is about have been copied home.
     SegmentFlushed {
         /// The segment's number here.

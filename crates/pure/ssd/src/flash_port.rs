@@ -4,6 +4,7 @@
 use crate::command::Tag;
 use crate::config::DriveConfig;
 use crate::event::{DriveEffect, DriveEvent};
+use crate::power_limit::PowerLimit;
 use crate::stripe::Stripes;
 use crate::turns::Turns;
 use flashyard_flash::{FlashCommand, Priority};
@@ -19,6 +20,8 @@ pub struct FlashPort {
     stripes: Option<Stripes>,
     /// `None` where garbage collection does not go round.
     turns: Option<Turns>,
+    /// `None` where power is enough for all dies.
+    limit: Option<PowerLimit>,
     /// Flash operations to do again once there is power.
     interrupted: Vec<FlashCommand>,
     /// Empty between events; its memory is used again.
@@ -33,6 +36,7 @@ impl FlashPort {
             nand: TimedNand::new(config.nand, seed),
             stripes: config.stripe.map(|stripe| Stripes::new(stripe, geometry)),
             turns: rotating.map(|stripe| Turns::new(stripe.members, geometry.dies())),
+            limit: config.program_rate.map(PowerLimit::new),
             interrupted: Vec::new(),
             effects: Vec::with_capacity(16),
         }
@@ -62,6 +66,24 @@ impl FlashPort {
 
     #[inline]
     fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if let Some(limit) = &mut self.limit
+            && !limit.admits(now, &command, |due| out.at(due, DriveEvent::Powered))
+        {
+            return;
+        }
+        self.begin(now, command, out);
+    }
+
+    /// The power is enough for the next program.
+    pub(crate) fn powered(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let Some(limit) = &mut self.limit else { return };
+        if let Some(command) = limit.next(now, |due| out.at(due, DriveEvent::Powered)) {
+            self.begin(now, command, out);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let effects = &mut self.effects;
         self.nand.submit(now, command, &mut Nested::new(out, DriveEvent::Nand, effects));
         debug_assert!(self.effects.is_empty(), "flash completes later than it is asked");
@@ -106,10 +128,11 @@ impl FlashPort {
         begins
     }
 
-    /// Moved die rows that wait for their turn to be programmed.
+    /// Programs that wait for their turn or for power.
     #[inline]
     pub(crate) fn programs_held(&self) -> u32 {
-        self.turns.as_ref().map_or(0, Turns::held_programs)
+        let for_turn = self.turns.as_ref().map_or(0, Turns::held_programs);
+        for_turn + self.limit.as_ref().map_or(0, PowerLimit::held)
     }
 
     /// The command at the die that really holds the die row.
@@ -138,9 +161,12 @@ impl FlashPort {
     pub(crate) fn power_cut(&mut self, now: SimTime) {
         for command in self.nand.reset(now) {
             match Tag::unpack(command.tag) {
-                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) => {}
+                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) | Tag::Merge(_) => {}
                 _ => self.interrupted.push(command),
             }
+        }
+        if let Some(limit) = &mut self.limit {
+            self.interrupted.extend(limit.reset(now));
         }
         if let Some(turns) = &mut self.turns {
             self.interrupted.extend(turns.reset());

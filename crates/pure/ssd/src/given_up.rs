@@ -65,6 +65,7 @@ impl DataEnd {
                     }
                 }
             }
+            Tag::Merge(index) => self.merge_lost(index, die),
             _ => {}
         }
         false

@@ -15,7 +15,7 @@
 //! - `loads`: translation pages on their way from flash;
 //! - `write_buffer` and `dma`: slots, room promised to writes, lines of writes and flushes; `pacing`: how fast writes come in;
 //! - `collection`: reads and erases of garbage collection, with `grace`: superblocks that old translations may lead to;
-//! - `flash_port`: the way to the flash, with `stripe` and `turns`;
+//! - `flash_port`: the way to the flash, with `stripe`, `turns` and `power_limit`;
 //! - `read_plan`, `rebuilds`, `lost`, `movement`: parts of a read, reads being rebuilt, lost data, the record of payload;
 //! - `offsite::segments`: borrowed segments and their logs.
 //!
@@ -51,10 +51,12 @@ mod grace;
 mod loads;
 mod lookup;
 mod lost;
+mod merge;
 mod movement;
 mod offsite;
 mod pacing;
 mod power;
+mod power_limit;
 mod read;
 mod read_plan;
 mod rebuild;

@@ -87,7 +87,7 @@ impl DataEnd {
             if spec.operation == Operation::Write {
                 // Changed slots may be on flash already and not count any more: only the rest is sure to.
                 self.buffer.take(self.buffer.footprint(changed));
-                self.buffer.give_back(self.buffer.footprint(spec.count));
+                self.buffer.give_back(self.buffer.footprint(self.width(&spec)));
                 self.end_torn();
             }
         }
@@ -99,8 +99,9 @@ impl DataEnd {
             let left = active.accounted.saturating_since(now).min(whole);
             let elapsed = u128::from((whole - left).as_ps());
             let arrived = (u128::from(spec.count) * elapsed / u128::from(whole.as_ps().max(1))) as u32;
-            self.buffer.give_back(self.buffer.footprint(spec.count));
-            let kept = self.keep_torn(&spec, arrived);
+            self.buffer.give_back(self.buffer.footprint(self.width(&spec)));
+            let kept =
+                if self.has_units() { self.keep_torn_units(&spec, arrived) } else { self.keep_torn(&spec, arrived) };
             self.buffer.take(self.buffer.footprint(kept));
         }
     }
@@ -125,6 +126,27 @@ impl DataEnd {
         kept
     }
 
+    /// Appends the units of a write whose slots of the host have arrived; returns how many slots they have.
+    fn keep_torn_units(&mut self, spec: &CommandSpec, arrived: u32) -> u32 {
+        let units = self.whole_units(spec, arrived);
+        let mut start = units.start;
+        while start < units.end {
+            let unit = start..units.end.min(start + self.config.mapping_unit);
+            if !self.offsite.may_change(&self.cache, start, self.config.mapping_unit as usize) {
+                break;
+            }
+            start = unit.end;
+            let row = self.append_unit(spec, unit, |data, logical, appended| {
+                data.offsite.record(&mut data.cache, logical, appended.before, appended.slot);
+            });
+            if let Some(row) = row {
+                self.interrupt_program(row);
+            }
+        }
+        self.end_torn();
+        start - units.start
+    }
+
     fn end_torn(&mut self) {
         if let Some(row) = self.buffer.pad(&mut self.ftl) {
             self.interrupt_program(row);
@@ -143,6 +165,7 @@ impl DataEnd {
         self.stamps_read.clear();
         self.commands.clear();
         self.rebuilds.clear();
+        self.merging.clear();
         self.buffer.forget_commands(now);
         self.loads.forget(|page| self.cache.drop_unread(page));
     }

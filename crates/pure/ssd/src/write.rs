@@ -10,10 +10,18 @@ use flashyard_stats::Cause;
 use flashyard_units::SimTime;
 
 impl DataEnd {
-    /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
+    /// A write reads what it leaves of its mapping units, and goes to the buffer.
     #[inline]
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let count = self.commands[index].spec.count;
+        if !self.has_units() || !self.read_rest(now, index, out) {
+            self.enter_buffer(now, index, out);
+        }
+    }
+
+    /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
+    #[inline]
+    pub(crate) fn enter_buffer(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let count = self.width(&self.commands[index].spec);
         let has_room = self.buffer.first_in_line().is_none() && self.buffer.has_room(count, &self.ftl);
         if has_room && self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out) {
             self.admit_write(now, index, out);
@@ -32,8 +40,9 @@ impl DataEnd {
     }
 
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let count = self.commands[index].spec.count;
-        let ends = self.buffer.admit(now, index, count);
+        let spec = self.commands[index].spec;
+        let count = self.width(&spec);
+        let ends = self.buffer.admit(now, index, count, spec.count);
         if self.pacer.is_on() {
             let space = self.buffer.space(&self.ftl, &self.collection);
             self.pacer.admitted(now, self.buffer.footprint(count), &space);
@@ -118,7 +127,7 @@ impl DataEnd {
             }
         }
         while let Some(index) = self.buffer.first_in_line() {
-            if !self.buffer.has_room(self.commands[index].spec.count, &self.ftl)
+            if !self.buffer.has_room(self.width(&self.commands[index].spec), &self.ftl)
                 || !self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out)
             {
                 break;

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// die row of it is programmed.
 pub(crate) struct WriteBuffer {
     slots: u32,
-    /// Slots of which a write takes a multiple; `None` where commands share flash pages.
+    /// Slots of which a write takes a multiple; `None` where commands share flash pages, and slots are mapped one by one.
     unit: Option<u32>,
     used: u32,
     /// Slots of spare space that admitted writes are still to take.
@@ -37,7 +37,11 @@ impl WriteBuffer {
     pub(crate) fn new(config: &DriveConfig, ftl: &Ftl, used: u32) -> Self {
         Self {
             slots: config.buffer_slots,
-            unit: (!config.ftl.coalesce).then_some(ftl.layout().slots_per_page),
+            unit: match config.mapping_unit {
+                1 => (!config.ftl.coalesce).then_some(ftl.layout().slots_per_page),
+                unit if config.ftl.coalesce => Some(unit),
+                _ => Some(ftl.layout().slots_per_page),
+            },
             used,
             promised: 0,
             waiters: VecDeque::new(),
@@ -111,13 +115,13 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes in a write of `count` slots; returns when its data will have arrived.
-    pub(crate) fn admit(&mut self, now: SimTime, index: u32, count: u32) -> SimTime {
+    /// Takes in a write of `count` slots, of which `sent` come from the host; returns when these will have arrived.
+    pub(crate) fn admit(&mut self, now: SimTime, index: u32, count: u32, sent: u32) -> SimTime {
         let slots = self.footprint(count);
         self.take(slots);
         self.promise(slots);
         self.receiving.push_back(index);
-        self.dma.reserve(now, count)
+        self.dma.reserve(now, sent)
     }
 
     /// The write whose data arrives next has arrived, or is cut short.

@@ -6,7 +6,8 @@ mod small;
 
 use crashing::World;
 use flashyard_kernel::Rng;
-use flashyard_ssd::{BlockedReads, CommandSpec, Operation};
+use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, Operation};
+use flashyard_units::ByteRate;
 use small::{config, striped};
 
 /// Runs `commands` random commands with up to 16 in flight; `disturb` may act before each.
@@ -23,10 +24,13 @@ fn run(world: &mut World, rng: &mut Rng, commands: u32, mut disturb: impl FnMut(
 #[test]
 fn acknowledged_writes_survive_power_cuts_at_random() {
     let mut torn = 0;
-    for seed in 0..10 {
+    for seed in 0..14 {
         println!("seed {seed}");
         let mut rng = Rng::named(seed, "crash");
-        let config = match seed % 5 {
+        let limit = Some(ByteRate::from_mb(10));
+        let config = match seed % 7 {
+            6 => DriveConfig { mapping_unit: 4, program_rate: limit, ..config(true, 0, 1, true) },
+            5 => DriveConfig { mapping_unit: 2, program_rate: limit, ..config(false, 0, u32::MAX, true) },
             4 => striped(config(true, 0, u32::MAX, true), true, BlockedReads::Rebuild),
             0 => config(true, 0, u32::MAX, true),
             1 => config(false, 0, u32::MAX, true),

@@ -10,7 +10,7 @@ use flashyard_ssd::{
     BlockedReads, CommandSpec, DataCounters, Drive, DriveConfig, DriveEffect, DriveEvent, Operation, PacingRule,
 };
 use flashyard_units::Named;
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{ByteRate, SimSpan, SimTime};
 use small::{config, conflict, striped};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -269,6 +269,24 @@ fn flash_of_today_and_pacing_lose_nothing() {
         }
         exercise(seed, modern(striped(config(true, 0, 1, true), true, BlockedReads::Rebuild), pacing));
     }
+}
+
+#[test]
+fn mapping_units_and_a_power_limit_lose_nothing() {
+    // The dies could program some 70 MB/s, half of it beside the reads of this load.
+    let limited = |config, rate| DriveConfig { program_rate: Some(ByteRate::from_mb(rate)), ..config };
+    for (unit, seed) in [1, 2, 4].into_iter().zip(70..) {
+        let of_units = |config| DriveConfig { mapping_unit: unit, ..config };
+        let merges =
+            |exercised: Exercised| assert_eq!(exercised.data.merged_slots > 0, unit > 1, "{:?}", exercised.data);
+        merges(exercise(seed, of_units(config(true, 0, 1, true))));
+        merges(exercise(seed, of_units(limited(config(true, 2, 1, false), 10))));
+        merges(exercise(seed, of_units(modern(config(true, 0, u32::MAX, false), PacingRule::Rate))));
+        merges(exercise(seed, of_units(limited(modern(config(true, 0, 1, true), PacingRule::Debt), 20))));
+        merges(exercise(seed, of_units(striped(config(true, 0, 1, true), true, BlockedReads::Rebuild))));
+    }
+    exercise(75, limited(striped(config(false, 0, 1, true), true, BlockedReads::Rebuild), 10));
+    exercise(76, DriveConfig { mapping_unit: 2, ..config(false, 0, 1, true) });
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(1500 * speed),
         buffer_slots: 64,
+        mapping_unit: 1,
         mapping_cache_pages: 2,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),
@@ -76,6 +77,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         power_loss_protection: true,
         erases: 0,
         pacing: PacingRule::None,
+        program_rate: None,
         stripe: None,
     }
 }

@@ -38,6 +38,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         read_rate: section.read_rate.0,
         write_rate: section.write_rate.0,
         buffer_slots: bytes_u32("drive.write_buffer", section.write_buffer.0.get())? / SLOT_BYTES,
+        mapping_unit: mapping_unit(section)?,
         mapping_cache_pages: map_pages(section),
         translation_page_bytes: bytes_u32("drive.translation_page_transfer", page_transfer)?,
         offsite_access: FabricConfig::default().load,
@@ -48,6 +49,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         power_loss_protection: section.power_loss_protection,
         erases: 0,
         pacing: section.pacing.map_or(PacingRule::None, |choice| choice.0),
+        program_rate: section.program_rate.map(|rate| rate.0),
         stripe: section.stripe.as_ref().map(|section| stripe(section, geometry.channels)).transpose()?,
     };
     // Parity takes its space beside the spare space.
@@ -60,9 +62,23 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
     Ok(config)
 }
 
-/// Translation pages of 4 KiB that the memory for the map holds.
+/// Slots of a mapping unit.
+fn mapping_unit(section: &DriveSection) -> Result<u32, ScenarioError> {
+    let Some(unit) = section.mapping_unit else { return Ok(1) };
+    let bytes = unit.0.get();
+    if !bytes.is_power_of_two() {
+        return Err(value(
+            "drive.mapping_unit",
+            format!("{bytes} bytes are no power of two, give 4, 8, 16, 32 or 64 KiB"),
+        ));
+    }
+    Ok(bytes_u32("drive.mapping_unit", bytes)? / SLOT_BYTES)
+}
+
+/// Translation pages that the memory for the map holds: a page of 4 KiB maps as many more slots as a unit has.
 fn map_pages(section: &DriveSection) -> u32 {
-    let pages = section.map_memory.map(|memory| memory.0.get() / u64::from(SLOT_BYTES));
+    let unit = section.mapping_unit.map_or(1, |unit| unit.0.get() / u64::from(SLOT_BYTES));
+    let pages = section.map_memory.map(|memory| memory.0.get() / u64::from(SLOT_BYTES) * unit);
     pages.and_then(|pages| u32::try_from(pages).ok()).unwrap_or(u32::MAX)
 }
 

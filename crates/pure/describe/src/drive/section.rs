@@ -133,6 +133,10 @@ pub struct DriveSection {
     /// Write buffer.
     #[schemars(extend("x-minimum" = "8 KiB", "x-maximum" = "2 GiB"))]
     pub write_buffer: Size,
+    /// Data that one entry of the map is for: a power of two from 4 KiB (as without the key) to 64 KiB. A write of less reads
+    /// the rest and writes it again.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 KiB"))]
+    pub mapping_unit: Option<Size>,
     /// Memory for the map, 4 bytes for each mapping unit; without the key there is enough for the whole map. What it does not
     /// hold is read from flash.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 GiB"))]
@@ -156,6 +160,10 @@ pub struct DriveSection {
     pub reclaim_reads: u32,
     /// How host writes are paced while garbage collection works: none (as without the key), debt or rate.
     pub pacing: Option<Choice<PacingRule>>,
+    /// Bytes that are programmed in a second at most, which the drive's power limits: the sequential write of a data sheet
+    /// where that is below link and dies. All dies at once without the key.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
+    pub program_rate: Option<Rate>,
     /// Stripes of dies with parity; none without it.
     pub stripe: Option<StripeSection>,
     /// Superblocks of single-level cache.

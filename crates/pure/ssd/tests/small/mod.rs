@@ -75,6 +75,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(2000),
         buffer_slots: 64,
+        mapping_unit: 1,
         mapping_cache_pages: cache_pages,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),
@@ -85,6 +86,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         power_loss_protection: protection,
         erases: 0,
         pacing: PacingRule::None,
+        program_rate: None,
         stripe: None,
     }
 }

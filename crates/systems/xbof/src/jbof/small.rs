@@ -60,6 +60,7 @@ pub(super) fn drive() -> DriveConfig {
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(2000),
         buffer_slots: 64,
+        mapping_unit: 1,
         mapping_cache_pages: u32::MAX,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),
@@ -70,6 +71,7 @@ pub(super) fn drive() -> DriveConfig {
         power_loss_protection: true,
         erases: 0,
         pacing: PacingRule::None,
+        program_rate: None,
         stripe: None,
     }
 }
