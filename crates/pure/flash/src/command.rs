@@ -52,7 +52,9 @@ impl Pages {
     /// How many pages each plane takes part with.
     #[inline]
     pub const fn count(self) -> u32 {
-        (self.0 & !Self::ONE_BIT).count_ones()
+        // Processors of the least kind that the program runs on have no instruction that counts bits.
+        const BITS_OF: u64 = 0x4332_3221_3221_2110;
+        (BITS_OF >> (4 * (self.0 & !Self::ONE_BIT) as u32)) as u32 & 0b111
     }
 
     /// Every set of pages that there can be: the pages of bits in a row, of cells with several bits or one.
@@ -163,6 +165,13 @@ const _: () = assert!(size_of::<FlashCommand>() == 24);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_counted_by_their_bits() {
+        for pages in Pages::all() {
+            assert_eq!(pages.count(), (pages.index() % 16).count_ones());
+        }
+    }
 
     #[test]
     fn pages_of_bits_are_the_union_of_theirs() {

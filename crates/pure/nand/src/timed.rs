@@ -51,6 +51,9 @@ pub struct TimedNand {
     pub(crate) times: ArrayTimes,
     /// 1, or the planes of a die where these are independent.
     pub(crate) lanes_per_die: u32,
+    /// Whether the flash has no capabilities: a die carries out one command from its start to its end, so that nothing overlaps
+    /// and nothing makes way. What keeps account of that is skipped (docs/speed.md).
+    plain: bool,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Vec<Channel>,
@@ -71,6 +74,7 @@ impl TimedNand {
         Self {
             times: ArrayTimes::new(&config),
             lanes_per_die,
+            plain: config.capabilities == Capabilities::default(),
             lanes: vec![Lane::idle(); dies * lanes_per_die as usize],
             dies: vec![Die::idle(); dies],
             channels: vec![Channel::idle(); config.geometry.channels as usize],
@@ -94,6 +98,9 @@ impl TimedNand {
             self.start_die(now, command.die, out);
         } else if self.lanes[lane as usize].active == NIL {
             self.start_next(now, command.die, out);
+        }
+        if self.plain {
+            return;
         }
         if self.config.capabilities.cache_program {
             self.stage(now, command.die, out);
@@ -288,7 +295,7 @@ impl TimedNand {
     }
 
     /// Gives the array of an idle lane to a command.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let lane = &mut self.lanes[number as usize];
         lane.active = index;
@@ -298,7 +305,9 @@ impl TimedNand {
         queued.time.background = lane.background - queued.background_mark;
         queued.time.die = now.since(queued.waits_since) - queued.time.background;
         let command = queued.command;
-        self.dies[command.die as usize].begin(now);
+        if !self.plain {
+            self.dies[command.die as usize].begin(now);
+        }
         match command.kind {
             CommandKind::Read => self.sense(now, index, number, out),
             CommandKind::Program => {
@@ -312,7 +321,7 @@ impl TimedNand {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sense(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let queued = &mut self.slab[index as usize];
         let command = queued.command;
@@ -357,6 +366,24 @@ impl TimedNand {
     /// The array of a lane works; returns the time until the controller knows that it has finished.
     #[inline]
     pub(crate) fn work(
+        &mut self,
+        now: SimTime,
+        number: u32,
+        works: SimSpan,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) -> SimSpan {
+        if self.plain {
+            self.array_busy += works;
+            self.dies[number as usize].works_until = now + works;
+            out.at(now + works, NandEvent::ArrayDone { lane: number as u16, turn: 0 });
+            return works;
+        }
+        self.work_with_others(now, number, works, out)
+    }
+
+    /// The array of a lane works, beside others of its die, and may be asked to make way.
+    #[inline(never)]
+    fn work_with_others(
         &mut self,
         now: SimTime,
         number: u32,
@@ -420,10 +447,9 @@ impl TimedNand {
         let lane = &mut self.lanes[number as usize];
         let index = lane.active;
         // Suspended work has asked for an event, too. Events may come late: a drive may stand still.
-        if lane.turn != turn || !lane.works {
+        if !self.plain && (lane.turn != turn || !std::mem::replace(&mut lane.works, false)) {
             return;
         }
-        lane.works = false;
         let Queued { command, passes_left, .. } = self.slab[index as usize];
         match command.kind {
             CommandKind::Read => self.sensed(now, index, number, out),
@@ -440,19 +466,24 @@ impl TimedNand {
     /// otherwise.
     #[inline]
     fn sensed(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let caches = self.config.capabilities.cache_read.is_some() && !self.holds_die(index);
-        if caches {
-            if self.lanes[number as usize].register != NIL {
-                self.slab[index as usize].waits_since = now;
-                return;
-            }
-            self.lanes[number as usize].register = index;
+        if self.config.capabilities.cache_read.is_some() && !self.holds_die(index) {
+            self.hand_over(now, index, number, out);
+        } else {
+            self.want_bus(now, index, true, out);
         }
+    }
+
+    /// Data is sensed, and the lane has a cache register.
+    #[inline(never)]
+    fn hand_over(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.lanes[number as usize].register != NIL {
+            self.slab[index as usize].waits_since = now;
+            return;
+        }
+        self.lanes[number as usize].register = index;
         self.want_bus(now, index, true, out);
-        if caches {
-            self.release(now, index, number);
-            self.go_on(now, self.die_of(number), out);
-        }
+        self.release(now, index, number);
+        self.go_on(now, self.die_of(number), out);
     }
 
     /// Whether a command holds all planes of a die whose planes are independent.
@@ -522,7 +553,7 @@ impl TimedNand {
     }
 
     /// A command leaves its array.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, now: SimTime, index: u32, number: u32) {
         let lane = &mut self.lanes[number as usize];
         lane.active = NIL;
@@ -531,6 +562,9 @@ impl TimedNand {
         if self.lanes_per_die == 1 {
             if is_background {
                 lane.background += held;
+            }
+            if self.plain {
+                self.dies[number as usize].held += held;
             }
             return;
         }
@@ -559,10 +593,12 @@ impl TimedNand {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn report(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let Queued { command, time, uncorrected, .. } = &self.slab[index as usize];
-        self.dies[command.die as usize].end(now);
+        if !self.plain {
+            self.dies[command.die as usize].end(now);
+        }
         out.emit(NandDone {
             kind: command.kind,
             die: command.die,

@@ -15,6 +15,8 @@ pub struct Drive {
     pub compute: ComputeEnd,
     /// Flash and the parts that move data to and from it.
     pub data: DataEnd,
+    /// Whether something is to be looked after between commands: folding, or moves of die rows on cores.
+    housekeeps: bool,
     /// Die rows that cores move or are to move for garbage collection, by the number in their jobs' tags.
     moving: Vec<Option<u32>>,
 }
@@ -33,8 +35,7 @@ impl Drive {
     ///
     /// Errors: a parameter outside its range.
     pub fn new(config: DriveConfig, weights: &[u32], seed: u64) -> Result<Self, DriveConfigError> {
-        let data = DataEnd::new(config, seed)?;
-        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data, moving: Vec::new() })
+        Ok(Self::over(config, weights, DataEnd::new(config, seed)?))
     }
 
     /// An idle drive over flash with these contents.
@@ -46,8 +47,12 @@ impl Drive {
         contents: &[SuperblockContents],
         seed: u64,
     ) -> Result<Self, DriveConfigError> {
-        let data = DataEnd::recovered(config, contents, seed)?;
-        Ok(Self { compute: ComputeEnd::new(config.cores, weights), data, moving: Vec::new() })
+        Ok(Self::over(config, weights, DataEnd::recovered(config, contents, seed)?))
+    }
+
+    fn over(config: DriveConfig, weights: &[u32], data: DataEnd) -> Self {
+        let housekeeps = config.ftl.slc_superblocks > 0 || config.firmware.cycles_per_moved_slice > 0;
+        Self { compute: ComputeEnd::new(config.cores, weights), data, housekeeps, moving: Vec::new() }
     }
 
     /// The drive's parameters.
@@ -119,7 +124,7 @@ impl Drive {
 
     /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues. Panics while the drive
     /// is not ready.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: SimTime, queue: usize, job: Job, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         assert!(self.is_ready(), "a job for a drive that is not ready");
         if job.busy + job.stall == SimSpan::ZERO {
@@ -161,10 +166,8 @@ impl Machine for Drive {
             DriveEvent::SegmentReturned { segment, ticket } => self.data.segment_returned(now, segment, ticket, out),
             DriveEvent::SegmentRecovered { segment, ticket } => self.data.segment_recovered(now, segment, ticket, out),
         }
-        if self.data.config.ftl.slc_superblocks > 0 {
+        if self.housekeeps {
             self.data.fold_when_idle(now, out);
-        }
-        if self.data.config.firmware.cycles_per_moved_slice > 0 {
             self.move_rows(now, out);
         }
     }
