@@ -66,7 +66,7 @@ impl DataEnd {
                 self.buffer.promise(footprint - changed);
                 return Some(changed);
             }
-            self.lost.replace(logical);
+            self.replaced(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);
             self.movements.note_written(&self.ftl, &spec, logical, &appended);
@@ -89,7 +89,7 @@ impl DataEnd {
             }
             if let Some(before) = self.ftl.trim(logical) {
                 self.buffer.worn_out = false;
-                self.lost.replace(logical);
+                self.replaced(logical);
                 self.offsite.changed(&mut self.cache, now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }

@@ -124,6 +124,8 @@ pub(crate) enum Tag {
     Parity(u32),
     /// What a write leaves of a mapping unit read: command.
     Merge(u32),
+    /// Slots read ahead: fetch.
+    Ahead(u32),
 }
 
 impl Tag {
@@ -140,6 +142,7 @@ impl Tag {
             Self::Rebuild(number) => (7, 0, number),
             Self::Parity(stripe) => (8, 0, stripe),
             Self::Merge(command) => (9, 0, command),
+            Self::Ahead(fetch) => (10, 0, fetch),
         };
         kind << 60 | u64::from(high) << 32 | u64::from(low)
     }
@@ -157,7 +160,8 @@ impl Tag {
             6 => Self::Erase(low),
             7 => Self::Rebuild(low),
             8 => Self::Parity(low),
-            _ => Self::Merge(low),
+            9 => Self::Merge(low),
+            _ => Self::Ahead(low),
         }
     }
 }

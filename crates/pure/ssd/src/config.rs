@@ -60,6 +60,10 @@ pub struct DriveConfig {
     pub buffer_slots: u32,
     /// Slots that are mapped and written together: 1, 2, 4, 8 or 16.
     pub mapping_unit: u32,
+    /// Slots that the controller keeps of reads; none for 0.
+    pub read_cache_slots: u32,
+    /// Slots that it reads ahead of hosts that read in sequence, into that cache; at most half of it.
+    pub read_ahead_slots: u32,
     /// Translation pages held in the drive's own memory; all of them when at least as many as there are.
     pub mapping_cache_pages: u32,
     /// Bytes over the channel bus for one translation page.
@@ -169,6 +173,7 @@ impl DriveConfig {
             ("segment_pages", u64::from(self.segment_pages), 1, u64::from(PLACES_MAX)),
             // A reclaimed die row must fit into one half, or garbage collection could not go on.
             ("log_records", u64::from(self.log_records), 2 * row.min(256), u64::from(RECORDS_MAX)),
+            ("read_ahead_slots", u64::from(self.read_ahead_slots), 0, u64::from(self.read_cache_slots) / 2),
             ("reclaim_reads", u64::from(self.reclaim_reads), 1, 65_536),
         ];
         for (name, value, least, most) in ranges {

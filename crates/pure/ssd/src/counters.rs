@@ -3,6 +3,10 @@
 /// Counts of the data-end's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataCounters {
+    /// Slots read from the read cache.
+    pub read_cache_hits: u64,
+    /// Slots read ahead into it.
+    pub read_ahead_slots: u64,
     /// Reads of flash for writes that leave a part of a mapping unit.
     pub merge_reads: u64,
     /// Slots written with them that the host has not written.

@@ -12,6 +12,7 @@ use crate::lost::LostData;
 use crate::movement::{Movement, MovementLog};
 use crate::offsite::Offsite;
 use crate::pacing::Pacer;
+use crate::read_cache::ReadCache;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
 use crate::supply::Power;
@@ -47,6 +48,8 @@ pub struct DataEnd {
     /// Changes with every power cut.
     pub(crate) generation: u32,
     pub(crate) commands: Commands,
+    /// `None` without one.
+    pub(crate) read_cache: Option<Box<ReadCache>>,
     pub(crate) loads: Loads,
     /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
     pub(crate) plan: ReadPlan,
@@ -109,6 +112,8 @@ impl DataEnd {
             counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
             commands: Commands::new(),
+            read_cache: (config.read_cache_slots > 0)
+                .then(|| Box::new(ReadCache::new(config.read_cache_slots, config.read_ahead_slots))),
             loads: Loads::default(),
             plan: ReadPlan::default(),
             spare_plans: Vec::new(),
@@ -288,6 +293,7 @@ impl DataEnd {
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
             Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),
             Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
+            Tag::Ahead(fetch) => self.fetched(now, fetch, out),
             Tag::Merge(index) => self.merge_read_done(now, index, &done.time, out),
         }
     }

@@ -161,7 +161,7 @@ impl FlashPort {
     pub(crate) fn power_cut(&mut self, now: SimTime) {
         for command in self.nand.reset(now) {
             match Tag::unpack(command.tag) {
-                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) | Tag::Merge(_) => {}
+                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) | Tag::Merge(_) | Tag::Ahead(_) => {}
                 _ => self.interrupted.push(command),
             }
         }

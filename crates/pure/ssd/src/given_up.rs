@@ -65,6 +65,11 @@ impl DataEnd {
                     }
                 }
             }
+            Tag::Ahead(fetch) => {
+                if let Some(cache) = &mut self.read_cache {
+                    cache.fail(fetch as usize);
+                }
+            }
             Tag::Merge(index) => self.merge_lost(index, die),
             _ => {}
         }

@@ -16,10 +16,11 @@
 //! - `write_buffer` and `dma`: slots, room promised to writes, lines of writes and flushes; `pacing`: how fast writes come in;
 //! - `collection`: reads and erases of garbage collection, with `grace`: superblocks that old translations may lead to;
 //! - `flash_port`: the way to the flash, with `stripe`, `turns` and `power_limit`;
+//! - `read_cache`: data kept of reads, and read ahead;
 //! - `read_plan`, `rebuilds`, `lost`, `movement`: parts of a read, reads being rebuilt, lost data, the record of payload;
 //! - `offsite::segments`: borrowed segments and their logs.
 //!
-//! The paths go through several parts, and no part knows them: `lookup`, `read`, `rebuild`, `given_up`, `write`, `change`, `remap`,
+//! The paths go through several parts, and no part knows them: `lookup`, `read`, `read_ahead`, `rebuild`, `given_up`, `merge`, `write`, `change`, `remap`,
 //! `reclaim`, `worn_out`, `translate`, `power` and the rest of `offsite`.
 //!
 //! Dies may be striped with parity (`stripe`): garbage collection then goes round their members (`turns`), and reads of
@@ -28,8 +29,8 @@
 //! Part of the mapping cache may be in memory borrowed from peers (`offsite`), which may vanish at any moment; the
 //! drive's own memory survives power cuts (`power`).
 //!
-//! What it does not model: PCIe doorbells and interrupts one by one (the host's latency stands for them),
-//! read-modify-write of partly written slots, a read cache and read-ahead.
+//! What it does not model: writes of less than a slot of 4 KiB, and writes that are joined in the buffer before they become
+//! whole mapping units.
 //!
 //! Invariants: every executed command completes exactly once, or vanishes in a power cut; the write buffer never exceeds its size;
 //! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed
@@ -58,6 +59,8 @@ mod pacing;
 mod power;
 mod power_limit;
 mod read;
+mod read_ahead;
+mod read_cache;
 mod read_plan;
 mod rebuild;
 mod rebuilds;

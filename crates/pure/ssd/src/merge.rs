@@ -9,6 +9,7 @@ use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
+use crate::read_plan::Supply;
 use flashyard_flash::{Priority, Slot};
 use flashyard_ftl::{Appended, DieRow, Stream};
 use flashyard_kernel::Outbox;
@@ -56,8 +57,8 @@ impl DataEnd {
             }
             let rest = CommandSpec { first: rest.start, count: rest.len() as u32, ..spec };
             self.note_rest(index, &rest);
-            let together = !self.config.nand.capabilities.independent_planes;
-            self.plan.walk(&self.ftl, &rest, together, false);
+            let together = self.reads_together();
+            self.plan.walk(&self.ftl, &rest, together, false, |_| Supply::Elsewhere);
             for group in 0..self.plan.groups.len() {
                 let group = self.plan.groups[group];
                 let span = group.last.get() - group.first.get() + 1;
@@ -176,7 +177,7 @@ impl DataEnd {
         let mut filled = None;
         for logical in unit {
             let appended = if own.contains(&logical) {
-                self.lost.replace(logical);
+                self.replaced(logical);
                 let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
                 self.movements.note_written(&self.ftl, spec, logical, &appended);
                 appended

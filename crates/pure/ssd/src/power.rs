@@ -113,7 +113,7 @@ impl DataEnd {
             if !self.offsite.may_change(&self.cache, logical, 1) {
                 break;
             }
-            self.lost.replace(logical);
+            self.replaced(logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
             self.offsite.record(&mut self.cache, logical, appended.before, appended.slot);
             self.movements.note_written(&self.ftl, spec, logical, &appended);
@@ -166,6 +166,9 @@ impl DataEnd {
         self.commands.clear();
         self.rebuilds.clear();
         self.merging.clear();
+        if let Some(cache) = &mut self.read_cache {
+            cache.clear();
+        }
         self.buffer.forget_commands(now);
         self.loads.forget(|page| self.cache.drop_unread(page));
     }

@@ -4,7 +4,7 @@ use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
-use crate::read_plan::ReadGroup;
+use crate::read_plan::{ReadGroup, Supply};
 use flashyard_flash::{Priority, SLOT_BYTES};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
@@ -15,6 +15,9 @@ impl DataEnd {
     /// Reads what the map says at this moment.
     #[inline]
     pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.read_cache.is_some() {
+            return self.read_through(now, index, out);
+        }
         let spec = self.commands[index].spec;
         self.plan_read(&spec);
         self.carry_out(now, index, out);
@@ -23,9 +26,14 @@ impl DataEnd {
     /// Walks the map into the drive's plan.
     #[inline]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
-        let together = !self.config.nand.capabilities.independent_planes;
-        let keeps_places = self.config.ftl.stamps || self.movements.is_on();
-        self.counters.buffer_hits += self.plan.walk(&self.ftl, spec, together, keeps_places);
+        let (together, keeps_places) = (self.reads_together(), self.config.ftl.stamps || self.movements.is_on());
+        self.counters.buffer_hits += self.plan.walk(&self.ftl, spec, together, keeps_places, |_| Supply::Elsewhere);
+    }
+
+    /// Whether pages of several planes are sensed by one command.
+    #[inline]
+    pub(crate) fn reads_together(&self) -> bool {
+        !self.config.nand.capabilities.independent_planes
     }
 
     /// Issues the flash reads of the drive's plan and the DMA of the slots at hand.
@@ -38,7 +46,7 @@ impl DataEnd {
         }
         self.meet_lost(index);
         let groups = self.plan.groups.len();
-        self.commands[index].remaining = groups as u32;
+        self.commands[index].remaining = groups as u32 + self.plan.awaited;
         for group in 0..groups {
             let ReadGroup { first, last, slots } = self.plan.groups[group];
             let span = last.get() - first.get() + 1;
@@ -116,6 +124,9 @@ impl DataEnd {
         active.account(at, Cause::Link);
         if let Some(slot) = active.unread {
             out.emit(DriveEffect::ReadFailed { tag: active.spec.tag, slot });
+        } else if let Some(cache) = &mut self.read_cache {
+            let CommandSpec { first, count, .. } = active.spec;
+            (first..first + count).for_each(|slot| cache.keep(slot));
         }
         self.complete(at, index, out);
     }

@@ -15,22 +15,43 @@ pub struct ReadGroup {
     pub slots: u32,
 }
 
+/// Where the data of a slot is for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Supply {
+    /// On flash, or in the write buffer.
+    Elsewhere,
+    /// In the cache.
+    Cached,
+    /// On its way there, by the fetch of this number.
+    Fetched(usize),
+}
+
 /// Parts of a read: slots that come from flash, and slots that need none.
 #[derive(Default)]
 pub(crate) struct ReadPlan {
     pub(crate) groups: Vec<ReadGroup>,
     /// Slots in the write buffer, and slots that hold nothing.
     pub(crate) at_hand: u32,
+    /// Fetches of the read cache that bring slots of the read.
+    pub(crate) awaited: u32,
     /// Where each slot of the command is; kept only for payload stamps and movements.
     slots: Vec<Slot>,
 }
 
 impl ReadPlan {
     /// Walks the map: runs of slots in one die row become one multi-plane read, of pages of several planes where they are sensed
-    /// `together`. Keeps the place of every slot where `keeps_places`; returns how many slots are in the write buffer.
+    /// `together`. Keeps the place of every slot where `keeps_places`; `supply` says what the read cache has. Returns how many slots
+    /// are in the write buffer.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
-    pub(crate) fn walk(&mut self, ftl: &Ftl, spec: &CommandSpec, together: bool, keeps_places: bool) -> u64 {
+    pub(crate) fn walk(
+        &mut self,
+        ftl: &Ftl,
+        spec: &CommandSpec,
+        together: bool,
+        keeps_places: bool,
+        mut supply: impl FnMut(u32) -> Supply,
+    ) -> u64 {
         self.clear();
         let mut buffered = 0;
         for logical in spec.first..spec.first + spec.count {
@@ -41,6 +62,14 @@ impl ReadPlan {
             if !slot.is_some() {
                 self.at_hand += 1;
                 continue;
+            }
+            match supply(logical) {
+                Supply::Elsewhere => {}
+                Supply::Cached => {
+                    self.at_hand += 1;
+                    continue;
+                }
+                Supply::Fetched(_) => continue,
             }
             if let Some(run) = self.groups.last_mut()
                 && joins(ftl.layout(), run.last, slot, together)
@@ -67,6 +96,7 @@ impl ReadPlan {
     fn clear(&mut self) {
         self.groups.clear();
         self.at_hand = 0;
+        self.awaited = 0;
         self.slots.clear();
     }
 }
@@ -74,7 +104,7 @@ impl ReadPlan {
 /// Whether `slot` can join a read that ends at `last`: in the same page, or in the next one where pages of several planes are
 /// sensed `together`.
 #[inline]
-fn joins(layout: &Layout, last: Slot, slot: Slot, together: bool) -> bool {
+pub(crate) fn joins(layout: &Layout, last: Slot, slot: Slot, together: bool) -> bool {
     slot > last
         && layout.plane_row(slot) == layout.plane_row(last)
         && layout.page(slot) <= layout.page(last) + u32::from(together)

@@ -71,6 +71,10 @@ impl DataEnd {
             Ok(()) => {
                 self.buffer.worn_out = false;
                 self.lost.remap(destination, source);
+                if let Some(cache) = &mut self.read_cache {
+                    cache.replaced(destination);
+                    cache.replaced(source);
+                }
                 self.offsite.changed(&mut self.cache, now, destination, before, slot, out);
                 self.offsite.changed(&mut self.cache, now, source, slot, Slot::NONE, out);
                 self.movements.push(Movement::Remapped { logical: destination, source, slot, before });

@@ -31,6 +31,7 @@ fn acknowledged_writes_survive_power_cuts_at_random() {
         let config = match seed % 7 {
             6 => DriveConfig { mapping_unit: 4, program_rate: limit, ..config(true, 0, 1, true) },
             5 => DriveConfig { mapping_unit: 2, program_rate: limit, ..config(false, 0, u32::MAX, true) },
+            4 if seed > 6 => DriveConfig { read_cache_slots: 64, read_ahead_slots: 16, ..config(true, 0, 1, true) },
             4 => striped(config(true, 0, u32::MAX, true), true, BlockedReads::Rebuild),
             0 => config(true, 0, u32::MAX, true),
             1 => config(false, 0, u32::MAX, true),

@@ -290,6 +290,23 @@ fn mapping_units_and_a_power_limit_lose_nothing() {
 }
 
 #[test]
+fn a_read_cache_and_reading_ahead_show_current_data() {
+    for (seed, (slots, ahead)) in (80..).zip([(8, 0), (64, 8), (400, 200)]) {
+        let cached = |config| DriveConfig { read_cache_slots: slots, read_ahead_slots: ahead, ..config };
+        for config in [
+            config(true, 0, 1, true),
+            DriveConfig { mapping_unit: 4, ..config(true, 2, 1, false) },
+            modern(config(true, 0, u32::MAX, true), PacingRule::Rate),
+            striped(config(true, 0, 1, true), true, BlockedReads::Rebuild),
+        ] {
+            let exercised = exercise(seed, cached(config));
+            assert!(exercised.data.read_cache_hits > 0, "{:?}", exercised.data);
+            assert!(exercised.reads_checked > 5_000);
+        }
+    }
+}
+
+#[test]
 fn parity_gives_back_every_single_loss() {
     let mut recovered = 0;
     for seed in 60..68 {

@@ -67,6 +67,8 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         write_rate: ByteRate::from_mb(1500 * speed),
         buffer_slots: 64,
         mapping_unit: 1,
+        read_cache_slots: 0,
+        read_ahead_slots: 0,
         mapping_cache_pages: 2,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),

@@ -4,6 +4,7 @@ use super::section::{DriveSection, StripeSection};
 use crate::error::{ScenarioError, value};
 use crate::flash::FlashSection;
 use crate::keyed;
+use crate::quantity::Size;
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
@@ -39,6 +40,8 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         write_rate: section.write_rate.0,
         buffer_slots: bytes_u32("drive.write_buffer", section.write_buffer.0.get())? / SLOT_BYTES,
         mapping_unit: mapping_unit(section)?,
+        read_cache_slots: slots("drive.read_cache", section.read_cache)?,
+        read_ahead_slots: read_ahead(section)?,
         mapping_cache_pages: map_pages(section),
         translation_page_bytes: bytes_u32("drive.translation_page_transfer", page_transfer)?,
         offsite_access: FabricConfig::default().load,
@@ -60,6 +63,23 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         wear.apply(&mut config)?;
     }
     Ok(config)
+}
+
+/// Whole slots of a size that may be left out.
+fn slots(key: &'static str, size: Option<Size>) -> Result<u32, ScenarioError> {
+    let slots = size.map_or(0, |size| size.0.get() / u64::from(SLOT_BYTES));
+    u32::try_from(slots).map_err(|_| value(key, format!("{slots} slots of 4 KiB are too many, give less than 16 TiB")))
+}
+
+/// Slots that are read ahead.
+fn read_ahead(section: &DriveSection) -> Result<u32, ScenarioError> {
+    let (cache, ahead) =
+        (slots("drive.read_cache", section.read_cache)?, slots("drive.read_ahead", section.read_ahead)?);
+    if ahead > cache / 2 {
+        let message = "it is more than half of drive.read_cache; give less, or a larger cache".to_owned();
+        return Err(value("drive.read_ahead", message));
+    }
+    Ok(ahead)
 }
 
 /// Slots of a mapping unit.

@@ -133,6 +133,13 @@ pub struct DriveSection {
     /// Write buffer.
     #[schemars(extend("x-minimum" = "8 KiB", "x-maximum" = "2 GiB"))]
     pub write_buffer: Size,
+    /// Memory for data of reads; none without the key.
+    #[schemars(extend("x-minimum" = "32 KiB", "x-maximum" = "64 GiB"))]
+    pub read_cache: Option<Size>,
+    /// Data that is read ahead of hosts that read in sequence, into `read_cache`; none without the key, and half of the cache at
+    /// most.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "32 GiB"))]
+    pub read_ahead: Option<Size>,
     /// Data that one entry of the map is for: a power of two from 4 KiB (as without the key) to 64 KiB. A write of less reads
     /// the rest and writes it again.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 KiB"))]

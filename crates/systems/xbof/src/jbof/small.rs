@@ -61,6 +61,8 @@ pub(super) fn drive() -> DriveConfig {
         write_rate: ByteRate::from_mb(2000),
         buffer_slots: 64,
         mapping_unit: 1,
+        read_cache_slots: 0,
+        read_ahead_slots: 0,
         mapping_cache_pages: u32::MAX,
         translation_page_bytes: 4096,
         offsite_access: SimSpan::from_ns(300),
