@@ -22,6 +22,20 @@ pub fn drive(error: DriveConfigError) -> ScenarioError {
             );
             value("drive.write_buffer", message)
         }
+        DriveConfigError::Unit { unit, row } => value(
+            "drive.mapping_unit",
+            format!(
+                "{} KiB do not divide the {} KiB that a die programs in a row; give less, or more drive.planes_per_die or \
+                 drive.page_size",
+                unit * 4,
+                row * 4
+            ),
+        ),
+        DriveConfigError::UnitRows => value(
+            "drive.mapping_unit",
+            "more than 4 KiB need drive.frontiers = \"separate\", and drive.coalesce_writes = true or pages that hold whole units"
+                .to_owned(),
+        ),
         DriveConfigError::Range { name, value: given, least, most } => {
             let key = if name == "cores" { "drive.cores" } else { "drive.reclaim_reads" };
             value(key, format!("{given} is out of range; give {least} to {most}"))
