@@ -210,6 +210,8 @@ fn take_counters(bytes: &mut &[u8]) -> Option<FtlCounters> {
         erased_superblocks: take(bytes)?,
         leveled_superblocks: take(bytes)?,
         retired_superblocks: take(bytes)?,
+        // Ageing reads nothing.
+        refreshed_superblocks: 0,
     })
 }
 

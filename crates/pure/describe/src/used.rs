@@ -32,7 +32,7 @@ const COMMANDS: &[(&str, &[Purpose])] = &[
 ];
 
 /// Keys of a drive that ageing without timing reads; the others are about time, energy and cores.
-const AGED: [&str; 19] = [
+const AGED: [&str; 20] = [
     "profile",
     "capacity",
     "raw_capacity",
@@ -51,6 +51,7 @@ const AGED: [&str; 19] = [
     "frontiers",
     "reclaim_below",
     "slc_superblocks",
+    "slc_grows",
     "coalesce_writes",
 ];
 

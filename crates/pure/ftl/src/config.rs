@@ -224,6 +224,11 @@ pub struct FtlConfig {
     pub coalesce: bool,
     /// Superblocks used as single-level-cell cache at any time; zero for none.
     pub slc_superblocks: u32,
+    /// Whether the cache grows beyond that: as long as more superblocks are erased than garbage collection and frontiers need,
+    /// the host's next is single-level, too. Source: \[X\] client drives use spare space as such a cache; the limit is \[A\].
+    pub slc_grows: bool,
+    /// Host reads of a superblock after which its data is moved, because reads disturb it; `None` for never.
+    pub refresh_reads: Option<u32>,
     /// Whether each slot carries a payload stamp.
     pub stamps: bool,
     /// Which erased superblock is opened next.
@@ -261,6 +266,8 @@ impl Default for FtlConfig {
             reclaim_below: 2,
             coalesce: true,
             slc_superblocks: 0,
+            slc_grows: false,
+            refresh_reads: None,
             stamps: false,
             allocation: Allocation::Fifo,
             frontiers: Frontiers::Separate,
@@ -336,6 +343,11 @@ impl FtlConfig {
         1 + self.host_streams + below + self.slc_superblocks
     }
 
+    /// Whether there is a cache of single-level cells.
+    pub const fn has_cache(&self) -> bool {
+        self.slc_superblocks > 0 || self.slc_grows
+    }
+
     /// Erased superblocks that the host is not promised. One is for moved data, or garbage collection could not start.
     /// Others are for work that gives back its room later: two victims on their way that fill a shared frontier,
     /// superblocks that are retired instead, those that wear leveling fills before it empties another.
@@ -386,7 +398,7 @@ impl FtlConfig {
             return Err(FtlConfigError::Range { name: "retire_at", value: 0, range: "at least 1 erase" });
         }
         if self.frontiers == Frontiers::Shared {
-            if self.slc_superblocks > 0 {
+            if self.has_cache() {
                 return Err(FtlConfigError::NotShared { what: "a single-level cache" });
             }
             if !self.coalesce {

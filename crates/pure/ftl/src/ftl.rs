@@ -64,6 +64,8 @@ pub struct FtlCounters {
     pub leveled_superblocks: u64,
     /// Superblocks retired.
     pub retired_superblocks: u64,
+    /// Superblocks emptied because they were read often.
+    pub refreshed_superblocks: u64,
 }
 
 impl FtlCounters {
@@ -96,6 +98,7 @@ impl FtlCounters {
             erased_superblocks: self.erased_superblocks - before.erased_superblocks,
             leveled_superblocks: self.leveled_superblocks - before.leveled_superblocks,
             retired_superblocks: self.retired_superblocks - before.retired_superblocks,
+            refreshed_superblocks: self.refreshed_superblocks - before.refreshed_superblocks,
         }
     }
 }
@@ -232,7 +235,7 @@ impl Ftl {
         let lacking = if self.config.frontiers == Frontiers::Shared { kept.saturating_sub(erased) } else { 0 };
         let open = open.saturating_sub(lacking * self.superblock_limit());
         let whole = u64::from(erased.saturating_sub(kept));
-        let size = if self.config.slc_superblocks > 0 { self.single_level_limit() } else { self.superblock_limit() };
+        let size = if self.config.has_cache() { self.single_level_limit() } else { self.superblock_limit() };
         u64::from(open) + whole * u64::from(size)
     }
 
@@ -504,7 +507,9 @@ impl Ftl {
 
     #[cold]
     fn open_frontier(&mut self, stream: Stream) -> Frontier {
-        let single_level = stream == Stream::Host && self.single_level_in_use < self.config.slc_superblocks;
+        let spare = self.config.slc_grows && self.blocks.erased.len() > self.config.reserved();
+        let cached = self.single_level_in_use < self.config.slc_superblocks || spare;
+        let single_level = stream == Stream::Host && cached;
         let like_moved = self.lane(stream) != Stream::Host as usize;
         let superblock = self.blocks.erased.pop(like_moved, self.degraded).expect("room was checked before appending");
         self.open_superblock(superblock, single_level)

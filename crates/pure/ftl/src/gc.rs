@@ -51,7 +51,7 @@ impl Ftl {
     /// Whether a victim is being emptied, or wear leveling has chosen the next.
     #[inline]
     pub fn reclaiming(&self) -> bool {
-        self.reclaim.victim.is_some() || self.leveling_planned()
+        self.reclaim.victim.is_some() || self.leveling_planned() || self.refresh_is_due()
     }
 
     /// Superblocks that are erased and not open.
@@ -126,8 +126,14 @@ impl Ftl {
     pub(crate) fn reclaim_victim(&mut self, want: Want) -> Option<u32> {
         if self.reclaim.victim.is_none() {
             let leveled = self.start_leveling();
+            let scarce = want == Want::Space && self.erased_superblocks() <= self.kept_erased;
+            let refreshed = if leveled.is_none() && !scarce { self.next_refresh() } else { None };
             let victim = match want {
                 _ if leveled.is_some() => leveled?,
+                _ if refreshed.is_some() => {
+                    self.counters.refreshed_superblocks += 1;
+                    refreshed?
+                }
                 Want::Nothing => return None,
                 Want::Space => self.choose_victim().filter(|&victim| self.can_finish(victim))?,
                 Want::Folding => self.foldable()?,
@@ -206,7 +212,8 @@ impl Ftl {
 
     /// Whether garbage collection has nothing under way and nothing that it could begin with.
     pub(crate) fn reclaim_is_stuck(&mut self) -> bool {
-        let idle = !self.reclaiming() && self.reclaim.erasing == 0;
+        let under_way = self.reclaim.victim.is_some() || self.leveling_planned();
+        let idle = !under_way && self.reclaim.erasing == 0;
         idle && self.choose_victim().is_none_or(|victim| !self.can_finish(victim))
     }
 
@@ -329,7 +336,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn a_victim_is_the_best_of_all_that_could_be_emptied(
-            policy in 0_usize..4, slc_superblocks in 0_u32..3, writes in prop::collection::vec(0..LOGICAL, 400..2500),
+            policy in 0_usize..4, slc_superblocks in 0_u32..3, slc_grows: bool, writes in prop::collection::vec(0..LOGICAL, 400..2500),
         ) {
             let victim = [
                 VictimPolicy::Greedy,
@@ -337,7 +344,7 @@ mod tests {
                 VictimPolicy::FewestValidOldest,
                 VictimPolicy::CapacityVariant(ScoreWeights::default()),
             ][policy];
-            let mut ftl = small(FtlConfig { victim, slc_superblocks, endurance: Some(50), ..FtlConfig::default() });
+            let mut ftl = small(FtlConfig { victim, slc_superblocks, slc_grows, endurance: Some(50), ..FtlConfig::default() });
             for (number, logical) in writes.into_iter().enumerate() {
                 // Some slots are written again and again, so that superblocks differ.
                 let logical = if number % 3 == 0 { logical } else { logical % 40 };

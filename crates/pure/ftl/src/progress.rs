@@ -1,5 +1,7 @@
 //! Work under way beside the host: the victim being emptied, and the move of wear leveling.
 
+use std::collections::VecDeque;
+
 /// Progress on the present victim.
 #[derive(Default)]
 pub(crate) struct Reclaim {
@@ -10,6 +12,8 @@ pub(crate) struct Reclaim {
     pub(crate) rows: u32,
     pub(crate) outstanding: u32,
     pub(crate) erasing: u32,
+    /// Superblocks that were read so often that their data is to be moved, in order.
+    pub(crate) refresh: VecDeque<u32>,
     /// Slots of rows that were passed, less those that had to be moved.
     pub(crate) gained: u64,
 }

@@ -109,7 +109,9 @@ impl DataEnd {
             pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
             offsite: Offsite::new(&config),
             power: Power::Ready,
-            counts_reads: config.nand.wear.is_some() || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
+            counts_reads: config.nand.wear.is_some()
+                || config.ftl.refresh_reads.is_some()
+                || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
             generation: 0,
             commands: Commands::new(),
             read_cache: (config.read_cache_slots > 0)

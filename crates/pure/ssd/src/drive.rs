@@ -51,7 +51,7 @@ impl Drive {
     }
 
     fn over(config: DriveConfig, weights: &[u32], data: DataEnd) -> Self {
-        let housekeeps = config.ftl.slc_superblocks > 0 || config.firmware.cycles_per_moved_slice > 0;
+        let housekeeps = config.ftl.has_cache() || config.firmware.cycles_per_moved_slice > 0;
         Self { compute: ComputeEnd::new(config.cores, weights), data, housekeeps, moving: Vec::new() }
     }
 

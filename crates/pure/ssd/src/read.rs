@@ -70,6 +70,9 @@ impl DataEnd {
         if self.commands[index].remaining == 0 {
             self.finish_read(index, out);
         }
+        if self.counts_reads && self.ftl.refresh_is_due() {
+            self.pump_reclaim(now, out);
+        }
     }
 
     /// Records the slots that a read finds, and their places.

@@ -307,6 +307,36 @@ fn a_read_cache_and_reading_ahead_show_current_data() {
 }
 
 #[test]
+fn a_cache_that_grows_and_data_that_is_refreshed_lose_nothing() {
+    for (seed, slc) in (90..).zip([0, 2]) {
+        for cache_pages in [1, u32::MAX] {
+            let mut config = config(true, slc, cache_pages, seed % 2 == 0);
+            config.ftl = FtlConfig { slc_grows: true, refresh_reads: Some(40), ..config.ftl };
+            let exercised = exercise(seed, config);
+            assert!(exercised.counters.refreshed_superblocks > 0, "{:?}", exercised.counters);
+            exercise(seed, modern(config, PacingRule::Rate));
+        }
+    }
+    // Reads alone refresh data, and the reads of it begin again at none.
+    let mut config = config(true, 0, u32::MAX, true);
+    config.ftl.refresh_reads = Some(100);
+    let mut drive = Drive::new(config, &[1], 1).expect("the drive is possible");
+    let mut queue = EventQueue::default();
+    let mut now = SimTime::ZERO;
+    for tag in 0..1000 {
+        let spec = CommandSpec { tag, operation: Operation::Read, first: 7, count: 1, source: 0, stamp: 0 };
+        let mut effects = Vec::new();
+        drive.execute(now, spec, &mut Nested::new(&mut queue, |event| event, &mut effects));
+        while let Some((time, event)) = queue.pop() {
+            now = time;
+            drive.handle(now, event, &mut Nested::new(&mut queue, |event| event, &mut effects));
+        }
+    }
+    assert_eq!(drive.data.ftl.counters().refreshed_superblocks, 10, "once for a hundred reads");
+    drive.data.ftl.check();
+}
+
+#[test]
 fn parity_gives_back_every_single_loss() {
     let mut recovered = 0;
     for seed in 60..68 {

@@ -149,6 +149,8 @@ fn ftl(section: &DriveSection, geometry: &Geometry) -> FtlConfig {
         reclaim_below: section.reclaim_below,
         coalesce: section.coalesce_writes,
         slc_superblocks: section.slc_superblocks,
+        slc_grows: section.slc_grows,
+        refresh_reads: section.refresh_reads,
         remap_entries: remap_entries(geometry),
         allocation: section.allocation.map_or(base.allocation, |choice| choice.0),
         wear_leveling: section.wear_leveling.map_or(base.wear_leveling, |policy| policy.0),

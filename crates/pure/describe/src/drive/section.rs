@@ -176,6 +176,12 @@ pub struct DriveSection {
     /// Superblocks of single-level cache.
     #[schemars(range(min = 0, max = 65_536))]
     pub slc_superblocks: u32,
+    /// Whether the cache takes erased superblocks beyond that which nothing else needs.
+    #[serde(default)]
+    pub slc_grows: bool,
+    /// Host reads of a superblock after which its data is moved; never without the key.
+    #[schemars(range(min = 1, max = 4_000_000_000_u32))]
+    pub refresh_reads: Option<u32>,
     /// Whether commands share flash pages.
     pub coalesce_writes: bool,
     /// Whether the write buffer survives power loss.
