@@ -65,8 +65,8 @@ impl TimedNand {
         die.suspended = index;
         die.passed = 0;
         self.slab[index as usize].waits_since = now;
-        self.release(now, index, number);
-        self.go_on(now, die_number, out);
+        let whole = self.release(now, index, number);
+        self.go_on(now, number, whole, out);
         true
     }
 

@@ -95,7 +95,7 @@ impl TimedNand {
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
         let lane = self.enqueue(now, command);
         if self.lanes_per_die > 1 {
-            self.start_die(now, command.die, out);
+            self.start_plane(now, command.die, lane, out);
         } else if self.lanes[lane as usize].active == NIL {
             self.start_next(now, command.die, out);
         }
@@ -482,8 +482,8 @@ impl TimedNand {
         }
         self.lanes[number as usize].register = index;
         self.want_bus(now, index, true, out);
-        self.release(now, index, number);
-        self.go_on(now, self.die_of(number), out);
+        let whole = self.release(now, index, number);
+        self.go_on(now, number, whole, out);
     }
 
     /// Whether a command holds all planes of a die whose planes are independent.
@@ -525,9 +525,8 @@ impl TimedNand {
         lane.register = NIL;
         let (next, works) = (lane.active, lane.works);
         self.report(now, index, out);
-        let die = self.die_of(number);
         if next == NIL {
-            self.go_on(now, die, out);
+            self.go_on(now, number, false, out);
         } else if !works && self.slab[next as usize].command.kind == CommandKind::Read && !self.holds_die(next) {
             let waited = now.since(self.slab[next as usize].waits_since);
             self.slab[next as usize].time.bus += waited;
@@ -552,9 +551,9 @@ impl TimedNand {
         }
     }
 
-    /// A command leaves its array.
+    /// A command leaves its array; returns whether it has held the whole of a die with several lanes.
     #[inline(always)]
-    pub(crate) fn release(&mut self, now: SimTime, index: u32, number: u32) {
+    pub(crate) fn release(&mut self, now: SimTime, index: u32, number: u32) -> bool {
         let lane = &mut self.lanes[number as usize];
         lane.active = NIL;
         let held = now.since(lane.since);
@@ -566,7 +565,7 @@ impl TimedNand {
             if self.plain {
                 self.dies[number as usize].held += held;
             }
-            return;
+            return false;
         }
         let die = &mut self.dies[self.slab[index as usize].command.die as usize];
         let exclusive = std::mem::replace(&mut die.exclusive, false);
@@ -577,6 +576,7 @@ impl TimedNand {
         if is_background {
             lanes.for_each(|lane| self.lanes[lane as usize].background += held);
         }
+        exclusive
     }
 
     /// A command leaves its array and is reported; the die goes on.
@@ -584,10 +584,10 @@ impl TimedNand {
     fn finish(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let command = &self.slab[index as usize].command;
         let (die, number) = (command.die, self.lane_of(command));
-        self.release(now, index, number);
+        let whole = self.release(now, index, number);
         self.report(now, index, out);
         if self.dies[die as usize].staged == NIL {
-            self.go_on(now, die, out);
+            self.go_on(now, number, whole, out);
         } else {
             self.start_staged(now, die, out);
         }

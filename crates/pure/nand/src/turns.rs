@@ -47,20 +47,47 @@ impl TimedNand {
         }
     }
 
-    /// Lets the idle planes of a die take their next reads, and the whole die its next program once all of them are idle.
+    /// Lets all idle planes of a die take their next reads, and the whole die its next program once all of them are idle.
     pub(crate) fn start_die(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         if self.dies[die_number as usize].exclusive {
             return;
         }
         let first = self.first_lane(die_number);
         for number in first..first + self.lanes_per_die {
-            if self.lanes[number as usize].active == NIL
-                && let Some(index) = self.next_read(die_number, number)
-            {
-                self.dies[die_number as usize].sensing += 1;
-                self.start(now, index, number, out);
-            }
+            self.start_read(now, die_number, number, out);
         }
+        self.start_whole(now, die_number, out);
+    }
+
+    /// Lets one plane of a die take its next read if it is idle, and the whole die its next program once all planes are idle. The
+    /// other planes have taken what they could before: they wait for a program, if for anything.
+    #[inline]
+    pub(crate) fn start_plane(
+        &mut self,
+        now: SimTime,
+        die_number: u16,
+        number: u32,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        if !self.dies[die_number as usize].exclusive {
+            self.start_read(now, die_number, number, out);
+            self.start_whole(now, die_number, out);
+        }
+    }
+
+    #[inline]
+    fn start_read(&mut self, now: SimTime, die_number: u16, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if self.lanes[number as usize].active == NIL
+            && let Some(index) = self.next_read(die_number, number)
+        {
+            self.dies[die_number as usize].sensing += 1;
+            self.start(now, index, number, out);
+        }
+    }
+
+    #[inline]
+    fn start_whole(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
         let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
         let die = &mut self.dies[die_number as usize];
         if die.sensing > 0 || lanes.iter().any(|lane| lane.register != NIL) {
@@ -102,10 +129,18 @@ impl TimedNand {
         lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next)
     }
 
-    /// A die whose array has become free takes its next command.
+    /// The array of a lane has become free, or that of all lanes of its die after what has held the `whole` of it: the next
+    /// command has it.
     #[inline]
-    pub(crate) fn go_on(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        if self.lanes_per_die == 1 { self.start_next(now, die, out) } else { self.start_die(now, die, out) }
+    pub(crate) fn go_on(&mut self, now: SimTime, number: u32, whole: bool, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let die = self.die_of(number);
+        if self.lanes_per_die == 1 {
+            self.start_next(now, die, out);
+        } else if whole {
+            self.start_die(now, die, out);
+        } else {
+            self.start_plane(now, die, number, out);
+        }
     }
 
     /// Takes the data of the next program in while the array programs. Reads have the bus and the register first.
