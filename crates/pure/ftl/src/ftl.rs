@@ -540,6 +540,7 @@ impl Ftl {
         self.log.forget(&self.layout, superblock);
         if let Some(reads) = self.reads.get_mut(superblock as usize) {
             *reads = 0;
+            self.reclaim.refresh.retain(|&due| due != superblock);
         }
         if self.retires(superblock) {
             self.retire(superblock);

@@ -51,7 +51,7 @@ impl Ftl {
     /// Whether a victim is being emptied, or wear leveling has chosen the next.
     #[inline]
     pub fn reclaiming(&self) -> bool {
-        self.reclaim.victim.is_some() || self.leveling_planned() || self.refresh_is_due()
+        self.reclaim.victim.is_some() || self.leveling_planned() || !self.reclaim.refresh.is_empty()
     }
 
     /// Superblocks that are erased and not open.
@@ -127,7 +127,11 @@ impl Ftl {
         if self.reclaim.victim.is_none() {
             let leveled = self.start_leveling();
             let scarce = want == Want::Space && self.erased_superblocks() <= self.kept_erased;
-            let refreshed = if leveled.is_none() && !scarce { self.next_refresh() } else { None };
+            let refreshed = if leveled.is_none() && !scarce {
+                self.reclaim.next_refresh(&self.blocks, &mut self.reads)
+            } else {
+                None
+            };
             let victim = match want {
                 _ if leveled.is_some() => leveled?,
                 _ if refreshed.is_some() => {

@@ -1,5 +1,6 @@
 //! Work under way beside the host: the victim being emptied, and the move of wear leveling.
 
+use crate::blocks::{Blocks, State};
 use std::collections::VecDeque;
 
 /// Progress on the present victim.
@@ -16,6 +17,21 @@ pub(crate) struct Reclaim {
     pub(crate) refresh: VecDeque<u32>,
     /// Slots of rows that were passed, less those that had to be moved.
     pub(crate) gained: u64,
+}
+
+impl Reclaim {
+    /// The next superblock whose data is to be moved because of reads. One that has been erased since, is being emptied or is
+    /// not on flash yet does not count: it is moved when it has been read as often again.
+    pub(crate) fn next_refresh(&mut self, blocks: &Blocks, reads: &mut [u32]) -> Option<u32> {
+        while let Some(number) = self.refresh.pop_front() {
+            let superblock = &blocks.all[number as usize];
+            if superblock.state == State::Closed && superblock.unprogrammed.is_none() {
+                return Some(number);
+            }
+            reads[number as usize] = 0;
+        }
+        None
+    }
 }
 
 /// A move that is planned or under way.

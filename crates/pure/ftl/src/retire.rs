@@ -140,29 +140,6 @@ impl Ftl {
         }
     }
 
-    /// Whether a superblock was read so often that its data is to be moved.
-    #[inline]
-    pub fn refresh_is_due(&self) -> bool {
-        !self.reclaim.refresh.is_empty()
-    }
-
-    /// The next superblock whose data is to be moved because of reads. One that has been erased since, is being emptied or
-    /// is not on flash yet does not count.
-    pub(crate) fn next_refresh(&mut self) -> Option<u32> {
-        while let Some(number) = self.reclaim.refresh.pop_front() {
-            let superblock = &self.blocks.all[number as usize];
-            let due = self.config.refresh_reads.is_some_and(|most| self.reads_of(number) >= most);
-            if due && superblock.state == State::Closed && superblock.unprogrammed.is_none() {
-                return Some(number);
-            }
-            // An open one is moved when it has been closed, and read as often again.
-            if let Some(reads) = self.reads.get_mut(number as usize) {
-                *reads = 0;
-            }
-        }
-        None
-    }
-
     /// Host reads of a superblock that were counted since it was erased.
     #[inline]
     pub fn reads_of(&self, superblock: u32) -> u32 {

@@ -38,6 +38,15 @@ impl Lane {
             background: SimSpan::ZERO,
         }
     }
+
+    /// The array works until `ends`; returns the number of that piece of work.
+    #[inline]
+    pub(crate) fn begin_work(&mut self, ends: SimTime) -> u16 {
+        self.ends = ends;
+        self.works = true;
+        self.turn = self.turn.wrapping_add(1);
+        self.turn
+    }
 }
 
 /// State that the lanes of a die share.

@@ -95,7 +95,7 @@ impl TimedNand {
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
         let lane = self.enqueue(now, command);
         if self.lanes_per_die > 1 {
-            self.start_plane(now, command.die, lane, out);
+            self.start_die(now, command.die, lane..lane + 1, out);
         } else if self.lanes[lane as usize].active == NIL {
             self.start_next(now, command.die, out);
         }
@@ -378,28 +378,13 @@ impl TimedNand {
             out.at(now + works, NandEvent::ArrayDone { lane: number as u16, turn: 0 });
             return works;
         }
-        self.work_with_others(now, number, works, out)
-    }
-
-    /// The array of a lane works, beside others of its die, and may be asked to make way.
-    #[inline(never)]
-    fn work_with_others(
-        &mut self,
-        now: SimTime,
-        number: u32,
-        works: SimSpan,
-        out: &mut impl Outbox<NandEvent, NandDone>,
-    ) -> SimSpan {
         let die = self.die_of(number);
         self.array_busy += self.dies[die as usize].works(now, now + works);
         let poll = self.config.capabilities.status_poll;
         let held =
             if poll == SimSpan::ZERO { works } else { SimSpan::from_ps(works.as_ps().next_multiple_of(poll.as_ps())) };
-        let lane = &mut self.lanes[number as usize];
-        lane.ends = now + held;
-        lane.works = true;
-        lane.turn = lane.turn.wrapping_add(1);
-        out.at(now + held, NandEvent::ArrayDone { lane: number as u16, turn: lane.turn });
+        let turn = self.lanes[number as usize].begin_work(now + held);
+        out.at(now + held, NandEvent::ArrayDone { lane: number as u16, turn });
         held
     }
 
@@ -466,16 +451,9 @@ impl TimedNand {
     /// otherwise.
     #[inline]
     fn sensed(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
-        if self.config.capabilities.cache_read.is_some() && !self.holds_die(index) {
-            self.hand_over(now, index, number, out);
-        } else {
-            self.want_bus(now, index, true, out);
+        if self.config.capabilities.cache_read.is_none() || self.holds_die(index) {
+            return self.want_bus(now, index, true, out);
         }
-    }
-
-    /// Data is sensed, and the lane has a cache register.
-    #[inline(never)]
-    fn hand_over(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         if self.lanes[number as usize].register != NIL {
             self.slab[index as usize].waits_since = now;
             return;

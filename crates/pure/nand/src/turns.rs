@@ -5,6 +5,7 @@ use crate::timed::{NandDone, NandEvent, TimedNand};
 use flashyard_flash::CommandKind;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
+use std::ops::Range;
 
 impl TimedNand {
     /// Lets an idle die of one lane take its next command: reads first, unless programs have waited for
@@ -47,46 +48,27 @@ impl TimedNand {
         }
     }
 
-    /// Lets all idle planes of a die take their next reads, and the whole die its next program once all of them are idle.
-    pub(crate) fn start_die(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        if self.dies[die_number as usize].exclusive {
-            return;
-        }
-        let first = self.first_lane(die_number);
-        for number in first..first + self.lanes_per_die {
-            self.start_read(now, die_number, number, out);
-        }
-        self.start_whole(now, die_number, out);
-    }
-
-    /// Lets one plane of a die take its next read if it is idle, and the whole die its next program once all planes are idle. The
-    /// other planes have taken what they could before: they wait for a program, if for anything.
+    /// Lets idle planes among `lanes` take their next reads, and the whole die its next program once all planes are idle. Where only
+    /// one plane has become free, the others have taken what they could before: they wait for a program, if for anything.
     #[inline]
-    pub(crate) fn start_plane(
+    pub(crate) fn start_die(
         &mut self,
         now: SimTime,
         die_number: u16,
-        number: u32,
+        lanes: Range<u32>,
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) {
-        if !self.dies[die_number as usize].exclusive {
-            self.start_read(now, die_number, number, out);
-            self.start_whole(now, die_number, out);
+        if self.dies[die_number as usize].exclusive {
+            return;
         }
-    }
-
-    #[inline]
-    fn start_read(&mut self, now: SimTime, die_number: u16, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
-        if self.lanes[number as usize].active == NIL
-            && let Some(index) = self.next_read(die_number, number)
-        {
-            self.dies[die_number as usize].sensing += 1;
-            self.start(now, index, number, out);
+        for number in lanes {
+            if self.lanes[number as usize].active == NIL
+                && let Some(index) = self.next_read(die_number, number)
+            {
+                self.dies[die_number as usize].sensing += 1;
+                self.start(now, index, number, out);
+            }
         }
-    }
-
-    #[inline]
-    fn start_whole(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let first = self.first_lane(die_number);
         let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
         let die = &mut self.dies[die_number as usize];
@@ -136,10 +118,9 @@ impl TimedNand {
         let die = self.die_of(number);
         if self.lanes_per_die == 1 {
             self.start_next(now, die, out);
-        } else if whole {
-            self.start_die(now, die, out);
         } else {
-            self.start_plane(now, die, number, out);
+            let lanes = if whole { number..number + self.lanes_per_die } else { number..number + 1 };
+            self.start_die(now, die, lanes, out);
         }
     }
 

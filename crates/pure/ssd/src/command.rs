@@ -122,7 +122,7 @@ pub(crate) enum Tag {
     Rebuild(u32),
     /// Parity programmed: stripe.
     Parity(u32),
-    /// What a write leaves of a mapping unit read: command.
+    /// Rest of a mapping unit read: command.
     Merge(u32),
     /// Slots read ahead: fetch.
     Ahead(u32),

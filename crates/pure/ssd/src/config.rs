@@ -1,5 +1,6 @@
 //! Parameters of a drive.
 
+use crate::command::CommandSpec;
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
 use crate::pacing::PacingRule;
 use crate::stripe::StripeConfig;
@@ -7,6 +8,7 @@ use flashyard_flash::Geometry;
 use flashyard_ftl::{Frontiers, FtlConfig, FtlConfigError, RecoveryError};
 use flashyard_nand::{NandConfig, NandConfigError};
 use flashyard_units::{ByteRate, Hertz, SimSpan};
+use std::ops::Range;
 
 /// Cost of a command in firmware: a cycles and b cycles for each 4 KiB slice, and a stall for each mapping entry read
 /// from DRAM. Source: [D] xbof §8.1, §8.3.
@@ -154,6 +156,38 @@ impl DriveConfig {
             sends_codewords: capabilities.partial_transfers,
             ..self.ftl
         }
+    }
+
+    /// Whether a write may leave a part of a mapping unit as it is.
+    #[inline]
+    pub(crate) fn has_units(&self) -> bool {
+        self.mapping_unit > 1
+    }
+
+    /// Slots of the mapping units that a command touches.
+    pub(crate) fn units(&self, spec: &CommandSpec) -> Range<u32> {
+        let unit = self.mapping_unit;
+        let end = u64::from(spec.first + spec.count).next_multiple_of(u64::from(unit));
+        spec.first / unit * unit..end.min(u64::from(self.ftl.logical_slots)) as u32
+    }
+
+    /// Slots that a write takes of the buffer and of the flash, before those of commands that share no pages are rounded.
+    #[inline]
+    pub(crate) fn width(&self, spec: &CommandSpec) -> u32 {
+        if self.has_units() { self.units(spec).len() as u32 } else { spec.count }
+    }
+
+    /// Slots of a torn write's units of which the first `arrived` slots of the host are there: only whole ones count.
+    pub(crate) fn whole_units(&self, spec: &CommandSpec, arrived: u32) -> Range<u32> {
+        let units = self.units(spec);
+        let there = (spec.first + arrived) / self.mapping_unit * self.mapping_unit;
+        units.start..if arrived == spec.count { units.end } else { there.max(units.start) }
+    }
+
+    /// Whether pages of several planes are sensed by one command.
+    #[inline]
+    pub(crate) fn reads_together(&self) -> bool {
+        !self.nand.capabilities.independent_planes
     }
 
     /// Checks ranges.

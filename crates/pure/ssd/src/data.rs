@@ -9,7 +9,8 @@ use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::loads::Loads;
 use crate::lost::LostData;
-use crate::movement::{Movement, MovementLog};
+use crate::merging::Merging;
+use crate::movement::MovementLog;
 use crate::offsite::Offsite;
 use crate::pacing::Pacer;
 use crate::read_cache::ReadCache;
@@ -18,7 +19,7 @@ use crate::rebuilds::Rebuilds;
 use crate::supply::Power;
 use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
-use flashyard_flash::{Priority, Slot};
+use flashyard_flash::Priority;
 use flashyard_ftl::{
     AgedState, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
 };
@@ -54,8 +55,8 @@ pub struct DataEnd {
     /// The plan of the read at hand, and plans of translations that have ended: their memory is used again.
     pub(crate) plan: ReadPlan,
     pub(crate) spare_plans: Vec<ReadPlan>,
-    /// Slots that are read for a write which leaves them, by command, logical slot and place; empty where no read is given up.
-    pub(crate) merging: Vec<(u32, u32, Slot)>,
+    /// Rests of mapping units that writes leave as they are.
+    pub(crate) merging: Merging,
     pub(crate) pending_store: u32,
     pub(crate) next_store_die: u32,
     pub(crate) buffer: WriteBuffer,
@@ -65,7 +66,8 @@ pub struct DataEnd {
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
-    pub(crate) movements: MovementLog,
+    /// Movements of payload, for an owner that keeps it.
+    pub movements: MovementLog,
 }
 
 impl DataEnd {
@@ -119,7 +121,7 @@ impl DataEnd {
             loads: Loads::default(),
             plan: ReadPlan::default(),
             spare_plans: Vec::new(),
-            merging: Vec::new(),
+            merging: Merging::default(),
             pending_store: 0,
             next_store_die: 0,
             buffer,
@@ -170,11 +172,6 @@ impl DataEnd {
         Ok(())
     }
 
-    /// The drive's parameters.
-    pub fn config(&self) -> &DriveConfig {
-        &self.config
-    }
-
     /// Counts of the work so far.
     pub fn counters(&self) -> &DataCounters {
         &self.counters
@@ -202,30 +199,9 @@ impl DataEnd {
         )
     }
 
-    /// Write buffer slots in use.
-    pub fn buffer_used(&self) -> u32 {
-        self.buffer.used()
-    }
-
     /// Takes the stamps read since the last call: (command tag, logical slot, stamp). Empty without stamps.
     pub fn take_stamps_read(&mut self) -> Vec<(u32, u32, u64)> {
         std::mem::take(&mut self.stamps_read)
-    }
-
-    /// Records movements from now on; the owner takes them after every step.
-    pub fn record_movements(&mut self) {
-        self.movements.turn_on();
-    }
-
-    /// Whether movements wait to be taken.
-    #[inline]
-    pub fn has_movements(&self) -> bool {
-        !self.movements.is_empty()
-    }
-
-    /// Moves the records since the last call to the end of `into`, in order.
-    pub fn take_movements(&mut self, into: &mut Vec<Movement>) {
-        self.movements.take(into);
     }
 
     /// Carries out a command whose firmware work is done. Panics beyond the exported slots, and while the drive is
@@ -296,7 +272,7 @@ impl DataEnd {
             Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),
             Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
             Tag::Ahead(fetch) => self.fetched(now, fetch, out),
-            Tag::Merge(index) => self.merge_read_done(now, index, &done.time, out),
+            Tag::Merge(index) => self.read_done(now, index, 0, &done.time, out),
         }
     }
 

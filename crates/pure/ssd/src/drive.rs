@@ -161,7 +161,11 @@ impl Machine for Drive {
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
             DriveEvent::Paced => self.data.paced(now, out),
-            DriveEvent::Powered => self.data.powered(now, out),
+            DriveEvent::Powered => {
+                self.data.flash.powered(now, out);
+                // Garbage collection may have waited for fewer programs that are held.
+                self.data.pump_reclaim(now, out);
+            }
             DriveEvent::SegmentFlushed { segment, ticket } => self.data.segment_flushed(now, segment, ticket, out),
             DriveEvent::SegmentReturned { segment, ticket } => self.data.segment_returned(now, segment, ticket, out),
             DriveEvent::SegmentRecovered { segment, ticket } => self.data.segment_recovered(now, segment, ticket, out),

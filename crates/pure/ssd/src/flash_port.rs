@@ -5,9 +5,11 @@ use crate::command::Tag;
 use crate::config::DriveConfig;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::power_limit::PowerLimit;
+use crate::read_plan::ReadGroup;
 use crate::stripe::Stripes;
 use crate::turns::Turns;
-use flashyard_flash::{FlashCommand, Priority};
+use flashyard_flash::{FlashCommand, Priority, Slot};
+use flashyard_ftl::Ftl;
 use flashyard_kernel::{Machine, Nested, Outbox};
 use flashyard_nand::{NandDone, NandEvent, TimedNand};
 use flashyard_units::SimTime;
@@ -142,6 +144,22 @@ impl FlashPort {
             Some(stripes) => FlashCommand { die: stripes.die(row), ..command },
             None => command,
         }
+    }
+
+    /// The die that really holds a slot.
+    pub(crate) fn die_of(&self, ftl: &Ftl, slot: Slot) -> u16 {
+        let row = ftl.layout().die_row(slot);
+        match &self.stripes {
+            Some(stripes) => stripes.die(row),
+            None => ftl.layout().die_and_row(ftl.layout().split_die_row(row).1).0,
+        }
+    }
+
+    /// The read of a group of slots, where it goes.
+    pub(crate) fn group_command(&self, ftl: &Ftl, group: ReadGroup, tag: Tag) -> FlashCommand {
+        let span = group.last.get() - group.first.get() + 1;
+        let command = ftl.read_command(group.first, span, group.slots, Priority::Foreground, tag.pack());
+        self.placed(command, ftl.layout().die_row(group.first))
     }
 
     /// The program of the parity, if a stripe is full with the die row that `program` is for.

@@ -70,7 +70,10 @@ impl DataEnd {
                     cache.fail(fetch as usize);
                 }
             }
-            Tag::Merge(index) => self.merge_lost(index, die),
+            Tag::Merge(index) => {
+                self.counters.media_errors += 1;
+                self.merging.given_up(index, die, &self.ftl, &self.flash, &mut self.lost);
+            }
             _ => {}
         }
         false

@@ -16,11 +16,11 @@
 //! - `write_buffer` and `dma`: slots, room promised to writes, lines of writes and flushes; `pacing`: how fast writes come in;
 //! - `collection`: reads and erases of garbage collection, with `grace`: superblocks that old translations may lead to;
 //! - `flash_port`: the way to the flash, with `stripe`, `turns` and `power_limit`;
-//! - `read_cache`: data kept of reads, and read ahead;
+//! - `read_cache`: data kept of reads, and read ahead; `merging`: what writes leave of their mapping units;
 //! - `read_plan`, `rebuilds`, `lost`, `movement`: parts of a read, reads being rebuilt, lost data, the record of payload;
 //! - `offsite::segments`: borrowed segments and their logs.
 //!
-//! The paths go through several parts, and no part knows them: `lookup`, `read`, `read_ahead`, `rebuild`, `given_up`, `merge`, `write`, `change`, `remap`,
+//! The paths go through several parts, and no part knows them: `lookup`, `read`, `rebuild`, `given_up`, `write`, `change`, `remap`,
 //! `reclaim`, `worn_out`, `translate`, `power` and the rest of `offsite`.
 //!
 //! Dies may be striped with parity (`stripe`): garbage collection then goes round their members (`turns`), and reads of
@@ -52,14 +52,13 @@ mod grace;
 mod loads;
 mod lookup;
 mod lost;
-mod merge;
+mod merging;
 mod movement;
 mod offsite;
 mod pacing;
 mod power;
 mod power_limit;
 mod read;
-mod read_ahead;
 mod read_cache;
 mod read_plan;
 mod rebuild;
@@ -84,7 +83,7 @@ pub use drive::Drive;
 pub use event::{DriveEffect, DriveEvent};
 pub use flash_port::FlashPort;
 pub use flashyard_blk::Operation;
-pub use movement::Movement;
+pub use movement::{Movement, MovementLog};
 pub use offsite::{LoanId, OffsiteCounters, SegmentState};
 pub use pacing::PacingRule;
 pub use read_plan::ReadGroup;

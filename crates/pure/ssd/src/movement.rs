@@ -2,7 +2,7 @@
 //!
 //! Simulation carries payload as stamps inside the translation layer. An owner that keeps real bytes keeps them by
 //! physical slot, and applies these movements to them. Nothing is recorded unless it asked for it
-//! (`DataEnd::record_movements`).
+//! ([`MovementLog::turn_on`]).
 
 use crate::command::CommandSpec;
 use flashyard_flash::Slot;
@@ -87,7 +87,7 @@ pub enum Movement {
 
 /// Movements since they were last taken; off unless asked for.
 #[derive(Default)]
-pub(crate) struct MovementLog(Option<Vec<Movement>>);
+pub struct MovementLog(Option<Vec<Movement>>);
 
 impl MovementLog {
     #[inline]
@@ -102,18 +102,19 @@ impl MovementLog {
         }
     }
 
-    /// Records movements from now on.
-    pub(crate) fn turn_on(&mut self) {
+    /// Records movements from now on; the owner takes them after every step.
+    pub fn turn_on(&mut self) {
         self.0.get_or_insert_default();
     }
 
+    /// Whether no movement waits to be taken.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// Moves the records to the end of `into`.
-    pub(crate) fn take(&mut self, into: &mut Vec<Movement>) {
+    /// Moves the records since the last call to the end of `into`, in order.
+    pub fn take(&mut self, into: &mut Vec<Movement>) {
         if let Some(movements) = &mut self.0 {
             into.append(movements);
         }
@@ -128,6 +129,17 @@ impl MovementLog {
             self.push(Movement::Opened { superblock, stream, single_level });
         }
         self.push(movement);
+    }
+
+    /// A slot was appended with a mapping unit that the host has written in part; `is_lost` if its data could not be read.
+    pub(crate) fn note_merged(&mut self, ftl: &Ftl, logical: u32, appended: &Appended, is_lost: bool) {
+        if self.is_on() {
+            let Appended { slot, before, .. } = *appended;
+            self.note_appended(ftl, Stream::Host, Movement::Moved { logical, from: before, to: slot }, slot);
+            if is_lost {
+                self.push(Movement::Lost { logical, slot });
+            }
+        }
     }
 
     /// A slot of a write command was appended.

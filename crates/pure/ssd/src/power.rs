@@ -87,7 +87,7 @@ impl DataEnd {
             if spec.operation == Operation::Write {
                 // Changed slots may be on flash already and not count any more: only the rest is sure to.
                 self.buffer.take(self.buffer.footprint(changed));
-                self.buffer.give_back(self.buffer.footprint(self.width(&spec)));
+                self.buffer.give_back(self.buffer.footprint(self.config.width(&spec)));
                 self.end_torn();
             }
         }
@@ -99,36 +99,16 @@ impl DataEnd {
             let left = active.accounted.saturating_since(now).min(whole);
             let elapsed = u128::from((whole - left).as_ps());
             let arrived = (u128::from(spec.count) * elapsed / u128::from(whole.as_ps().max(1))) as u32;
-            self.buffer.give_back(self.buffer.footprint(self.width(&spec)));
-            let kept =
-                if self.has_units() { self.keep_torn_units(&spec, arrived) } else { self.keep_torn(&spec, arrived) };
+            self.buffer.give_back(self.buffer.footprint(self.config.width(&spec)));
+            let kept = self.keep_torn(&spec, arrived);
             self.buffer.take(self.buffer.footprint(kept));
         }
     }
 
-    /// Appends the first `arrived` slots of a write, as far as logs have room; returns how many it could.
+    /// Appends the first `arrived` slots of a write, in whole mapping units, as far as logs have room; returns how many slots
+    /// that were.
     fn keep_torn(&mut self, spec: &CommandSpec, arrived: u32) -> u32 {
-        let mut kept = 0;
-        for logical in spec.first..spec.first + arrived {
-            if !self.offsite.may_change(&self.cache, logical, 1) {
-                break;
-            }
-            self.replaced(logical);
-            let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
-            self.offsite.record(&mut self.cache, logical, appended.before, appended.slot);
-            self.movements.note_written(&self.ftl, spec, logical, &appended);
-            if let Some(row) = appended.row {
-                self.interrupt_program(row);
-            }
-            kept += 1;
-        }
-        self.end_torn();
-        kept
-    }
-
-    /// Appends the units of a write whose slots of the host have arrived; returns how many slots they have.
-    fn keep_torn_units(&mut self, spec: &CommandSpec, arrived: u32) -> u32 {
-        let units = self.whole_units(spec, arrived);
+        let units = self.config.whole_units(spec, arrived);
         let mut start = units.start;
         while start < units.end {
             let unit = start..units.end.min(start + self.config.mapping_unit);

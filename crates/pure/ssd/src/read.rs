@@ -5,6 +5,7 @@ use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use crate::read_plan::{ReadGroup, Supply};
+use flashyard_blk::Operation;
 use flashyard_flash::{Priority, SLOT_BYTES};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
@@ -15,25 +16,44 @@ impl DataEnd {
     /// Reads what the map says at this moment.
     #[inline]
     pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.read_cache.is_some() {
-            return self.read_through(now, index, out);
-        }
         let spec = self.commands[index].spec;
-        self.plan_read(&spec);
+        if self.read_cache.is_none() {
+            self.plan_read(&spec);
+            return self.carry_out(now, index, out);
+        }
+        self.plan_cached(index, &spec);
         self.carry_out(now, index, out);
+        if let Some(cache) = &mut self.read_cache {
+            let parts = (&self.config, &mut self.ftl, &mut self.flash);
+            self.counters.read_ahead_slots += cache.read_ahead(now, &spec, parts, self.counts_reads, out);
+        }
     }
 
     /// Walks the map into the drive's plan.
     #[inline]
     pub(crate) fn plan_read(&mut self, spec: &CommandSpec) {
-        let (together, keeps_places) = (self.reads_together(), self.config.ftl.stamps || self.movements.is_on());
+        let keeps_places = self.config.ftl.stamps || self.movements.is_on();
+        let together = self.config.reads_together();
         self.counters.buffer_hits += self.plan.walk(&self.ftl, spec, together, keeps_places, |_| Supply::Elsewhere);
     }
 
-    /// Whether pages of several planes are sensed by one command.
-    #[inline]
-    pub(crate) fn reads_together(&self) -> bool {
-        !self.config.nand.capabilities.independent_planes
+    /// Walks the map into the drive's plan, without what is in the read cache or on its way there.
+    fn plan_cached(&mut self, index: u32, spec: &CommandSpec) {
+        let Some(cache) = &mut self.read_cache else { return };
+        let keeps_places = self.config.ftl.stamps || self.movements.is_on();
+        let together = self.config.reads_together();
+        let (mut hits, mut awaited) = (0, 0);
+        self.counters.buffer_hits += self.plan.walk(&self.ftl, spec, together, keeps_places, |logical| {
+            let supply = cache.supply(logical);
+            match supply {
+                Supply::Elsewhere => {}
+                Supply::Cached => hits += 1,
+                Supply::Fetched(fetch) => awaited += u32::from(cache.wait(fetch, index)),
+            }
+            supply
+        });
+        self.plan.awaited = awaited;
+        self.counters.read_cache_hits += hits;
     }
 
     /// Issues the flash reads of the drive's plan and the DMA of the slots at hand.
@@ -70,7 +90,7 @@ impl DataEnd {
         if self.commands[index].remaining == 0 {
             self.finish_read(index, out);
         }
-        if self.counts_reads && self.ftl.refresh_is_due() {
+        if self.counts_reads && self.ftl.reclaiming() {
             self.pump_reclaim(now, out);
         }
     }
@@ -87,7 +107,8 @@ impl DataEnd {
         }
     }
 
-    /// One flash read of a command has completed.
+    /// One flash read of a command has completed, which gives the host `slots` of it: none where a write has read what it leaves of
+    /// a mapping unit.
     #[inline]
     pub(crate) fn read_done(
         &mut self,
@@ -97,7 +118,9 @@ impl DataEnd {
         time: &FlashTime,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
-        self.reserve_read_dma(now, index, slots);
+        if slots > 0 {
+            self.reserve_read_dma(now, index, slots);
+        }
         let active = &mut self.commands[index];
         active.remaining -= 1;
         if active.remaining == 0 {
@@ -107,6 +130,10 @@ impl DataEnd {
             active.time.add(Cause::Retry, time.retry);
             active.time.add(Cause::ReclaimWait, time.background);
             active.accounted = now;
+            if active.spec.operation == Operation::Write {
+                self.merging.ended(index);
+                return self.enter_buffer(now, index, out);
+            }
             self.finish_read(index, out);
         }
     }
@@ -132,5 +159,25 @@ impl DataEnd {
             (first..first + count).for_each(|slot| cache.keep(slot));
         }
         self.complete(at, index, out);
+    }
+
+    /// Data that was read ahead has come: commands that wait for it go on. Where it could not be read, they read it themselves.
+    pub(crate) fn fetched(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        let Some(cache) = &mut self.read_cache else { return };
+        let (group, waiters, failed) = cache.end(number as usize);
+        for &(index, slots) in &waiters {
+            if failed {
+                let command =
+                    self.flash.group_command(&self.ftl, ReadGroup { slots, ..group }, Tag::Read(index, slots));
+                self.flash.issue(now, command, out);
+            } else {
+                let Active { accounted, .. } = self.commands[index];
+                let time = FlashTime { die: now.since(accounted), ..FlashTime::default() };
+                self.read_done(now, index, slots, &time, out);
+            }
+        }
+        if let Some(cache) = &mut self.read_cache {
+            cache.keep_list(number as usize, waiters);
+        }
     }
 }

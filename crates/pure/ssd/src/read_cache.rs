@@ -7,7 +7,15 @@
 //! Source: \[X\] controllers of client drives cache reads, and most controllers read ahead; sets of eight and the rules of streams
 //! are \[A\].
 
-use crate::read_plan::{ReadGroup, Supply};
+use crate::command::{CommandSpec, Tag};
+use crate::config::DriveConfig;
+use crate::event::{DriveEffect, DriveEvent};
+use crate::flash_port::FlashPort;
+use crate::lost::LostData;
+use crate::read_plan::{ReadGroup, Supply, joins};
+use flashyard_ftl::Ftl;
+use flashyard_kernel::Outbox;
+use flashyard_units::SimTime;
 use std::ops::Range;
 
 /// Slots of a set.
@@ -70,7 +78,7 @@ impl ReadCache {
 
     fn set_of(&self, slot: u32) -> usize {
         let mixed = slot.wrapping_mul(2_654_435_761);
-        (u64::from(mixed) * self.sets.len() as u64 >> 32) as usize
+        ((u64::from(mixed) * self.sets.len() as u64) >> 32) as usize
     }
 
     /// Where the data of `slot` is.
@@ -109,7 +117,7 @@ impl ReadCache {
     }
 
     /// Notes a read; returns the slots to be read ahead of the sequence that it goes on with, which are below `slots`.
-    pub(crate) fn follow(&mut self, read: Range<u32>, slots: u32) -> Range<u32> {
+    fn follow(&mut self, read: Range<u32>, slots: u32) -> Range<u32> {
         if self.ahead == 0 {
             return 0..0;
         }
@@ -134,8 +142,58 @@ impl ReadCache {
         from.min(sequence.ahead)..sequence.ahead
     }
 
+    /// Follows the sequence of a read, and reads ahead of it; returns how many slots.
+    pub(crate) fn read_ahead(
+        &mut self,
+        now: SimTime,
+        read: &CommandSpec,
+        (config, ftl, flash): (&DriveConfig, &mut Ftl, &mut FlashPort),
+        counts_reads: bool,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) -> u64 {
+        let slots = self.follow(read.first..read.first + read.count, config.ftl.logical_slots);
+        let (mut logical, mut fetched) = (slots.start, 0);
+        while logical < slots.end {
+            let Some((group, next)) = self.run_from(logical..slots.end, ftl, config.reads_together()) else {
+                logical += 1;
+                continue;
+            };
+            let number = self.begin(logical..next, group);
+            fetched += u64::from(group.slots);
+            let command = flash.group_command(ftl, group, Tag::Ahead(number as u32));
+            if counts_reads {
+                ftl.count_reads(group.first, command.planes.count());
+            }
+            flash.issue(now, command, out);
+            logical = next;
+        }
+        fetched
+    }
+
+    /// The slots from the first of `slots` on that one flash read brings, and the slot after them; `None` if the first is not
+    /// on flash alone.
+    fn run_from(&self, slots: Range<u32>, ftl: &Ftl, together: bool) -> Option<(ReadGroup, u32)> {
+        let on_flash = |logical: u32| {
+            let slot = ftl.lookup(logical);
+            let alone = slot.is_some() && ftl.is_programmed(slot) && self.supply(logical) == Supply::Elsewhere;
+            alone.then_some(slot)
+        };
+        let first = on_flash(slots.start)?;
+        let mut group = ReadGroup { first, last: first, slots: 1 };
+        let mut next = slots.start + 1;
+        while next < slots.end
+            && let Some(slot) = on_flash(next)
+            && joins(ftl.layout(), group.last, slot, together)
+        {
+            group.last = slot;
+            group.slots += 1;
+            next += 1;
+        }
+        Some((group, next))
+    }
+
     /// Begins a fetch; returns its number.
-    pub(crate) fn begin(&mut self, slots: Range<u32>, group: ReadGroup) -> usize {
+    fn begin(&mut self, slots: Range<u32>, group: ReadGroup) -> usize {
         let free = self.fetches.iter().position(|fetch| fetch.slots.is_empty());
         let number = free.unwrap_or_else(|| {
             self.fetches.push(Fetch { slots: 0..0, group, current: true, failed: false, waiters: Vec::new() });
@@ -190,5 +248,14 @@ impl ReadCache {
         self.hands.fill(0);
         self.sequences = [Sequence { next: EMPTY, ahead: 0, met: 0 }; STREAMS];
         self.fetches.clear();
+    }
+}
+
+/// A slot holds something else now, or nothing.
+#[inline]
+pub(crate) fn replaced(lost: &mut LostData, cache: &mut Option<Box<ReadCache>>, logical: u32) {
+    lost.replace(logical);
+    if let Some(cache) = cache {
+        cache.replaced(logical);
     }
 }

@@ -21,12 +21,6 @@ impl DataEnd {
         self.collection.note(now, &self.ftl);
     }
 
-    /// The power is enough for the next program: garbage collection may have waited for fewer that are held.
-    pub(crate) fn powered(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.flash.powered(now, out);
-        self.pump_reclaim(now, out);
-    }
-
     /// Folds single-level data while no command is under way: the next command finds the cache empty.
     #[inline]
     pub(crate) fn fold_when_idle(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {

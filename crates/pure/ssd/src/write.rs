@@ -13,15 +13,23 @@ impl DataEnd {
     /// A write reads what it leaves of its mapping units, and goes to the buffer.
     #[inline]
     pub(crate) fn start_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if !self.has_units() || !self.read_rest(now, index, out) {
-            self.enter_buffer(now, index, out);
+        if self.config.has_units() {
+            let command = (index, self.commands[index].spec);
+            let parts = (&self.config, &mut self.ftl, &mut self.plan);
+            let reads = self.merging.read_rest(now, command, parts, &mut self.flash, self.counts_reads, out);
+            self.counters.merge_reads += u64::from(reads);
+            self.commands[index].remaining = reads;
+            if reads > 0 {
+                return;
+            }
         }
+        self.enter_buffer(now, index, out);
     }
 
     /// Admits a write when buffer and spare space have room for it; it waits in line otherwise.
     #[inline]
     pub(crate) fn enter_buffer(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let count = self.width(&self.commands[index].spec);
+        let count = self.config.width(&self.commands[index].spec);
         let has_room = self.buffer.first_in_line().is_none() && self.buffer.has_room(count, &self.ftl);
         if has_room && self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out) {
             self.admit_write(now, index, out);
@@ -41,7 +49,7 @@ impl DataEnd {
 
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let spec = self.commands[index].spec;
-        let count = self.width(&spec);
+        let count = self.config.width(&spec);
         let ends = self.buffer.admit(now, index, count, spec.count);
         if self.pacer.is_on() {
             let space = self.buffer.space(&self.ftl, &self.collection);
@@ -127,7 +135,7 @@ impl DataEnd {
             }
         }
         while let Some(index) = self.buffer.first_in_line() {
-            if !self.buffer.has_room(self.width(&self.commands[index].spec), &self.ftl)
+            if !self.buffer.has_room(self.config.width(&self.commands[index].spec), &self.ftl)
                 || !self.pacer.lets_in(now, || self.buffer.space(&self.ftl, &self.collection), out)
             {
                 break;

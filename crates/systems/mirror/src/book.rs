@@ -72,14 +72,14 @@ impl Book {
     #[inline]
     pub(crate) fn gather(&mut self, drives: &mut [Drive; 2], requests: &Slab<Request>, commands: &Slab<Command>) {
         for drive in 0..2 {
-            if drives[drive].data.has_movements() {
+            if !drives[drive].data.movements.is_empty() {
                 self.gather_of(drive, drives, |tag| requests[commands[tag as usize].request as usize].purpose);
             }
         }
     }
 
     fn gather_of(&mut self, number: usize, drives: &mut [Drive; 2], purpose: impl Fn(u32) -> Purpose) {
-        drives[number].data.take_movements(&mut self.movements);
+        drives[number].data.movements.take(&mut self.movements);
         let drive = DriveId::new(number as u16);
         for mut movement in self.movements.drain(..) {
             if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {

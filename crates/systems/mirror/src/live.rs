@@ -46,7 +46,7 @@ impl LiveMirror {
                 return Err(MirrorError::Range { name: "drives with contents", value, least: 2, most: 2 });
             }
         };
-        drives.iter_mut().for_each(|drive| drive.data.record_movements());
+        drives.iter_mut().for_each(|drive| drive.data.movements.turn_on());
         let mut world = Mirror::over(config, plan, Vec::new(), drives);
         world.book = Some(Box::default());
         if contents.is_some() {

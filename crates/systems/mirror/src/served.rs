@@ -174,7 +174,7 @@ impl Served for LiveMirror {
             page_reads: nand.counters().page_reads,
             read_retries: nand.counters().read_retries,
             media_errors: counters.media_errors,
-            endurance: data.config().nand.wear.and(data.config().ftl.endurance),
+            endurance: data.ftl.config().endurance.filter(|_| data.flash.nand.config().wear.is_some()),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: side.worn_out,

@@ -1,4 +1,4 @@
-//! What the keys of a controller do to a drive: each against a closed form on the reference device R8, whose host, firmware and
+//! Effects of the keys of a controller on a drive: each against a closed form on the reference device R8, whose host, firmware and
 //! map cost nothing.
 
 use flashyard_describe::NoFiles;

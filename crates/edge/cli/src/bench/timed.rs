@@ -62,7 +62,7 @@ pub(crate) fn r8(digest: &mut Digest) -> Result<()> {
     workloads(&[], digest)
 }
 
-/// The same with flash and a controller of today.
+/// These workloads with flash and a controller of today.
 pub(crate) fn today(digest: &mut Digest) -> Result<()> {
     workloads(&TODAY, digest)
 }

@@ -79,7 +79,7 @@ impl Book {
 
     /// Takes over what `drive` tells of payload.
     pub(super) fn gather(&mut self, enclosure: &mut Enclosure, drive: DriveId) {
-        enclosure.drives[drive.index()].data.take_movements(&mut self.movements);
+        enclosure.drives[drive.index()].data.movements.take(&mut self.movements);
         for mut movement in self.movements.drain(..) {
             if let Movement::Written { tag, .. } | Movement::Read { tag, .. } = &mut movement {
                 let purpose = enclosure.requests[*tag as usize].purpose;

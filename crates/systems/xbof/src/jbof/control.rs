@@ -173,8 +173,8 @@ impl LiveJbof {
 
     fn wear(&mut self, drive: DriveId, level: f64) -> Result<(), ControlError> {
         self.check_drive(drive)?;
+        let config = *self.world.enclosure.drives[drive.index()].config();
         let data = &mut self.world.enclosure.drives[drive.index()].data;
-        let config = *data.config();
         let (Some(endurance), true) = (config.ftl.endurance, config.nand.wear.is_some()) else {
             return Err(ControlError::NoWear { drive });
         };

@@ -138,7 +138,7 @@ impl LiveJbof {
             page_reads: data.flash.nand.counters().page_reads,
             read_retries: data.flash.nand.counters().read_retries,
             media_errors: data.counters().media_errors,
-            endurance: data.config().nand.wear.and(data.config().ftl.endurance),
+            endurance: data.ftl.config().endurance.filter(|_| data.flash.nand.config().wear.is_some()),
             spare_superblocks: layout.superblocks.saturating_sub(exported.div_ceil(layout.slots_per_superblock)),
             retired_superblocks: data.ftl.retired_superblocks(),
             worn_out: data.is_worn_out(),

@@ -63,7 +63,7 @@ impl LiveJbof {
             None => Enclosure::preconditioned(&config, &models, &plan)?,
             Some(contents) => Self::recovered(&config, &models, contents, seed)?,
         };
-        drives.iter_mut().for_each(|drive| drive.data.record_movements());
+        drives.iter_mut().for_each(|drive| drive.data.movements.turn_on());
         let count = drives.len();
         let mut world =
             Jbof::build(config, models, plan, Vec::new(), drives)?.with_faults(Vec::new(), Box::new(Nobody));
@@ -259,7 +259,7 @@ impl Jbof {
     pub(super) fn gather(&mut self) {
         let Some(book) = &mut self.book else { return };
         for drive in 0..self.enclosure.drives.len() {
-            if self.enclosure.drives[drive].data.has_movements() {
+            if !self.enclosure.drives[drive].data.movements.is_empty() {
                 book.gather(&mut self.enclosure, DriveId::new(drive as u16));
             }
         }

@@ -83,9 +83,9 @@ impl Jbof {
     ///
     /// Errors: a drive of another shape, a state that cannot be. Panics beyond the drives.
     pub fn restore(&mut self, drive: DriveId, aged: &AgedDrive) -> Result<(), JbofError> {
-        let data = &mut self.enclosure.drives[drive.index()].data;
-        aged.check(data.config())?;
-        data.restore(&aged.state).map_err(AgedDriveError::State)?;
+        let drive = &mut self.enclosure.drives[drive.index()];
+        aged.check(drive.config())?;
+        drive.data.restore(&aged.state).map_err(AgedDriveError::State)?;
         Ok(())
     }
 
