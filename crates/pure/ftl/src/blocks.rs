@@ -246,6 +246,33 @@ impl Blocks {
         }
     }
 
+    /// Takes a victim that is not erased after all back among the closed superblocks.
+    pub(crate) fn spare(&mut self, number: u32) {
+        let superblock = &mut self.all[number as usize];
+        assert_eq!(superblock.state, State::Victim, "superblock {number} was not emptied");
+        superblock.state = State::Closed;
+        let (valid, worn) = (superblock.valid, superblock.worn(number));
+        self.victims.insert(number, valid);
+        if let Some(in_use) = &mut self.in_use {
+            in_use.insert(worn);
+        }
+    }
+
+    /// Records that `slot`, which was given up and not erased since, is current for `logical` again.
+    pub(crate) fn revive(&mut self, slot: Slot, logical: u32) {
+        debug_assert!(!self.is_valid(slot), "{slot:?} was not given up");
+        self.invalid.clear(slot.get());
+        self.reverse.replace(slot.get(), Slot::new(logical));
+        let number = self.layout.split(slot).0;
+        let superblock = &mut self.all[number as usize];
+        superblock.valid += 1;
+        if superblock.state == State::Closed {
+            let valid = superblock.valid;
+            self.victims.remove(number, valid - 1);
+            self.victims.insert(number, valid);
+        }
+    }
+
     /// Counts the erase of an emptied superblock.
     pub(crate) fn count_erase(&mut self, number: u32) {
         let superblock = &mut self.all[number as usize];

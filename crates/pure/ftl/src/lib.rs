@@ -16,7 +16,7 @@
 //! names a superblock to empty and the erased one that takes its data, and the caller that paces garbage collection
 //! carries it out.
 //!
-//! What it does not model: loss of its own metadata (a drive's memory is protected), bad blocks inside a superblock,
+//! What it does not model: loss of its own metadata (after a power cut without protection, recovery from flash finds it: `cut`), bad blocks inside a superblock,
 //! absorption of overwrites inside the write buffer.
 //!
 //! Invariants: a mapped logical slot has exactly one valid physical slot, and that slot's reverse entry
@@ -33,6 +33,7 @@ mod blocks;
 mod cache;
 mod capacity;
 mod config;
+mod cut;
 mod frames;
 mod ftl;
 mod gc;
