@@ -147,6 +147,9 @@ impl EffectDigest {
                     Movement::Remapped { logical, source, slot, before } => {
                         step(10, [drive, pair(logical, source), slot.get().into(), before.get().into()]);
                     }
+                    Movement::Reverted { logical, slot } => {
+                        step(13, [drive, logical.into(), slot.get().into(), 0]);
+                    }
                     Movement::Erased { superblock } => step(8, [drive, superblock.into(), 0, 0]),
                     Movement::Read { tag, place, slot } => {
                         step(9, [drive, tag.into(), place.into(), slot.get().into()])

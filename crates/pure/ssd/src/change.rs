@@ -9,6 +9,7 @@ use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use crate::read_cache::replaced;
+use crate::volatile::Version;
 use flashyard_blk::Operation;
 use flashyard_flash::Slot;
 use flashyard_ftl::{Appended, DieRow, Stream};
@@ -68,8 +69,12 @@ impl DataEnd {
                 self.buffer.promise(footprint - changed);
                 return Some(changed);
             }
-            replaced(&mut self.lost, &mut self.read_cache, logical);
+            let was_lost = replaced(&mut self.lost, &mut self.read_cache, logical);
             let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
+            if let Some(volatile) = &mut self.volatile {
+                let before = Version { slot: appended.before, lost: was_lost };
+                volatile.written(logical, before, Version { slot: appended.slot, lost: false });
+            }
             self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);
             self.movements.note_written(&self.ftl, &spec, logical, &appended);
             if let Some(row) = appended.row {
@@ -126,20 +131,28 @@ impl DataEnd {
         let own = spec.first..spec.first + spec.count;
         let mut filled = None;
         for logical in unit {
-            let appended = if own.contains(&logical) {
-                replaced(&mut self.lost, &mut self.read_cache, logical);
+            let is_own = own.contains(&logical);
+            let was_lost = if is_own {
+                replaced(&mut self.lost, &mut self.read_cache, logical)
+            } else {
+                self.lost.first_among(logical..logical + 1).is_some()
+            };
+            let appended = if is_own {
                 let appended = self.ftl.append(Stream::Host, logical, spec.stamp);
                 self.movements.note_written(&self.ftl, spec, logical, &appended);
                 appended
             } else if self.ftl.lookup(logical).is_some() {
                 let appended = self.ftl.append_merged(logical);
                 self.counters.merged_slots += 1;
-                let is_lost = self.lost.first_among(logical..logical + 1).is_some();
-                self.movements.note_merged(&self.ftl, logical, &appended, is_lost);
+                self.movements.note_merged(&self.ftl, logical, &appended, was_lost);
                 appended
             } else {
                 continue;
             };
+            if let Some(volatile) = &mut self.volatile {
+                let before = Version { slot: appended.before, lost: was_lost };
+                volatile.written(logical, before, Version { slot: appended.slot, lost: was_lost && !is_own });
+            }
             changed(self, logical, &appended);
             filled = appended.row.or(filled);
         }
@@ -156,6 +169,9 @@ impl DataEnd {
             if let Some(before) = self.ftl.trim(logical) {
                 self.buffer.worn_out = false;
                 replaced(&mut self.lost, &mut self.read_cache, logical);
+                if let Some(volatile) = &mut self.volatile {
+                    volatile.trimmed(logical);
+                }
                 self.offsite.changed(&mut self.cache, now, logical, before, Slot::NONE, out);
                 self.movements.push(Movement::Trimmed { logical, before });
             }

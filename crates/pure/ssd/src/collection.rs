@@ -4,6 +4,7 @@ use crate::command::Tag;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::grace::Grace;
+use crate::volatile::Volatile;
 use flashyard_ftl::{Appended, Ftl};
 use flashyard_kernel::Outbox;
 use flashyard_units::{SimSpan, SimTime};
@@ -22,6 +23,10 @@ pub(crate) struct GarbageCollection {
     for_cores: Vec<u32>,
     /// Emptied superblocks that translations under way may lead to.
     pub(crate) grace: Grace,
+    /// Emptied superblocks whose data is not on flash elsewhere; none on a protected drive.
+    needed: Vec<u32>,
+    /// Whether the die rows that one of them waits for may be full only after padding.
+    pub(crate) hurries: bool,
     /// Superblocks about to be erased, and slots about to be moved: empty between events; their memory is used again.
     released: Vec<u32>,
     pub(crate) moved: Vec<(u32, Appended)>,
@@ -55,8 +60,45 @@ impl GarbageCollection {
     /// Whether garbage collection is under way: it empties a victim, or superblocks that it has emptied are not erased yet.
     #[inline]
     pub(crate) fn is_under_way(&self, ftl: &Ftl) -> bool {
-        let emptied = !self.erasing.is_empty() || self.grace.is_holding();
+        let emptied = !self.erasing.is_empty() || self.is_holding();
         ftl.reclaiming() || self.reads > 0 || emptied
+    }
+
+    /// Whether an emptied superblock waits before its erase.
+    #[inline]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.grace.is_holding() || self.holds_needed()
+    }
+
+    /// Whether an emptied superblock holds data that is not on flash elsewhere.
+    #[inline]
+    pub(crate) fn holds_needed(&self) -> bool {
+        !self.needed.is_empty()
+    }
+
+    /// Lets the superblocks go on to their erase whose data is on flash elsewhere now; returns whether there are any.
+    pub(crate) fn release_needed(&mut self, volatile: &Volatile) -> bool {
+        let before = self.needed.len();
+        let grace = &mut self.grace;
+        self.needed.retain(|&superblock| {
+            let is_needed = volatile.needs(superblock);
+            if !is_needed {
+                grace.hold(superblock);
+            }
+            is_needed
+        });
+        self.needed.len() < before
+    }
+
+    /// The power fails, and what is not on flash is lost: gives up everything but erases. Returns the superblocks that were emptied
+    /// and are not being erased.
+    pub(crate) fn abandon(&mut self) -> Vec<u32> {
+        self.reads = 0;
+        self.for_cores.clear();
+        self.hurries = false;
+        let mut emptied = std::mem::take(&mut self.needed);
+        self.grace.give_up(&mut emptied);
+        emptied
     }
 
     /// Keeps the clock going while garbage collection is under way.
@@ -92,17 +134,24 @@ impl GarbageCollection {
         self.for_cores.pop()
     }
 
-    /// Erases the emptied superblocks that no translation under way can lead to.
+    /// Erases the emptied superblocks that no translation under way can lead to, and that a drive without protection does
+    /// not need.
     pub(crate) fn erase_released(
         &mut self,
         now: SimTime,
         ftl: &Ftl,
         flash: &mut FlashPort,
+        volatile: Option<&Volatile>,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         self.grace.release(&mut self.released);
         let dies = flash.nand.config().geometry.dies();
         for superblock in self.released.drain(..) {
+            if volatile.is_some_and(|volatile| volatile.needs(superblock)) {
+                self.needed.push(superblock);
+                self.hurries = true;
+                continue;
+            }
             self.erasing.push((superblock, dies));
             for die in 0..dies {
                 let command = ftl.erase_command(die as u16, Tag::Erase(superblock).pack());

@@ -126,6 +126,8 @@ pub(crate) enum Tag {
     Merge(u32),
     /// Slots read ahead: fetch.
     Ahead(u32),
+    /// Die row read to recover the map.
+    Scan,
 }
 
 impl Tag {
@@ -143,6 +145,7 @@ impl Tag {
             Self::Parity(stripe) => (8, 0, stripe),
             Self::Merge(command) => (9, 0, command),
             Self::Ahead(fetch) => (10, 0, fetch),
+            Self::Scan => (11, 0, 0),
         };
         kind << 60 | u64::from(high) << 32 | u64::from(low)
     }
@@ -161,7 +164,8 @@ impl Tag {
             7 => Self::Rebuild(low),
             8 => Self::Parity(low),
             9 => Self::Merge(low),
-            _ => Self::Ahead(low),
+            10 => Self::Ahead(low),
+            _ => Self::Scan,
         }
     }
 }

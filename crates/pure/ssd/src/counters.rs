@@ -17,6 +17,8 @@ pub struct DataCounters {
     pub completed: u64,
     /// Commands that power cuts made vanish.
     pub vanished: u64,
+    /// Logical slots that power cuts gave older data back, or none, on a drive without protection.
+    pub reverted_slots: u64,
     /// Bytes to the host.
     pub read_bytes: u64,
     /// Bytes from the host.

@@ -17,6 +17,7 @@ use crate::read_cache::ReadCache;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
 use crate::supply::Power;
+use crate::volatile::Volatile;
 use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
 use flashyard_flash::Priority;
@@ -61,6 +62,10 @@ pub struct DataEnd {
     pub(crate) next_store_die: u32,
     pub(crate) buffer: WriteBuffer,
     pub(crate) lost: LostData,
+    /// `None` on a protected drive, and where no power cut is expected.
+    pub(crate) volatile: Option<Box<Volatile>>,
+    /// Die rows that recovery of the map has yet to read.
+    pub(crate) scans: u32,
     /// To the host.
     pub(crate) read_dma: Dma,
     pub(crate) counters: DataCounters,
@@ -126,6 +131,8 @@ impl DataEnd {
             next_store_die: 0,
             buffer,
             lost: LostData::default(),
+            volatile: None,
+            scans: 0,
             read_dma: Dma::new(config.read_rate),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
@@ -273,12 +280,16 @@ impl DataEnd {
             Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
             Tag::Ahead(fetch) => self.fetched(now, fetch, out),
             Tag::Merge(index) => self.read_done(now, index, 0, &done.time, out),
+            Tag::Scan => self.scanned(out),
         }
     }
 
     #[inline]
     fn programmed(&mut self, now: SimTime, row: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.ftl.row_programmed(row);
+        if self.volatile.is_some() {
+            self.settle(now, row, out);
+        }
         if self.buffer.program_ends() {
             while let Some(index) = self.buffer.next_flushed() {
                 self.commands.account_wait(now, index, self.collection.clock(now));

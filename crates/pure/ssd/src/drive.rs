@@ -93,6 +93,11 @@ impl Drive {
         self.start_jobs(now, out);
     }
 
+    /// A power cut has ended garbage collection: no row is to be moved any more.
+    pub(crate) fn forget_moves(&mut self) {
+        self.moving.clear();
+    }
+
     fn enqueue_move(&mut self, number: usize) {
         let Some(row) = self.moving[number] else { return };
         let DriveConfig { firmware, core_clock, .. } = &self.data.config;

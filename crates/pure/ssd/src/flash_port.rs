@@ -179,7 +179,7 @@ impl FlashPort {
     pub(crate) fn power_cut(&mut self, now: SimTime) {
         for command in self.nand.reset(now) {
             match Tag::unpack(command.tag) {
-                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) | Tag::Merge(_) | Tag::Ahead(_) => {}
+                Tag::Read(..) | Tag::Load(_) | Tag::Rebuild(_) | Tag::Merge(_) | Tag::Ahead(_) | Tag::Scan => {}
                 _ => self.interrupted.push(command),
             }
         }
@@ -189,6 +189,11 @@ impl FlashPort {
         if let Some(turns) = &mut self.turns {
             self.interrupted.extend(turns.reset());
         }
+    }
+
+    /// Commands that a power cut has ended begin again only if `begins` says so.
+    pub(crate) fn forget_interrupted(&mut self, begins: impl Fn(Tag) -> bool) {
+        self.interrupted.retain(|command| begins(Tag::unpack(command.tag)));
     }
 
     /// A command that begins when there is power.

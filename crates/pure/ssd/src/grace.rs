@@ -47,6 +47,12 @@ impl Grace {
         self.outstanding = [0; 2];
     }
 
+    /// Appends all superblocks to `emptied`: they are not erased.
+    pub(crate) fn give_up(&mut self, emptied: &mut Vec<u32>) {
+        emptied.append(&mut self.aged);
+        emptied.append(&mut self.fresh);
+    }
+
     /// Superblocks that may be erased now, appended to `ready`.
     pub(crate) fn release(&mut self, ready: &mut Vec<u32>) {
         while self.is_holding() && self.outstanding[1 - self.current as usize] == 0 {

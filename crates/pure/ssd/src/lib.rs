@@ -27,14 +27,15 @@
 //! the die at work for it are rebuilt from the others (`rebuild`), and so is what flash does not give back.
 //!
 //! Part of the mapping cache may be in memory borrowed from peers (`offsite`), which may vanish at any moment; the
-//! drive's own memory survives power cuts (`power`).
+//! drive's own memory survives power cuts (`power`) if it is protected. Otherwise what is not on flash is lost
+//! (`unprotected`, with `volatile`: the data that each slot would have left).
 //!
 //! What it does not model: writes of less than a slot of 4 KiB, and writes that are joined in the buffer before they become
 //! whole mapping units.
 //!
 //! Invariants: every executed command completes exactly once, or vanishes in a power cut; the write buffer never exceeds its size;
-//! acknowledged data is readable from buffer or flash at every moment, and after every loss of power or of borrowed
-//! memory; what a translation points at is not erased before the translation is used.
+//! acknowledged data is readable from buffer or flash at every moment, and after every loss of power (of an unprotected drive, if
+//! it was flushed) or of borrowed memory; what a translation points at is not erased before the translation is used.
 
 mod change;
 mod collection;
@@ -69,6 +70,8 @@ mod stripe;
 mod supply;
 mod translate;
 mod turns;
+mod unprotected;
+mod volatile;
 mod wear;
 mod worn_out;
 mod write;

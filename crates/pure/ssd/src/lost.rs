@@ -15,12 +15,20 @@ pub(crate) struct LostData {
 }
 
 impl LostData {
-    /// The logical slot has other data, or none.
+    /// The logical slot has other data, or none; returns whether it was lost.
     #[inline]
-    pub(crate) fn replace(&mut self, logical: u32) {
-        if !self.slots.is_empty() {
-            self.slots.remove(&logical);
-        }
+    pub(crate) fn replace(&mut self, logical: u32) -> bool {
+        !self.slots.is_empty() && self.slots.remove(&logical)
+    }
+
+    /// Whether the logical slot is lost.
+    pub(crate) fn contains(&self, logical: u32) -> bool {
+        self.slots.contains(&logical)
+    }
+
+    /// No die row that was read in vain is to be moved any more.
+    pub(crate) fn forget_rows(&mut self) {
+        self.rows.clear();
     }
 
     /// `destination` takes over what `source` holds.

@@ -68,6 +68,14 @@ pub enum Movement {
         /// Where the new owner's data was before; `Slot::NONE` for nowhere.
         before: Slot,
     },
+    /// A power cut of a drive without protection has taken the newest data of a logical slot: it has the data again that it
+    /// last had on flash.
+    Reverted {
+        /// The logical slot.
+        logical: u32,
+        /// Where that data is; `Slot::NONE` for nowhere: the slot holds nothing.
+        slot: Slot,
+    },
     /// A superblock has been erased on all dies.
     Erased {
         /// The superblock.

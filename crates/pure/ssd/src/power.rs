@@ -1,8 +1,8 @@
 //! Power cuts and restarts.
 //!
-//! The drive's own memory is protected: map, write buffer, garbage collection state and cached translation pages
-//! survive. Commands under way vanish. A write whose data was arriving keeps the whole slots that had arrived: a torn
-//! write. Flash operations under way are done again.
+//! The own memory of a protected drive survives: map, write buffer, garbage collection state and cached translation pages.
+//! Commands under way vanish. A write whose data was arriving keeps the whole slots that had arrived: a torn
+//! write. Flash operations under way are done again. A drive without protection keeps what is on flash (`unprotected`).
 
 use crate::command::{Active, CommandSpec};
 use crate::data::DataEnd;
@@ -32,10 +32,13 @@ impl Drive {
     /// announced in advance and lie after `now` do not come about: dropping them is the owner's part, as is dropping
     /// events of the old generation. Without effect on a drive that is off.
     ///
-    /// Panics on a drive without power-loss protection, which the model does not lose data on.
+    /// Panics on a drive without power-loss protection that was not prepared for it ([`DataEnd::expect_power_cuts`]).
     pub fn power_cut(&mut self, now: SimTime) {
         self.compute.power_cut();
         self.data.power_cut(now);
+        if !self.config().power_loss_protection {
+            self.forget_moves();
+        }
     }
 
     /// The power returns: flash operations that were cut short begin again, and the drive says
@@ -54,11 +57,16 @@ impl DataEnd {
         if self.power == Power::Off {
             return;
         }
-        assert!(self.config.power_loss_protection, "a power cut on a drive that cannot keep its buffer");
+        let protected = self.config.power_loss_protection;
+        assert!(protected || self.volatile.is_some(), "a power cut on a drive that was not prepared for it");
         self.power = Power::Off;
         self.generation = self.generation.wrapping_add(1);
         self.flash.power_cut(now);
-        self.tear_writes(now);
+        if protected {
+            self.tear_writes(now);
+        } else {
+            self.lose_memory();
+        }
         self.offsite.lose_everything(&mut self.cache, &self.ftl);
         self.forget_commands(now);
         self.collection.power_cut(now);
@@ -72,7 +80,8 @@ impl DataEnd {
         }
         self.power = Power::Restoring;
         self.flash.power_restore(now, out);
-        self.collection.erase_released(now, &self.ftl, &mut self.flash, out);
+        self.erase_released(now, out);
+        self.scan(now, out);
         self.pump_reclaim(now, out);
         self.offsite.want_everything();
         self.recover_next(now, out);

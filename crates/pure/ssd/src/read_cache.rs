@@ -251,11 +251,11 @@ impl ReadCache {
     }
 }
 
-/// A slot holds something else now, or nothing.
+/// A slot holds something else now, or nothing; returns whether its data was lost.
 #[inline]
-pub(crate) fn replaced(lost: &mut LostData, cache: &mut Option<Box<ReadCache>>, logical: u32) {
-    lost.replace(logical);
+pub(crate) fn replaced(lost: &mut LostData, cache: &mut Option<Box<ReadCache>>, logical: u32) -> bool {
     if let Some(cache) = cache {
         cache.replaced(logical);
     }
+    lost.replace(logical)
 }

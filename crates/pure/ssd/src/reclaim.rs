@@ -5,6 +5,7 @@ use crate::counters::DataCounters;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
+use crate::volatile::Version;
 use flashyard_flash::Priority;
 use flashyard_ftl::{Appended, Stream, Want};
 use flashyard_kernel::Outbox;
@@ -14,6 +15,9 @@ impl DataEnd {
     /// Issues garbage collection reads and erases as far as limits allow.
     #[inline]
     pub(crate) fn pump_reclaim(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        if self.collection.hurries {
+            self.hurry_copies(now, out);
+        }
         if self.ftl.reclaim_needed() || self.ftl.reclaiming() {
             let want = if self.ftl.reclaim_needed() { Want::Space } else { Want::Nothing };
             self.pump_reclaim_slow(now, want, out);
@@ -38,6 +42,8 @@ impl DataEnd {
         want: Want,
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
+        // One victim at a time must come back after a power cut: more might not find the room to move again.
+        let want = if self.collection.holds_needed() { Want::Nothing } else { want };
         // Rows that garbage collection has read must not pile up before programs that wait for their turn.
         while self.collection.reads() + self.flash.programs_held() < self.config.reclaim_reads {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
@@ -52,7 +58,10 @@ impl DataEnd {
                 self.program(now, row, stream, out);
             }
             self.collection.grace.hold(emptied.superblock);
-            self.collection.erase_released(now, &self.ftl, &mut self.flash, out);
+            self.erase_released(now, out);
+            if self.collection.hurries {
+                self.hurry_copies(now, out);
+            }
         }
     }
 
@@ -87,6 +96,11 @@ impl DataEnd {
         }
         for (logical, appended) in moved.drain(..) {
             self.offsite.changed(&mut self.cache, now, logical, appended.before, appended.slot, out);
+            if let Some(volatile) = &mut self.volatile {
+                let lost = lost || self.lost.contains(logical);
+                let (before, after) = (Version { slot: appended.before, lost }, Version { slot: appended.slot, lost });
+                volatile.written(logical, before, after);
+            }
             if self.movements.is_on() {
                 let Appended { slot, before, .. } = appended;
                 self.movements.note_appended(

@@ -10,6 +10,7 @@ use crate::command::Active;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
+use crate::volatile::Version;
 use flashyard_flash::{SLOT_BYTES, Slot};
 use flashyard_ftl::{RemapError, SLOTS_PER_TRANSLATION_PAGE};
 use flashyard_kernel::Outbox;
@@ -70,6 +71,11 @@ impl DataEnd {
         match remapped {
             Ok(()) => {
                 self.buffer.worn_out = false;
+                if let Some(volatile) = &mut self.volatile {
+                    let had = |logical, slot| (logical, Version { slot, lost: self.lost.contains(logical) });
+                    let is_programmed = self.ftl.is_programmed(slot);
+                    volatile.remapped(had(destination, before), had(source, slot), is_programmed);
+                }
                 self.lost.remap(destination, source);
                 if let Some(cache) = &mut self.read_cache {
                     cache.replaced(destination);

@@ -24,7 +24,7 @@ impl DataEnd {
     #[cold]
     fn end_hopeless_slow(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let changes_wait = self.buffer.is_receiving() || !self.offsite.is_still();
-        if changes_wait || !self.collection.is_idle() || self.collection.grace.is_holding() {
+        if changes_wait || !self.collection.is_idle() || self.collection.is_holding() {
             return;
         }
         while let Some(index) = self.buffer.first_in_line() {

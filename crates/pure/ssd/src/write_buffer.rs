@@ -212,6 +212,13 @@ impl WriteBuffer {
         self.unit.and_then(|unit| ftl.pad(Stream::Host, unit))
     }
 
+    /// The power fails, and nothing is kept.
+    pub(crate) fn lose_everything(&mut self) {
+        self.receiving.clear();
+        self.used = 0;
+        self.programs = 0;
+    }
+
     /// All commands have vanished; data in the buffer and programs stay.
     pub(crate) fn forget_commands(&mut self, now: SimTime) {
         self.waiters.clear();

@@ -204,6 +204,7 @@ impl Clients {
             }
             Movement::Remapped { .. } => self.remapped += 1,
             Movement::Lost { .. } => panic!("no read of this enclosure is given up"),
+            Movement::Reverted { .. } => panic!("the drives of this enclosure are protected"),
             Movement::Trimmed { .. } => {}
             Movement::Erased { superblock } => {
                 self.erased += 1;

@@ -76,6 +76,7 @@ impl Media {
             Movement::Lost { logical, slot } => media.lost(logical, slot),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
             Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before)?,
+            Movement::Reverted { .. } => unreachable!("power is not taken from served drives without protection"),
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }
