@@ -1,5 +1,6 @@
 //! Values that a reader of blocks may see: every slot of every drive is a linearizable register.
 
+mod cache;
 mod moment;
 mod operation;
 mod registers;

@@ -1,5 +1,6 @@
 //! The oracle: it hears what the host sees and reports when that is impossible.
 
+use super::cache::{Cache, Stage, Version};
 use super::moment::Moment;
 use super::operation::{Action, Extent, Operation, OperationId};
 use super::slot::{Slot, Verdict};
@@ -15,6 +16,8 @@ const PIECE_SLOTS: u64 = 256;
 /// Every write carries a stamp that is unique in each of its slots; a trim writes 0, which is also what a slot
 /// holds in the beginning. A request that the host sends again after a time-out is one operation: issued once,
 /// answered once. An operation over several slots may take effect slot by slot.
+///
+/// A drive may have a volatile write cache ([`Oracle::make_volatile`]): a power cut may then take what was not flushed.
 ///
 /// Times never decrease; operations reported at one time happened in the order of the reports. Slots and ids are plain
 /// indices; memory is that of the pieces touched, and a slot keeps its superseded values only while a read under way
@@ -34,6 +37,8 @@ pub struct Oracle {
 struct Drive {
     slots: u64,
     pieces: Vec<Option<Box<[Slot]>>>,
+    /// `None` where a power cut takes nothing.
+    cache: Option<Box<Cache>>,
 }
 
 /// Counts of the oracle's checks.
@@ -52,7 +57,7 @@ pub struct OracleCounters {
 impl Oracle {
     /// Drives with these numbers of slots, none of them ever written.
     pub fn new(slots_by_drive: &[u64]) -> Self {
-        let drive = |&slots: &u64| Drive { slots, pieces: Vec::new() };
+        let drive = |&slots: &u64| Drive { slots, pieces: Vec::new(), cache: None };
         Self {
             now: Moment::default(),
             operations: Vec::new(),
@@ -82,8 +87,11 @@ impl Oracle {
         assert!(place.is_none(), "operation {id} is under way already");
         *place = Some(Operation { action, extent, issued });
         self.counters.operations += 1;
-        for slot in slots(extent) {
-            let slot = drive.slot(slot);
+        for number in slots(extent) {
+            if drive.cache.is_some() {
+                drive.begin_version(number, id, action, issued);
+            }
+            let slot = drive.slot(number);
             match action {
                 Action::Read => slot.begin_read(issued.order),
                 Action::Write(stamp) => slot.begin_write(stamp, id, issued),
@@ -122,8 +130,14 @@ impl Oracle {
         self.counters.slots_read += u64::from(extent.count);
         let drive = &mut self.drives[extent.drive as usize];
         for (number, &stamp) in slots(extent).zip(stamps) {
+            let started = operation.issued.order;
+            let was_read_before =
+                drive.cache.as_ref().is_some_and(|cache| cache.was_read_before(number, started, stamp));
             let slot = drive.slot(number);
-            slot.end_read(operation.issued.order);
+            slot.end_read(started);
+            if was_read_before {
+                continue;
+            }
             match slot.read(stamp, operation.issued.order, at) {
                 Verdict::Legal => {}
                 Verdict::GivenUp => self.counters.slots_given_up += 1,
@@ -163,6 +177,31 @@ impl Oracle {
         for operation in over {
             self.end(&operation, Progress::Over(at));
         }
+    }
+
+    /// The write cache of a drive is volatile from now on: [`Self::power_lost`] may take from it what was not flushed.
+    pub fn make_volatile(&mut self, drive: u32) {
+        self.drives[drive as usize].cache.get_or_insert_default();
+    }
+
+    /// The host issues a flush of a drive; returns what to hand to [`Self::flushed`] when it has completed.
+    pub fn flush(&mut self, at: SimTime) -> Moment {
+        self.tick(at)
+    }
+
+    /// A flush of `drive` has completed: what was acknowledged before it was `issued` is there after every power cut.
+    pub fn flushed(&mut self, at: SimTime, drive: u32, issued: Moment) {
+        self.tick(at);
+        if let Some(cache) = &mut self.drives[drive as usize].cache {
+            cache.flushed(issued.order);
+        }
+    }
+
+    /// The power of `drive` fails. Where its write cache is volatile, each slot has now any one of the versions since
+    /// the last one that was flushed. A write under way may have happened, and may happen again.
+    pub fn power_lost(&mut self, at: SimTime, drive: u32) {
+        let at = self.tick(at);
+        self.drives[drive as usize].power_lost(at);
     }
 
     /// At the end of a run: every operation was answered or given up.
@@ -220,6 +259,14 @@ impl Oracle {
         let drive = &mut self.drives[operation.extent.drive as usize];
         for slot in slots(operation.extent) {
             drive.slot(slot).end_write(operation.issued.order, progress);
+            if let Some(cache) = &mut drive.cache {
+                let stage = match progress {
+                    Progress::UnderWay => Stage::UnderWay,
+                    Progress::Open => Stage::Open,
+                    Progress::Acknowledged(at) | Progress::Over(at) => Stage::Ended(at.order),
+                };
+                cache.end(slot, operation.issued.order, stage);
+            }
         }
     }
 }
@@ -233,6 +280,30 @@ impl Drive {
         }
         let piece = self.pieces[index].get_or_insert_with(|| vec![Slot::new(); PIECE_SLOTS as usize].into());
         &mut piece[(slot % PIECE_SLOTS) as usize]
+    }
+
+    /// A write or trim is issued that a power cut may take.
+    fn begin_version(&mut self, number: u64, id: OperationId, action: Action, issued: Moment) {
+        let stamp = match action {
+            Action::Read => return,
+            Action::Write(stamp) => stamp,
+            Action::Trim => 0,
+        };
+        let Some(mut cache) = self.cache.take() else { return };
+        let version = Version { stamp, writer: Some(id), issued, stage: Stage::UnderWay };
+        cache.begin(number, || self.slot(number).allowed(issued.order, issued), version);
+        self.cache = Some(cache);
+    }
+
+    fn power_lost(&mut self, at: Moment) {
+        let Some(mut cache) = self.cache.take() else { return };
+        for (number, versions) in cache.take(at.order) {
+            let slot = self.slot(number);
+            let (stamps, has_reads) = (slot.stamps(&versions), slot.is_being_read());
+            slot.power_lost(&versions, at);
+            cache.settle(number, versions, stamps, has_reads);
+        }
+        self.cache = Some(cache);
     }
 }
 

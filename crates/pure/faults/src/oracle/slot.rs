@@ -3,6 +3,7 @@
 //! A read of 0 does not tell which trim it saw. Where that matters, the slot goes on with every possible assignment (a
 //! *reading* of its history), and is violated when none is left.
 
+use super::cache::{Stage, Version};
 use super::moment::Moment;
 use super::operation::OperationId;
 use super::value::{NEVER, Progress, Value};
@@ -128,6 +129,45 @@ impl Slot {
         self.given_up = true;
         self.readings = Short::of(Short::of(Value::NOTHING));
         Verdict::GivenUp
+    }
+
+    /// Whether a read is under way.
+    pub(super) fn is_being_read(&self) -> bool {
+        self.reads.len() > 0
+    }
+
+    /// Stamps that a read under way may return, and those of `versions`.
+    pub(super) fn stamps(&self, versions: &[Version]) -> Vec<u64> {
+        let live = self.readings.iter().flat_map(|reading| reading.iter().map(|value| value.stamp));
+        live.chain(versions.iter().map(|version| version.stamp)).collect()
+    }
+
+    /// The power has failed at `cut`: the slot holds any of the versions, one reading for each. Operations that are not
+    /// over may happen in all of them, also the one whose version it is: it may have happened before, and be done again.
+    pub(super) fn power_lost(&mut self, versions: &[Version], cut: Moment) {
+        if self.given_up {
+            return;
+        }
+        let floating = |version: &&Version| !matches!(version.stage, Stage::Ended(_));
+        let mut readings = Short::default();
+        let mut stamps: Vec<u64> = Vec::new();
+        for version in versions {
+            if stamps.contains(&version.stamp) {
+                continue;
+            }
+            stamps.push(version.stamp);
+            let mut reading = Short::of(Value::left(version.stamp, version.writer, cut.time));
+            for other in versions.iter().filter(floating) {
+                let writer = other.writer.expect("what is not over was issued");
+                let mut value = Value::issued(other.stamp, writer, other.issued);
+                if other.stage == Stage::Open {
+                    value.progress = Progress::Open;
+                }
+                reading.push(value);
+            }
+            readings.push(reading);
+        }
+        self.readings = readings;
     }
 
     /// Stamps that a read from `start` to `end` may return, ascending.

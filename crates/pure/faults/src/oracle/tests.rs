@@ -241,3 +241,145 @@ fn twenty_million_operations_are_checked() {
     }
     assert_eq!(oracle.counters().operations, 20_000_000);
 }
+
+impl Told {
+    fn volatile() -> Self {
+        let mut told = Self::new();
+        told.oracle.make_volatile(0);
+        told
+    }
+
+    fn flush(&mut self) {
+        let at = self.tick();
+        let issued = self.oracle.flush(at);
+        let at = self.tick();
+        self.oracle.flushed(at, 0, issued);
+    }
+
+    fn cut(&mut self) {
+        let at = self.tick();
+        self.oracle.power_lost(at, 0);
+    }
+
+    /// Stamps that a read would be allowed to return now.
+    fn may_hold(&self, most: u64) -> Vec<u64> {
+        let legal = |&stamp: &u64| Self { oracle: self.oracle.clone(), us: self.us }.read(999, stamp).is_ok();
+        (0..=most).filter(legal).collect()
+    }
+}
+
+#[test]
+fn a_power_cut_takes_what_was_not_flushed_and_no_more() {
+    let mut told = Told::volatile();
+    told.write(1, 5);
+    told.write(2, 6);
+    told.flush();
+    told.write(3, 7);
+    told.issue(4, Action::Trim);
+    told.acknowledged(4);
+    told.write(5, 9);
+    assert_eq!(told.may_hold(10), [9]);
+    told.cut();
+    assert_eq!(told.may_hold(10), [0, 6, 7, 9]);
+    assert_eq!(told.read(6, 7), Ok(()));
+    assert_eq!(told.may_hold(10), [7], "what is there is there");
+    told.cut();
+    assert_eq!(told.may_hold(10), [7], "it was on flash");
+    assert_eq!(told.kept(), 1);
+}
+
+#[test]
+fn a_power_cut_of_a_protected_drive_takes_nothing() {
+    let mut told = Told::new();
+    told.write(1, 5);
+    told.write(2, 6);
+    told.cut();
+    assert_eq!(told.may_hold(10), [6]);
+}
+
+#[test]
+fn a_flush_is_sure_of_writes_acknowledged_before_it_was_issued_once_it_has_completed() {
+    let mut told = Told::volatile();
+    told.write(1, 5);
+    let at = told.tick();
+    let issued = told.oracle.flush(at);
+    told.write(2, 6);
+    let under_way = Told { oracle: told.oracle.clone(), us: told.us };
+    let mut cut = under_way;
+    cut.cut();
+    assert_eq!(cut.may_hold(10), [0, 5, 6], "it has not completed");
+    let at = told.tick();
+    told.oracle.flushed(at, 0, issued);
+    told.cut();
+    assert_eq!(told.may_hold(10), [5, 6]);
+}
+
+#[test]
+fn a_write_under_way_may_be_seen_before_a_cut_and_done_again_after_it() {
+    let mut told = Told::volatile();
+    told.write(1, 5);
+    told.flush();
+    told.issue(2, Action::Write(6));
+    assert_eq!(told.read(3, 6), Ok(()));
+    told.issue(4, Action::Read);
+    told.cut();
+    assert_eq!(told.returned(4, 6), Ok(()), "it was found before the cut");
+    assert_eq!(told.read(3, 5), Ok(()));
+    told.acknowledged(2);
+    assert_eq!(told.may_hold(10), [6]);
+    told.cut();
+    assert_eq!(told.may_hold(10), [5, 6]);
+}
+
+mod proptests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// One operation after the other: then the slot may hold exactly the versions since the last flush, before
+        /// a read has told which.
+        #[test]
+        fn a_cut_leaves_any_version_since_the_last_flush(
+            steps in prop::collection::vec((0_u32..10, any::<prop::sample::Index>()), 1..40),
+        ) {
+            let mut told = Told::volatile();
+            // What the slot may hold now, and what a cut may bring back.
+            let (mut now, mut versions) = (vec![0_u64], vec![0_u64]);
+            for (number, (kind, choice)) in (1_u32..).zip(steps) {
+                match kind {
+                    0..4 => {
+                        told.write(number, u64::from(number));
+                        versions.push(u64::from(number));
+                        now = vec![u64::from(number)];
+                    }
+                    4 => {
+                        told.issue(number, Action::Trim);
+                        told.acknowledged(number);
+                        versions.push(0);
+                        now = vec![0];
+                    }
+                    5 => {
+                        told.flush();
+                        versions = now.clone();
+                    }
+                    6 | 7 => {
+                        told.cut();
+                        now = versions.clone();
+                        now.sort_unstable();
+                        now.dedup();
+                    }
+                    _ => {
+                        let stamp = now[choice.index(now.len())];
+                        prop_assert_eq!(told.read(number, stamp), Ok(()));
+                        if now.len() > 1 {
+                            // After a cut it tells what was left.
+                            versions = vec![stamp];
+                        }
+                        now = vec![stamp];
+                    }
+                }
+                prop_assert_eq!(&told.may_hold(41), &now, "after step {}", number);
+            }
+        }
+    }
+}

@@ -69,6 +69,13 @@ impl Value {
         }
     }
 
+    /// What a power cut has left: it is older than what is under way, which so has happened after the cut once it is
+    /// acknowledged.
+    pub(super) fn left(stamp: u64, writer: Option<OperationId>, cut: SimTime) -> Self {
+        let issued = Moment { order: 0, time: cut };
+        Self { stamp, writer, issued, progress: Progress::Acknowledged(issued), ..Self::NOTHING }
+    }
+
     /// The value with a read more, from `start` to `end`.
     pub(super) fn seen_by(mut self, start: u64, end: Moment) -> Self {
         self.seen.get_or_insert(end);

@@ -147,7 +147,8 @@ impl fmt::Display for Violation {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.writer, self.stamp) {
-            (None, _) => write!(f, "nothing was there in the beginning")?,
+            (None, 0) => write!(f, "nothing was there in the beginning")?,
+            (None, stamp) => write!(f, "stamp {stamp} was left by a power cut")?,
             (Some(writer), 0) => write!(f, "trim {writer} was issued {}", self.issued)?,
             (Some(writer), stamp) => write!(f, "write {writer} of {stamp} was issued {}", self.issued)?,
         }
