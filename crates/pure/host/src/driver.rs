@@ -187,6 +187,12 @@ impl Driver {
         self.commands[id as usize].applied
     }
 
+    /// The owner of the commands that `is_owned` names has lost its memory, and with it what it has carried out.
+    pub fn forget_applied(&mut self, is_owned: impl Fn(u32) -> bool) {
+        let applied = (0..).zip(&mut self.commands).filter(|(_, command)| command.applied);
+        applied.filter(|(id, _)| is_owned(*id)).for_each(|(_, command)| command.applied = false);
+    }
+
     /// The command is sent again once its owner is done with this attempt.
     pub fn drain(&mut self, id: u32) {
         self.commands[id as usize].attempt = Attempt::Draining;
@@ -356,6 +362,17 @@ mod tests {
         }
         driver.begin(at(0), 12);
         assert!(driver.is_overdue(at(11), 12) && !driver.is_applied(12), "another command under that number");
+    }
+
+    #[test]
+    fn an_owner_that_loses_its_memory_forgets_what_it_has_carried_out() {
+        let mut driver = driver();
+        for id in 0..3 {
+            driver.begin(at(0), id);
+            driver.note_applied(id, true);
+        }
+        driver.forget_applied(|id| id != 1);
+        assert_eq!([0, 1, 2].map(|id| driver.is_applied(id)), [false, true, false]);
     }
 
     #[test]

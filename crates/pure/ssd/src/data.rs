@@ -64,7 +64,8 @@ pub struct DataEnd {
     pub(crate) lost: LostData,
     /// `None` on a protected drive, and where no power cut is expected.
     pub(crate) volatile: Option<Box<Volatile>>,
-    /// Die rows that recovery of the map has yet to read.
+    /// Whether the map is to be recovered, and the die rows that are being read for it.
+    pub(crate) unscanned: bool,
     pub(crate) scans: u32,
     /// To the host.
     pub(crate) read_dma: Dma,
@@ -132,6 +133,7 @@ impl DataEnd {
             buffer,
             lost: LostData::default(),
             volatile: None,
+            unscanned: false,
             scans: 0,
             read_dma: Dma::new(config.read_rate),
             counters: DataCounters::default(),

@@ -34,11 +34,22 @@ impl Drive {
     ///
     /// Panics on a drive without power-loss protection that was not prepared for it ([`DataEnd::expect_power_cuts`]).
     pub fn power_cut(&mut self, now: SimTime) {
+        let protected = self.config().power_loss_protection;
+        assert!(protected || self.data.volatile.is_some(), "a power cut on a drive that was not prepared for it");
         self.compute.power_cut();
-        self.data.power_cut(now);
-        if !self.config().power_loss_protection {
+        self.data.power_cut(now, protected);
+        if !protected {
             self.forget_moves();
         }
+    }
+
+    /// The controller is reset: as a power cut of a protected drive, as the drive's memory keeps its power.
+    /// [`Drive::power_restore`] starts it again.
+    ///
+    /// Source: \[X\] NVMe knows the write cache as volatile by power, and asks for no flush before a reset.
+    pub fn reset(&mut self, now: SimTime) {
+        self.compute.power_cut();
+        self.data.power_cut(now, true);
     }
 
     /// The power returns: flash operations that were cut short begin again, and the drive says
@@ -53,16 +64,15 @@ impl Drive {
 }
 
 impl DataEnd {
-    fn power_cut(&mut self, now: SimTime) {
+    fn power_cut(&mut self, now: SimTime, keeps_memory: bool) {
         if self.power == Power::Off {
             return;
         }
-        let protected = self.config.power_loss_protection;
-        assert!(protected || self.volatile.is_some(), "a power cut on a drive that was not prepared for it");
         self.power = Power::Off;
         self.generation = self.generation.wrapping_add(1);
         self.flash.power_cut(now);
-        if protected {
+        self.scans = 0;
+        if keeps_memory {
             self.tear_writes(now);
         } else {
             self.lose_memory();

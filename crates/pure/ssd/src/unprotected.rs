@@ -50,7 +50,7 @@ impl DataEnd {
         self.flash.forget_interrupted(|tag| matches!(tag, Tag::Erase(_)));
         self.buffer.lose_everything();
         self.pending_store = 0;
-        self.scans = 0;
+        self.unscanned = true;
         self.lost.forget_rows();
         let emptied = self.collection.abandon();
         let reverted = volatile.take();
@@ -67,7 +67,7 @@ impl DataEnd {
 
     /// The power is back: reads the superblocks that were being filled.
     pub(crate) fn scan(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.volatile.is_none() {
+        if !self.unscanned {
             return;
         }
         let span = self.ftl.layout().slots_per_die_row;
@@ -77,11 +77,13 @@ impl DataEnd {
             self.flash.issue(now, command, out);
         }
         self.scans = rows.len() as u32;
+        self.unscanned = !rows.is_empty();
     }
 
     /// A die row has been read to recover the map.
     pub(crate) fn scanned(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.scans -= 1;
+        self.unscanned = self.scans > 0;
         self.become_ready(out);
     }
 

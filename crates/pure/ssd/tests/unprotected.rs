@@ -38,6 +38,8 @@ struct World {
     order: u64,
     next_tag: u32,
     cuts: u32,
+    /// The drive is not ready because of a reset.
+    is_reset: bool,
 }
 
 impl World {
@@ -57,6 +59,7 @@ impl World {
             order: 0,
             next_tag: 1,
             cuts: 0,
+            is_reset: false,
         }
     }
 
@@ -171,11 +174,43 @@ impl World {
         self.flushes.clear();
         self.allowed.clear();
         self.cuts += 1;
+        self.is_reset = false;
+        self.act(|drive, now, out| drive.power_restore(now, out));
+    }
+
+    /// Resets the controller: what was acknowledged stays, commands under way may have happened or not.
+    fn reset(&mut self) {
+        let now = self.now;
+        self.drive.reset(now);
+        for (tag, slots) in std::mem::take(&mut self.changed) {
+            for slot in slots {
+                let found = self.stamp(slot);
+                let history = &mut self.slots[slot as usize];
+                let place = history.iter().position(|value| value.tag == tag).expect("it was issued");
+                let (old, new) = (history[place - 1].stamp, history[place].stamp);
+                assert!(
+                    [old, new].contains(&found),
+                    "slot {slot} holds {found} after a reset, may hold {old} or {new}"
+                );
+                if found == new {
+                    history[place].done = Some(self.order);
+                } else {
+                    history.remove(place);
+                }
+            }
+        }
+        self.commands.clear();
+        self.flushes.clear();
+        self.allowed.clear();
+        self.is_reset = true;
         self.act(|drive, now, out| drive.power_restore(now, out));
     }
 
     /// The drive takes commands again: every slot holds one of its versions, for good.
     fn settle(&mut self) {
+        if self.is_reset {
+            return self.check_kept();
+        }
         for slot in 0..self.slots.len() {
             let found = self.stamp(slot as u32);
             let history = &mut self.slots[slot];
@@ -185,6 +220,18 @@ impl World {
                 self.cuts
             );
             *history = vec![Value { stamp: found, tag: 0, done: Some(self.order) }];
+        }
+    }
+
+    /// A reset has taken nothing.
+    fn check_kept(&mut self) {
+        self.is_reset = false;
+        for (slot, history) in (0..).zip(&self.slots) {
+            assert_eq!(
+                self.stamp(slot),
+                history.last().expect("it holds something").stamp,
+                "slot {slot} after a reset"
+            );
         }
     }
 
@@ -232,7 +279,7 @@ fn exercise(config: DriveConfig, seed: u64) -> u64 {
                 (0..rng.below(60)).for_each(|_| {
                     world.step();
                 });
-                world.cut();
+                if rng.below(3) == 0 && world.drive.is_ready() { world.reset() } else { world.cut() }
             }
         }
     });

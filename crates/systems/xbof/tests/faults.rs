@@ -56,6 +56,36 @@ fn a_driver_looks_at_its_drives_in_periods_of_its_own_where_it_has_some() {
     }
 }
 
+/// Settings of the enclosure with drives that have no power-loss protection: firmware of their own, and flushes matter.
+const UNPROTECTED: [&str; 2] = ["drive.power_loss_protection=false", "designs=['shrunk']"];
+
+#[test]
+fn what_was_flushed_is_not_lost_wherever_drives_without_protection_break() {
+    for further in [&[][..], &["drive.cores=4", "run.requests_per_drive=400"]] {
+        let world = world_with(&[&UNPROTECTED[..], further].concat());
+        for seed in [1, 2] {
+            println!("{further:?}, seed {seed}");
+            let report = explore(&world, whole(seed), Limits { points: 1_000, ..Limits::default() });
+            assert_eq!(report.violations(), 0, "{report}");
+            assert!(report.counters()["slots reverted"] > 5_000, "hardly anything was lost: {report}");
+        }
+    }
+}
+
+#[test]
+fn designs_that_need_protection_refuse_drives_without_it() {
+    for (settings, why) in [
+        (&["designs=['xbof']"], "drive.power_loss_protection: give true: xbof keeps descriptors"),
+        (&["designs=['proch']"], "drive.power_loss_protection: give true: proch keeps descriptors"),
+    ] {
+        let settings = [&UNPROTECTED[..1], &settings[..]].concat();
+        let settings: Vec<String> = settings.into_iter().map(str::to_owned).collect();
+        let scenario = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole").scenario;
+        let error = JbofWorld::new(&scenario).err().expect("it is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
 /// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
 #[test]
 fn drives_that_level_their_wear_lose_nothing_either() {

@@ -265,7 +265,7 @@ impl Enclosure {
             return;
         }
         state.health[drive.index()].ready = false;
-        self.drives[drive.index()].power_cut(now);
+        self.drives[drive.index()].reset(now);
         self.lose_memory(drive);
         if let Policy::Lending(lending) = policy {
             // It may have taken and lent something since it was given up, unaware of that.

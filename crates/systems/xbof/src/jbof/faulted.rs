@@ -115,6 +115,11 @@ impl Jbof {
         })
     }
 
+    /// Logical slots of all drives that power cuts have given older data.
+    pub fn reverted_slots(&self) -> u64 {
+        self.enclosure.drives.iter().map(|drive| drive.data.counters().reverted_slots).sum()
+    }
+
     /// Commands that lenders took, and processors and memories that were lent.
     pub fn lending_work(&self) -> [u64; 3] {
         let counters = self.policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default();

@@ -18,6 +18,13 @@ impl Jbof {
         self.enclosure.resilience = Some(Box::new(Resilience::new(plan, witness, drives, config)));
         self
     }
+
+    /// Prepares drives without power-loss protection for power cuts. Panics where theirs are not modelled.
+    #[must_use]
+    pub fn expecting_power_cuts(mut self) -> Self {
+        self.enclosure.drives.iter_mut().for_each(|drive| drive.data.expect_power_cuts());
+        self
+    }
 }
 
 /// Physical effects of faults. Peers get no notice, but cannot reach a drive that is away (`policy`).
@@ -67,6 +74,8 @@ impl Enclosure {
         health.ready = false;
         health.breaks += 1;
         health.hung_until = now;
+        let protected = self.drives[drive.index()].config().power_loss_protection;
+        state.lose_power(now, drive, protected, &self.requests);
         self.drives[drive.index()].power_cut(now);
         self.lose_memory(drive);
         self.note_reach(policy, drive);

@@ -75,6 +75,8 @@ pub trait Witness {
     fn issued(&mut self, now: SimTime, asked: &Asked);
     /// Request `number` has completed. A read brings what each slot holds, in order; zero for what was never written.
     fn completed(&mut self, now: SimTime, number: u64, operation: Operation, found: &[u64]);
+    /// The power of a drive has failed.
+    fn power_lost(&mut self, _now: SimTime, _drive: DriveId) {}
 }
 
 /// The state of one drive as physics has it.
@@ -221,6 +223,14 @@ impl Resilience {
     /// Whether the drive's resource manager runs in this period, and the driver gets an answer.
     pub(super) fn manages(&self, now: SimTime, drive: DriveId) -> bool {
         self.is_reachable(drive) && self.hangs_until(now, drive).is_none()
+    }
+
+    /// The power of a drive has failed. One without protection has lost the names of what it has carried out, too.
+    pub(super) fn lose_power(&mut self, now: SimTime, drive: DriveId, protected: bool, requests: &[Request]) {
+        if !protected {
+            self.driver.forget_applied(|id| requests.get(id as usize).is_some_and(|request| request.drive == drive));
+        }
+        self.witness.power_lost(now, drive);
     }
 
     /// Tells the witness of a request.

@@ -14,14 +14,14 @@ use crate::jbof::{
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_describe::{Scenario, ScenarioError, listed};
 use flashyard_faults::{
-    Action, At, Case, Extent, Fault as Planned, Fingerprint, OperationId, Oracle, Outcome, Violation, World,
+    Action, At, Case, Extent, Fault as Planned, Fingerprint, Moment, OperationId, Oracle, Outcome, Violation, World,
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
 use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Events that a run may take for each request, before it counts as stuck. [A]
@@ -50,7 +50,7 @@ impl JbofWorld {
     /// The enclosure of a scenario, of the first design that it names.
     ///
     /// Errors: values outside their ranges; a design whose failures are not modelled; drives without power-loss
-    /// protection.
+    /// protection whose design, or whose parity, needs it.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let design = designs(scenario)?[0];
         let value = |key, message: &str| ScenarioError::Value { key, message: message.to_owned() };
@@ -62,10 +62,16 @@ impl JbofWorld {
         }
         let world = Self::unbroken(scenario, design)?;
         if !world.config.drive.power_loss_protection {
-            return Err(value(
-                "drive.power_loss_protection",
-                "give true: what a drive loses without it is not modelled",
-            ));
+            let needs = |who: &str| {
+                let message = format!("give true: {who} in memory that must survive a power cut");
+                Err(value("drive.power_loss_protection", &message))
+            };
+            if matches!(design, Design::ProcH | Design::Xbof) {
+                return needs(&format!("{} keeps descriptors, logs and names of commands", design.name()));
+            }
+            if world.config.drive.stripe.is_some() {
+                return needs("drives with parity keep that of open stripes");
+            }
         }
         Ok(Self { breaks: true, ..world })
     }
@@ -111,12 +117,13 @@ impl JbofWorld {
             Jbof::with_streams(self.config, plan, streams.collect()).map_err(keyed::of)?
         };
         let faults = case.plan.faults.iter().map(|&(at, fault)| (moment(at), physical(fault))).collect();
+        let jbof = if self.breaks { jbof.expecting_power_cuts() } else { jbof };
         Ok(jbof.with_faults(faults, Box::new(Told(Rc::clone(witness)))))
     }
 
     fn try_run(&self, case: &Case) -> Result<Outcome, ScenarioError> {
         let drives = vec![u64::from(self.config.drive.ftl.logical_slots); self.config.drives as usize];
-        let witness = Rc::new(RefCell::new(Clients::of(&drives)));
+        let witness = Rc::new(RefCell::new(Clients::of(&drives, !self.config.drive.power_loss_protection)));
         let mut jbof = self.build(case, &witness)?;
         let requests = u64::from(case.size.unwrap_or(self.requests)) * u64::from(self.config.busy_drives);
         let run = jbof.run_with_faults(requests * EVENTS_PER_REQUEST).map_err(keyed::of)?;
@@ -151,6 +158,7 @@ impl JbofWorld {
         outcome.counters.insert("log records", records);
         outcome.counters.insert("commands redirected", redirected);
         outcome.counters.insert("copies made", counters.copied_back);
+        outcome.counters.insert("slots reverted", jbof.reverted_slots());
         outcome.counters.insert("slots checked", clients.oracle.counters().slots_read);
         outcome.fingerprint = fingerprint.get();
         Ok(outcome)
@@ -260,11 +268,17 @@ struct Clients {
     oracle: Oracle,
     violation: Option<String>,
     touched: BTreeSet<(u32, u64)>,
+    /// Flushes under way: when each was issued, and the drive.
+    flushes: BTreeMap<u64, (Moment, u32)>,
 }
 
 impl Clients {
-    fn of(drives: &[u64]) -> Self {
-        Self { oracle: Oracle::new(drives), violation: None, touched: BTreeSet::new() }
+    fn of(drives: &[u64], are_volatile: bool) -> Self {
+        let mut oracle = Oracle::new(drives);
+        if are_volatile {
+            (0..drives.len() as u32).for_each(|drive| oracle.make_volatile(drive));
+        }
+        Self { oracle, violation: None, touched: BTreeSet::new(), flushes: BTreeMap::new() }
     }
 
     fn note(&mut self, checked: Result<(), Violation>) {
@@ -295,7 +309,13 @@ impl Witness for Told {
             Operation::Read => Action::Read,
             Operation::Write => Action::Write(asked.number),
             Operation::Trim => Action::Trim,
-            _ => return,
+            Operation::Flush => {
+                let mut clients = self.0.borrow_mut();
+                let issued = clients.oracle.flush(now);
+                clients.flushes.insert(asked.number, (issued, extent.drive));
+                return;
+            }
+            Operation::Remap => return,
         };
         let mut clients = self.0.borrow_mut();
         clients.touched.extend((extent.first..extent.first + u64::from(asked.count)).map(|slot| (extent.drive, slot)));
@@ -308,8 +328,18 @@ impl Witness for Told {
         let checked = match operation {
             Operation::Read => clients.oracle.returned(now, id, found),
             Operation::Write | Operation::Trim => clients.oracle.acknowledged(now, id),
-            _ => return,
+            Operation::Flush => {
+                if let Some((issued, drive)) = clients.flushes.remove(&number) {
+                    clients.oracle.flushed(now, drive, issued);
+                }
+                return;
+            }
+            Operation::Remap => return,
         };
         clients.note(checked);
+    }
+
+    fn power_lost(&mut self, now: SimTime, drive: DriveId) {
+        self.0.borrow_mut().oracle.power_lost(now, u32::from(drive.get()));
     }
 }
