@@ -298,6 +298,13 @@ impl NvmCommand {
         }
     }
 
+    /// Asks a command that writes blocks to complete only once they are on the medium.
+    pub const fn force_unit_access(&mut self) {
+        if let Self::Write { fua, .. } | Self::WriteZeroes { fua, .. } = self {
+            *fua = true;
+        }
+    }
+
     /// Length of the command's data for blocks of `block_bytes`, in bytes.
     pub fn data_bytes(&self, block_bytes: u32) -> u64 {
         match *self {

@@ -14,7 +14,7 @@ use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
 use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session};
 use flashyard_units::SimSpan;
-use world::{Link, NQN, World, target_config};
+use world::{BLOCK, Link, NQN, World, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 fn connected() -> World {
@@ -254,6 +254,21 @@ fn a_drive_without_a_write_cache_has_no_feature_of_one() {
         AdminCommand::SetFeatures { feature: id::WRITE_CACHE, save: false, values: [1, 0, 0, 0, 0] },
     ] {
         assert_eq!(world.admin_command(command, Data::None).0.code(), Status::INVALID_FIELD, "{command:?}");
+    }
+}
+
+#[test]
+fn writes_are_on_the_medium_when_they_complete_while_the_write_cache_is_disabled() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    for (enabled, forced) in [(1, false), (0, true), (1, false)] {
+        let values = [enabled, 0, 0, 0, 0];
+        let set = AdminCommand::SetFeatures { feature: id::WRITE_CACHE, save: false, values };
+        assert_eq!(world.admin_command(set, Data::None).0, Status::SUCCESS);
+        world.write(3, &[7; BLOCK]);
+        let zeroes = NvmCommand::WriteZeroes { range: BlockRange { lba: 4, blocks: 1 }, deallocate: false, fua: false };
+        assert_eq!(world.run(1, zeroes, Vec::new(), 0).0, Status::SUCCESS);
+        assert_eq!(std::mem::take(&mut world.forced), [forced; 2]);
     }
 }
 

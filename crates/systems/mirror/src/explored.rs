@@ -37,8 +37,8 @@ pub struct MirrorWorld {
 impl MirrorWorld {
     /// A mirror whose client keeps `depth` requests under way, `requests` in all unless a case says how many.
     ///
-    /// Errors: parameters outside their ranges; drives without power-loss protection, which the model does not lose data
-    /// on.
+    /// Errors: parameters outside their ranges; drives without power-loss protection, whose losses a mirror does not copy
+    /// back.
     pub fn new(mut config: MirrorConfig, depth: u32, requests: u32) -> Result<Self, MirrorError> {
         config.drives.iter_mut().for_each(|drive| drive.ftl.stamps = true);
         config.validate()?;

@@ -237,7 +237,9 @@ impl LiveMirror {
         if self.world.config.drives[number].power_loss_protection {
             return Ok(number);
         }
-        Err(refused(format!("drive {drive} has no power-loss protection: what it would lose is not modelled")))
+        Err(refused(format!(
+            "drive {drive} has no power-loss protection: a mirror does not copy back what it would lose"
+        )))
     }
 
     fn give_power(&mut self, now: SimTime, drive: usize) {

@@ -61,7 +61,7 @@ const UNPROTECTED: [&str; 2] = ["drive.power_loss_protection=false", "designs=['
 
 #[test]
 fn what_was_flushed_is_not_lost_wherever_drives_without_protection_break() {
-    for further in [&[][..], &["drive.cores=4", "run.requests_per_drive=400"]] {
+    for further in [&[][..], &["drive.cores=4", "run.requests_per_drive=250"]] {
         let world = world_with(&[&UNPROTECTED[..], further].concat());
         for seed in [1, 2] {
             println!("{further:?}, seed {seed}");

@@ -51,7 +51,7 @@ impl Session {
         }
         debug_assert!(matches!(self.queue.kind, QueueKind::Io(_)));
         let sgl = descriptor(sqe)?;
-        let operation = NvmCommand::decode(sqe).map_err(|unknown| unknown.status())?;
+        let mut operation = NvmCommand::decode(sqe).map_err(|unknown| unknown.status())?;
         if matches!(operation, NvmCommand::WriteUncorrectable { .. }) {
             // Not announced: a backend would have to keep the mark on each block.
             return Err(Status::INVALID_OPCODE.do_not_retry());
@@ -61,6 +61,10 @@ impl Session {
             return Err(Status::COMMAND_SEQUENCE.do_not_retry());
         }
         controller.is_at_work = true;
+        if !controller.features.write_cache {
+            // Source: NVM Express Base, Volatile Write Cache feature: written data is on the medium at completion then.
+            operation.force_unit_access();
+        }
         let (subsystem, port) = (controller.subsystem, controller.port);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
         if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].has_remap {

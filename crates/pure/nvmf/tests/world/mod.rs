@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) config: InitiatorConfig,
     pub(crate) links: Vec<Link>,
     pub(crate) disk: Vec<u8>,
+    /// Whether each write that came had to be on the medium at its completion.
+    pub(crate) forced: Vec<bool>,
     /// State of the generator that cuts streams; zero does not cut.
     cuts: u64,
 }
@@ -62,6 +64,7 @@ impl World {
             config,
             links: Vec::new(),
             disk: vec![0; 1024 * BLOCK],
+            forced: Vec::new(),
             cuts: 0,
         }
     }
@@ -107,6 +110,9 @@ impl World {
                 }
                 let commands: Vec<_> = link.effects.commands.drain(..).collect();
                 for command in commands {
+                    if let NvmCommand::Write { fua, .. } | NvmCommand::WriteZeroes { fua, .. } = command.operation {
+                        self.forced.push(fua);
+                    }
                     let (tag, status, payload) = serve(&mut self.disk, command);
                     link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
                 }

@@ -76,7 +76,7 @@ pub(super) fn of_mirror(error: MirrorError) -> ScenarioError {
         },
         MirrorError::Range { name: "drives with power-loss protection", .. } => ScenarioError::value(
             "drive.power_loss_protection",
-            "give true for both drives: what a drive loses without it is not modelled",
+            "give true for both drives: a mirror does not copy back what a drive loses without it",
         ),
         other => ScenarioError::of_world(other),
     }

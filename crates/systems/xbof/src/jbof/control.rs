@@ -22,7 +22,7 @@ pub enum ControlError {
         drives: u16,
     },
     /// The drive cannot keep its buffer.
-    #[error("drive {drive} has no power-loss protection: what it would lose is not modelled")]
+    #[error("drive {drive} has no power-loss protection: bytes that are served would not follow what it loses")]
     Unprotected {
         /// Which.
         drive: DriveId,
@@ -100,8 +100,8 @@ impl LiveJbof {
             Control::PowerOff => self.power_off(now)?,
             Control::PowerOn => self.power_on(now),
             Control::Link { drive, up } => {
-                // A drive whose link returns is reset by the driver.
-                self.check_power(drive)?;
+                // A drive whose link returns is reset by the driver, and keeps its memory.
+                self.check_drive(drive)?;
                 let Jbof { enclosure, policy, .. } = &mut self.world;
                 if up { enclosure.link_up(policy, drive) } else { enclosure.link_down(policy, drive) }
             }
@@ -163,7 +163,7 @@ impl LiveJbof {
     }
 
     fn hang(&mut self, now: SimTime, drive: DriveId, span: SimSpan) -> Result<(), ControlError> {
-        self.check_power(drive)?;
+        self.check_drive(drive)?;
         if span > HANG_MAX {
             return Err(ControlError::Span { span });
         }
