@@ -284,9 +284,18 @@ fn session(
     requests: u32,
     gap: SimSpan,
     journal: bool,
+    control: impl FnMut(&mut Clients, SimTime, u32, &mut Rng),
+) -> Clients {
+    session_of(Clients::new(journal), seed, requests, gap, control)
+}
+
+fn session_of(
+    mut clients: Clients,
+    seed: u64,
+    requests: u32,
+    gap: SimSpan,
     mut control: impl FnMut(&mut Clients, SimTime, u32, &mut Rng),
 ) -> Clients {
-    let mut clients = Clients::new(journal);
     let mut rng = Rng::named(seed, "live");
     let mut now = SimTime::ZERO;
     for number in 0..requests {
@@ -353,6 +362,33 @@ fn what_is_read_is_what_was_written_whatever_breaks() {
         assert_eq!(u64::from(clients.tokens), clients.answered);
         assert!(clients.gone.iter().all(|gone| !gone), "everything is back");
     }
+}
+
+/// A reset of the controller takes nothing of its memory; a power cut would, and served bytes would not follow.
+#[test]
+fn drives_without_protection_survive_links_and_firmware_that_fail_and_keep_their_power() {
+    let scenario = scenario_with(&["drive.power_loss_protection=false"]);
+    let clients =
+        session_of(Clients::of(&scenario, false), 17, 8_000, SimSpan::from_us(30), |clients, now, number, rng| {
+            if number % 40 != 39 {
+                return;
+            }
+            let drive = DriveId::new(rng.below(4) as u16);
+            let control = match rng.below(3) {
+                0 => Control::Link { drive, up: false },
+                1 => Control::Link { drive, up: true },
+                _ => Control::Hang { drive, span: SimSpan::from_us(rng.below(900)) },
+            };
+            clients.session.control(now, control).expect("all of these are possible");
+            for control in [Control::Pull { drive }, Control::PowerOff] {
+                let refused = clients.session.control(now, control).expect_err("it would lose data").to_string();
+                assert!(refused.contains("has no power-loss protection"), "{refused}");
+            }
+            for drive in DriveId::first(4).filter(|_| rng.below(3) > 0) {
+                clients.session.control(now, Control::Link { drive, up: true }).expect("it exists");
+            }
+        });
+    assert_eq!(u64::from(clients.tokens), clients.answered);
 }
 
 #[test]
