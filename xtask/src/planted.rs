@@ -1,5 +1,6 @@
 //! Planted bugs: does the exploration of faults find what it is there to find? Each patch breaks one rule of recovery
-//! in a copy of the last commit; the exploration must report a violation there, with a case that replays it.
+//! in a copy of the last commit; the exploration must report a violation there, with a case that replays it. A patch may
+//! begin with a line of arguments for `flashyard faults`: the enclosure that its bug is in.
 
 use crate::{Repository, patches};
 use anyhow::{Context, Result, bail};
@@ -9,6 +10,8 @@ use std::path::Path;
 const PATCHES: &str = "scenarios/faults/planted";
 /// Where the copy and its build lie, below the target directory.
 const COPY: &str = "planted-bugs";
+/// What a line of arguments begins with.
+const ARGUMENTS: &str = "Arguments: ";
 /// Crash points to find each bug with; the rarest takes a few hundred.
 const POINTS: &str = "20000";
 
@@ -30,9 +33,12 @@ pub fn planted_bugs(repository: &Repository) -> Result<bool> {
 
 fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     let explore = ["run", "--release", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
+    let patch = copy.join(PATCHES).join(name).with_extension("patch");
+    let patch = std::fs::read_to_string(&patch).with_context(|| format!("{}: cannot be read", patch.display()))?;
     let output = patches::cargo()
         .args(explore)
         .args(["--points", POINTS])
+        .args(arguments(&patch))
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", target.join("planted-build"))
         .output()
@@ -51,14 +57,27 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     }
 }
 
+/// The arguments that a patch names.
+fn arguments(patch: &str) -> impl Iterator<Item = &str> {
+    let line = patch.lines().next().and_then(|line| line.strip_prefix(ARGUMENTS));
+    line.unwrap_or_default().split_whitespace()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_patch_names_its_arguments_in_its_first_line() {
+        let named = |patch| arguments(patch).collect::<Vec<_>>();
+        assert_eq!(named("Arguments: --set a=1 --set b=[\"c\"]\n\ndiff"), ["--set", "a=1", "--set", "b=[\"c\"]"]);
+        assert!(named("diff --git a/x b/x\nArguments: --set a=1").is_empty());
+    }
+
+    #[test]
     fn every_planted_bug_still_applies() {
         let repository = Repository::discover().expect("the tests run in the repository");
         assert_eq!(patches_apply(&repository).expect("git is there"), Vec::<String>::new());
-        assert!(patches::patches(&repository, PATCHES).expect("they can be listed").len() >= 3);
+        assert!(patches::patches(&repository, PATCHES).expect("they can be listed").len() >= 5);
     }
 }

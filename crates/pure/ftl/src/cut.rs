@@ -96,3 +96,175 @@ impl Ftl {
         self.log.spilled = self.log.spilled.min(u32::try_from(self.log.entries.len()).unwrap_or(u32::MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::ftl::{DieRow, Stream};
+    use crate::gc::Want;
+    use crate::small::{LOGICAL, small};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// A host and a medium around a layer: die rows are programmed in any order, and each logical slot has versions.
+    struct World {
+        ftl: Ftl,
+        programs: Vec<u32>,
+        /// Versions of each logical slot since the last one that was the newest and on flash: stamp and place.
+        versions: BTreeMap<u32, Vec<(u64, Slot)>>,
+        /// An emptied superblock that is not erased.
+        emptied: Vec<u32>,
+        stamp: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut ftl = small(FtlConfig { stamps: true, reclaim_below: 4, ..FtlConfig::default() });
+            ftl.expect_power_cuts();
+            Self { ftl, programs: Vec::new(), versions: BTreeMap::new(), emptied: Vec::new(), stamp: 0 }
+        }
+
+        fn note(&mut self, row: Option<DieRow>) {
+            self.programs.extend(row.map(|row| row.number));
+        }
+
+        fn version(&mut self, logical: u32, before: Slot, after: Slot) {
+            let ftl = &self.ftl;
+            let stamp = |slot: Slot| if slot.is_some() { ftl.stamp(slot) } else { 0 };
+            let versions = self.versions.entry(logical).or_insert_with(|| vec![(stamp(before), before)]);
+            versions.push((stamp(after), after));
+        }
+
+        fn write(&mut self, logical: u32) {
+            while self.ftl.host_room() < 4 {
+                if !self.collect() {
+                    return;
+                }
+            }
+            self.stamp += 1;
+            let appended = self.ftl.append(Stream::Host, logical, self.stamp);
+            self.version(logical, appended.before, appended.slot);
+            self.note(appended.row);
+        }
+
+        fn trim(&mut self, logical: u32) {
+            self.ftl.trim(logical);
+            self.versions.remove(&logical);
+        }
+
+        /// A row of garbage collection, and the erase once all copies are on flash. False when there is nothing to do.
+        fn collect(&mut self) -> bool {
+            if !self.emptied.is_empty() {
+                self.flush();
+                self.emptied.drain(..).for_each(|superblock| self.ftl.reclaim_erased(superblock));
+                return true;
+            }
+            if let Some(read) = self.ftl.reclaim_next_read(Want::Space) {
+                let mut moved = Vec::new();
+                self.ftl.reclaim_row_read(read.number, |_, logical, appended| moved.push((logical, appended)));
+                for (logical, appended) in moved {
+                    self.version(logical, appended.before, appended.slot);
+                    self.note(appended.row);
+                }
+            } else if let Some(emptied) = self.ftl.reclaim_take_emptied() {
+                self.emptied.push(emptied.superblock);
+            } else if !self.programs.is_empty() {
+                // Victims must be on flash.
+                self.flush();
+            } else {
+                return false;
+            }
+            true
+        }
+
+        fn program(&mut self, choice: usize) {
+            if !self.programs.is_empty() {
+                let row = self.programs.swap_remove(choice % self.programs.len());
+                self.ftl.row_programmed(row);
+            }
+        }
+
+        fn flush(&mut self) {
+            for stream in [Stream::Host, Stream::Moved] {
+                let row = self.ftl.pad(stream, self.ftl.layout().slots_per_die_row);
+                self.note(row);
+            }
+            while !self.programs.is_empty() {
+                self.program(0);
+            }
+            self.versions.clear();
+        }
+
+        /// Versions whose place is on flash, the newest of each logical slot.
+        fn cut(&mut self) {
+            let is_there = |slot: Slot| !slot.is_some() || self.ftl.is_programmed(slot);
+            let durable: BTreeMap<u32, (u64, Slot)> = self
+                .versions
+                .iter()
+                .map(|(&logical, versions)| {
+                    let newest = versions.iter().rfind(|version| is_there(version.1));
+                    (logical, *newest.expect("the first one is on flash"))
+                })
+                .collect();
+            let is_newest = |logical: u32, slot: Slot| self.ftl.lookup(logical) == slot;
+            let reverted: Vec<(u32, Slot)> = durable
+                .iter()
+                .filter(|(logical, version)| !is_newest(**logical, version.1))
+                .map(|(&logical, version)| (logical, version.1))
+                .collect();
+            let others: Vec<(u32, Slot)> = (0..LOGICAL)
+                .filter(|logical| !durable.contains_key(logical))
+                .map(|logical| (logical, self.ftl.lookup(logical)))
+                .collect();
+            self.ftl.power_cut(reverted, &self.emptied);
+            self.emptied.clear();
+            self.programs.clear();
+            self.versions.clear();
+            self.ftl.check();
+            for (logical, (stamp, slot)) in durable {
+                assert_eq!(self.ftl.lookup(logical), slot, "logical slot {logical}");
+                assert_eq!(if slot.is_some() { self.ftl.stamp(slot) } else { 0 }, stamp, "logical slot {logical}");
+            }
+            for (logical, slot) in others {
+                assert_eq!(self.ftl.lookup(logical), slot, "logical slot {logical} has no newer data");
+            }
+            let per_row = self.ftl.layout().slots_per_die_row;
+            assert!(self.ftl.frontiers.iter().flatten().all(|frontier| frontier.next % per_row == 0));
+            assert!(
+                self.ftl.open_rows().all(|slot| self.ftl.is_programmed(slot)),
+                "a row is to be read that is not there"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn a_cut_leaves_what_is_on_flash_and_a_layer_that_goes_on(
+            steps in prop::collection::vec((0_u32..40, 0..LOGICAL, 0_usize..8), 300..2500),
+        ) {
+            let mut world = World::new();
+            for (kind, logical, choice) in steps {
+                match kind {
+                    0 => world.cut(),
+                    1 => world.flush(),
+                    2 => world.trim(logical),
+                    3..8 => { world.collect(); }
+                    8..16 => world.program(choice),
+                    // Some slots are written again and again.
+                    16..24 => world.write(logical % 20),
+                    _ => world.write(logical),
+                }
+            }
+            world.cut();
+            let before = world.ftl.counters().host_slots;
+            for logical in 0..LOGICAL {
+                world.write(logical);
+            }
+            prop_assert_eq!(world.ftl.counters().host_slots - before, u64::from(LOGICAL), "it takes no writes any more");
+            world.flush();
+            world.ftl.check();
+        }
+    }
+}

@@ -184,7 +184,8 @@ pub struct DriveSection {
     pub refresh_reads: Option<u32>,
     /// Whether commands share flash pages.
     pub coalesce_writes: bool,
-    /// Whether the write buffer survives power loss.
+    /// Whether the write buffer survives power loss. If not, a flush waits for flash, and a power cut takes what was not
+    /// flushed.
     pub power_loss_protection: bool,
     /// DRAM energy.
     #[schemars(range(min = 0.0, max = 1e6))]
