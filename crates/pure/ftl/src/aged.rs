@@ -7,7 +7,8 @@
 
 use crate::blocks::State;
 use crate::config::FtlConfig;
-use crate::ftl::{Ftl, FtlCounters};
+use crate::counters::FtlCounters;
+use crate::ftl::Ftl;
 use crate::recovered::{RecoveryError, SuperblockContents};
 use flashyard_flash::{Geometry, Slot};
 

@@ -33,6 +33,7 @@ mod blocks;
 mod cache;
 mod capacity;
 mod config;
+mod counters;
 mod cut;
 mod frames;
 mod ftl;
@@ -61,7 +62,8 @@ pub use config::{
     Allocation, Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX, ScoreWeights, UnknownWearLeveling,
     VictimPolicy, VictimTies, WearLeveling,
 };
-pub use ftl::{Appended, DieRow, Ftl, FtlCounters, Stream};
+pub use counters::FtlCounters;
+pub use ftl::{Appended, DieRow, Ftl, Stream};
 pub use gc::{Emptied, RowRead, Want};
 pub use map::SparseTable;
 pub use recovered::{RecoveryError, SuperblockContents, UsedSuperblock};
