@@ -26,12 +26,16 @@ impl SparseBits {
         }
     }
 
+    /// Sets the bits of `mask` in the word that holds `index`.
+    #[inline]
+    pub(crate) fn set_word(&mut self, index: u32, mask: u64) {
+        let chunk = self.chunks[(index >> BITS_SHIFT) as usize].get_or_insert_with(|| Box::new([0; WORDS]));
+        chunk[(index as usize >> 6) % WORDS] |= mask;
+    }
+
     /// Sets `count` bits from `first`.
     pub(crate) fn set_run(&mut self, first: u32, count: u32) {
-        for_words(first, count, |index, mask| {
-            let chunk = self.chunks[(index >> BITS_SHIFT) as usize].get_or_insert_with(|| Box::new([0; WORDS]));
-            chunk[(index as usize >> 6) % WORDS] |= mask;
-        });
+        for_words(first, count, |index, mask| self.set_word(index, mask));
     }
 
     /// Clears `count` bits from `first`.

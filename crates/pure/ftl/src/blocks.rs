@@ -3,6 +3,7 @@
 use crate::allocation::Erased;
 use crate::bits::{SparseBits, for_words};
 use crate::config::FtlConfig;
+use crate::drawn::{DrawnState, Holding};
 use crate::map::SparseTable;
 use crate::victim::VictimIndex;
 use flashyard_flash::{Layout, Slot};
@@ -90,8 +91,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Superblocks whose first `filled` slots hold the logical slots of the same number.
-    pub(crate) fn new(layout: Layout, config: &FtlConfig) -> Self {
-        let filled = config.filled_slots;
+    pub(crate) fn new(layout: Layout, config: &FtlConfig, filled: u32) -> Self {
         let slots = layout.slots_per_superblock;
         let mut blocks = Self {
             layout,
@@ -170,6 +170,23 @@ impl Blocks {
     pub(crate) fn invalidate_all(&mut self, victim: u32, slots: u32) {
         self.invalid.set_run(victim * self.layout.slots_per_superblock, slots);
         self.all[victim as usize].valid = 0;
+    }
+
+    /// Puts drawn contents on flash that is all erased. Those of open superblocks are the caller's to open.
+    pub(crate) fn lay(&mut self, state: &DrawnState) {
+        self.erased.clear();
+        state.erased.iter().for_each(|&number| self.make_ready(number));
+        for Holding { number, written, valid } in state.open.iter().chain(&state.closed) {
+            self.all[*number as usize].valid = *valid;
+            let first = number * self.layout.slots_per_superblock;
+            for_words(first, *written, |slot, mask| self.invalid.set_word(slot, mask & !state.valid_word(slot)));
+        }
+        // The oldest came first to the count that it has.
+        for Holding { number, valid, .. } in state.closed.iter().rev() {
+            self.all[*number as usize].state = State::Closed;
+            self.victims.insert(*number, *valid);
+        }
+        self.reverse = SparseTable::drawn(self.layout.superblocks * self.layout.slots_per_superblock, state.reverse());
     }
 
     /// Records that the programs of die rows of an open superblock have completed.
@@ -360,7 +377,7 @@ mod tests {
         let layout = Layout::new(&geometry);
         assert_eq!((layout.superblocks, layout.slots_per_superblock), (SUPERBLOCKS, SLOTS));
         let config = FtlConfig { logical_slots: 100, filled_slots, ..FtlConfig::default() };
-        let mut blocks = Blocks::new(layout, &config);
+        let mut blocks = Blocks::new(layout, &config, filled_slots);
         blocks.order_in_use(true);
         blocks
     }

@@ -213,6 +213,9 @@ pub struct FtlConfig {
     pub logical_slots: u32,
     /// Slots written sequentially before the run, from slot 0 up; at most `logical_slots`.
     pub filled_slots: u32,
+    /// Whether the filled slots lie as after overwriting them at random for long, drawn from the seed. Needs victims of
+    /// fewest valid slots and no single-level cache.
+    pub drawn: bool,
     /// Victim choice.
     pub victim: VictimPolicy,
     /// Which of several equal victims is taken, for the greedy one.
@@ -250,7 +253,7 @@ pub struct FtlConfig {
     pub independent_planes: bool,
     /// Whether a read brings the slots that are wanted over the bus, and not whole pages.
     pub sends_codewords: bool,
-    /// Where the layer's own random choices start: the pools of [`WearLeveling::DualPool`].
+    /// Where the layer's own random choices start: a drawn state, the pools of [`WearLeveling::DualPool`].
     pub seed: u64,
 }
 
@@ -261,6 +264,7 @@ impl Default for FtlConfig {
         Self {
             logical_slots: 0,
             filled_slots: 0,
+            drawn: false,
             victim: VictimPolicy::Greedy,
             ties: VictimTies::NewestFirst,
             reclaim_below: 2,
@@ -327,6 +331,12 @@ pub enum FtlConfigError {
         /// The setting.
         what: &'static str,
     },
+    /// Something for which no drawn state is known.
+    #[error("no steady state can be drawn with {what}, simulate it")]
+    NotDrawn {
+        /// The setting.
+        what: &'static str,
+    },
     /// A policy that measures wear against an endurance that is not given.
     #[error("{policy} needs the endurance of a superblock, give `endurance` at least 1 erase")]
     NoEndurance {
@@ -383,12 +393,25 @@ impl FtlConfig {
             return Err(FtlConfigError::Range { name, value, range: "1 to 8 streams" });
         }
         self.validate_wear()?;
+        if self.drawn {
+            self.validate_drawn()?;
+        }
         let needed = self.logical_slots.div_ceil(layout.slots_per_superblock);
         let spare = layout.superblocks.saturating_sub(needed);
         if spare < self.reserved() {
             let most = layout.superblocks.saturating_sub(self.reserved()) * layout.slots_per_superblock;
             let (logical, total) = (self.logical_slots, layout.superblocks);
             return Err(FtlConfigError::TooLittleSpare { logical, spare, total, most, raw });
+        }
+        Ok(())
+    }
+
+    fn validate_drawn(&self) -> Result<(), FtlConfigError> {
+        if !matches!(self.victim, VictimPolicy::Greedy | VictimPolicy::FewestValidOldest) {
+            return Err(FtlConfigError::NotDrawn { what: "victims that are not those of fewest valid slots" });
+        }
+        if self.slc_superblocks > 0 {
+            return Err(FtlConfigError::NotDrawn { what: "a single-level cache" });
         }
         Ok(())
     }

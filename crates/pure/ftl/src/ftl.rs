@@ -3,6 +3,7 @@
 use crate::blocks::{Blocks, RowSet, State};
 use crate::config::{Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX};
 use crate::counters::FtlCounters;
+use crate::drawn::DrawnState;
 use crate::map::SparseTable;
 use crate::progress::{Leveling, Reclaim};
 use crate::remap_log::RemapLog;
@@ -86,21 +87,22 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// A layer over erased or sequentially filled flash.
+    /// A layer over flash that is erased, sequentially filled or in a drawn steady state.
     ///
     /// Errors: when geometry and configuration do not fit together.
     pub fn new(geometry: &Geometry, config: FtlConfig) -> Result<Self, FtlConfigError> {
         config.validate(geometry)?;
         let layout = Layout::new(geometry);
         let raw = layout.superblocks * layout.slots_per_superblock;
+        let sequential = if config.drawn { 0 } else { config.filled_slots };
         let mut ftl = Self {
             config,
             layout,
             planes: geometry.planes_per_die as u8,
             page_bytes: geometry.page_bytes,
             pages_per_program: geometry.pages_per_program,
-            map: SparseTable::new(config.logical_slots, config.filled_slots),
-            blocks: Blocks::new(layout, &config),
+            map: SparseTable::new(config.logical_slots, sequential),
+            blocks: Blocks::new(layout, &config, sequential),
             frontiers: [None; LANES],
             host_stream: 0,
             reclaim: Reclaim::default(),
@@ -116,6 +118,9 @@ impl Ftl {
             misled: BTreeSet::new(),
             counters: FtlCounters::default(),
         };
+        if config.drawn && config.filled_slots > 0 {
+            begin_drawn(&mut ftl);
+        }
         ftl.set_wear_leveling(config.wear_leveling);
         Ok(ftl)
     }
@@ -552,4 +557,17 @@ impl Ftl {
             (true, _) => pages.single_level(),
         }
     }
+}
+
+/// Puts a drawn steady state on erased flash, in which as many superblocks are erased as when collection is under way.
+fn begin_drawn(ftl: &mut Ftl) {
+    let state = DrawnState::new(&ftl.layout, &ftl.config, ftl.config.reclaim_below.max(ftl.kept_erased));
+    for (stream, entry) in [Stream::Host, Stream::Moved].into_iter().zip(&state.open) {
+        let frontier = ftl.open_superblock(entry.number, false);
+        ftl.blocks.program_rows(entry.number, 0..entry.written / ftl.layout.slots_per_die_row);
+        let lane = ftl.lane(stream);
+        ftl.frontiers[lane] = Some(Frontier { next: entry.written, ..frontier });
+    }
+    ftl.blocks.lay(&state);
+    ftl.map = SparseTable::drawn(ftl.config.logical_slots, state.forward());
 }

@@ -5,8 +5,8 @@
 //! planes, separate frontiers for host data and for moved data or one for both, an optional single-level-cell cache
 //! that is folded when the drive is idle or space is scarce, victims by valid slots, by age and by scores over wear and
 //! reads, orders of allocation, static wear leveling, retirement, a capacity that changes, remapping, deallocation,
-//! padding, a mapping cache of translation pages in local places and offsite frames, preconditioning without timing,
-//! and payload stamps.
+//! padding, a mapping cache of translation pages in local places and offsite frames, preconditioning without timing or
+//! drawn from its closed form, and payload stamps.
 //!
 //! The path of a write: `Ftl::append` takes the next slot of the host frontier, points the map at it and
 //! invalidates the old slot; when a die row is full the caller programs it. Until
@@ -23,7 +23,8 @@
 //! names it; a superblock's valid count is the number of its valid bits; no slot is written twice
 //! between erases; the erased count plus the open, closed, erasing and retired superblocks is all of them.
 //!
-//! Everything is sparse: a drive that was only filled sequentially costs no memory for its map.
+//! Everything is sparse: a drive that was only filled sequentially costs no memory for its map, and one whose steady state
+//! was drawn costs two bits a slot.
 
 mod age;
 mod aged;
@@ -35,6 +36,7 @@ mod capacity;
 mod config;
 mod counters;
 mod cut;
+mod drawn;
 mod frames;
 mod ftl;
 mod gc;

@@ -1,11 +1,12 @@
 //! Sparse tables of slot numbers: the forward map and the reverse map.
 //!
-//! A table costs memory only where it differs from its base, the identity below `filled` and nowhere above: a
-//! sequentially filled drive is all base. Differing entries are kept in chunks of one translation page, 1024 entries.
+//! A table costs memory only where it differs from its base, the identity below `filled` and nowhere above, or what was
+//! drawn: a sequentially filled drive is all base. Differing entries are kept in chunks of one translation page, 1024 entries.
 //! The chunks of a large table hold scattered entries in a hash table first, 8 to 16 bytes an entry, and become dense,
 //! 4 bytes an entry, once that is cheaper: random writes over terabytes would otherwise cost 4 KiB each. A table whose
 //! entries will all be written can be made whole: a lookup is one load then.
 
+use crate::drawn::DrawnBase;
 use crate::scattered::Scattered;
 use flashyard_flash::Slot;
 
@@ -23,10 +24,13 @@ pub struct SparseTable {
     /// Dense chunks. Allocations of their own: a lookup is two loads, and a third one would halve the speed of ageing.
     chunks: Vec<Option<Box<[u32; CHUNK]>>>,
     scattered: Scattered,
-    /// Scattered entries of each chunk; empty in small tables.
+    /// Scattered entries of each chunk; empty in small tables that were not drawn.
     scattered_in: Vec<u16>,
     len: u32,
+    /// Entries below name their own index in the base; zero in a drawn table.
     filled: u32,
+    /// The base of a drawn table.
+    drawn: Option<DrawnBase>,
     /// All entries of a table that was made whole, and then the only ones; empty otherwise.
     whole: Vec<u32>,
 }
@@ -41,8 +45,16 @@ impl SparseTable {
             scattered_in: if len > SMALL { vec![0; chunks] } else { Vec::new() },
             len,
             filled,
+            drawn: None,
             whole: Vec::new(),
         }
+    }
+
+    /// A table of `len` entries that begin as they were drawn.
+    pub(crate) fn drawn(len: u32, base: DrawnBase) -> Self {
+        // Entries that nothing changes are not computed: there are scattered ones in small tables too.
+        let scattered_in = vec![0; (len as usize).div_ceil(CHUNK)];
+        Self { drawn: Some(base), scattered_in, ..Self::new(len, 0) }
     }
 
     /// Keeps all entries in one piece from now on, 4 bytes each whether written or not.
@@ -129,12 +141,18 @@ impl SparseTable {
     pub fn resident_bytes(&self) -> u64 {
         let dense = self.chunks.iter().filter(|chunk| chunk.is_some()).count() * CHUNK * 4;
         let whole = self.whole.len() * 4;
-        self.scattered.bytes() + (whole + dense + self.chunks.len() * 8 + self.scattered_in.len() * 2) as u64
+        let drawn = self.drawn.as_ref().map_or(0, DrawnBase::resident_bytes);
+        drawn + self.scattered.bytes() + (whole + dense + self.chunks.len() * 8 + self.scattered_in.len() * 2) as u64
     }
 
     #[inline]
     fn base(&self, index: u32) -> Slot {
-        if index < self.filled { Slot::new(index) } else { Slot::NONE }
+        if index < self.filled { Slot::new(index) } else { self.base_above(index) }
+    }
+
+    #[inline(never)]
+    fn base_above(&self, index: u32) -> Slot {
+        self.drawn.as_ref().map_or(Slot::NONE, |drawn| drawn.at(index))
     }
 
     #[inline(never)]

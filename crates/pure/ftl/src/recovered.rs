@@ -84,7 +84,7 @@ impl Ftl {
         config: FtlConfig,
         contents: &[SuperblockContents],
     ) -> Result<Self, RecoveryError> {
-        let mut ftl = Self::new(geometry, FtlConfig { filled_slots: 0, ..config })?;
+        let mut ftl = Self::new(geometry, FtlConfig { filled_slots: 0, drawn: false, ..config })?;
         ftl.config = config;
         let layout = ftl.layout;
         if contents.len() != layout.superblocks as usize {

@@ -1,0 +1,147 @@
+//! The drawing itself: the part of each superblock, and which of its slots are valid.
+
+use super::base::{Drawn, DrawnBase};
+use super::permutation::Permutation;
+use super::ranked::Ranked;
+use crate::bits::for_words;
+use crate::config::{Frontiers, FtlConfig};
+use flashyard_flash::Layout;
+use flashyard_kernel::Rng;
+use std::sync::Arc;
+
+/// Steps that find the decay: as many as a double has digits.
+const BISECTIONS: u32 = 60;
+
+/// A drive in a steady state.
+pub(crate) struct DrawnState {
+    /// Erased superblocks, in the order in which they became so.
+    pub(crate) erased: Vec<u32>,
+    /// Those that are being filled: of the host, and of moved data unless it shares the first.
+    pub(crate) open: Vec<Holding>,
+    /// Those that are full, from the youngest to the oldest.
+    pub(crate) closed: Vec<Holding>,
+    drawn: Arc<Drawn>,
+}
+
+/// A superblock that holds something.
+pub(crate) struct Holding {
+    /// Its number.
+    pub(crate) number: u32,
+    /// Slots that are written, the first ones.
+    pub(crate) written: u32,
+    /// Valid ones among them.
+    pub(crate) valid: u32,
+}
+
+impl DrawnState {
+    /// Draws a drive with `erased` erased superblocks; at least one slot must be filled.
+    pub(crate) fn new(layout: &Layout, config: &FtlConfig, erased: u32) -> Self {
+        let mut rng = Rng::named(config.seed, "ftl.drawn");
+        let mut order: Vec<u32> = (0..layout.superblocks).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        let holding = |number: u32, written: u32| Holding { number, written, valid: 0 };
+        let erased: Vec<u32> = order.drain(..erased as usize).collect();
+        let streams = if config.frontiers == Frontiers::Shared { 1 } else { 2 };
+        let rows = u64::from(layout.die_rows_per_superblock);
+        let mut rows_written = || rng.below(rows) as u32 * layout.slots_per_die_row;
+        let mut open: Vec<_> = order.drain(..streams).map(|number| holding(number, rows_written())).collect();
+        let mut closed: Vec<_> = order.into_iter().map(|number| holding(number, layout.slots_per_superblock)).collect();
+        share_out(&mut open, &mut closed, config.filled_slots);
+        let raw = layout.superblocks * layout.slots_per_superblock;
+        let mut words = vec![0; raw.div_ceil(64) as usize];
+        for Holding { number, written, valid } in open.iter().chain(&closed) {
+            choose(&mut words, number * layout.slots_per_superblock, *written, *valid, &mut rng);
+        }
+        let places = Permutation::new(config.filled_slots, &mut rng);
+        let drawn = Arc::new(Drawn { valid: Ranked::new(words), places, filled: config.filled_slots });
+        Self { erased, open, closed, drawn }
+    }
+
+    /// The forward map.
+    pub(crate) fn forward(&self) -> DrawnBase {
+        DrawnBase::Forward(self.drawn.clone())
+    }
+
+    /// The reverse map.
+    pub(crate) fn reverse(&self) -> DrawnBase {
+        DrawnBase::Reverse(self.drawn.clone())
+    }
+
+    /// The 64 slots around `slot`, as a mask of the valid ones.
+    pub(crate) fn valid_word(&self, slot: u32) -> u64 {
+        self.drawn.valid.word(slot)
+    }
+}
+
+/// Gives superblocks valid slots that are `filled` together. Open ones lose slots for half as long as the youngest closed
+/// one does.
+fn share_out(open: &mut [Holding], closed: &mut [Holding], filled: u32) {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..BISECTIONS {
+        let kept = (low + high) / 2.0;
+        let sum: f64 = shares(open, closed, kept).sum();
+        if sum < f64::from(filled) { low = kept } else { high = kept }
+    }
+    let exact: Vec<f64> = shares(open, closed, high).collect();
+    let mut left = filled;
+    let mut wanted = 0.0;
+    // Rounding the sums, so that fractions of one superblock go to the next.
+    for (entry, share) in open.iter_mut().chain(&mut *closed).zip(exact) {
+        wanted += share;
+        let sum = (wanted.round() as u32).min(filled);
+        entry.valid = (sum - (filled - left)).min(entry.written);
+        left -= entry.valid;
+    }
+    // The sum of the doubles may lack a slot.
+    for entry in open.iter_mut().chain(closed) {
+        let more = left.min(entry.written - entry.valid);
+        entry.valid += more;
+        left -= more;
+    }
+    debug_assert_eq!(left, 0, "there is room for all filled slots");
+}
+
+/// The valid slots of each superblock when a share `kept` of them is left after one more superblock was written.
+fn shares(open: &[Holding], closed: &[Holding], kept: f64) -> impl Iterator<Item = f64> {
+    let young = kept.sqrt();
+    let mut share = 1.0;
+    let open = open.iter().map(move |entry| f64::from(entry.written) * young);
+    open.chain(closed.iter().map(move |entry| {
+        share *= kept;
+        f64::from(entry.written) * share
+    }))
+}
+
+/// Sets `count` of the `len` bits from `first`, which are clear, each choice of them as likely as another.
+fn choose(words: &mut [u64], first: u32, len: u32, count: u32, rng: &mut Rng) {
+    if len == 0 {
+        return;
+    }
+    // Each by itself at first, with a chance in 65,536ths.
+    let chance = (u64::from(count) << 16) / u64::from(len);
+    let mut set = 0;
+    for_words(first, len, |index, mask| {
+        let word = mask & likely(chance as u32, rng);
+        words[index as usize / 64] |= word;
+        set += word.count_ones();
+    });
+    while set != count {
+        let index = first + rng.below(u64::from(len)) as u32;
+        let (word, bit) = (&mut words[index as usize / 64], 1 << (index % 64));
+        if (set < count) == (*word & bit == 0) {
+            *word ^= bit;
+            set = if set < count { set + 1 } else { set - 1 };
+        }
+    }
+}
+
+/// Bits that are each set with a chance of `chance` in 65,536.
+fn likely(chance: u32, rng: &mut Rng) -> u64 {
+    if chance >= 1 << 16 {
+        return u64::MAX;
+    }
+    let digits = (0..16).skip_while(|digit| chance >> digit & 1 == 0);
+    digits.fold(0, |word, digit| if chance >> digit & 1 == 1 { word | rng.next_u64() } else { word & rng.next_u64() })
+}
