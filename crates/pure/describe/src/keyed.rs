@@ -99,6 +99,15 @@ pub fn translation(error: FtlConfigError) -> ScenarioError {
             );
             value(key, message)
         }
+        FtlConfigError::NotDrawn { what } => {
+            let fitting =
+                if what.contains("cache") { "drive.slc_superblocks = 0" } else { "drive.victim = \"greedy\"" };
+            let message = format!(
+                "no steady state can be drawn with {what}; give {fitting}, or drive.drawn = false and drive.overwritten = 2 \
+                 (precondition = \"snia\")"
+            );
+            value("drive.drawn", message)
+        }
         FtlConfigError::NoEndurance { policy } => value(
             "drive.wear.endurance",
             format!("{policy} needs the erases that a superblock is made for; give drive.wear.endurance"),

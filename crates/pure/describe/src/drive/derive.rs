@@ -69,6 +69,10 @@ pub(crate) fn before_class(sheet: &SheetSection, own: &Table) -> Vec<Line> {
             lines.push(Line::new("filled", 1.0, "[D] precondition snia"));
             lines.push(Line::new("overwritten", 2.0, "[D] precondition snia: twice the capacity at random"));
         }
+        Some(Precondition::Drawn) => {
+            lines.push(Line::new("filled", 1.0, "[D] precondition drawn"));
+            lines.push(Line::new("drawn", true, "[D] precondition drawn"));
+        }
         Some(Precondition::Fresh) => {
             lines.push(Line::new("filled", 0.0, "[D] precondition fresh"));
             lines.push(Line::new("overwritten", 0.0, "[D] precondition fresh"));

@@ -46,6 +46,10 @@ pub struct DriveSection {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 100.0))]
     pub overwritten: f64,
+    /// Whether the filled capacity lies as after overwriting it at random for long before that: the steady state is drawn
+    /// from the seed and takes no time. Needs victims of fewest valid slots and no single-level cache.
+    #[serde(default)]
+    pub drawn: bool,
     /// File of an aged drive (`flashyard age --save`) that the drive begins as, in place of being filled and
     /// overwritten; from the directory of the scenario.
     pub aged_state: Option<String>,

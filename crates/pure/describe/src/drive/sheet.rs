@@ -43,7 +43,8 @@ pub struct SheetSection {
     /// Commands of 4 KiB a second that the controller's cores can take in, an input. It gives `cycles_per_command`.
     #[schemars(range(min = 1000, max = 100_000_000))]
     pub commands_per_second: Option<u64>,
-    /// State in which the drive begins: snia (filled once, then twice its capacity written at random) or fresh.
+    /// State in which the drive begins: snia (filled once, then twice its capacity written at random), drawn (the steady
+    /// state of a drive that was overwritten at random, without writing it) or fresh.
     pub precondition: Option<Choice<Precondition>>,
 }
 
@@ -75,15 +76,19 @@ pub enum Precondition {
     /// Purged, filled, and twice the capacity written at random. Source: \[X\] SNIA Solid State Storage Performance Test
     /// Specification, workload-independent and workload-dependent preconditioning.
     Snia,
+    /// The steady state after random overwrites, drawn in place of being simulated; `flashyard_ftl::FtlConfig::drawn` has the
+    /// sources.
+    Drawn,
 }
 
 impl Named for Precondition {
-    const ALL: &'static [Self] = &[Self::Fresh, Self::Snia];
+    const ALL: &'static [Self] = &[Self::Fresh, Self::Snia, Self::Drawn];
 
     fn name(self) -> &'static str {
         match self {
             Self::Fresh => "fresh",
             Self::Snia => "snia",
+            Self::Drawn => "drawn",
         }
     }
 }

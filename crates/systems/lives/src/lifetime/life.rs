@@ -52,7 +52,8 @@ impl Life {
         if footprint == 0 || footprint > logical {
             return Err(LifeError::Footprint { footprint, logical });
         }
-        let filling = FtlConfig { filled_slots: logical, wear_leveling: WearLeveling::None, ..config.ftl };
+        let filling =
+            FtlConfig { filled_slots: logical, drawn: false, wear_leveling: WearLeveling::None, ..config.ftl };
         let mut ftl = Ftl::new(&config.geometry, filling)?.with_whole_maps();
         let mut medium = CountingMedium::default();
         precondition(&mut ftl, &mut medium, &config)?;

@@ -135,7 +135,12 @@ impl Enclosure {
         let queues = config.queue_weights();
         let mut drives = (0..)
             .zip(models)
-            .map(|(number, model)| Drive::new(config.placed(model), &queues, plan.seed.wrapping_add(number)))
+            .map(|(number, model)| {
+                let mut placed = config.placed(model);
+                // Idle drives are not overwritten either.
+                placed.ftl.drawn &= number < u64::from(config.busy_drives);
+                Drive::new(placed, &queues, plan.seed.wrapping_add(number))
+            })
             .collect::<Result<Vec<_>, _>>()?;
         for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
             drive
