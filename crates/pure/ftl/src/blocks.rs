@@ -176,7 +176,7 @@ impl Blocks {
     pub(crate) fn lay(&mut self, state: &DrawnState) {
         self.erased.clear();
         state.erased.iter().for_each(|&number| self.make_ready(number));
-        for Holding { number, written, valid } in state.open.iter().chain(&state.closed) {
+        for Holding { number, written, valid, .. } in state.open.iter().chain(&state.closed) {
             self.all[*number as usize].valid = *valid;
             let first = number * self.layout.slots_per_superblock;
             for_words(first, *written, |slot, mask| self.invalid.set_word(slot, mask & !state.valid_word(slot)));

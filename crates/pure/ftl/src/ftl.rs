@@ -559,9 +559,9 @@ impl Ftl {
     }
 }
 
-/// Puts a drawn steady state on erased flash, in which as many superblocks are erased as when collection is under way.
+/// Puts a drawn steady state on erased flash.
 fn begin_drawn(ftl: &mut Ftl) {
-    let state = DrawnState::new(&ftl.layout, &ftl.config, ftl.config.reclaim_below.max(ftl.kept_erased));
+    let state = DrawnState::new(&ftl.layout, &ftl.config, ftl.kept_erased);
     for (stream, entry) in [Stream::Host, Stream::Moved].into_iter().zip(&state.open) {
         let frontier = ftl.open_superblock(entry.number, false);
         ftl.blocks.program_rows(entry.number, 0..entry.written / ftl.layout.slots_per_die_row);

@@ -137,12 +137,13 @@ fn collection_begins_at_once_and_goes_on_as_the_theory_and_a_drive_in_use_say() 
         let geometry = geometry(2000, 16);
         let config = config(&geometry, spare);
         let mut drawn = drive(&geometry, config);
-        assert_eq!(drawn.erased_superblocks(), config.reclaim_below);
+        assert!(drawn.reclaim_needed());
+        assert_eq!(drawn.host_room(), drawn.reclaim_reserve() / 2);
         let counts = drawn.valid_counts().filter(|&valid| valid > 0);
-        // Frontiers aside, nothing holds less than the next victim; it is the third, as the two may be just begun.
+        // Beside frontiers and the victim nothing holds less than the next victim: one of the first four.
         let mut counts: Vec<u32> = counts.collect();
         counts.sort_unstable();
-        let theory = 1.0 / (1.0 - f64::from(counts[2]) / 256.0);
+        let theory = 1.0 / (1.0 - f64::from(counts[3]) / 256.0);
         let mut rng = Rng::named(1, "writes");
         let halves = amplifications(&mut drawn, 2, &mut rng);
         let mean = (halves[0] + halves[1]) / 2.0;

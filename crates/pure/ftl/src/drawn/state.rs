@@ -18,7 +18,7 @@ pub(crate) struct DrawnState {
     pub(crate) erased: Vec<u32>,
     /// Those that are being filled: of the host, and of moved data unless it shares the first.
     pub(crate) open: Vec<Holding>,
-    /// Those that are full, from the youngest to the oldest.
+    /// Those that are full, from the youngest to the oldest, which is half emptied.
     pub(crate) closed: Vec<Holding>,
     drawn: Arc<Drawn>,
 }
@@ -29,30 +29,47 @@ pub(crate) struct Holding {
     pub(crate) number: u32,
     /// Slots that are written, the first ones.
     pub(crate) written: u32,
-    /// Valid ones among them.
+    /// Slots that were collected already, the first ones.
+    collected: u32,
+    /// Valid ones between them.
     pub(crate) valid: u32,
 }
 
 impl DrawnState {
-    /// Draws a drive with `erased` erased superblocks; at least one slot must be filled.
-    pub(crate) fn new(layout: &Layout, config: &FtlConfig, erased: u32) -> Self {
+    /// Draws a drive of which `kept` erased superblocks are not promised to the host; at least one slot must be filled.
+    ///
+    /// Collection is under way. What it has gained comes back when its victim is erased, and the frontier of moved data takes
+    /// whole superblocks: the host's room is that of their mean, half of the reserve with which collection starts, when the
+    /// one is as far as the other.
+    pub(crate) fn new(layout: &Layout, config: &FtlConfig, kept: u32) -> Self {
         let mut rng = Rng::named(config.seed, "ftl.drawn");
         let mut order: Vec<u32> = (0..layout.superblocks).collect();
         for last in (1..order.len()).rev() {
             order.swap(last, rng.below(last as u64 + 1) as usize);
         }
-        let holding = |number: u32, written: u32| Holding { number, written, valid: 0 };
-        let erased: Vec<u32> = order.drain(..erased as usize).collect();
-        let streams = if config.frontiers == Frontiers::Shared { 1 } else { 2 };
-        let rows = u64::from(layout.die_rows_per_superblock);
-        let mut rows_written = || rng.below(rows) as u32 * layout.slots_per_die_row;
-        let mut open: Vec<_> = order.drain(..streams).map(|number| holding(number, rows_written())).collect();
-        let mut closed: Vec<_> = order.into_iter().map(|number| holding(number, layout.slots_per_superblock)).collect();
+        let (slots, rows) = (layout.slots_per_superblock, layout.die_rows_per_superblock);
+        let reserve = config.reclaim_below.saturating_sub(kept);
+        let erased: Vec<u32> = order.drain(..(kept + reserve.saturating_sub(1) / 2) as usize).collect();
+        let host_rows = if reserve > 0 && reserve.is_multiple_of(2) { 0 } else { rows / 2 };
+        let (moved_rows, collected_rows) = match config.frontiers {
+            Frontiers::Separate => {
+                let drawn = rng.below(u64::from(rows)) as u32;
+                (Some(drawn), drawn)
+            }
+            Frontiers::Shared => (None, rows / 2),
+        };
+        let holding = |number, written| Holding { number, written, collected: 0, valid: 0 };
+        let written = [Some(host_rows), moved_rows].into_iter().flatten().map(|rows| rows * layout.slots_per_die_row);
+        let mut open: Vec<_> = written.map(|written| holding(order.remove(0), written)).collect();
+        let mut closed: Vec<_> = order.into_iter().map(|number| holding(number, slots)).collect();
+        if let Some(oldest) = closed.last_mut() {
+            oldest.collected = collected_rows * layout.slots_per_die_row;
+        }
         share_out(&mut open, &mut closed, config.filled_slots);
         let raw = layout.superblocks * layout.slots_per_superblock;
         let mut words = vec![0; raw.div_ceil(64) as usize];
-        for Holding { number, written, valid } in open.iter().chain(&closed) {
-            choose(&mut words, number * layout.slots_per_superblock, *written, *valid, &mut rng);
+        for entry in open.iter().chain(&closed) {
+            choose(&mut words, entry.number * slots + entry.collected, entry.most(), entry.valid, &mut rng);
         }
         let places = Permutation::new(config.filled_slots, &mut rng);
         let drawn = Arc::new(Drawn { valid: Ranked::new(words), places, filled: config.filled_slots });
@@ -75,6 +92,13 @@ impl DrawnState {
     }
 }
 
+impl Holding {
+    /// Slots that may be valid.
+    fn most(&self) -> u32 {
+        self.written - self.collected
+    }
+}
+
 /// Gives superblocks valid slots that are `filled` together. Open ones lose slots for half as long as the youngest closed
 /// one does.
 fn share_out(open: &mut [Holding], closed: &mut [Holding], filled: u32) {
@@ -91,12 +115,12 @@ fn share_out(open: &mut [Holding], closed: &mut [Holding], filled: u32) {
     for (entry, share) in open.iter_mut().chain(&mut *closed).zip(exact) {
         wanted += share;
         let sum = (wanted.round() as u32).min(filled);
-        entry.valid = (sum - (filled - left)).min(entry.written);
+        entry.valid = (sum - (filled - left)).min(entry.most());
         left -= entry.valid;
     }
     // The sum of the doubles may lack a slot.
     for entry in open.iter_mut().chain(closed) {
-        let more = left.min(entry.written - entry.valid);
+        let more = left.min(entry.most() - entry.valid);
         entry.valid += more;
         left -= more;
     }
@@ -107,10 +131,10 @@ fn share_out(open: &mut [Holding], closed: &mut [Holding], filled: u32) {
 fn shares(open: &[Holding], closed: &[Holding], kept: f64) -> impl Iterator<Item = f64> {
     let young = kept.sqrt();
     let mut share = 1.0;
-    let open = open.iter().map(move |entry| f64::from(entry.written) * young);
+    let open = open.iter().map(move |entry| f64::from(entry.most()) * young);
     open.chain(closed.iter().map(move |entry| {
         share *= kept;
-        f64::from(entry.written) * share
+        f64::from(entry.most()) * share
     }))
 }
 
