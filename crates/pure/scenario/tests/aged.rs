@@ -77,6 +77,27 @@ fn a_run_from_a_saved_state_equals_the_one_that_goes_on_in_memory() {
 }
 
 #[test]
+fn a_run_from_a_drawn_state_that_was_saved_equals_the_one_that_draws_it() {
+    let drawn = scenario(&["drive.drawn=true"]);
+    let in_memory = result(&drawn, Vec::new()).expect("it runs");
+    let from_file = result(&scenario(&["drive.aged_state=old"]), overwritten(&drawn)).expect("it runs");
+    assert_eq!(in_memory, from_file);
+    let other = result(&scenario(&["drive.drawn=true", "seed=7"]), Vec::new()).expect("it runs");
+    assert_ne!(in_memory, other);
+}
+
+#[test]
+fn states_that_cannot_be_drawn_are_refused_in_words() {
+    for (setting, expected) in [
+        ("drive.victim=cost-benefit", "give drive.victim = \"greedy\", or drive.drawn = false"),
+        ("drive.slc_superblocks=2", "with a single-level cache; give drive.slc_superblocks = 0"),
+    ] {
+        let error = result(&scenario(&["drive.drawn=true", setting]), Vec::new()).expect_err("none is known");
+        assert!(error.contains("drive.drawn") && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn a_life_that_was_saved_is_where_a_timed_run_begins() {
     let young = scenario(&["life.random_fills=1", "life.endurance=300", "drive.wear.erases=0"]);
     let stop = LifeStop { drive_writes: Some(6.0), ..LifeStop::default() };
