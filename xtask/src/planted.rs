@@ -10,7 +10,7 @@ use std::path::Path;
 const PATCHES: &str = "scenarios/faults/planted";
 /// Where the copy and its build lie, below the target directory.
 const COPY: &str = "planted-bugs";
-/// What a line of arguments begins with.
+/// The beginning of a line of arguments.
 const ARGUMENTS: &str = "Arguments: ";
 /// Crash points to find each bug with; the rarest takes a few hundred.
 const POINTS: &str = "20000";

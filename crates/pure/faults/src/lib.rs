@@ -1,6 +1,7 @@
 //! Looking for lost data: an oracle of what reads may return, plans of faults, and an explorer of crash points.
 //!
-//! What it models: a block as a linearizable register, behind a volatile write cache where there is one ([`Oracle`]); faults at an event, a time, or some events
+//! What it models: a block as a linearizable register, behind a volatile write cache where there is one ([`Oracle`]);
+//! faults at an event, a time, or some events
 //! after the fault before ([`FaultPlan`]); which points to try, and the smallest that fails ([`Explorer`],
 //! [`shrink`]).
 //!

@@ -199,6 +199,18 @@ impl Blocks {
         }
     }
 
+    /// Where filling an open superblock goes on that was filled up to slot `next` and whose outstanding programs have ended with
+    /// nothing: behind the last die row that is on flash. Rows before it that are not hold nothing.
+    pub(crate) fn wind_back(&mut self, number: u32, next: u32) -> u32 {
+        let Some(rows) = &self.all[number as usize].unprogrammed else { return next };
+        let is_missing = |row: u32| rows.words[row as usize / 64] >> (row % 64) & 1 == 1;
+        let begun = next.div_ceil(self.layout.slots_per_die_row);
+        let kept = (0..begun).rev().find(|&row| !is_missing(row)).map_or(0, |row| row + 1);
+        let holes: Vec<u32> = (0..kept).filter(|&row| is_missing(row)).collect();
+        holes.into_iter().for_each(|row| self.program_rows(number, row..row + 1));
+        kept * self.layout.slots_per_die_row
+    }
+
     /// Records that `slot` is padding.
     #[inline]
     pub(crate) fn pad(&mut self, slot: Slot) {

@@ -251,6 +251,9 @@ pub struct FtlConfig {
     pub remap_entries: u32,
     /// Whether planes of a die sense independently: a read of one page names its plane then.
     pub independent_planes: bool,
+    /// Whether power cuts take what is not on flash. The rows that they take must not take the room that garbage collection needs
+    /// to finish a victim: where collection begins early enough for it, one erased superblock more is kept from the host.
+    pub loses_memory: bool,
     /// Whether a read brings the slots that are wanted over the bus, and not whole pages.
     pub sends_codewords: bool,
     /// Where the layer's own random choices start: a drawn state, the pools of [`WearLeveling::DualPool`].
@@ -281,6 +284,7 @@ impl Default for FtlConfig {
             retire_at: None,
             remap_entries: 0,
             independent_planes: false,
+            loses_memory: false,
             sends_codewords: false,
             seed: 0,
         }
@@ -364,7 +368,8 @@ impl FtlConfig {
     pub(crate) const fn kept_erased(&self) -> u32 {
         let shared = matches!(self.frontiers, Frontiers::Shared) as u32;
         let leveling = !matches!(self.wear_leveling, WearLeveling::None) as u32;
-        1 + shared + leveling + self.retire_at.is_some() as u32
+        let kept = 1 + shared + leveling + self.retire_at.is_some() as u32;
+        kept + (self.loses_memory && self.reclaim_below > kept) as u32
     }
 
     /// Slots exported when `spare` (0..1) of the raw capacity is kept back.

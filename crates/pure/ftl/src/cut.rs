@@ -13,87 +13,55 @@ use crate::blocks::State;
 use crate::ftl::{Frontier, Ftl};
 use crate::progress::Step;
 use flashyard_flash::Slot;
-use std::ops::Range;
 
-impl Ftl {
-    /// Prepares a layer that is to lose power without protection: the rows that it loses must not take the room that
-    /// garbage collection needs to finish a victim. Where collection begins early enough for it, one superblock more is kept from
-    /// the host.
-    pub fn expect_power_cuts(&mut self) {
-        self.kept_erased += u32::from(self.config.reclaim_below > self.kept_erased);
-    }
+/// What a power cut takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Logical slots whose newest data was not on flash, with the place of their newest data there, or `Slot::NONE`.
+    pub reverted: Vec<(u32, Slot)>,
+    /// Superblocks that were emptied and have not begun to be erased. Erases that have begun go on when there is power.
+    pub emptied: Vec<u32>,
+}
 
-    /// The power fails. `reverted` are the logical slots whose newest data was not on flash, with the place of their
-    /// newest data there, or `Slot::NONE`. `emptied` are superblocks that were emptied and have not begun to be erased. Erases
-    /// that have begun go on when there is power.
+impl PowerCut {
+    /// The power of a layer fails. Returns the die rows that recovery has to read, those of open superblocks, by the
+    /// first slot of each.
     ///
     /// Panics where a superblock was not emptied.
-    pub fn power_cut(&mut self, reverted: impl IntoIterator<Item = (u32, Slot)>, emptied: &[u32]) {
-        let victim = self.reclaim.victim.take();
-        self.reclaim.outstanding = 0;
-        self.reclaim.erasing -= emptied.len() as u32;
-        let is_spared = |number| victim == Some(number) || emptied.contains(&number);
-        let is_void =
-            self.leveling.is_some_and(|leveling| leveling.step != Step::Planned && is_spared(leveling.source));
-        victim.iter().chain(emptied).for_each(|&number| self.blocks.spare(number));
-        for (logical, slot) in reverted {
-            self.repoint(logical, slot);
+    pub fn strike(&self, ftl: &mut Ftl) -> Vec<Slot> {
+        let victim = ftl.reclaim.victim.take();
+        ftl.reclaim.outstanding = 0;
+        ftl.reclaim.erasing -= self.emptied.len() as u32;
+        let is_spared = |number| victim == Some(number) || self.emptied.contains(&number);
+        let is_void = ftl.leveling.is_some_and(|leveling| leveling.step != Step::Planned && is_spared(leveling.source));
+        victim.iter().chain(&self.emptied).for_each(|&number| ftl.blocks.spare(number));
+        for &(logical, slot) in &self.reverted {
+            ftl.repoint(logical, slot);
             if slot.is_some() {
-                self.blocks.revive(slot, logical);
+                ftl.blocks.revive(slot, logical);
             }
         }
-        self.forget_unprogrammed();
-        if is_void {
-            self.leveling = None;
-            let row = self.close_leveled();
-            debug_assert_eq!(row, None, "a frontier that was wound back is at the start of a row");
+        for frontier in ftl.frontiers.iter_mut().flatten() {
+            let Frontier { superblock, next, .. } = *frontier;
+            frontier.next = ftl.blocks.wind_back(superblock, next);
+            let [first, end] = [frontier.next, next].map(|index| ftl.layout.slot(superblock, index).get());
+            ftl.log.forget_slots(first..end);
         }
-    }
-
-    /// Die rows of open superblocks that hold something: what recovery has to read, by the first slot of each.
-    pub fn open_rows(&self) -> impl Iterator<Item = Slot> + '_ {
-        let per_row = self.layout.slots_per_die_row;
-        let rows = move |&Frontier { superblock, next, .. }| (0..next / per_row).map(move |row| (superblock, row));
-        let all = self.frontiers.iter().flatten().flat_map(rows);
-        all.map(move |(superblock, row)| self.layout.slot(superblock, row * per_row))
-    }
-
-    /// No program is under way any more: rows that are not on flash hold nothing, and those behind the last one that is are
-    /// filled again.
-    fn forget_unprogrammed(&mut self) {
-        for lane in 0..self.frontiers.len() {
-            if let Some(frontier) = self.frontiers[lane] {
-                self.frontiers[lane] = Some(self.wind_back(frontier));
-            }
-        }
-        for superblock in self.blocks.all.iter_mut().filter(|superblock| superblock.state == State::Closed) {
+        for superblock in ftl.blocks.all.iter_mut().filter(|superblock| superblock.state == State::Closed) {
             superblock.unprogrammed = None;
         }
-    }
-
-    fn wind_back(&mut self, frontier: Frontier) -> Frontier {
-        let Frontier { superblock, next, .. } = frontier;
-        let per_row = self.layout.slots_per_die_row;
-        let slot = |row: u32| self.layout.slot(superblock, row * per_row);
-        let begun = next.div_ceil(per_row);
-        let kept = (0..begun).rev().find(|&row| self.is_programmed(slot(row))).map_or(0, |row| row + 1);
-        let holes: Vec<u32> = (0..kept).filter(|&row| !self.is_programmed(slot(row))).collect();
-        let (first, end) = (slot(kept).get(), self.layout.slot(superblock, next).get());
-        holes.into_iter().for_each(|row| self.blocks.program_rows(superblock, row..row + 1));
-        self.forget_remaps(first..end);
-        Frontier { next: kept * per_row, ..frontier }
-    }
-
-    /// Drops the log's entries about slots that are written again without an erase.
-    fn forget_remaps(&mut self, slots: Range<u32>) {
-        if slots.is_empty() {
-            return;
+        if is_void {
+            ftl.leveling = None;
+            let row = ftl.close_leveled();
+            debug_assert_eq!(row, None, "a frontier that was wound back is at the start of a row");
         }
-        let void: Vec<u32> = self.log.entries.range(slots).map(|(&slot, _)| slot).collect();
-        for slot in void {
-            self.log.entries.remove(&slot);
-        }
-        self.log.spilled = self.log.spilled.min(u32::try_from(self.log.entries.len()).unwrap_or(u32::MAX));
+        let per_row = ftl.layout.slots_per_die_row;
+        let rows = |frontier: &Frontier| {
+            let Frontier { superblock, next, .. } = *frontier;
+            (0..next / per_row).map(move |row| (superblock, row * per_row))
+        };
+        let open = ftl.frontiers.iter().flatten().flat_map(rows);
+        open.map(|(superblock, index)| ftl.layout.slot(superblock, index)).collect()
     }
 }
 
@@ -120,8 +88,8 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let mut ftl = small(FtlConfig { stamps: true, reclaim_below: 4, ..FtlConfig::default() });
-            ftl.expect_power_cuts();
+            let config = FtlConfig { stamps: true, reclaim_below: 4, loses_memory: true, ..FtlConfig::default() };
+            let ftl = small(config);
             Self { ftl, programs: Vec::new(), versions: BTreeMap::new(), emptied: Vec::new(), stamp: 0 }
         }
 
@@ -217,8 +185,8 @@ mod tests {
                 .filter(|logical| !durable.contains_key(logical))
                 .map(|logical| (logical, self.ftl.lookup(logical)))
                 .collect();
-            self.ftl.power_cut(reverted, &self.emptied);
-            self.emptied.clear();
+            let emptied = std::mem::take(&mut self.emptied);
+            let open = PowerCut { reverted, emptied }.strike(&mut self.ftl);
             self.programs.clear();
             self.versions.clear();
             self.ftl.check();
@@ -231,10 +199,7 @@ mod tests {
             }
             let per_row = self.ftl.layout().slots_per_die_row;
             assert!(self.ftl.frontiers.iter().flatten().all(|frontier| frontier.next % per_row == 0));
-            assert!(
-                self.ftl.open_rows().all(|slot| self.ftl.is_programmed(slot)),
-                "a row is to be read that is not there"
-            );
+            assert!(open.iter().all(|&slot| self.ftl.is_programmed(slot)), "a row is to be read that is not there");
         }
     }
 

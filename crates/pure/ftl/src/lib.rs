@@ -65,6 +65,7 @@ pub use config::{
     VictimPolicy, VictimTies, WearLeveling,
 };
 pub use counters::FtlCounters;
+pub use cut::PowerCut;
 pub use ftl::{Appended, DieRow, Ftl, Stream};
 pub use gc::{Emptied, RowRead, Want};
 pub use map::SparseTable;

@@ -2,6 +2,7 @@
 
 use flashyard_flash::{Layout, Slot};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Owners of slots whose copy on flash names another, by physical slot.
 pub(crate) struct RemapLog {
@@ -33,7 +34,12 @@ impl RemapLog {
             return;
         }
         let first = layout.slot(superblock, 0).get();
-        while let Some((&slot, _)) = self.entries.range(first..first + layout.slots_per_superblock).next() {
+        self.forget_slots(first..first + layout.slots_per_superblock);
+    }
+
+    /// Drops the entries of slots that are about to be written, or were erased.
+    pub(crate) fn forget_slots(&mut self, slots: Range<u32>) {
+        while let Some((&slot, _)) = self.entries.range(slots.clone()).next() {
             self.entries.remove(&slot);
         }
         self.spilled = self.spilled.min(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));

@@ -82,6 +82,8 @@ pub struct DriveConfig {
     pub reclaim_reads: u32,
     /// Whether the write buffer survives power loss, so that a flush has nothing to wait for.
     pub power_loss_protection: bool,
+    /// Whether power cuts may come: a drive without protection then keeps what it would have left. Without effect on others.
+    pub expects_power_cuts: bool,
     /// Erases that every superblock has had when the drive is made.
     pub erases: u32,
     /// How host writes are paced while garbage collection works.
@@ -154,6 +156,7 @@ impl DriveConfig {
             seed,
             independent_planes: capabilities.independent_planes,
             sends_codewords: capabilities.partial_transfers,
+            loses_memory: self.loses_memory(),
             ..self.ftl
         }
     }
@@ -188,6 +191,11 @@ impl DriveConfig {
     #[inline]
     pub(crate) fn reads_together(&self) -> bool {
         !self.nand.capabilities.independent_planes
+    }
+
+    /// Whether a power cut that may come takes what is not on flash.
+    pub(crate) fn loses_memory(&self) -> bool {
+        self.expects_power_cuts && !self.power_loss_protection
     }
 
     /// Checks ranges.

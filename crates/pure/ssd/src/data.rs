@@ -17,6 +17,7 @@ use crate::read_cache::ReadCache;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
 use crate::supply::Power;
+use crate::unprotected::Scan;
 use crate::volatile::Volatile;
 use crate::write_buffer::WriteBuffer;
 use flashyard_blk::Operation;
@@ -62,11 +63,9 @@ pub struct DataEnd {
     pub(crate) next_store_die: u32,
     pub(crate) buffer: WriteBuffer,
     pub(crate) lost: LostData,
-    /// `None` on a protected drive, and where no power cut is expected.
+    /// `None` unless a power cut may come that takes what is not on flash.
     pub(crate) volatile: Option<Box<Volatile>>,
-    /// Whether the map is to be recovered, and the die rows that are being read for it.
-    pub(crate) unscanned: bool,
-    pub(crate) scans: u32,
+    pub(crate) scan: Scan,
     /// To the host.
     pub(crate) read_dma: Dma,
     pub(crate) counters: DataCounters,
@@ -108,6 +107,13 @@ impl DataEnd {
     fn over(config: DriveConfig, ftl: Ftl, buffered: u32, seed: u64) -> Self {
         let buffer = WriteBuffer::new(&config, &ftl, buffered);
         let pages = config.ftl.logical_slots.div_ceil(SLOTS_PER_TRANSLATION_PAGE);
+        let volatile = config.loses_memory().then(|| {
+            assert!(
+                config.stripe.is_none() && buffered == 0,
+                "a power cut would take parity, or data of an earlier life"
+            );
+            Box::new(Volatile::new(*ftl.layout()))
+        });
         Self {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
@@ -132,9 +138,8 @@ impl DataEnd {
             next_store_die: 0,
             buffer,
             lost: LostData::default(),
-            volatile: None,
-            unscanned: false,
-            scans: 0,
+            volatile,
+            scan: Scan::default(),
             read_dma: Dma::new(config.read_rate),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
@@ -282,15 +287,21 @@ impl DataEnd {
             Tag::Parity(stripe) => self.flash.parity_programmed(stripe),
             Tag::Ahead(fetch) => self.fetched(now, fetch, out),
             Tag::Merge(index) => self.read_done(now, index, 0, &done.time, out),
-            Tag::Scan => self.scanned(out),
+            Tag::Scan => {
+                self.scan.row_read();
+                self.become_ready(out);
+            }
         }
     }
 
     #[inline]
     fn programmed(&mut self, now: SimTime, row: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.ftl.row_programmed(row);
-        if self.volatile.is_some() {
-            self.settle(now, row, out);
+        if let Some(volatile) = &mut self.volatile {
+            volatile.row_programmed(row);
+            if self.collection.release_needed(volatile) {
+                self.collection.erase_released(now, &self.ftl, &mut self.flash, Some(volatile), out);
+            }
         }
         if self.buffer.program_ends() {
             while let Some(index) = self.buffer.next_flushed() {

@@ -15,7 +15,8 @@ pub struct Drive {
     pub compute: ComputeEnd,
     /// Flash and the parts that move data to and from it.
     pub data: DataEnd,
-    /// Whether something is to be looked after between commands: folding, or moves of die rows on cores.
+    /// Whether something is to be looked after between commands: folding, moves of die rows on cores, or copies that a power cut would
+    /// take.
     housekeeps: bool,
     /// Die rows that cores move or are to move for garbage collection, by the number in their jobs' tags.
     moving: Vec<Option<u32>>,
@@ -51,7 +52,7 @@ impl Drive {
     }
 
     fn over(config: DriveConfig, weights: &[u32], data: DataEnd) -> Self {
-        let housekeeps = config.ftl.has_cache() || config.firmware.cycles_per_moved_slice > 0;
+        let housekeeps = config.ftl.has_cache() || config.firmware.cycles_per_moved_slice > 0 || config.loses_memory();
         Self { compute: ComputeEnd::new(config.cores, weights), data, housekeeps, moving: Vec::new() }
     }
 
@@ -144,6 +145,9 @@ impl Drive {
     #[inline]
     pub fn execute(&mut self, now: SimTime, spec: CommandSpec, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.data.execute(now, spec, out);
+        if self.data.collection.hurries {
+            self.hurry_copies(now, out);
+        }
     }
 
     #[inline]
@@ -176,6 +180,9 @@ impl Machine for Drive {
             DriveEvent::SegmentRecovered { segment, ticket } => self.data.segment_recovered(now, segment, ticket, out),
         }
         if self.housekeeps {
+            if self.data.collection.hurries {
+                self.hurry_copies(now, out);
+            }
             self.data.fold_when_idle(now, out);
             self.move_rows(now, out);
         }

@@ -32,14 +32,15 @@ impl Drive {
     /// announced in advance and lie after `now` do not come about: dropping them is the owner's part, as is dropping
     /// events of the old generation. Without effect on a drive that is off.
     ///
-    /// Panics on a drive without power-loss protection that was not prepared for it ([`DataEnd::expect_power_cuts`]).
+    /// Panics on a drive without power-loss protection that does not expect it (`DriveConfig::expects_power_cuts`).
     pub fn power_cut(&mut self, now: SimTime) {
         let protected = self.config().power_loss_protection;
         assert!(protected || self.data.volatile.is_some(), "a power cut on a drive that was not prepared for it");
+        let had_power = self.data.power != Power::Off;
         self.compute.power_cut();
         self.data.power_cut(now, protected);
-        if !protected {
-            self.forget_moves();
+        if had_power && !protected {
+            self.lose_memory();
         }
     }
 
@@ -60,6 +61,9 @@ impl Drive {
         if was_off {
             self.resume_moves(now, out);
         }
+        if self.data.collection.hurries {
+            self.hurry_copies(now, out);
+        }
     }
 }
 
@@ -71,11 +75,8 @@ impl DataEnd {
         self.power = Power::Off;
         self.generation = self.generation.wrapping_add(1);
         self.flash.power_cut(now);
-        self.scans = 0;
         if keeps_memory {
             self.tear_writes(now);
-        } else {
-            self.lose_memory();
         }
         self.offsite.lose_everything(&mut self.cache, &self.ftl);
         self.forget_commands(now);
@@ -90,8 +91,8 @@ impl DataEnd {
         }
         self.power = Power::Restoring;
         self.flash.power_restore(now, out);
-        self.erase_released(now, out);
-        self.scan(now, out);
+        self.collection.erase_released(now, &self.ftl, &mut self.flash, self.volatile.as_deref(), out);
+        self.scan.begin(now, &self.ftl, &mut self.flash, out);
         self.pump_reclaim(now, out);
         self.offsite.want_everything();
         self.recover_next(now, out);

@@ -15,9 +15,6 @@ impl DataEnd {
     /// Issues garbage collection reads and erases as far as limits allow.
     #[inline]
     pub(crate) fn pump_reclaim(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.collection.hurries {
-            self.hurry_copies(now, out);
-        }
         if self.ftl.reclaim_needed() || self.ftl.reclaiming() {
             let want = if self.ftl.reclaim_needed() { Want::Space } else { Want::Nothing };
             self.pump_reclaim_slow(now, want, out);
@@ -58,10 +55,7 @@ impl DataEnd {
                 self.program(now, row, stream, out);
             }
             self.collection.grace.hold(emptied.superblock);
-            self.erase_released(now, out);
-            if self.collection.hurries {
-                self.hurry_copies(now, out);
-            }
+            self.collection.erase_released(now, &self.ftl, &mut self.flash, self.volatile.as_deref(), out);
         }
     }
 

@@ -121,7 +121,7 @@ impl DataEnd {
         out: &mut impl Outbox<DriveEvent, DriveEffect>,
     ) {
         if translation.generation == self.generation && self.collection.grace.end(translation.epoch) {
-            self.erase_released(now, out);
+            self.collection.erase_released(now, &self.ftl, &mut self.flash, self.volatile.as_deref(), out);
         }
         self.spare_plans.push(translation.plan);
     }

@@ -5,7 +5,7 @@
 //! that. Deallocations, and remaps of data that is on flash, hold when they complete. Source: \[A\]: a log of them is written
 //! with the spare bytes of the next page; NVMe leaves either outcome open before a flush.
 //!
-//! The map is recovered from the spare bytes of pages (`flashyard_ftl::Ftl::power_cut`). Before it takes commands, the drive
+//! The map is recovered from the spare bytes of pages (`flashyard_ftl::PowerCut`). Before it takes commands, the drive
 //! reads all die rows of the superblocks that were being filled; other superblocks have a summary of theirs in their last
 //! page. Source: \[A\]; reading summaries and the map takes no time here.
 //!
@@ -13,114 +13,101 @@
 //! pages that a program cut short on an upper page takes along.
 
 use crate::command::Tag;
-use crate::data::DataEnd;
+use crate::drive::Drive;
 use crate::event::{DriveEffect, DriveEvent};
+use crate::flash_port::FlashPort;
 use crate::movement::Movement;
-use crate::volatile::{Version, Volatile};
+use crate::volatile::Version;
 use flashyard_flash::{Priority, Slot};
-use flashyard_ftl::{Frontiers, Stream};
+use flashyard_ftl::{Frontiers, Ftl, PowerCut, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
-impl DataEnd {
-    /// Prepares the drive for power cuts, before its first command: one without protection keeps, from now on, what it would
-    /// have left. A protected drive needs nothing.
-    ///
-    /// Panics where power cuts of the drive are not modelled: see [`DataEnd::may_lose_power`].
-    pub fn expect_power_cuts(&mut self) {
-        if self.config.power_loss_protection || self.volatile.is_some() {
-            return;
+/// Recovery of the map: die rows that are to be read before the drive takes commands.
+#[derive(Default)]
+pub(crate) struct Scan {
+    rows: Vec<Slot>,
+    /// Those among them that have been asked for and not come.
+    outstanding: u32,
+}
+
+impl Scan {
+    /// Whether nothing is left to read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Reads all rows, from the beginning.
+    pub(crate) fn begin(
+        &mut self,
+        now: SimTime,
+        ftl: &Ftl,
+        flash: &mut FlashPort,
+        out: &mut impl Outbox<DriveEvent, DriveEffect>,
+    ) {
+        let span = ftl.layout().slots_per_die_row;
+        for &first in &self.rows {
+            let command = ftl.read_command(first, span, 1, Priority::Foreground, Tag::Scan.pack());
+            flash.issue(now, command, out);
         }
-        assert!(self.may_lose_power(), "a power cut would take what this drive needs");
-        assert_eq!(self.buffer.used(), 0, "data in the buffer of a drive that is to lose it");
-        self.ftl.expect_power_cuts();
-        self.volatile = Some(Box::new(Volatile::new(*self.ftl.layout())));
+        self.outstanding = self.rows.len() as u32;
     }
 
-    /// Whether power cuts of the drive are modelled. Without protection they are not for parity of dies, which is in memory
-    /// until its stripe is full, and while mapping memory is borrowed, whose log must survive.
-    pub fn may_lose_power(&self) -> bool {
-        self.config.power_loss_protection || self.config.stripe.is_none() && self.offsite.is_empty()
+    /// A row has come.
+    pub(crate) fn row_read(&mut self) {
+        self.outstanding -= 1;
+        if self.outstanding == 0 {
+            self.rows.clear();
+        }
     }
+}
 
-    /// The power fails: the write buffer, and everything under way but erases, is lost.
+impl Drive {
+    /// The power has failed: the write buffer, and everything under way but erases, is lost.
     pub(crate) fn lose_memory(&mut self) {
-        let Some(volatile) = &mut self.volatile else { return };
-        assert!(self.offsite.is_empty(), "the log of borrowed memory needs protection");
-        self.flash.forget_interrupted(|tag| matches!(tag, Tag::Erase(_)));
-        self.buffer.lose_everything();
-        self.pending_store = 0;
-        self.unscanned = true;
-        self.lost.forget_rows();
-        let emptied = self.collection.abandon();
-        let reverted = volatile.take();
-        self.ftl.power_cut(reverted.iter().map(|&(logical, version)| (logical, version.slot)), &emptied);
-        self.counters.reverted_slots += reverted.len() as u64;
-        for (logical, Version { slot, lost }) in reverted {
-            self.lost.replace(logical);
+        self.forget_moves();
+        let data = &mut self.data;
+        let Some(volatile) = &mut data.volatile else { return };
+        assert!(data.offsite.is_empty(), "the log of borrowed memory needs protection");
+        data.flash.forget_interrupted(|tag| matches!(tag, Tag::Erase(_)));
+        data.buffer.lose_everything();
+        data.pending_store = 0;
+        data.lost.forget_rows();
+        let left = volatile.take();
+        let reverted = left.iter().map(|&(logical, version)| (logical, version.slot)).collect();
+        let cut = PowerCut { reverted, emptied: data.collection.abandon() };
+        data.scan = Scan { rows: cut.strike(&mut data.ftl), outstanding: 0 };
+        data.counters.reverted_slots += left.len() as u64;
+        for (logical, Version { slot, lost }) in left {
+            data.lost.replace(logical);
             if lost {
-                self.lost.add_slot(logical);
+                data.lost.add_slot(logical);
             }
-            self.movements.push(Movement::Reverted { logical, slot });
+            data.movements.push(Movement::Reverted { logical, slot });
         }
-    }
-
-    /// The power is back: reads the superblocks that were being filled.
-    pub(crate) fn scan(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if !self.unscanned {
-            return;
-        }
-        let span = self.ftl.layout().slots_per_die_row;
-        let rows: Vec<Slot> = self.ftl.open_rows().collect();
-        for &first in &rows {
-            let command = self.ftl.read_command(first, span, 1, Priority::Foreground, Tag::Scan.pack());
-            self.flash.issue(now, command, out);
-        }
-        self.scans = rows.len() as u32;
-        self.unscanned = !rows.is_empty();
-    }
-
-    /// A die row has been read to recover the map.
-    pub(crate) fn scanned(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.scans -= 1;
-        self.unscanned = self.scans > 0;
-        self.become_ready(out);
-    }
-
-    /// A die row is on flash: superblocks that held older data may be erased.
-    pub(crate) fn settle(&mut self, now: SimTime, row: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let Some(volatile) = &mut self.volatile else { return };
-        volatile.row_programmed(row);
-        if self.collection.release_needed(volatile) {
-            self.erase_released(now, out);
-        }
-    }
-
-    /// Erases the emptied superblocks that nothing leads to any more.
-    pub(crate) fn erase_released(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.collection.erase_released(now, &self.ftl, &mut self.flash, self.volatile.as_deref(), out);
     }
 
     /// An emptied superblock waits for die rows that may not be full: pads them, as soon as the room promised to writes
     /// allows it.
     #[cold]
     pub(crate) fn hurry_copies(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let unit = self.ftl.layout().slots_per_die_row;
-        if self.config.ftl.frontiers == Frontiers::Separate
-            && let Some(row) = self.ftl.pad(Stream::Moved, unit)
+        let data = &mut self.data;
+        let unit = data.ftl.layout().slots_per_die_row;
+        if data.config.ftl.frontiers == Frontiers::Separate
+            && let Some(row) = data.ftl.pad(Stream::Moved, unit)
         {
-            self.program(now, row, Stream::Moved, out);
+            data.program(now, row, Stream::Moved, out);
         }
-        let padding = self.ftl.padding_to(Stream::Host, unit);
-        let promised = self.buffer.promised();
-        if promised > 0 && self.ftl.host_room() < promised + u64::from(padding) {
+        let padding = data.ftl.padding_to(Stream::Host, unit);
+        let promised = data.buffer.promised();
+        if promised > 0 && data.ftl.host_room() < promised + u64::from(padding) {
             // Writes that have been admitted fill them.
             return;
         }
-        self.collection.hurries = false;
-        self.buffer.take(padding);
-        if let Some(row) = self.ftl.pad(Stream::Host, unit) {
-            self.program(now, row, Stream::Host, out);
+        data.collection.hurries = false;
+        data.buffer.take(padding);
+        if let Some(row) = data.ftl.pad(Stream::Host, unit) {
+            data.program(now, row, Stream::Host, out);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a drive without power-loss protection would have left after a power cut.
+//! The data that a drive without power-loss protection would have left after a power cut.
 //!
 //! Data in the write buffer is not on flash before its die row is programmed, and data that garbage collection moves lies in
 //! memory until then, too. Up to that moment the data that a logical slot last had on flash counts, and the superblock

@@ -44,8 +44,8 @@ struct World {
 
 impl World {
     fn new(config: DriveConfig, seed: u64) -> Self {
-        let mut drive = Drive::new(config, &[1], seed).expect("the drive is possible");
-        drive.data.expect_power_cuts();
+        let config = DriveConfig { expects_power_cuts: true, ..config };
+        let drive = Drive::new(config, &[1], seed).expect("the drive is possible");
         let first = Value { stamp: 0, tag: 0, done: Some(0) };
         Self {
             slots: vec![vec![first]; config.ftl.logical_slots as usize],

@@ -77,6 +77,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         log_records: 512,
         reclaim_reads: 4,
         power_loss_protection: true,
+        expects_power_cuts: false,
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,

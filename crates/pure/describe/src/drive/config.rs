@@ -50,6 +50,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         log_records: LOG_RECORDS,
         reclaim_reads: section.reclaim_reads,
         power_loss_protection: section.power_loss_protection,
+        expects_power_cuts: false,
         erases: 0,
         pacing: section.pacing.map_or(PacingRule::None, |choice| choice.0),
         program_rate: section.program_rate.map(|rate| rate.0),

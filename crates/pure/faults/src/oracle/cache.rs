@@ -65,7 +65,7 @@ impl Cache {
     pub(super) fn flushed(&mut self, issued: u64) {
         self.slots.retain(|_, versions| {
             let sure = versions.iter().filter(|version| matches!(version.stage, Stage::Ended(end) if end < issued));
-            // What has ended before the last of them began is older than it.
+            // A version that had ended before the last of them began is older than it.
             let since = sure.map(|version| version.issued.order).max().unwrap_or(0);
             versions.retain(|version| !matches!(version.stage, Stage::Ended(end) if end < since));
             versions.len() > 1

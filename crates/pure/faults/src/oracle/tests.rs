@@ -343,7 +343,7 @@ mod proptests {
             steps in prop::collection::vec((0_u32..10, any::<prop::sample::Index>()), 1..40),
         ) {
             let mut told = Told::volatile();
-            // What the slot may hold now, and what a cut may bring back.
+            // Stamps that the slot may hold now, and those that a cut may bring back.
             let (mut now, mut versions) = (vec![0_u64], vec![0_u64]);
             for (number, (kind, choice)) in (1_u32..).zip(steps) {
                 match kind {

@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// What a power cut has left: it is older than what is under way, which so has happened after the cut once it is
+    /// The value that a power cut has left: it is older than what is under way, which so has happened after the cut once it is
     /// acknowledged.
     pub(super) fn left(stamp: u64, writer: Option<OperationId>, cut: SimTime) -> Self {
         let issued = Moment { order: 0, time: cut };

@@ -67,7 +67,7 @@ impl DataEnd {
 
     /// Reports that the drive takes commands again, once nothing is left to recover.
     pub(crate) fn become_ready(&mut self, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        if self.power == Power::Restoring && self.offsite.is_empty() && self.scans == 0 {
+        if self.power == Power::Restoring && self.offsite.is_empty() && self.scan.is_over() {
             self.power = Power::Ready;
             out.emit(DriveEffect::Ready);
         }

@@ -86,6 +86,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         log_records: 512,
         reclaim_reads: 4,
         power_loss_protection: protection,
+        expects_power_cuts: false,
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,

@@ -27,6 +27,8 @@ pub struct FaultedRun {
     pub recoveries: Vec<Range<u64>>,
     /// Counters of its faults.
     pub counters: FaultCounters,
+    /// Logical slots that power cuts gave older data, up to the last one.
+    pub reverted_slots: u64,
     /// Errors apart from data: requests that never complete, loans and descriptors without an owner.
     pub faults: Vec<String>,
 }
@@ -115,11 +117,6 @@ impl Jbof {
         })
     }
 
-    /// Logical slots of all drives that power cuts have given older data.
-    pub fn reverted_slots(&self) -> u64 {
-        self.enclosure.drives.iter().map(|drive| drive.data.counters().reverted_slots).sum()
-    }
-
     /// Commands that lenders took, and processors and memories that were lent.
     pub fn lending_work(&self) -> [u64; 3] {
         let counters = self.policy.lending().map(|lending| *lending.harvest.counters()).unwrap_or_default();
@@ -140,5 +137,6 @@ impl Enclosure {
             run.counters = state.counters();
             run.taken = state.taken().to_vec();
         }
+        run.reverted_slots = self.drives.iter().map(|drive| drive.data.counters().reverted_slots).sum();
     }
 }

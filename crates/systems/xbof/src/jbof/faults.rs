@@ -18,13 +18,6 @@ impl Jbof {
         self.enclosure.resilience = Some(Box::new(Resilience::new(plan, witness, drives, config)));
         self
     }
-
-    /// Prepares drives without power-loss protection for power cuts. Panics where theirs are not modelled.
-    #[must_use]
-    pub fn expecting_power_cuts(mut self) -> Self {
-        self.enclosure.drives.iter_mut().for_each(|drive| drive.data.expect_power_cuts());
-        self
-    }
 }
 
 /// Physical effects of faults. Peers get no notice, but cannot reach a drive that is away (`policy`).

@@ -71,6 +71,7 @@ pub(super) fn drive() -> DriveConfig {
         log_records: 512,
         reclaim_reads: 4,
         power_loss_protection: true,
+        expects_power_cuts: false,
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,

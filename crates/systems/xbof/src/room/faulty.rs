@@ -73,7 +73,9 @@ impl JbofWorld {
                 return needs("drives with parity keep that of open stripes");
             }
         }
-        Ok(Self { breaks: true, ..world })
+        let mut config = world.config;
+        config.drive.expects_power_cuts = true;
+        Ok(Self { breaks: true, config, ..world })
     }
 
     /// The enclosure of a scenario, of any design, in which nothing breaks: for the question whether reads find what
@@ -117,7 +119,6 @@ impl JbofWorld {
             Jbof::with_streams(self.config, plan, streams.collect()).map_err(keyed::of)?
         };
         let faults = case.plan.faults.iter().map(|&(at, fault)| (moment(at), physical(fault))).collect();
-        let jbof = if self.breaks { jbof.expecting_power_cuts() } else { jbof };
         Ok(jbof.with_faults(faults, Box::new(Told(Rc::clone(witness)))))
     }
 
@@ -158,7 +159,7 @@ impl JbofWorld {
         outcome.counters.insert("log records", records);
         outcome.counters.insert("commands redirected", redirected);
         outcome.counters.insert("copies made", counters.copied_back);
-        outcome.counters.insert("slots reverted", jbof.reverted_slots());
+        outcome.counters.insert("slots reverted", run.reverted_slots);
         outcome.counters.insert("slots checked", clients.oracle.counters().slots_read);
         outcome.fingerprint = fingerprint.get();
         Ok(outcome)
