@@ -14,7 +14,7 @@ use crate::ftl::{Frontier, Ftl};
 use crate::progress::Step;
 use flashyard_flash::Slot;
 
-/// What a power cut takes.
+/// A power cut, with all that it takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
     /// Logical slots whose newest data was not on flash, with the place of their newest data there, or `Slot::NONE`.

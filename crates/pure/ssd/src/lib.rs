@@ -66,6 +66,7 @@ mod rebuild;
 mod rebuilds;
 mod reclaim;
 mod remap;
+mod scan;
 mod stripe;
 mod supply;
 mod translate;

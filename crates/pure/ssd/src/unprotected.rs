@@ -15,52 +15,12 @@
 use crate::command::Tag;
 use crate::drive::Drive;
 use crate::event::{DriveEffect, DriveEvent};
-use crate::flash_port::FlashPort;
 use crate::movement::Movement;
+use crate::scan::Scan;
 use crate::volatile::Version;
-use flashyard_flash::{Priority, Slot};
-use flashyard_ftl::{Frontiers, Ftl, PowerCut, Stream};
+use flashyard_ftl::{Frontiers, PowerCut, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
-
-/// Recovery of the map: die rows that are to be read before the drive takes commands.
-#[derive(Default)]
-pub(crate) struct Scan {
-    rows: Vec<Slot>,
-    /// Those among them that have been asked for and not come.
-    outstanding: u32,
-}
-
-impl Scan {
-    /// Whether nothing is left to read.
-    pub(crate) fn is_over(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Reads all rows, from the beginning.
-    pub(crate) fn begin(
-        &mut self,
-        now: SimTime,
-        ftl: &Ftl,
-        flash: &mut FlashPort,
-        out: &mut impl Outbox<DriveEvent, DriveEffect>,
-    ) {
-        let span = ftl.layout().slots_per_die_row;
-        for &first in &self.rows {
-            let command = ftl.read_command(first, span, 1, Priority::Foreground, Tag::Scan.pack());
-            flash.issue(now, command, out);
-        }
-        self.outstanding = self.rows.len() as u32;
-    }
-
-    /// A row has come.
-    pub(crate) fn row_read(&mut self) {
-        self.outstanding -= 1;
-        if self.outstanding == 0 {
-            self.rows.clear();
-        }
-    }
-}
 
 impl Drive {
     /// The power has failed: the write buffer, and everything under way but erases, is lost.
@@ -76,7 +36,7 @@ impl Drive {
         let left = volatile.take();
         let reverted = left.iter().map(|&(logical, version)| (logical, version.slot)).collect();
         let cut = PowerCut { reverted, emptied: data.collection.abandon() };
-        data.scan = Scan { rows: cut.strike(&mut data.ftl), outstanding: 0 };
+        data.scan = Scan::of(cut.strike(&mut data.ftl));
         data.counters.reverted_slots += left.len() as u64;
         for (logical, Version { slot, lost }) in left {
             data.lost.replace(logical);
