@@ -67,7 +67,7 @@ fn what_was_flushed_is_not_lost_wherever_drives_without_protection_break() {
             println!("{further:?}, seed {seed}");
             let report = explore(&world, whole(seed), Limits { points: 1_000, ..Limits::default() });
             assert_eq!(report.violations(), 0, "{report}");
-            assert!(report.counters()["slots reverted"] > 5_000, "hardly anything was lost: {report}");
+            assert!(report.counters()["slots reverted"] > 500, "hardly anything was lost: {report}");
         }
     }
 }
