@@ -88,6 +88,19 @@ fn designs_that_need_protection_refuse_drives_without_it() {
 
 /// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
 #[test]
+fn coalesced_interrupts_lose_nothing_either() {
+    let settings = [
+        "host.completions=interrupt",
+        "host.interrupt_latency=2 us",
+        "host.interrupt_threshold=3",
+        "host.interrupt_time=100 us",
+        "host.doorbell=400 ns",
+    ];
+    let report = explore(&world_with(&settings), whole(1), Limits { points: 150, ..Limits::default() });
+    assert_eq!(report.violations(), 0, "{report}");
+}
+
+#[test]
 fn drives_that_level_their_wear_lose_nothing_either() {
     for name in ["uneven(100)", "obp(0,2)", "pwl(0)", "dp(0)", "hot-cold-swap(0)"] {
         let policy = format!("drive.wear_leveling={name}");

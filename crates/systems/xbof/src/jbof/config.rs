@@ -4,7 +4,7 @@ use crate::xbof::{self, HarvestConfig};
 use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_describe::AgedDriveError;
 use flashyard_fabric::{FabricConfig, FabricError};
-use flashyard_host::DriverConfig;
+use flashyard_host::{DriverConfig, QueueInterface};
 use flashyard_report::{Compute, Shares};
 use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
 use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, VolumeId, Watts};
@@ -133,6 +133,8 @@ pub struct HostConfig {
     pub submit_latency: SimSpan,
     /// From the drive's completion to the application.
     pub complete_latency: SimSpan,
+    /// NVMe's queues between driver and drive, beside both latencies.
+    pub interface: QueueInterface,
     /// OC: host cycles for each cycle of drive firmware.
     pub oc_cycles_factor: f64,
     /// OC: hand-over latency of the host's translation layer.
@@ -381,7 +383,13 @@ impl JbofConfig {
     /// Latency from the driver to the drive.
     pub fn submit_latency(&self) -> SimSpan {
         let software = if self.design == Design::Oc { self.host.oc_latency } else { SimSpan::ZERO };
-        self.host.submit_latency + software
+        self.host.submit_latency + software + self.host.interface.submission()
+    }
+
+    /// Latency from the drive to the application; coalesced interrupts add to it.
+    pub fn complete_latency(&self) -> SimSpan {
+        let interface = &self.host.interface;
+        interface.completion_write + interface.notice() + self.host.complete_latency
     }
 }
 

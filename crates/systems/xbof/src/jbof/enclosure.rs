@@ -7,7 +7,7 @@ use super::resilience::Resilience;
 use flashyard_fabric::Fabric;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-use flashyard_host::ProcessorPool;
+use flashyard_host::{Coalescer, ProcessorPool};
 use flashyard_kernel::{EventQueue, Nested, Rng, Runner, Wrap};
 use flashyard_measure::{RunPlan, Source};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Job};
@@ -25,6 +25,10 @@ pub(super) enum Event {
     Store { request: u32 },
     /// An entry that a lender has stored is visible in the owner's message queue.
     Wrapped { owner: DriveId, lender: DriveId },
+    /// A completion entry reaches the host's memory, where interrupts are coalesced.
+    Posted { request: u32 },
+    /// The aggregation time of a drive's completions is over.
+    Interrupt { drive: DriveId },
     /// A completion reaches the application.
     Finished { request: u32 },
     /// A stream's next arrival.
@@ -56,9 +60,13 @@ impl Event {
     /// The request that the event names, if it does.
     fn request(&self) -> Option<u32> {
         match *self {
-            Self::Arrive { request } | Self::Store { request } | Self::Finished { request } => Some(request),
+            Self::Arrive { request }
+            | Self::Store { request }
+            | Self::Posted { request }
+            | Self::Finished { request } => Some(request),
             Self::Drive { .. }
             | Self::Wrapped { .. }
+            | Self::Interrupt { .. }
             | Self::Issue { .. }
             | Self::Resume { .. }
             | Self::Tick
@@ -119,6 +127,10 @@ pub(super) struct Enclosure {
     command_time: Option<SimSpan>,
     /// From the driver to the drive.
     pub(super) submit_latency: SimSpan,
+    /// From the drive to the application, without what coalescing adds.
+    pub(super) complete_latency: SimSpan,
+    /// Completions of each drive whose interrupt has not been sent.
+    pub(super) interrupts: Vec<Coalescer>,
     /// Core time that was asked for.
     pub(super) demand: SimSpan,
     /// Faults, and what the driver does about them; `None` where nothing can break.
@@ -156,6 +168,7 @@ impl Enclosure {
     pub(super) fn new(config: JbofConfig, models: Vec<DriveModel>, drives: Vec<Drive>) -> Result<Self, JbofError> {
         Ok(Self {
             fabric: Fabric::new(config.drives, config.fabric)?,
+            interrupts: vec![Coalescer::default(); drives.len()],
             hosts: vec![ProcessorPool::new(config.host.cores, config.host.clock); config.hosts() as usize],
             runner: Runner::default(),
             drives,
@@ -169,6 +182,7 @@ impl Enclosure {
             last_stamp: 0,
             command_time: (config.design != Design::Oc).then(|| config.host_time(&config.drive.firmware, 0)),
             submit_latency: config.submit_latency(),
+            complete_latency: config.complete_latency(),
             demand: SimSpan::ZERO,
             resilience: None,
             models,
@@ -299,6 +313,16 @@ impl Enclosure {
         journey.unqueued = now + job.busy + job.stall;
     }
 
+    /// Interrupts the host of `drive`: it hears of all completions that waited for that.
+    pub(super) fn interrupt(&mut self, now: SimTime, drive: DriveId) {
+        let host = &self.config.host;
+        let heard = now + host.interface.notice() + host.complete_latency;
+        for (id, posted) in self.interrupts[drive.index()].signal() {
+            self.journeys[id as usize].time.add(Cause::Host, now.since(posted));
+            self.runner.queue.push(heard, Event::Finished { request: id });
+        }
+    }
+
     /// Queues a firmware job with `drive`.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
@@ -373,6 +397,7 @@ impl Enclosure {
         };
         self.runner.queue.events().filter_map(Event::request).for_each(&mut name);
         self.drives.iter().for_each(|drive| drive.tags().for_each(&mut name));
+        self.interrupts.iter().for_each(|waiting| waiting.commands().for_each(&mut name));
         commands.for_each(&mut name);
         named
     }

@@ -7,7 +7,7 @@ use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
-use flashyard_host::DriverConfig;
+use flashyard_host::{DriverConfig, QueueInterface};
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
@@ -100,6 +100,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
             driver_cycles: 1000,
             submit_latency: SimSpan::from_us(1),
             complete_latency: SimSpan::from_us(1),
+            interface: QueueInterface::FREE,
             oc_cycles_factor: 1.0,
             oc_latency: SimSpan::from_us(1),
         },

@@ -196,6 +196,8 @@ impl Jbof {
             Event::Arrive { request } => self.arrive(now, request),
             Event::Store { request } => self.store_messages(now, request),
             Event::Wrapped { owner, lender } => self.take_messages(now, owner, lender),
+            Event::Posted { request } => self.posted(now, request),
+            Event::Interrupt { drive } => self.aggregated(now, drive),
             Event::Finished { request } => self.finish(now, request),
             Event::Issue { stream } => self.issue_pending(now, stream),
             Event::Resume { stream } => self.resume(now, stream),

@@ -1,14 +1,15 @@
 //! From a scenario to the parameters and sources of an enclosure.
 
-use super::section::JbofScenario;
+use super::section::{HostSection, JbofScenario};
 use crate::jbof::{Design, DriverConfig, HostConfig, JbofConfig, Source, VhConfig};
 use crate::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, Sensing, Weights};
 use flashyard_describe::drive::{bytes_u32, drive};
 use flashyard_describe::load::sources;
-use flashyard_describe::{Files, JobFiles, ScenarioError, traces};
+use flashyard_describe::{Files, JobFiles, ScenarioError, Time, traces};
 use flashyard_fabric::FabricConfig;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_units::{Hertz, Named, Watts};
+use flashyard_host::QueueInterface;
+use flashyard_units::{Hertz, Named, SimSpan, Watts};
 
 /// Makes the seed of warming another one than that of the run.
 const WARMING_SEED: u64 = 0x5741_524D;
@@ -37,12 +38,42 @@ pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig
             driver_cycles: host.driver_cycles,
             submit_latency: host.submit_latency.0,
             complete_latency: host.complete_latency.0,
+            interface: interface(host)?,
             oc_cycles_factor: host.oc_cycles_factor,
             oc_latency: host.oc_latency.0,
         },
         driver: driver(scenario),
         harvest: harvest(scenario)?,
         vh: virtual_drives(scenario)?,
+    })
+}
+
+/// Steps of the aggregation time of interrupts. Source: [P] NVM Express Base Specification, feature 08h.
+const AGGREGATION_STEP: SimSpan = SimSpan::from_us(100);
+
+fn interface(host: &HostSection) -> Result<QueueInterface, ScenarioError> {
+    let base = QueueInterface::FREE;
+    let span = |key: Option<Time>, base| key.map_or(base, |time| time.0);
+    if host.interrupt_threshold.is_some() != host.interrupt_time.is_some() {
+        let (given, missing) = match host.interrupt_time {
+            Some(_) => ("host.interrupt_time", "interrupt_threshold"),
+            None => ("host.interrupt_threshold", "interrupt_time"),
+        };
+        return Err(ScenarioError::value(given, format!("interrupts are coalesced by both; give host.{missing} too")));
+    }
+    let time = span(host.interrupt_time, base.time);
+    if !time.as_ps().is_multiple_of(AGGREGATION_STEP.as_ps()) {
+        let message = format!("{time} is no multiple of {AGGREGATION_STEP}, in which NVMe counts it");
+        return Err(ScenarioError::value("host.interrupt_time", message));
+    }
+    Ok(QueueInterface {
+        doorbell: span(host.doorbell, base.doorbell),
+        command_fetch: span(host.command_fetch, base.command_fetch),
+        completion_write: span(host.completion_write, base.completion_write),
+        completions: host.completions.map_or(base.completions, |choice| choice.0),
+        interrupt_latency: span(host.interrupt_latency, base.interrupt_latency),
+        threshold: host.interrupt_threshold.unwrap_or(base.threshold),
+        time,
     })
 }
 

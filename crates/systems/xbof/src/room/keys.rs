@@ -4,6 +4,7 @@ use super::section::JbofScenario;
 use crate::jbof::Design;
 use crate::xbof::BalanceRule;
 use flashyard_describe::{Choice, DriveSection, is_in};
+use flashyard_host::Completions;
 use flashyard_units::Named;
 
 /// A key, and whether a design uses it.
@@ -71,7 +72,7 @@ pub(super) fn of(design: Design) -> Vec<&'static str> {
 
 /// Why a key that designs read has no effect in this scenario.
 pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
-    let (jbof, harvest) = (&scenario.jbof, &scenario.harvest);
+    let (jbof, harvest, host) = (&scenario.jbof, &scenario.harvest, &scenario.host);
     let why = match key {
         "run.warm_mapping_requests" if !has_part_of_the_map(scenario) => WHOLE_MAP,
         "jbof.shrunk_share" if jbof.shrunk_cores.is_some() && jbof.shrunk_memory.is_some() => {
@@ -79,6 +80,11 @@ pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
         }
         "harvest.damping" if harvest.balance == Some(Choice(BalanceRule::Literal)) => {
             "harvest.balance = \"literal\" takes whole steps"
+        }
+        "host.interrupt_latency" | "host.interrupt_threshold" | "host.interrupt_time"
+            if host.completions != Some(Choice(Completions::Interrupt)) =>
+        {
+            "the host polls; host.completions = \"interrupt\" uses it"
         }
         _ => return None,
     };

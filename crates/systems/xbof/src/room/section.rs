@@ -4,6 +4,7 @@
 use crate::xbof::{BalanceRule, Indicator, LenderChoice, ScanOrder};
 use flashyard_describe::Purpose::{Faults, Run, Serve};
 use flashyard_describe::{Choice, DriveSection, PricesSection, Scenario, ScenarioError, Section, Size, Time};
+use flashyard_host::Completions;
 use flashyard_report::Shares;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,6 +32,7 @@ static HOST: Section = Section::of::<HostSection>(
     &[
         ("dpu", include_str!("../../../../../profiles/hosts/dpu.toml")),
         ("free", include_str!("../../../../../profiles/hosts/free.toml")),
+        ("linux", include_str!("../../../../../profiles/hosts/linux.toml")),
     ],
 );
 static HARVEST: Section =
@@ -188,6 +190,35 @@ pub(crate) struct HostSection {
     /// Latency back.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
     pub complete_latency: Time,
+    /// The write of NVMe's doorbell, until the drive sees it: a posted write over the link, beside `host.submit_latency`.
+    /// Not in the time of a command without it.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    pub doorbell: Option<Time>,
+    /// The drive's fetch of the submission entry of 64 bytes: a round trip over the link.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    pub command_fetch: Option<Time>,
+    /// The completion entry of 16 bytes, until it is in the host's memory: a posted write over the link.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    pub completion_write: Option<Time>,
+    /// How the driver hears of completions: polled, which is the default, or interrupt.
+    #[serde(default)]
+    pub completions: Option<Choice<Completions>>,
+    /// From a message-signalled interrupt to the driver's look at the completion queue.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 ms"))]
+    pub interrupt_latency: Option<Time>,
+    /// Completions of a drive that one interrupt tells of at most: the aggregation threshold of NVMe's feature 08h, which
+    /// counts from 0 there. Without it, every completion has its interrupt.
+    #[serde(default)]
+    #[schemars(range(min = 2, max = 256))]
+    pub interrupt_threshold: Option<u32>,
+    /// How long a completion waits for others at most: the aggregation time of NVMe's feature 08h, a multiple of 100 us.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "100 us", "x-maximum" = "25500 us"))]
+    pub interrupt_time: Option<Time>,
     /// Time between two looks of the driver at its drives and at the time-outs of its commands; `harvest.period` without
     /// it.
     #[serde(default)]

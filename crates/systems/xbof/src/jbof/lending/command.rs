@@ -44,7 +44,7 @@ impl Lending {
     fn refuse(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32) {
         self.leave_shadow(id);
         self.routes[id as usize].compute = enclosure.requests[id as usize].drive;
-        let again = enclosure.config.host.complete_latency + enclosure.config.submit_latency();
+        let again = enclosure.config.complete_latency() + enclosure.config.submit_latency();
         enclosure.journeys[id as usize].time.add(Cause::Host, again);
         enclosure.runner.queue.push(now + again, Event::Arrive { request: id });
     }
