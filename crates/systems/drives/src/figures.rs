@@ -1,8 +1,9 @@
 //! The published figures: under which load each is measured, and which figure of a run it is.
 
+use crate::replays::{self, ReplayRun};
 use crate::runs::Metric::{self, Longest, Mean, Percentile, Rate, Requests};
 use crate::runs::State::{BeyondCache, Filled, Fresh, Steady};
-use crate::runs::{DriveNumber, DriveRun};
+use crate::runs::{DriveNumber, DriveRun, Host, StudyRecord, StudyRun};
 use flashyard_describe::reproduce::Number;
 
 /// Requests in flight where the source does not say how many, for small requests and for those of 128 KiB. [A] enough for
@@ -15,7 +16,7 @@ const fn load(
     sequential: bool,
     state: crate::runs::State,
 ) -> DriveRun {
-    DriveRun { profile, reads, kib, depth, sequential, state }
+    DriveRun { profile, reads, kib, depth, sequential, state, host: Host::Free }
 }
 
 /// Figures by their ids among the expectations. Percentages of reads and KiB of a request: [P] as the sources state them;
@@ -83,9 +84,43 @@ const FIGURES: &[(&str, DriveRun, Metric)] = &[
     ("client-gen3-1tb-sequential-write-beyond-cache", load("client-gen3-1tb", 0, 128, 32, true, BeyondCache), Rate),
 ];
 
+/// Figures of depth 1 that are read behind Linux too: their sources measured them so, or may have.
+const BEHIND_LINUX: &[&str] = &[
+    "tlc-gen3-1920gb-write-latency",
+    "tlc-gen3-4tb-read-latency",
+    "tlc-gen3-4tb-read-latency-sequential",
+    "tlc-gen3-4tb-write-latency",
+    "tlc-gen3-4tb-write-latency-sequential",
+    "tlc-gen4-3840gb-read-latency",
+    "tlc-gen4-3840gb-write-latency",
+    "z-nand-800gb-read-latency-least",
+    "z-nand-800gb-read-latency-most",
+    "z-nand-800gb-write-latency",
+    "xpoint-750gb-read-latency",
+    "xpoint-750gb-read-latency-measured",
+    "client-gen3-1tb-random-read-single",
+    "client-gen3-1tb-random-write-single",
+];
+
 pub(super) fn numbers() -> Vec<DriveNumber> {
-    let number = |&(id, run, metric): &(&'static str, DriveRun, Metric)| {
-        Number::of(id, [run], move |records| metric.of(records[0]))
+    let number = |id: &str, run: DriveRun, metric: Metric| {
+        Number::of(id, [StudyRun::Load(run)], move |records: &[&StudyRecord]| match records[0] {
+            StudyRecord::Load(record) => metric.of(record),
+            StudyRecord::Replay(_) => f64::NAN,
+        })
     };
-    FIGURES.iter().map(number).collect()
+    let mut numbers: Vec<DriveNumber> = FIGURES.iter().map(|&(id, run, metric)| number(id, run, metric)).collect();
+    for &(id, run, metric) in FIGURES.iter().filter(|figure| BEHIND_LINUX.contains(&figure.0)) {
+        numbers.push(number(&format!("{id}-linux"), DriveRun { host: Host::Linux, ..run }, metric));
+    }
+    for run in ReplayRun::ALL {
+        for (figure, value) in replays::FIGURES {
+            let id = format!("tencent-{}-{figure}", run.name);
+            numbers.push(Number::of(id, [StudyRun::Replay(run)], move |records: &[&StudyRecord]| match records[0] {
+                StudyRecord::Replay(record) => value(record),
+                StudyRecord::Load(_) => f64::NAN,
+            }));
+        }
+    }
+    numbers
 }

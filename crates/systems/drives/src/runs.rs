@@ -1,5 +1,6 @@
 //! The runs of the study and how each is set up.
 
+use crate::replays::{ReplayRecord, ReplayRun};
 use flashyard_describe::drive::drive;
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
@@ -7,6 +8,7 @@ use flashyard_report::{DriveRecord, drive_table};
 use flashyard_units::{Bytes, SimSpan};
 use flashyard_xbof::jbof::{Design, JbofFigures};
 use flashyard_xbof::room::{measure_design, of_laws};
+use serde::{Deserialize, Serialize};
 
 /// Raw bytes of a drive that is overwritten at random before its run: larger ones get fewer word lines a block. [A] minutes
 /// for a drive of terabytes; the spare space by the number of superblocks stays as it is.
@@ -31,7 +33,29 @@ pub(crate) enum State {
     Steady,
 }
 
-/// One run.
+/// What is in front of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// Nothing that takes time.
+    Free,
+    /// A plain server.
+    Linux,
+}
+
+impl Host {
+    /// Both.
+    pub(super) const ALL: [Self; 2] = [Self::Free, Self::Linux];
+
+    /// The profile among those of hosts.
+    pub(super) const fn profile(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Linux => "linux",
+        }
+    }
+}
+
+/// One run under a load of a data sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DriveRun {
     pub(super) profile: &'static str,
@@ -43,6 +67,7 @@ pub(crate) struct DriveRun {
     pub(super) depth: u32,
     pub(super) sequential: bool,
     pub(super) state: State,
+    pub(super) host: Host,
 }
 
 /// A figure of a run.
@@ -79,10 +104,16 @@ impl Metric {
 const PERCENTILES: [f64; 5] = [0.5, 0.99, 0.999, 0.9999, 0.999_99];
 
 /// A number made of runs.
-pub(super) type DriveNumber = Number<DriveRun, DriveRecord>;
+pub(super) type DriveNumber = Number<StudyRun, StudyRecord>;
 
-/// The scenario of every run with the drive of each profile.
-pub(crate) type Drives = Vec<(&'static str, Scenario)>;
+/// The scenario of every run with the drive of each profile, behind each host.
+pub(crate) type Drives = Vec<(&'static str, Host, Scenario)>;
+
+/// The scenario with the drive of a profile behind a host.
+pub(super) fn base(drives: &Drives, profile: &str, host: Host) -> Result<Scenario, ScenarioError> {
+    let found = drives.iter().find(|entry| entry.0 == profile && entry.1 == host);
+    found.map(|entry| entry.2.clone()).ok_or_else(|| ScenarioError::Program(format!("no profile {profile}")))
+}
 
 impl DriveRun {
     /// Warm-up and window. [A] some hundred thousand requests each; the least depth needs longer for its percentiles, and a
@@ -99,9 +130,7 @@ impl DriveRun {
     }
 
     fn scenario(&self, drives: &Drives) -> Result<Scenario, ScenarioError> {
-        let found = drives.iter().find(|(name, _)| *name == self.profile);
-        let (_, base) = found.ok_or_else(|| ScenarioError::Program(format!("no profile {}", self.profile)))?;
-        let mut scenario = base.clone();
+        let mut scenario = base(drives, self.profile, self.host)?;
         let section = &mut scenario.drive;
         let written = matches!(self.state, State::Filled | State::Steady);
         section.filled = f64::from(u8::from(written));
@@ -131,10 +160,61 @@ impl DriveRun {
     }
 }
 
-impl NamedRun for DriveRun {
-    type Base = Drives;
-    type Record = DriveRecord;
+/// A run of the study.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum StudyRun {
+    /// Under a load of a data sheet.
+    Load(DriveRun),
+    /// Under a trace whose latencies were measured.
+    Replay(ReplayRun),
+}
 
+/// Record of a run of the study.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum StudyRecord {
+    /// Of a load.
+    Load(DriveRecord),
+    /// Of a trace.
+    Replay(ReplayRecord),
+}
+
+impl NamedRun for StudyRun {
+    type Base = Drives;
+    type Record = StudyRecord;
+
+    fn name(&self) -> String {
+        match self {
+            Self::Load(run) => run.name(),
+            Self::Replay(run) => run.name(),
+        }
+    }
+
+    fn carry_out(
+        &self,
+        drives: &Drives,
+        files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<StudyRecord>, ScenarioError> {
+        Ok(match self {
+            Self::Load(run) => run.carry_out(drives, files, observer)?.map(StudyRecord::Load),
+            Self::Replay(run) => run.carry_out(drives, files, observer)?.map(StudyRecord::Replay),
+        })
+    }
+
+    fn table(records: &[StudyRecord]) -> String {
+        let (mut loads, mut replays) = (Vec::new(), String::new());
+        for record in records {
+            match record {
+                StudyRecord::Load(record) => loads.push(record.clone()),
+                StudyRecord::Replay(record) => replays.push_str(&record.line()),
+            }
+        }
+        drive_table(&loads) + &replays
+    }
+}
+
+impl DriveRun {
     fn name(&self) -> String {
         let order = if self.sequential { "sequential" } else { "random" };
         let state = match self.state {
@@ -143,7 +223,12 @@ impl NamedRun for DriveRun {
             State::Filled => "filled",
             State::Steady => "steady",
         };
-        format!("{}, {order} {} KiB, {} % reads, depth {}, {state}", self.profile, self.kib, self.reads, self.depth)
+        let host = match self.host {
+            Host::Free => "",
+            Host::Linux => ", behind Linux",
+        };
+        let Self { profile, kib, reads, depth, .. } = self;
+        format!("{profile}, {order} {kib} KiB, {reads} % reads, depth {depth}, {state}{host}")
     }
 
     fn carry_out(
@@ -159,12 +244,6 @@ impl NamedRun for DriveRun {
         Ok(Some(self.record(&figures)))
     }
 
-    fn table(records: &[DriveRecord]) -> String {
-        drive_table(records)
-    }
-}
-
-impl DriveRun {
     fn record(&self, figures: &JbofFigures) -> DriveRecord {
         let drive = &figures.drives[0];
         let seconds = self.window().1.as_ps() as f64 / 1e12;
