@@ -78,7 +78,7 @@ impl QueueInterface {
     }
 }
 
-/// What follows from a completion.
+/// Consequence of a completion entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
     /// The interrupt is sent now, for all that wait.

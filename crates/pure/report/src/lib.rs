@@ -58,7 +58,7 @@ pub use live::{
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
 pub use ranking::{unsteady_sentence, verdict_sentence};
-pub use real_drive::{DriveRecord, drive_table};
+pub use real_drive::{DriveRecord, RealDriveRecord, ReplayRecord, ReplaySide, real_drive_table};
 pub use reclaim::{ReclaimRecord, reclaim_table};
 pub use schema::{Declaration, DesignAbout, DesignResult, ExtraTable, LatencySummary, Laws, RunReport, WindowHalf};
 pub use split::{Cause, SplitRow};

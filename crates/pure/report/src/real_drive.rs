@@ -26,8 +26,62 @@ pub struct DriveRecord {
     pub dies: f64,
 }
 
+/// Latencies of reads, or of writes, of a replay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplaySide {
+    /// Ours at 50, 90, 99 and 99.9 of 100, in microseconds.
+    pub ours_us: [f64; 4],
+    /// Those measured on a real drive, likewise.
+    pub measured_us: [f64; 4],
+    /// Kolmogorov-Smirnov distance of both.
+    pub distance: f64,
+}
+
+/// A trace whose latencies were measured on a real drive, replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayRecord {
+    /// Name of the run.
+    pub name: String,
+    /// Its reads.
+    pub replayed_reads: ReplaySide,
+    /// Its writes.
+    pub replayed_writes: ReplaySide,
+}
+
+/// A run of the study of real drives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RealDriveRecord {
+    /// Under a load of a data sheet.
+    Load(DriveRecord),
+    /// Under a trace.
+    Replay(ReplayRecord),
+}
+
+/// One row a run under a load, and both distributions of each replay.
+pub fn real_drive_table(records: &[RealDriveRecord]) -> String {
+    let (mut loads, mut replays) = (Vec::new(), String::new());
+    for record in records {
+        match record {
+            RealDriveRecord::Load(record) => loads.push(record.clone()),
+            RealDriveRecord::Replay(record) => replays.push_str(&distributions(record)),
+        }
+    }
+    drive_table(&loads) + &replays
+}
+
+fn distributions(record: &ReplayRecord) -> String {
+    let side = |word: &str, side: &ReplaySide| {
+        let us = |list: &[f64; 4]| list.map(|us| format!("{us:.0}")).join(", ");
+        let (ours, measured) = (us(&side.ours_us), us(&side.measured_us));
+        format!("  {word}: ours {ours}; measured {measured}; distance {:.3}\n", side.distance)
+    };
+    let (reads, writes) = (side("reads", &record.replayed_reads), side("writes", &record.replayed_writes));
+    format!("\n{}: latency in us at 50, 90, 99 and 99.9 %\n{reads}{writes}", record.name)
+}
+
 /// One row a run.
-pub fn drive_table(records: &[DriveRecord]) -> String {
+fn drive_table(records: &[DriveRecord]) -> String {
     let mut table = table(&[
         "run",
         "requests\nk/s",

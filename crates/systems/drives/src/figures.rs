@@ -3,8 +3,10 @@
 use crate::replays::{self, ReplayRun};
 use crate::runs::Metric::{self, Longest, Mean, Percentile, Rate, Requests};
 use crate::runs::State::{BeyondCache, Filled, Fresh, Steady};
-use crate::runs::{DriveNumber, DriveRun, Host, StudyRecord, StudyRun};
+use crate::runs::{DriveRun, Host};
+use crate::study_run::{DriveNumber, StudyRun};
 use flashyard_describe::reproduce::Number;
+use flashyard_report::RealDriveRecord;
 
 /// Requests in flight where the source does not say how many, for small requests and for those of 128 KiB. [A] enough for
 /// every drive here
@@ -104,9 +106,9 @@ const BEHIND_LINUX: &[&str] = &[
 
 pub(super) fn numbers() -> Vec<DriveNumber> {
     let number = |id: &str, run: DriveRun, metric: Metric| {
-        Number::of(id, [StudyRun::Load(run)], move |records: &[&StudyRecord]| match records[0] {
-            StudyRecord::Load(record) => metric.of(record),
-            StudyRecord::Replay(_) => f64::NAN,
+        Number::of(id, [StudyRun::Load(run)], move |records: &[&RealDriveRecord]| match records[0] {
+            RealDriveRecord::Load(record) => metric.of(record),
+            RealDriveRecord::Replay(_) => f64::NAN,
         })
     };
     let mut numbers: Vec<DriveNumber> = FIGURES.iter().map(|&(id, run, metric)| number(id, run, metric)).collect();
@@ -116,9 +118,11 @@ pub(super) fn numbers() -> Vec<DriveNumber> {
     for run in ReplayRun::ALL {
         for (figure, value) in replays::FIGURES {
             let id = format!("tencent-{}-{figure}", run.name);
-            numbers.push(Number::of(id, [StudyRun::Replay(run)], move |records: &[&StudyRecord]| match records[0] {
-                StudyRecord::Replay(record) => value(record),
-                StudyRecord::Load(_) => f64::NAN,
+            numbers.push(Number::of(id, [StudyRun::Replay(run)], move |records: &[&RealDriveRecord]| {
+                match records[0] {
+                    RealDriveRecord::Replay(record) => value(record),
+                    RealDriveRecord::Load(_) => f64::NAN,
+                }
             }));
         }
     }

@@ -6,11 +6,13 @@
 mod figures;
 mod replays;
 mod runs;
+mod study_run;
 
 use flashyard_describe::reproduce::{NamedStudy, StudyError};
 use flashyard_describe::{DesignInfo, Files, Room, Study, boxed};
 use flashyard_xbof::room::JBOFS;
-use runs::{Drives, Host, StudyRun};
+use runs::{Drives, Host};
+use study_run::StudyRun;
 
 /// Profiles of drives with a data sheet, in the order of the expectations.
 const PROFILES: [(&str, &str); 9] = [

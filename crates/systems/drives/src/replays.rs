@@ -11,12 +11,11 @@
 use crate::runs::{Drives, Host, base};
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_describe::{Files, ScenarioError};
+use flashyard_report::{ReplayRecord, ReplaySide};
 use flashyard_units::SimTime;
 use flashyard_workload::{Records, SourceError, records};
 use flashyard_xbof::jbof::Design;
 use flashyard_xbof::room::{measure_design, of_laws};
-use serde::{Deserialize, Serialize};
-use std::fmt::Write;
 
 /// Directory of the traces, beside the repository.
 const TRACES: &str = "../shared/traces/tencent-flashnet";
@@ -38,30 +37,13 @@ pub(crate) struct ReplayRun {
     window: &'static str,
 }
 
-/// What is compared of reads, or of writes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Side {
-    /// 50, 90, 99 and 99.9 of 100, in microseconds.
-    ours_us: [f64; 4],
-    measured_us: [f64; 4],
-    /// Kolmogorov-Smirnov distance.
-    distance: f64,
-}
-
-/// Record of a replay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ReplayRecord {
-    name: String,
-    replayed_reads: Side,
-    replayed_writes: Side,
-}
-
 /// Shares of the percentiles. [X]
 const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// The figures of a replay by the ends of their ids.
+/// A figure of a replay, with the end of its id.
 type Figure = (&'static str, fn(&ReplayRecord) -> f64);
 
+/// All figures. [A] those that the distributions are judged by
 pub(super) const FIGURES: [Figure; 10] = [
     ("read-p50", |record| record.replayed_reads.ours_us[0]),
     ("read-p90", |record| record.replayed_reads.ours_us[1]),
@@ -127,7 +109,7 @@ impl ReplayRun {
             let mut measured: Vec<f64> =
                 rows.iter().filter(|row| row.request.operation == operation).map(|row| row.measured_us).collect();
             measured.sort_by(f64::total_cmp);
-            Side {
+            ReplaySide {
                 ours_us: SHARES.map(|share| latency.percentile_us(share)),
                 measured_us: SHARES.map(|share| quantile(&measured, share)),
                 distance: distance(&measured, |share| latency.percentile_us(share)),
@@ -135,20 +117,6 @@ impl ReplayRun {
         };
         let (replayed_reads, replayed_writes) = (side(Operation::Read), side(Operation::Write));
         Ok(Some(ReplayRecord { name: self.name(), replayed_reads, replayed_writes }))
-    }
-}
-
-impl ReplayRecord {
-    /// Both distributions in words.
-    pub(super) fn line(&self) -> String {
-        let mut text = format!("\n{}: latency in us at 50, 90, 99 and 99.9 %\n", self.name);
-        for (word, side) in [("reads", &self.replayed_reads), ("writes", &self.replayed_writes)] {
-            let us = |list: &[f64; 4]| list.map(|us| format!("{us:.0}")).join(", ");
-            let (ours, measured) = (us(&side.ours_us), us(&side.measured_us));
-            writeln!(text, "  {word}: ours {ours}; measured {measured}; distance {:.3}", side.distance)
-                .expect("text can be written");
-        }
-        text
     }
 }
 

@@ -1,14 +1,11 @@
 //! The runs of the study and how each is set up.
 
-use crate::replays::{ReplayRecord, ReplayRun};
 use flashyard_describe::drive::drive;
-use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
-use flashyard_report::{DriveRecord, drive_table};
+use flashyard_report::DriveRecord;
 use flashyard_units::{Bytes, SimSpan};
 use flashyard_xbof::jbof::{Design, JbofFigures};
 use flashyard_xbof::room::{measure_design, of_laws};
-use serde::{Deserialize, Serialize};
 
 /// Raw bytes of a drive that is overwritten at random before its run: larger ones get fewer word lines a block. [A] minutes
 /// for a drive of terabytes; the spare space by the number of superblocks stays as it is.
@@ -33,7 +30,7 @@ pub(crate) enum State {
     Steady,
 }
 
-/// What is in front of the drive.
+/// The host in front of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     /// Nothing that takes time.
@@ -103,9 +100,6 @@ impl Metric {
 /// Percentiles of a record. [X]
 const PERCENTILES: [f64; 5] = [0.5, 0.99, 0.999, 0.9999, 0.999_99];
 
-/// A number made of runs.
-pub(super) type DriveNumber = Number<StudyRun, StudyRecord>;
-
 /// The scenario of every run with the drive of each profile, behind each host.
 pub(crate) type Drives = Vec<(&'static str, Host, Scenario)>;
 
@@ -160,62 +154,8 @@ impl DriveRun {
     }
 }
 
-/// A run of the study.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum StudyRun {
-    /// Under a load of a data sheet.
-    Load(DriveRun),
-    /// Under a trace whose latencies were measured.
-    Replay(ReplayRun),
-}
-
-/// Record of a run of the study.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum StudyRecord {
-    /// Of a load.
-    Load(DriveRecord),
-    /// Of a trace.
-    Replay(ReplayRecord),
-}
-
-impl NamedRun for StudyRun {
-    type Base = Drives;
-    type Record = StudyRecord;
-
-    fn name(&self) -> String {
-        match self {
-            Self::Load(run) => run.name(),
-            Self::Replay(run) => run.name(),
-        }
-    }
-
-    fn carry_out(
-        &self,
-        drives: &Drives,
-        files: &'static dyn Files,
-        observer: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<Option<StudyRecord>, ScenarioError> {
-        Ok(match self {
-            Self::Load(run) => run.carry_out(drives, files, observer)?.map(StudyRecord::Load),
-            Self::Replay(run) => run.carry_out(drives, files, observer)?.map(StudyRecord::Replay),
-        })
-    }
-
-    fn table(records: &[StudyRecord]) -> String {
-        let (mut loads, mut replays) = (Vec::new(), String::new());
-        for record in records {
-            match record {
-                StudyRecord::Load(record) => loads.push(record.clone()),
-                StudyRecord::Replay(record) => replays.push_str(&record.line()),
-            }
-        }
-        drive_table(&loads) + &replays
-    }
-}
-
 impl DriveRun {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let order = if self.sequential { "sequential" } else { "random" };
         let state = match self.state {
             State::Fresh => "fresh",
@@ -231,7 +171,7 @@ impl DriveRun {
         format!("{profile}, {order} {kib} KiB, {reads} % reads, depth {depth}, {state}{host}")
     }
 
-    fn carry_out(
+    pub(super) fn carry_out(
         &self,
         drives: &Drives,
         files: &'static dyn Files,

@@ -313,16 +313,6 @@ impl Enclosure {
         journey.unqueued = now + job.busy + job.stall;
     }
 
-    /// Interrupts the host of `drive`: it hears of all completions that waited for that.
-    pub(super) fn interrupt(&mut self, now: SimTime, drive: DriveId) {
-        let host = &self.config.host;
-        let heard = now + host.interface.notice() + host.complete_latency;
-        for (id, posted) in self.interrupts[drive.index()].signal() {
-            self.journeys[id as usize].time.add(Cause::Host, now.since(posted));
-            self.runner.queue.push(heard, Event::Finished { request: id });
-        }
-    }
-
     /// Queues a firmware job with `drive`.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]

@@ -23,6 +23,7 @@ mod enclosure;
 mod faulted;
 mod faults;
 mod gauges;
+mod interrupts;
 mod lending;
 mod live;
 mod models;

@@ -13,7 +13,7 @@ use super::world::Jbof;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_fabric::Direction;
 use flashyard_flash::SLOT_BYTES;
-use flashyard_host::{Attempt, Posted};
+use flashyard_host::Attempt;
 use flashyard_measure::Streamed;
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{DriveId, SimSpan, SimTime};
@@ -259,25 +259,6 @@ impl Jbof {
             self.finish(now, id);
         } else {
             enclosure.runner.queue.push(heard, Event::Finished { request: id });
-        }
-    }
-
-    /// The completion entry is in the host's memory; its interrupt may wait for others.
-    pub(super) fn posted(&mut self, now: SimTime, id: u32) {
-        let enclosure = &mut self.enclosure;
-        let drive = enclosure.requests[id as usize].drive;
-        match enclosure.interrupts[drive.index()].post(now, id, &enclosure.config.host.interface) {
-            Posted::Signal => enclosure.interrupt(now, drive),
-            Posted::Due(at) => enclosure.runner.queue.push(at, Event::Interrupt { drive }),
-            Posted::Waits => {}
-        }
-    }
-
-    /// The aggregation time of a drive's completions may be over.
-    pub(super) fn aggregated(&mut self, now: SimTime, drive: DriveId) {
-        let enclosure = &mut self.enclosure;
-        if enclosure.interrupts[drive.index()].is_due(now, &enclosure.config.host.interface) {
-            enclosure.interrupt(now, drive);
         }
     }
 

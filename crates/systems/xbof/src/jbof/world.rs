@@ -4,6 +4,7 @@ use super::bench::{Bench, Marks};
 use super::book::Book;
 use super::config::{JbofConfig, JbofError, volume_of};
 use super::enclosure::{Enclosure, Event};
+use super::interrupts;
 use super::models::DriveModel;
 use super::policy::Policy;
 use super::request::{Failure, Purpose};
@@ -196,8 +197,8 @@ impl Jbof {
             Event::Arrive { request } => self.arrive(now, request),
             Event::Store { request } => self.store_messages(now, request),
             Event::Wrapped { owner, lender } => self.take_messages(now, owner, lender),
-            Event::Posted { request } => self.posted(now, request),
-            Event::Interrupt { drive } => self.aggregated(now, drive),
+            Event::Posted { request } => interrupts::posted(&mut self.enclosure, now, request),
+            Event::Interrupt { drive } => interrupts::aggregated(&mut self.enclosure, now, drive),
             Event::Finished { request } => self.finish(now, request),
             Event::Issue { stream } => self.issue_pending(now, stream),
             Event::Resume { stream } => self.resume(now, stream),
