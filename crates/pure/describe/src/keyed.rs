@@ -14,6 +14,10 @@ pub fn drive(error: DriveConfigError) -> ScenarioError {
         DriveConfigError::Nand(NandConfigError::Rate { name: "raw_bit_error_rate", value: given }) => {
             value("drive.raw_bit_error_rate", format!("{given} is out of range; give 0 to 0.5"))
         }
+        DriveConfigError::UnitDrawn => value(
+            "drive.mapping_unit",
+            "a drawn state does not have it; give 4 KiB, or precondition = \"snia\"".to_owned(),
+        ),
         DriveConfigError::Range { name: "buffer_slots", value: given, least, .. } => {
             let (given, least) = (given * 4, least * 4);
             let message = format!(

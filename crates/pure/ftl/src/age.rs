@@ -189,7 +189,7 @@ impl Ftl {
         FlashCommand {
             kind: CommandKind::Erase,
             die,
-            planes: Planes::together(self.planes()),
+            planes: Planes::together(self.planes),
             pages: Pages::LSB,
             priority: Priority::Background,
             erases: 0,

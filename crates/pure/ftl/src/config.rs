@@ -415,7 +415,7 @@ impl FtlConfig {
         if !matches!(self.victim, VictimPolicy::Greedy | VictimPolicy::FewestValidOldest) {
             return Err(FtlConfigError::NotDrawn { what: "victims that are not those of fewest valid slots" });
         }
-        if self.slc_superblocks > 0 {
+        if self.has_cache() {
             return Err(FtlConfigError::NotDrawn { what: "a single-level cache" });
         }
         Ok(())

@@ -59,7 +59,8 @@ pub(crate) struct Frontier {
 pub struct Ftl {
     pub(crate) config: FtlConfig,
     pub(crate) layout: Layout,
-    planes: u8,
+    /// Of each die.
+    pub(crate) planes: u8,
     page_bytes: u32,
     pages_per_program: u32,
     pub(crate) map: SparseTable,
@@ -393,11 +394,6 @@ impl Ftl {
     #[inline]
     pub(crate) fn needs_superblock(&self, stream: Stream) -> bool {
         self.frontiers[self.lane(stream)].is_none()
-    }
-
-    /// Planes of each die.
-    pub(crate) fn planes(&self) -> u8 {
-        self.planes
     }
 
     /// Takes the next slot of the stream for `logical` without touching the map.

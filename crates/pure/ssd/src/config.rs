@@ -132,6 +132,9 @@ pub enum DriveConfigError {
         "mapping units of several slots need separate frontiers, and pages that hold whole units or are shared by commands"
     )]
     UnitRows,
+    /// A mapping unit on a drive whose state is drawn slot by slot.
+    #[error("a drawn state has slots and no mapping units")]
+    UnitDrawn,
     /// Stripes that do not fit the channels.
     #[error("stripes of {members} dies on {channels} channels, give a divisor of the channels from 2 up")]
     Stripe {
@@ -230,6 +233,9 @@ impl DriveConfig {
         }
         if unit > 1 && (self.ftl.frontiers == Frontiers::Shared || !self.ftl.coalesce && !page.is_multiple_of(unit)) {
             return Err(DriveConfigError::UnitRows);
+        }
+        if unit > 1 && self.ftl.drawn {
+            return Err(DriveConfigError::UnitDrawn);
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ mod tests {
             let mut list: Vec<(SimTime, FlashCommand)> = Vec::new();
             let mut at = SimTime::ZERO;
             for (tag, &(gap, kind, kib)) in (0..).zip(&arrivals) {
-                at = at + SimSpan::from_us(gap);
+                at += SimSpan::from_us(gap);
                 let kind = if kind == 0 { CommandKind::Program } else { CommandKind::Read };
                 list.push((at, command(kind, kib * 1024, tag)));
             }

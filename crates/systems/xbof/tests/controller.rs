@@ -113,7 +113,7 @@ fn what_has_been_read_is_read_from_the_cache() {
     let cached = run(&[&READS[..], &small].concat());
     let pages = 1024.0;
     // Of n draws of p pages, p (1 - (1 - 1/p)^n) are first ones.
-    let first = pages * (1.0 - (20_000.0_f64 / pages * (1.0 - 1.0 / pages).ln() * pages).exp());
+    let first = pages * (1.0 - libm::exp(20_000.0 * libm::log(1.0 - 1.0 / pages)));
     near(mean_us(&cached), LINK_US + (SENSE_US + BUS_US) * first / 20_000.0, 0.02);
 }
 
@@ -123,6 +123,8 @@ fn keys_that_cannot_be_are_refused_by_name() {
         (&["drive.mapping_unit=12 KiB"][..], ["drive.mapping_unit", "power of two"]),
         (&["drive.mapping_unit=64 KiB"], ["drive.mapping_unit", "8 KiB that a die programs"]),
         (&["drive.mapping_unit=8 KiB", "drive.frontiers=shared"], ["drive.mapping_unit", "separate"]),
+        (&["drive.mapping_unit=8 KiB", "drive.drawn=true"], ["drive.mapping_unit", "drawn"]),
+        (&["drive.slc_grows=true", "drive.drawn=true"], ["drive.", "single-level cache"]),
         (&["drive.read_ahead=1 MiB"], ["drive.read_ahead", "drive.read_cache"]),
         (&["drive.read_ahead=8 MiB", "drive.read_cache=8 MiB"], ["drive.read_ahead", "half"]),
         (&["drive.program_rate=0 MB/s"], ["drive.program_rate", "1 MB/s"]),
