@@ -4,12 +4,13 @@
 //! Commands under way vanish. A write whose data was arriving keeps the whole slots that had arrived: a torn
 //! write. Flash operations under way are done again. A drive without protection keeps what is on flash (`unprotected`).
 
-use crate::command::{Active, CommandSpec};
+use crate::command::{Active, CommandSpec, Tag};
 use crate::data::DataEnd;
 use crate::drive::Drive;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::supply::Power;
 use flashyard_blk::Operation;
+use flashyard_flash::{Priority, Slot};
 use flashyard_ftl::{DieRow, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
@@ -164,7 +165,12 @@ impl DataEnd {
         // Reads that will not complete have found these stamps: their tags may be given to others.
         self.stamps_read.clear();
         self.commands.clear();
-        self.rebuilds.clear();
+        let per_row = self.ftl.layout().slots_per_die_row;
+        for row in self.rebuilds.clear() {
+            let (first, tag) = (Slot::new(row * per_row), Tag::Reclaim(row).pack());
+            let command = self.ftl.read_command(first, per_row, per_row, Priority::Background, tag);
+            self.flash.interrupt(self.flash.placed(command, row));
+        }
         self.merging.clear();
         if let Some(cache) = &mut self.read_cache {
             cache.clear();

@@ -73,9 +73,16 @@ impl Rebuilds {
         Some(self.all[number as usize])
     }
 
-    /// All commands have vanished.
-    pub(crate) fn clear(&mut self) {
+    /// All commands have vanished; returns the die rows that garbage collection waits for: it reads them again.
+    pub(crate) fn clear(&mut self) -> Vec<u32> {
+        let under_way = self.all.iter().filter(|rebuild| rebuild.remaining > 0);
+        let row_of = |rebuild: &Rebuild| match rebuild.target {
+            Rebuilt::Row(row) => Some(row),
+            Rebuilt::Command(..) => None,
+        };
+        let rows = under_way.filter_map(row_of).collect();
         self.all.clear();
         self.free.clear();
+        rows
     }
 }
