@@ -316,7 +316,7 @@ impl Witness for Told {
                 clients.flushes.insert(asked.number, (issued, extent.drive));
                 return;
             }
-            Operation::Remap => return,
+            _ => return,
         };
         let mut clients = self.0.borrow_mut();
         clients.touched.extend((extent.first..extent.first + u64::from(asked.count)).map(|slot| (extent.drive, slot)));
@@ -335,7 +335,7 @@ impl Witness for Told {
                 }
                 return;
             }
-            Operation::Remap => return,
+            _ => return,
         };
         clients.note(checked);
     }
