@@ -6,6 +6,7 @@ use flashyard_live::{ChannelFront, Client, Engine, Handle, Load, Remote, SetUp, 
 use flashyard_mirror::{LiveMirror, MirrorConfig, MirrorError, ReadPolicy};
 use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Served, Session, read_journal, replay};
+use flashyard_ssd::Overwrites;
 use flashyard_units::{DriveId, SimSpan, VolumeId};
 use small::{scenario, while_serving};
 use std::io::Write;
@@ -40,7 +41,7 @@ fn config() -> MirrorConfig {
     second.cores = 1;
     MirrorConfig {
         drives: [first, second],
-        overwritten: [0.0; 2],
+        overwrites: [Overwrites::default(); 2],
         policy: ReadPolicy::ShorterQueue,
         submit_latency: SimSpan::from_us(2),
         complete_latency: SimSpan::from_us(2),

@@ -61,7 +61,7 @@ fn result(scenario: &Scenario, bytes: Vec<u8>) -> Result<String, String> {
 fn overwritten(scenario: &Scenario) -> Vec<u8> {
     let config = drive(&scenario.drive).expect("it is a drive");
     let mut drive = Drive::new(config, &[1], 1).expect("it is a drive");
-    drive.data.overwrite(scenario.drive.overwritten, &mut Rng::named(scenario.seed, "precondition.0"));
+    drive.data.overwrite(scenario.drive.overwrites(), &mut Rng::named(scenario.seed, "precondition.0"));
     let ftl = &drive.data.ftl;
     let note = "small, overwritten".to_owned();
     AgedDrive::new(&config.data_geometry(), ftl.config().logical_slots, "", note, ftl.aged_state()).encode()

@@ -13,6 +13,7 @@ use crate::merging::Merging;
 use crate::movement::MovementLog;
 use crate::offsite::Offsite;
 use crate::pacing::Pacer;
+use crate::preconditioning::Overwrites;
 use crate::read_cache::ReadCache;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
@@ -26,11 +27,8 @@ use flashyard_ftl::{
     AgedState, Ftl, MappingCache, RecoveryError, SLOTS_PER_TRANSLATION_PAGE, Stream, SuperblockContents, VictimPolicy,
 };
 use flashyard_kernel::{Outbox, Rng};
-use flashyard_nand::{CountingMedium, NandDone, NandEvent};
+use flashyard_nand::{NandDone, NandEvent};
 use flashyard_units::SimTime;
-
-/// Overwrites handed to the translation layer at once.
-const OVERWRITE_BATCH: usize = 64;
 
 /// The data-end of one drive.
 pub struct DataEnd {
@@ -148,31 +146,11 @@ impl DataEnd {
         }
     }
 
-    /// Overwrites the filled slots at random, `times` each on average, without timing: the state of a drive
-    /// in use. The mapping cache keeps what it held.
-    pub fn overwrite(&mut self, times: f64, rng: &mut Rng) {
+    /// Overwrites the filled slots at random, without timing: the state of a drive in use. The mapping cache keeps what it
+    /// held.
+    pub fn overwrite(&mut self, overwrites: Overwrites, rng: &mut Rng) {
         let filled = u64::from(self.config.ftl.filled_slots);
-        let mut medium = CountingMedium::default();
-        let unit = u64::from(self.config.mapping_unit);
-        let mut left = (filled as f64 * times) as u64;
-        let mut batch = Vec::with_capacity(OVERWRITE_BATCH);
-        while left > 0 {
-            let count = left.min(OVERWRITE_BATCH as u64);
-            batch.clear();
-            if unit == 1 {
-                batch.extend((0..count).map(|_| rng.below(filled) as u32));
-            } else {
-                // A unit lies in one piece.
-                let slots = |first: u64| (first..filled.min(first + unit)).map(|slot| slot as u32);
-                (0..count.div_ceil(unit)).for_each(|_| batch.extend(slots(rng.below(filled.div_ceil(unit)) * unit)));
-            }
-            // A drive that wears out on the way stays as it is then: it takes no write in time either.
-            self.ftl.touch(&batch);
-            if self.ftl.age_writes(&batch, &mut medium).is_err() {
-                break;
-            }
-            left -= count;
-        }
+        overwrites.carry_out(&mut self.ftl, (filled, self.config.mapping_unit.into()), rng);
         pad_frontiers(&mut self.ftl);
     }
 

@@ -3,7 +3,7 @@
 use crate::policy::ReadPolicy;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::STREAMS_MAX;
-use flashyard_ssd::{DriveConfig, DriveConfigError};
+use flashyard_ssd::{DriveConfig, DriveConfigError, Overwrites};
 use flashyard_units::{SimSpan, VolumeId};
 
 /// The one volume of a mirror.
@@ -14,8 +14,8 @@ pub(crate) const VOLUME: VolumeId = VolumeId::new(0);
 pub struct MirrorConfig {
     /// Its drives, which may differ. The volume is as large as the smaller one.
     pub drives: [DriveConfig; 2],
-    /// Random overwrites of the filled slots of each drive before the run, without timing: 1 writes each once on average.
-    pub overwritten: [f64; 2],
+    /// Random overwrites of the filled slots of each drive before the run, without timing.
+    pub overwrites: [Overwrites; 2],
     /// The drive that a read goes to.
     pub policy: ReadPolicy,
     /// From the host to a drive.

@@ -8,7 +8,7 @@ use flashyard_ftl::FtlConfig;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{DriveConfig, FirmwareCost, PacingRule};
+use flashyard_ssd::{DriveConfig, FirmwareCost, Overwrites, PacingRule};
 use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 
@@ -88,7 +88,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
 pub(crate) fn config(policy: ReadPolicy) -> MirrorConfig {
     MirrorConfig {
         drives: [drive(2600, 4, 1), drive(BLOCKS as u32, 2, 2)],
-        overwritten: [0.5; 2],
+        overwrites: [Overwrites::times(0.5); 2],
         policy,
         submit_latency: SimSpan::from_us(1),
         complete_latency: SimSpan::from_us(2),

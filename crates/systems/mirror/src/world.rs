@@ -93,7 +93,7 @@ impl Mirror {
         let mut drives = Self::make(of)?;
         for (number, drive) in drives.iter_mut().enumerate() {
             let mut rng = Rng::named(seed, &format!("precondition.{number}"));
-            drive.data.overwrite(config.overwritten[number], &mut rng);
+            drive.data.overwrite(config.overwrites[number], &mut rng);
         }
         Ok(drives)
     }

@@ -187,6 +187,6 @@ fn remap_entries(geometry: &Geometry) -> u32 {
 /// Why a key of drives has no effect on any of `drives`, which have it: they begin as aged ones.
 pub fn idle_where_aged(key: &str, drives: &[&DriveSection]) -> Option<String> {
     let aged = drives.iter().all(|drive| drive.aged_state.is_some());
-    (matches!(key, "filled" | "overwritten" | "drawn" | "precondition") && aged && !drives.is_empty())
+    (matches!(key, "filled" | "overwritten" | "until_steady" | "drawn" | "precondition") && aged && !drives.is_empty())
         .then(|| "drive.aged_state says what is on the drive".to_owned())
 }

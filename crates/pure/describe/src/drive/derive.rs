@@ -68,6 +68,7 @@ pub(crate) fn before_class(sheet: &SheetSection, own: &Table) -> Vec<Line> {
         Some(Precondition::Snia) => {
             lines.push(Line::new("filled", 1.0, "[D] precondition snia"));
             lines.push(Line::new("overwritten", 2.0, "[D] precondition snia: twice the capacity at random"));
+            lines.push(Line::new("until_steady", true, "[D] precondition snia: the criterion of its specification"));
         }
         Some(Precondition::Drawn) => {
             lines.push(Line::new("filled", 1.0, "[D] precondition drawn"));

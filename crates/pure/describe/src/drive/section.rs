@@ -5,7 +5,7 @@ use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
 use crate::wear::WearSection;
 use flashyard_ftl::{Allocation, Frontiers, VictimPolicy, WearLeveling};
-use flashyard_ssd::{BlockedReads, PacingRule};
+use flashyard_ssd::{BlockedReads, Overwrites, PacingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,6 +46,11 @@ pub struct DriveSection {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 100.0))]
     pub overwritten: f64,
+    /// Whether the overwrites go on until write amplification is steady by the rule of SNIA's specification: over five
+    /// rounds of an eighth of the filled capacity within a fifth of its mean, and the line through them within a tenth;
+    /// after 25 rounds at the latest.
+    #[serde(default)]
+    pub until_steady: bool,
     /// Whether the filled capacity lies as after overwriting it at random for long before that: the steady state is drawn
     /// from the seed and takes no time. Needs victims of fewest valid slots and no single-level cache.
     #[serde(default)]
@@ -197,6 +202,13 @@ pub struct DriveSection {
     /// Link energy.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub link_picojoules_per_bit: f64,
+}
+
+impl DriveSection {
+    /// What is overwritten before the run.
+    pub fn overwrites(&self) -> Overwrites {
+        Overwrites { times: self.overwritten, until_steady: self.until_steady }
+    }
 }
 
 /// Parity across dies.

@@ -43,7 +43,7 @@ pub struct SheetSection {
     /// Commands of 4 KiB a second that the controller's cores can take in, an input. It gives `cycles_per_command`.
     #[schemars(range(min = 1000, max = 100_000_000))]
     pub commands_per_second: Option<u64>,
-    /// State in which the drive begins: snia (filled once, then twice its capacity written at random), drawn (the steady
+    /// State in which the drive begins: snia (filled once, then twice its capacity written at random, and on until it is steady), drawn (the steady
     /// state of a drive that was overwritten at random, without writing it) or fresh.
     pub precondition: Option<Choice<Precondition>>,
 }
@@ -73,7 +73,7 @@ impl Named for ProgramUnit {
 pub enum Precondition {
     /// Empty, as from the factory.
     Fresh,
-    /// Purged, filled, and twice the capacity written at random. Source: \[X\] SNIA Solid State Storage Performance Test
+    /// Purged, filled, twice the capacity written at random, and on until the drive is steady. Source: \[X\] SNIA Solid State Storage Performance Test
     /// Specification, workload-independent and workload-dependent preconditioning.
     Snia,
     /// The steady state after random overwrites, drawn in place of being simulated; `flashyard_ftl::FtlConfig::drawn` has the

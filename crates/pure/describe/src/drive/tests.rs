@@ -101,16 +101,16 @@ fn a_rate_of_commands_gives_their_cycles() {
 }
 
 #[test]
-fn preconditioning_by_name_is_three_keys() {
+fn preconditioning_by_name_is_four_keys() {
     let state = |text: &str| {
         let section = section(text);
-        (section.filled, section.overwritten, section.drawn)
+        (section.filled, section.overwritten, section.until_steady, section.drawn)
     };
-    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"snia\""), (1.0, 2.0, false));
-    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"drawn\""), (1.0, 0.0, true));
-    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"drawn\"\nfilled = 0.5"), (0.5, 0.0, true));
-    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"fresh\""), (0.0, 0.0, false));
-    assert_eq!(state("capacity = \"1 TB\""), (1.0, 0.0, false));
+    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"snia\""), (1.0, 2.0, true, false));
+    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"drawn\""), (1.0, 0.0, false, true));
+    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"drawn\"\nfilled = 0.5"), (0.5, 0.0, false, true));
+    assert_eq!(state("capacity = \"1 TB\"\nprecondition = \"fresh\""), (0.0, 0.0, false, false));
+    assert_eq!(state("capacity = \"1 TB\""), (1.0, 0.0, false, false));
 }
 
 #[test]

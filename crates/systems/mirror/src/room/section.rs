@@ -54,7 +54,7 @@ pub(super) fn config(scenario: &Scenario, policy: ReadPolicy) -> Result<MirrorCo
     };
     let config = MirrorConfig {
         drives: [drive(&scenario.drive)?, drive(&mirror.drive).map_err(second)?],
-        overwritten: [scenario.drive.overwritten, mirror.drive.overwritten],
+        overwrites: [scenario.drive.overwrites(), mirror.drive.overwrites()],
         policy,
         submit_latency: mirror.submit_latency.0,
         complete_latency: mirror.complete_latency.0,

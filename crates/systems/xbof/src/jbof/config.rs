@@ -6,7 +6,7 @@ use flashyard_describe::AgedDriveError;
 use flashyard_fabric::{FabricConfig, FabricError};
 use flashyard_host::{DriverConfig, QueueInterface};
 use flashyard_report::{Compute, Shares};
-use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost};
+use flashyard_ssd::{DriveConfig, DriveConfigError, FirmwareCost, Overwrites};
 use flashyard_units::{Bytes, DriveId, Hertz, Named, SimSpan, VolumeId, Watts};
 
 /// The designs compared. Source: [P] sheet xbof §5.
@@ -172,8 +172,8 @@ pub struct JbofConfig {
     /// A drive with full resources, as Conv has it. Drives that differ come
     /// as [`super::DriveModel`]s.
     pub drive: DriveConfig,
-    /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
-    pub overwritten: f64,
+    /// Random overwrites of all filled slots before the run, without timing.
+    pub overwrites: Overwrites,
     /// Share of the cores that a shrunk drive keeps.
     pub shrunk_cores: f64,
     /// Share of the map that a shrunk drive's DRAM holds.

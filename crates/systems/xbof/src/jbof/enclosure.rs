@@ -157,7 +157,7 @@ impl Enclosure {
         for (number, drive) in drives.iter_mut().enumerate().take(config.busy_drives as usize) {
             drive
                 .data
-                .overwrite(models[number].overwritten, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
+                .overwrite(models[number].overwrites, &mut Rng::named(plan.seed, &format!("precondition.{number}")));
         }
         Ok(drives)
     }

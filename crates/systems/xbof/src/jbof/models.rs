@@ -6,7 +6,7 @@
 use super::config::{Design, JbofConfig, JbofError};
 use flashyard_fabric::Link;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-use flashyard_ssd::{DriveConfig, FirmwareCost};
+use flashyard_ssd::{DriveConfig, FirmwareCost, Overwrites};
 use flashyard_units::{SimSpan, Watts};
 
 /// One drive with full resources, what a shrunk one keeps of them, and what it draws.
@@ -14,8 +14,8 @@ use flashyard_units::{SimSpan, Watts};
 pub struct DriveModel {
     /// The drive as Conv has it.
     pub drive: DriveConfig,
-    /// Random overwrites of all filled slots before the run, without timing: 1 writes each once on average.
-    pub overwritten: f64,
+    /// Random overwrites of all filled slots before the run, without timing.
+    pub overwrites: Overwrites,
     /// Share of the cores that a shrunk drive keeps.
     pub shrunk_cores: f64,
     /// Share of the map that a shrunk drive's DRAM holds.
@@ -40,7 +40,7 @@ impl JbofConfig {
     pub fn model(&self) -> DriveModel {
         DriveModel {
             drive: self.drive,
-            overwritten: self.overwritten,
+            overwrites: self.overwrites,
             shrunk_cores: self.shrunk_cores,
             shrunk_memory: self.shrunk_memory,
             core_power: self.core_power,

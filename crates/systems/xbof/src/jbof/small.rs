@@ -11,7 +11,7 @@ use flashyard_host::{DriverConfig, QueueInterface};
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
-use flashyard_ssd::{DriveConfig, FirmwareCost, PacingRule};
+use flashyard_ssd::{DriveConfig, FirmwareCost, Overwrites, PacingRule};
 use flashyard_units::{ByteRate, Bytes, Hertz, SimSpan, SimTime, Watts};
 use flashyard_workload::{RequestSource, SourceError};
 
@@ -85,7 +85,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
         drives: 4,
         busy_drives: 2,
         drive: drive(),
-        overwritten: 0.0,
+        overwrites: Overwrites::default(),
         shrunk_cores: 0.5,
         shrunk_memory: 0.5,
         core_power: Watts::new(0.4),

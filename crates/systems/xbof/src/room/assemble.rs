@@ -23,7 +23,7 @@ pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig
         drives: scenario.jbof.drives,
         busy_drives: scenario.jbof.busy_drives,
         drive: drive(&scenario.drive)?,
-        overwritten: scenario.drive.overwritten,
+        overwrites: scenario.drive.overwrites(),
         shrunk_cores: kept.cores,
         shrunk_memory: kept.memory,
         core_power: Watts::new(scenario.drive.core_power_watts),

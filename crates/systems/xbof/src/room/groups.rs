@@ -85,7 +85,7 @@ fn group_kept(group: &GroupSection, common: Shares) -> Shares {
 fn model(section: &DriveSection, kept: Shares) -> Result<DriveModel, ScenarioError> {
     Ok(DriveModel {
         drive: drive(section)?,
-        overwritten: section.overwritten,
+        overwrites: section.overwrites(),
         shrunk_cores: kept.cores,
         shrunk_memory: kept.memory,
         core_power: Watts::new(section.core_power_watts),
