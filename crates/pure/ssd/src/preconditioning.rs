@@ -1,4 +1,4 @@
-//! What is written to a drive before its run: overwrites at random, without timing, for a number of times or until the drive is
+//! Preconditioning: overwrites at random before a run, without timing, for a number of times or until the drive is
 //! steady.
 
 use flashyard_ftl::{Ftl, FtlCounters, WornOut};

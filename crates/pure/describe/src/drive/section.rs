@@ -205,7 +205,7 @@ pub struct DriveSection {
 }
 
 impl DriveSection {
-    /// What is overwritten before the run.
+    /// Overwrites before the run.
     pub fn overwrites(&self) -> Overwrites {
         Overwrites { times: self.overwritten, until_steady: self.until_steady }
     }
