@@ -1,5 +1,6 @@
 //! Profiles and traces from the file system.
 
+use crate::aged_cache::AgedCache;
 use crate::output;
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
@@ -7,6 +8,10 @@ use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
 use flashyard_workload::{RecordStream, Records, SourceError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Overwritten slots from which on a state is worth its keeping. Source: \[A\] two seconds of a processor.
+const KEPT_FROM: u64 = 1 << 24;
 
 /// A file of a carried scenario: its name beside the scenario, and its text.
 pub(crate) type CarriedFile = (&'static str, &'static str);
@@ -17,6 +22,7 @@ pub(crate) struct DiskFiles {
     base: PathBuf,
     job_file: Option<PathBuf>,
     carried: &'static [CarriedFile],
+    aged: OnceLock<Option<AgedCache>>,
 }
 
 impl DiskFiles {
@@ -24,7 +30,13 @@ impl DiskFiles {
     /// directory, and with those that the program carries. They live as long as the program: runs on several threads
     /// share them.
     pub(crate) fn leak(base: &Path, job_file: Option<&Path>, carried: &'static [CarriedFile]) -> &'static Self {
-        Box::leak(Box::new(Self { base: base.to_owned(), job_file: job_file.map(Path::to_owned), carried }))
+        let (base, job_file) = (base.to_owned(), job_file.map(Path::to_owned));
+        Box::leak(Box::new(Self { base, job_file, carried, aged: OnceLock::new() }))
+    }
+
+    /// States of overwritten drives, once a run needs one.
+    fn cache(&self) -> Option<&AgedCache> {
+        self.aged.get_or_init(AgedCache::of_user).as_ref()
     }
 }
 
@@ -83,6 +95,22 @@ impl Files for DiskFiles {
             Err(error) => Err(format!("{path}: cannot be read as the file of an aged drive: {error}")),
         }
     }
+
+    fn keeps_aged_from(&self) -> Option<u64> {
+        Some(KEPT_FROM)
+    }
+
+    fn aged(&self, key: &str, most_bytes: u64) -> Option<Vec<u8>> {
+        self.cache()?.find(key, most_bytes)
+    }
+
+    fn keep_aged(&self, key: &str, bytes: &[u8]) {
+        if let Some(cache) = self.cache()
+            && let Err(error) = cache.keep(key, bytes)
+        {
+            tracing::warn!(%error, "the state of an overwritten drive cannot be kept for the next run");
+        }
+    }
 }
 
 /// The text of a file, which is not written by this command then.
@@ -131,7 +159,8 @@ mod tests {
         let bomb = zstd::encode_all(&vec![0; 64 << 20][..], 19).expect("memory has room");
         assert!(bomb.len() < 10_000, "{} bytes", bomb.len());
         std::fs::write(directory.path().join("bomb"), bomb).expect("it can be written");
-        let files = DiskFiles { base: directory.path().to_owned(), job_file: None, carried: &[] };
+        let files =
+            DiskFiles { base: directory.path().to_owned(), job_file: None, carried: &[], aged: OnceLock::new() };
         let refused = files.bytes("bomb", 1 << 20).expect_err("it is too large");
         assert!(refused.contains("more than the 1048576 bytes"), "{refused}");
         write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");

@@ -83,7 +83,7 @@ impl Kept {
 }
 
 /// A number for the very program that runs: FNV-1a over its file.
-fn build() -> Result<String> {
+pub(crate) fn build() -> Result<String> {
     let path = std::env::current_exe().context("the program does not find itself")?;
     let mut bytes = Vec::new();
     File::open(&path)

@@ -4,6 +4,7 @@
 //! differs, 2 bad input, or a design that cannot be run, 130 interrupted.
 
 mod age;
+mod aged_cache;
 mod arguments;
 mod control;
 mod cvfs;

@@ -26,6 +26,22 @@ pub trait Files: Sync {
         let _ = most_bytes;
         Err(format!("{name}: no files can be read here"))
     }
+
+    /// Overwritten slots from which on the state of a drive is kept from run to run; `None` where none is.
+    fn keeps_aged_from(&self) -> Option<u64> {
+        None
+    }
+
+    /// The state that was kept under `key` by this very program, decompressed, if it is there and has at most `most_bytes`.
+    fn aged(&self, key: &str, most_bytes: u64) -> Option<Vec<u8>> {
+        let _ = (key, most_bytes);
+        None
+    }
+
+    /// Keeps a state under `key` for a time. A state that cannot be kept is made again when it is needed.
+    fn keep_aged(&self, key: &str, bytes: &[u8]) {
+        let _ = (key, bytes);
+    }
 }
 
 /// No files at all, for scenarios that need none.

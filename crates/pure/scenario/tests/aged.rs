@@ -8,6 +8,9 @@ use flashyard_scenario::{Aged, AgedDrive, Files, LifeStop, Scenario, age, resolv
 use flashyard_ssd::Drive;
 use flashyard_workload::Records;
 use flashyard_xbof::jbof::Design;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const AGEING: &str = include_str!("../../../../scenarios/ageing/scenario.toml");
 
@@ -74,6 +77,57 @@ fn a_run_from_a_saved_state_equals_the_one_that_goes_on_in_memory() {
     let in_memory = result(&before, Vec::new()).expect("it runs");
     let from_file = result(&scenario(&["drive.aged_state=old"]), saved).expect("it runs");
     assert_eq!(in_memory, from_file);
+}
+
+/// Keeps states in memory.
+#[derive(Default)]
+struct Keeping {
+    states: Mutex<BTreeMap<String, Vec<u8>>>,
+    found: AtomicU32,
+}
+
+impl Files for Keeping {
+    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn open_trace(&self, name: &str) -> Result<Records, String> {
+        Err(format!("{name}: these tests use no traces"))
+    }
+
+    fn keeps_aged_from(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn aged(&self, key: &str, most_bytes: u64) -> Option<Vec<u8>> {
+        let found = self.states.lock().expect("no test failed in here").get(key).cloned();
+        self.found.fetch_add(found.is_some().into(), Ordering::Relaxed);
+        found.filter(|bytes| bytes.len() as u64 <= most_bytes)
+    }
+
+    fn keep_aged(&self, key: &str, bytes: &[u8]) {
+        self.states.lock().expect("no test failed in here").insert(key.to_owned(), bytes.to_vec());
+    }
+}
+
+#[test]
+fn a_run_whose_overwrites_an_earlier_one_has_done_equals_one_that_does_them() {
+    for settings in [
+        &["drive.overwritten=1.7"][..],
+        &["drive.overwritten=0.5", "drive.until_steady=true"],
+        &["drive.overwritten=1", "drive.mapping_unit=8 KiB"],
+        &["drive.overwritten=1", "drive.drawn=true", "drive.victim=greedy"],
+    ] {
+        let scenario = scenario(settings);
+        let by_itself = result(&scenario, Vec::new()).expect("it runs");
+        let keeping: &'static Keeping = Box::leak(Box::default());
+        for found in [0, 1] {
+            let run = run_design(&scenario, Design::Conv, keeping, &mut |_| true).expect("it runs");
+            let run = serde_json::to_string(&(run.result, run.figures.events)).expect("it is data");
+            assert_eq!(run, by_itself, "{settings:?}");
+            assert_eq!(keeping.found.load(Ordering::Relaxed), found, "{settings:?}");
+        }
+    }
 }
 
 #[test]

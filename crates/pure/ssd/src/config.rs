@@ -153,7 +153,7 @@ impl DriveConfig {
     }
 
     /// The translation layer with what it has to know of the flash, and the drive's seed for its random choices.
-    pub(crate) fn translation(&self, seed: u64) -> FtlConfig {
+    pub fn translation(&self, seed: u64) -> FtlConfig {
         let capabilities = &self.nand.capabilities;
         FtlConfig {
             seed,

@@ -90,6 +90,11 @@ impl Jbof {
         Ok(())
     }
 
+    /// One of its drives. Panics beyond them.
+    pub fn drive(&self, drive: DriveId) -> &Drive {
+        &self.enclosure.drives[drive.index()]
+    }
+
     /// Puts hosts, links, a policy and streams around drives.
     pub(super) fn build(
         config: JbofConfig,

@@ -1,11 +1,12 @@
 //! Runs one design of a scenario.
 
+use super::aged::{self, Overwritten};
 use super::assemble;
 use super::groups::{self, OneDrive};
+use super::keyed;
 use super::result::design_result;
 use super::section::JbofScenario;
-use super::{aged, keyed};
-use crate::jbof::{Design, Jbof, JbofConfig, JbofFigures};
+use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures};
 use flashyard_describe::{Files, JobFiles, Observer, Scenario, ScenarioError, load};
 use flashyard_report::{DesignResult, Equipment};
 
@@ -82,8 +83,11 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
             (plan, plan.streams(load::sources(scenario, busy, capacity, files)?))
         }
     };
-    let models = drives.iter().map(|drive| drive.model).collect();
+    let mut models: Vec<DriveModel> = drives.iter().map(|drive| drive.model).collect();
+    let overwritten = Overwritten::find(&config, &mut models, scenario.seed, files);
     let mut jbof = Jbof::with_models(config, models, plan, streams).map_err(keyed::of)?;
+    overwritten.restore(|drive, aged| jbof.restore(drive, aged)).map_err(keyed::of)?;
+    overwritten.keep(|drive| jbof.drive(drive), files);
     aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
     if scenario.run.warm_mapping_requests > 0 {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
