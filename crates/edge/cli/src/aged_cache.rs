@@ -36,7 +36,7 @@ impl AgedCache {
     /// The state kept under `key`; `None` where there is none, or none that can be read.
     pub(crate) fn find(&self, key: &str, most_bytes: u64) -> Option<Vec<u8>> {
         let file = File::options().read(true).write(true).open(self.path(key)).ok()?;
-        // What is used stays.
+        // Files that are used stay.
         file.set_modified(SystemTime::now()).ok()?;
         let mut bytes = Vec::new();
         let unpacked = zstd::Decoder::new(file).ok()?;

@@ -22,7 +22,7 @@ use flashyard_workload::SourceError;
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
-    pub(super) enclosure: Enclosure,
+    pub(crate) enclosure: Enclosure,
     pub(super) policy: Policy,
     pub(super) bench: Bench,
     /// Effects and counts that a world that serves keeps for its owner.
@@ -88,11 +88,6 @@ impl Jbof {
         aged.check(drive.config())?;
         drive.data.restore(&aged.state).map_err(AgedDriveError::State)?;
         Ok(())
-    }
-
-    /// One of its drives. Panics beyond them.
-    pub fn drive(&self, drive: DriveId) -> &Drive {
-        &self.enclosure.drives[drive.index()]
     }
 
     /// Puts hosts, links, a policy and streams around drives.

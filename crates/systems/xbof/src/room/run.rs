@@ -87,7 +87,7 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
     let overwritten = Overwritten::find(&config, &mut models, scenario.seed, files);
     let mut jbof = Jbof::with_models(config, models, plan, streams).map_err(keyed::of)?;
     overwritten.restore(|drive, aged| jbof.restore(drive, aged)).map_err(keyed::of)?;
-    overwritten.keep(|drive| jbof.drive(drive), files);
+    overwritten.keep(|drive| &jbof.enclosure.drives[drive.index()], files);
     aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
     if scenario.run.warm_mapping_requests > 0 {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
