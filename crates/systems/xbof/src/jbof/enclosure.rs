@@ -106,7 +106,7 @@ pub(super) struct Enclosure {
     /// Model of each drive before the design takes from it.
     pub(super) models: Vec<DriveModel>,
     pub(super) runner: Runner<Event>,
-    pub(crate) drives: Vec<Drive>,
+    pub(super) drives: Vec<Drive>,
     /// In the order of the drives that they stand in front of.
     pub(super) hosts: Vec<ProcessorPool>,
     pub(super) fabric: Fabric,

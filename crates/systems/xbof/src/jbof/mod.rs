@@ -51,6 +51,7 @@ pub use resilience::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use timeline::{DriveCounters, Reading, Timeline};
 pub use world::Jbof;
+pub(crate) use world::drive_of;
 
 pub use flashyard_host::DriverConfig;
 pub use flashyard_measure::{

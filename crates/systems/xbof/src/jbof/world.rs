@@ -22,7 +22,7 @@ use flashyard_workload::SourceError;
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
-    pub(crate) enclosure: Enclosure,
+    pub(super) enclosure: Enclosure,
     pub(super) policy: Policy,
     pub(super) bench: Bench,
     /// Effects and counts that a world that serves keeps for its owner.
@@ -30,6 +30,11 @@ pub struct Jbof {
     /// Events handled.
     pub(super) steps: u64,
     pub(super) fault: Option<JbofError>,
+}
+
+/// A drive of an enclosure. Panics beyond its drives.
+pub(crate) fn drive_of(jbof: &Jbof, drive: DriveId) -> &Drive {
+    &jbof.enclosure.drives[drive.index()]
 }
 
 impl Jbof {

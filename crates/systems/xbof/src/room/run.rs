@@ -6,7 +6,7 @@ use super::groups::{self, OneDrive};
 use super::keyed;
 use super::result::design_result;
 use super::section::JbofScenario;
-use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures};
+use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures, drive_of};
 use flashyard_describe::{Files, JobFiles, Observer, Scenario, ScenarioError, load};
 use flashyard_report::{DesignResult, Equipment};
 
@@ -87,7 +87,7 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
     let overwritten = Overwritten::find(&config, &mut models, scenario.seed, files);
     let mut jbof = Jbof::with_models(config, models, plan, streams).map_err(keyed::of)?;
     overwritten.restore(|drive, aged| jbof.restore(drive, aged)).map_err(keyed::of)?;
-    overwritten.keep(|drive| &jbof.enclosure.drives[drive.index()], files);
+    overwritten.keep(|drive| drive_of(&jbof, drive), files);
     aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
     if scenario.run.warm_mapping_requests > 0 {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
