@@ -1,21 +1,10 @@
 //! The runs of the study and how each is set up.
 
-use flashyard_describe::drive::drive;
 use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
 use flashyard_report::DriveRecord;
 use flashyard_units::{Bytes, SimSpan};
 use flashyard_xbof::jbof::{Design, JbofFigures};
 use flashyard_xbof::room::{measure_design, of_laws};
-
-/// Raw bytes of a drive that is overwritten at random before its run: larger ones get fewer word lines a block. [A] minutes
-/// for a drive of terabytes; the spare space by the number of superblocks stays as it is.
-const SCALED_BYTES: u64 = 1 << 37;
-
-/// Word lines that a block keeps at least. [A]
-const WORD_LINES_LEAST: u32 = 4;
-
-/// Drive writes at random before a steady run. Source: [X] SNIA Solid State Storage Performance Test Specification.
-const STEADY_OVERWRITES: f64 = 2.0;
 
 /// State in which a drive begins its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +15,7 @@ pub(crate) enum State {
     BeyondCache,
     /// Written once in sequence.
     Filled,
-    /// Filled, and overwritten at random.
+    /// Filled, and overwritten at random for long: the steady state is drawn.
     Steady,
 }
 
@@ -111,13 +100,17 @@ pub(super) fn base(drives: &Drives, profile: &str, host: Host) -> Result<Scenari
 
 impl DriveRun {
     /// Warm-up and window. [A] some hundred thousand requests each; the least depth needs longer for its percentiles, and a
-    /// steady one until collection has its rhythm.
+    /// steady drive for its rhythm: collection empties a superblock in seconds.
     fn window(&self) -> (SimSpan, SimSpan) {
-        let measure = if self.depth == 1 { 3000 } else { 1000 };
+        let measure = match (self.state, self.depth) {
+            (_, 1) => 3000,
+            (State::Steady, _) => 10_000,
+            _ => 1000,
+        };
         let warmup = match self.state {
             State::Fresh => 0,
             State::Filled => 100,
-            State::Steady => 2000,
+            State::Steady => 1000,
             State::BeyondCache => 6000,
         };
         (SimSpan::from_ms(warmup), SimSpan::from_ms(measure))
@@ -128,20 +121,7 @@ impl DriveRun {
         let section = &mut scenario.drive;
         let written = matches!(self.state, State::Filled | State::Steady);
         section.filled = f64::from(u8::from(written));
-        section.overwritten = if self.state == State::Steady { STEADY_OVERWRITES } else { 0.0 };
-        if self.state == State::Steady {
-            let geometry = drive(section)?.nand.geometry;
-            let together = geometry.pages_per_program;
-            let mut pages = geometry.pages_per_block;
-            let raw = geometry.raw_bytes().get() / u64::from(pages);
-            while raw * u64::from(pages) > SCALED_BYTES
-                && pages.is_multiple_of(2 * together)
-                && pages / together >= 2 * WORD_LINES_LEAST
-            {
-                pages /= 2;
-            }
-            section.pages_per_block = pages;
-        }
+        section.drawn = self.state == State::Steady;
         let load = &mut scenario.workload;
         load.pattern = Some(if self.sequential { PatternName::Sequential } else { PatternName::Uniform });
         load.size = Some(Size(Bytes::new(u64::from(self.kib) * 1024)));
