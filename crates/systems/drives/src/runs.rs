@@ -1,10 +1,15 @@
 //! The runs of the study and how each is set up.
 
+use flashyard_describe::drive::{DriveSection, drive};
 use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
 use flashyard_report::DriveRecord;
 use flashyard_units::{Bytes, SimSpan};
 use flashyard_xbof::jbof::{Design, JbofFigures};
 use flashyard_xbof::room::{measure_design, of_laws};
+
+/// Superblocks that a steady drive can program while it is measured. [A] collection works superblock by superblock: in a window
+/// of a few of them the first half differs from the second by a factor.
+const SUPERBLOCKS: f64 = 12.0;
 
 /// State in which a drive begins its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,21 +104,27 @@ pub(super) fn base(drives: &Drives, profile: &str, host: Host) -> Result<Scenari
 }
 
 impl DriveRun {
-    /// Warm-up and window. [A] some hundred thousand requests each; the least depth needs longer for its percentiles, and a
-    /// steady drive for its rhythm: collection empties a superblock in seconds.
-    fn window(&self) -> (SimSpan, SimSpan) {
-        let measure = match (self.state, self.depth) {
-            (_, 1) => 3000,
-            (State::Steady, _) => 10_000,
-            _ => 1000,
-        };
+    /// Warm-up and window. [A] some hundred thousand requests each; the least depth needs longer for its percentiles. A steady
+    /// drive has the rhythm of its collection: it is measured while it can program [`SUPERBLOCKS`] and warms up for a quarter
+    /// of that.
+    ///
+    /// Errors: a drive that cannot be.
+    fn window(&self, section: &DriveSection) -> Result<(SimSpan, SimSpan), ScenarioError> {
+        if self.state == State::Steady && self.depth > 1 {
+            let geometry = drive(section)?.nand.geometry;
+            let superblock = geometry.raw_bytes().get() as f64 / f64::from(geometry.blocks_per_plane);
+            let rate = section.program_rate.map_or(section.write_rate.0, |rate| rate.0).get() as f64;
+            let measure = SimSpan::from_ms((SUPERBLOCKS * superblock / rate * 1e3) as u64);
+            return Ok((measure / 4, measure));
+        }
+        let measure = if self.depth == 1 { 3000 } else { 1000 };
         let warmup = match self.state {
             State::Fresh => 0,
             State::Filled => 100,
             State::Steady => 1000,
             State::BeyondCache => 6000,
         };
-        (SimSpan::from_ms(warmup), SimSpan::from_ms(measure))
+        Ok((SimSpan::from_ms(warmup), SimSpan::from_ms(measure)))
     }
 
     fn scenario(&self, drives: &Drives) -> Result<Scenario, ScenarioError> {
@@ -127,7 +138,7 @@ impl DriveRun {
         load.size = Some(Size(Bytes::new(u64::from(self.kib) * 1024)));
         load.read_share = Some(f64::from(self.reads) / 100.0);
         load.depth = Some(self.depth);
-        let (warmup, measure) = self.window();
+        let (warmup, measure) = self.window(&scenario.drive)?;
         scenario.run.warmup = Some(Time(warmup));
         scenario.run.measure = Some(Time(measure));
         Ok(scenario)
@@ -157,16 +168,16 @@ impl DriveRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<DriveRecord>, ScenarioError> {
-        let finished =
-            ScenarioError::unless_stopped(measure_design(&self.scenario(drives)?, Design::Conv, files, observer))?;
+        let scenario = self.scenario(drives)?;
+        let finished = ScenarioError::unless_stopped(measure_design(&scenario, Design::Conv, files, observer))?;
         let Some(figures) = finished else { return Ok(None) };
         of_laws(&figures)?;
-        Ok(Some(self.record(&figures)))
+        let (_, measured) = self.window(&scenario.drive)?;
+        Ok(Some(self.record(&figures, measured.as_ps() as f64 / 1e12)))
     }
 
-    fn record(&self, figures: &JbofFigures) -> DriveRecord {
+    fn record(&self, figures: &JbofFigures, seconds: f64) -> DriveRecord {
         let drive = &figures.drives[0];
-        let seconds = self.window().1.as_ps() as f64 / 1e12;
         // Tails of a mixed load are those of its reads.
         let reads = figures.streams[0].of(flashyard_blk::Operation::Read);
         let latency = if reads.ios > 0 { &reads.latency } else { &drive.latency };
