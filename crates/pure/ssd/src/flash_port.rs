@@ -130,11 +130,14 @@ impl FlashPort {
         begins
     }
 
-    /// Programs that wait for their turn or for power.
+    /// Programs that wait for their turn, and those of garbage collection that wait for power: of a frontier that
+    /// collection shares with hosts (`shares_rows`), all of these. Programs of hosts have no end while hosts write, so
+    /// collection that waited for them would begin when the last erased superblock is full.
     #[inline]
-    pub(crate) fn programs_held(&self) -> u32 {
+    pub(crate) fn programs_held(&self, shares_rows: bool) -> u32 {
         let for_turn = self.turns.as_ref().map_or(0, Turns::held_programs);
-        for_turn + self.limit.as_ref().map_or(0, PowerLimit::held)
+        let for_power = |limit: &PowerLimit| if shares_rows { limit.held() } else { limit.held_of_collection() };
+        for_turn + self.limit.as_ref().map_or(0, for_power)
     }
 
     /// The command at the die that really holds the die row.

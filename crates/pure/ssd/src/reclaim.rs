@@ -42,7 +42,8 @@ impl DataEnd {
         // One victim at a time must come back after a power cut: more might not find the room to move again.
         let want = if self.collection.holds_needed() { Want::Nothing } else { want };
         // Rows that garbage collection has read must not pile up before programs that wait for their turn.
-        while self.collection.reads() + self.flash.programs_held() < self.config.reclaim_reads {
+        let shares_rows = self.ftl.reclaim_shares_rows();
+        while self.collection.reads() + self.flash.programs_held(shares_rows) < self.config.reclaim_reads {
             let Some(read) = self.ftl.reclaim_next_read(want) else { break };
             self.collection.read_begins();
             let tag = Tag::Reclaim(read.number).pack();

@@ -31,3 +31,12 @@ fn a_drawn_drive_is_as_fast_as_one_that_was_overwritten() {
     assert!((amplification / expected - 1.0).abs() < 0.03, "{amplification} against {expected}");
     assert!((rate / expected_rate - 1.0).abs() < 0.03, "{rate} against {expected_rate} requests a second");
 }
+
+#[test]
+fn a_drive_whose_hosts_fill_the_buffer_collects_from_its_first_moment() {
+    // Many more rows of hosts wait for power than collection may read at once.
+    let limited = ["drive.drawn=true", "drive.program_rate=200 MB/s", "drive.reclaim_reads=4", "run.warmup=0 ms"];
+    let window = |measure| figures(&run(&[&limited[..], &[measure]].concat())).0;
+    let (first, long) = (window("run.measure=500 ms"), window("run.measure=4 s"));
+    assert!((first / long - 1.0).abs() < 0.3, "{first} at first, {long} in the long run");
+}
