@@ -1,0 +1,192 @@
+//! Figures of a run over its measured window, and the laws that it must obey.
+
+use crate::marks::ServerReading;
+use crate::request::CAUSES;
+use crate::stack::{Cores, Stack};
+use crate::world::Server;
+use flashyard_ftl::FtlCounters;
+use flashyard_measure::{Pacing, SanityCheck, SanityReport, StreamFigures, Timeline};
+use flashyard_ssd::Drive;
+use flashyard_stats::{LatencyHistogram, SplitHistogram};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Figures of a virtual drive and of the drive behind it.
+#[derive(Clone, Debug)]
+pub struct DriveFigures {
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// From the application's call to its return.
+    pub latency: LatencyHistogram,
+    /// The busier of buses and dies; zero behind a network volume.
+    pub flash_utilization: f64,
+    /// Counters of its translation layer; zero behind a network volume.
+    pub ftl: FtlCounters,
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug)]
+pub struct ServerFigures {
+    /// The stack.
+    pub stack: Stack,
+    /// Length of the measured window.
+    pub window: SimSpan,
+    /// When it began.
+    pub measured_from: SimTime,
+    /// When streams stopped issuing.
+    pub stopped: SimTime,
+    /// Simulated time in all.
+    pub simulated: SimSpan,
+    /// When the first of several streams ended, where the others went on without it in the measured window.
+    pub first_end: Option<SimTime>,
+    /// Whether streams issue when requests complete.
+    pub closed_loop: bool,
+    /// Virtual drives, in order.
+    pub drives: Vec<DriveFigures>,
+    /// Cores of the host that the stack took, on average.
+    pub host_cores: f64,
+    /// Busy share of each pool, with its name.
+    pub pools: Vec<(&'static str, f64)>,
+    /// Where the time of requests went.
+    pub split: SplitHistogram<CAUSES>,
+    /// Streams, in the order in which they were given.
+    pub streams: Vec<StreamFigures>,
+    /// Requests issued, over the whole run.
+    pub requests: u64,
+    /// Events scheduled, over the whole run.
+    pub events: u64,
+    /// Laws that must hold.
+    pub sanity: SanityReport,
+    /// Requests over time, warm-up included.
+    pub timeline: Timeline<ServerReading>,
+}
+
+impl ServerFigures {
+    /// The figures of a run that has ended.
+    pub(crate) fn of(mut world: Server) -> Self {
+        let (Some(begun), Some(ended)) = (&world.bench.begun, &world.bench.ended) else {
+            unreachable!("a run ends with its window closed")
+        };
+        let (measured_from, end) = (begun.at, ended.at);
+        let window = end.since(measured_from);
+        let drives = (0..world.config.drives as usize).map(|number| DriveFigures::of(&world, number, window)).collect();
+        let share = |number: usize| {
+            let (pool, groups) = (&world.table.pools[number], world.pools[number].len() as u64);
+            let busy = ended.counters.pools[number] - begun.counters.pools[number];
+            (pool.name, busy.ratio_of(window * (u64::from(pool.servers) * groups)))
+        };
+        let pools: Vec<_> = (0..world.table.pools.len()).map(share).collect();
+        let cores = world.table.pools.iter().zip(&world.pools).zip(&pools).map(|((pool, groups), (_, busy))| {
+            let servers = f64::from(pool.servers) * groups.len() as f64;
+            match pool.cores {
+                Cores::None => 0.0,
+                Cores::WhileBusy => servers * busy,
+                Cores::Always => servers,
+            }
+        });
+        let host_cores = cores.sum();
+        let sanity = sanity(&world);
+        let timeline = std::mem::take(&mut world.bench.timeline);
+        let bench = world.bench;
+        Self {
+            stack: world.config.stack,
+            window,
+            measured_from,
+            stopped: bench.stopped,
+            simulated: end.since(SimTime::ZERO),
+            first_end: bench.first_end_alone(),
+            closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
+            drives,
+            host_cores,
+            pools,
+            split: bench.split(),
+            requests: bench.streams.iter().map(|stream| stream.issued).sum(),
+            events: world.runner.queue.inserted(),
+            sanity,
+            timeline,
+            streams: bench.streams.into_iter().map(|stream| stream.figures(measured_from)).collect(),
+        }
+    }
+
+    /// Requests completed by all virtual drives.
+    pub fn ios(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.ios).sum()
+    }
+
+    /// Bytes that all virtual drives have read and written.
+    pub fn bytes(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.read_bytes + drive.write_bytes).sum()
+    }
+
+    /// Latency of all requests.
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut latency = LatencyHistogram::new();
+        self.drives.iter().for_each(|drive| latency.merge(&drive.latency));
+        latency
+    }
+
+    /// `amount` a second over the window.
+    pub fn per_second(&self, amount: u64) -> f64 {
+        if self.window == SimSpan::ZERO { 0.0 } else { amount as f64 / self.window.as_secs_f64() }
+    }
+}
+
+impl DriveFigures {
+    fn of(world: &Server, number: usize, window: SimSpan) -> Self {
+        let mut latency = LatencyHistogram::new();
+        let own = || world.bench.streams.iter().filter(|stream| stream.volume.index() == number);
+        own().for_each(|stream| latency.merge(&stream.latency()));
+        let (mut flash_utilization, mut ftl) = (0.0, FtlCounters::default());
+        if let (Some(drive), Some(begun), Some(ended)) =
+            (world.drives().get(number), &world.bench.begun, &world.bench.ended)
+        {
+            let (from, to) = (&begun.counters.drives[number], &ended.counters.drives[number]);
+            let geometry = drive.config().nand.geometry;
+            let share = |busy: SimSpan, servers: u32| busy.ratio_of(window * u64::from(servers)).min(1.0);
+            let (bus, die) = (share(to.bus - from.bus, geometry.channels), share(to.die - from.die, geometry.dies()));
+            (flash_utilization, ftl) = (bus.max(die), to.ftl.since(&from.ftl));
+        }
+        Self {
+            ios: own().map(|stream| stream.ios).sum(),
+            read_bytes: own().map(|stream| stream.read_bytes).sum(),
+            write_bytes: own().map(|stream| stream.write_bytes).sum(),
+            latency,
+            flash_utilization,
+            ftl,
+        }
+    }
+}
+
+/// Checks the laws on a run that has drained.
+fn sanity(world: &Server) -> SanityReport {
+    let bench = &world.bench;
+    let mut checks = bench.ledger.laws().to_vec();
+    if !world.drives().is_empty() {
+        let sum = |figure: fn(&Drive) -> u64| world.drives().iter().map(figure).sum::<u64>();
+        checks.extend([
+            SanityCheck::new(
+                "bytes written by guests = bytes taken by drives",
+                bench.ledger.write_bytes,
+                sum(|drive| drive.data.counters().write_bytes),
+            ),
+            SanityCheck::new(
+                "bytes read by guests = bytes sent by drives",
+                bench.ledger.read_bytes,
+                sum(|drive| drive.data.counters().read_bytes),
+            ),
+            SanityCheck::new(
+                "commands executed by drives = commands completed by drives",
+                sum(|drive| drive.data.counters().executed),
+                sum(|drive| drive.data.counters().completed),
+            ),
+        ]);
+    }
+    if let (Some(begun), Some(ended)) = (&bench.begun, &bench.ended) {
+        checks.extend(begun.ledger.laws_until(&ended.ledger));
+        checks.extend(bench.figure_laws());
+    }
+    SanityReport { checks }
+}

@@ -1,0 +1,141 @@
+//! The way of a request through the stages of its stack, down to storage and back.
+
+use crate::config::ServerError;
+use crate::network::span_of;
+use crate::request::{Event, Own, Request};
+use crate::stack::{Part, Stage, Way};
+use crate::world::{Server, Storage};
+use flashyard_blk::{Operation, TraceRecord};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_measure::Streamed;
+use flashyard_ssd::CommandSpec;
+use flashyard_stats::{Cause, TimeSplit};
+use flashyard_units::{SimSpan, SimTime};
+
+impl Server {
+    /// Turns a record into a request of whole blocks, which begins its way.
+    #[inline]
+    pub(crate) fn issue_record(&mut self, now: SimTime, number: u16, record: &TraceRecord) {
+        let is_measuring = self.bench.is_measuring();
+        let stream = &mut self.bench.streams[number as usize];
+        stream.issued += 1;
+        let record = &record.request;
+        let capacity = self.config.capacity();
+        let end = record.offset_bytes.saturating_add(u64::from(record.len_bytes).max(1));
+        if end > capacity {
+            self.fault = Some(ServerError::BeyondVolume { stream: number, number: stream.issued, end, capacity });
+            stream.ended = true;
+            return;
+        }
+        stream.rise(is_measuring && stream.counts(now));
+        let first = (record.offset_bytes / u64::from(SLOT_BYTES)) as u32;
+        let last = ((end - 1) / u64::from(SLOT_BYTES)) as u32;
+        let is_flush = record.operation == Operation::Flush;
+        let (first, count) = if is_flush { (0, 0) } else { (first, last - first + 1) };
+        let request = Request {
+            stream: number,
+            drive: stream.volume.get(),
+            operation: record.operation,
+            first,
+            count,
+            asked_bytes: record.len_bytes,
+            issued: now,
+            stage: 0,
+            unqueued: now,
+            time: TimeSplit::default(),
+        };
+        self.bench.ledger.issued(now, request.operation, request.bytes());
+        let id = self.requests.insert(request) as u32;
+        self.go_through(now, id);
+    }
+
+    /// Takes a request through its next stages, up to one that takes time; ends it behind the last one.
+    #[inline]
+    pub(crate) fn go_through(&mut self, now: SimTime, id: u32) {
+        loop {
+            let request = &mut self.requests[id as usize];
+            let Some(stage) = self.table.stages.get(usize::from(request.stage)) else {
+                return self.finish(now, id);
+            };
+            request.stage += 1;
+            let next = match *stage {
+                Stage::Delay { time, part } => {
+                    request.time.add(Own::Of(part), time);
+                    now + time
+                }
+                Stage::Work { pool, time, part } => self.work(now, id, pool, time, part),
+                Stage::Carry { pool, bytes_per_us, way, part } => {
+                    let bytes = match (way, request.operation) {
+                        (Way::Down, Operation::Write) | (Way::Up, Operation::Read) => request.bytes(),
+                        _ => continue,
+                    };
+                    self.work(now, id, pool, span_of(bytes, bytes_per_us), part)
+                }
+                Stage::Storage => return self.ask_storage(now, id),
+            };
+            if next > now {
+                return self.runner.queue.push(next, Event::Next { request: id });
+            }
+        }
+    }
+
+    /// Occupies a server of `pool` for `time`; returns when that ends.
+    #[inline]
+    fn work(&mut self, now: SimTime, id: u32, pool: usize, time: SimSpan, part: Part) -> SimTime {
+        let request = &mut self.requests[id as usize];
+        let group = u32::from(request.drive) / self.table.pools[pool].drives;
+        let ends = self.pools[pool][group as usize].run(now, time);
+        request.time.add(Own::Of(part), time);
+        request.time.add(Own::Wait, ends.since(now) - time);
+        ends
+    }
+
+    /// The request reaches its storage: a firmware job of its drive, or its network volume.
+    #[inline]
+    fn ask_storage(&mut self, now: SimTime, id: u32) {
+        let request = &mut self.requests[id as usize];
+        let number = request.drive;
+        match &mut self.storage {
+            Storage::Drives(drives) => {
+                let job = drives[usize::from(number)].firmware_job(id, request.count);
+                request.time.add(Cause::Core, job.busy + job.stall);
+                request.unqueued = now + job.busy + job.stall;
+                self.on_drive(now, number, |drive, now, out| drive.enqueue(now, 0, job, out));
+            }
+            Storage::Network(volumes) => {
+                let is_read = request.operation == Operation::Read;
+                let ends = volumes[usize::from(number)].carry_out(now, is_read, request.bytes());
+                request.time.add(Own::Of(Part::Network), ends.since(now));
+                self.runner.queue.push(ends, Event::Next { request: id });
+            }
+        }
+    }
+
+    /// A core of the drive has run the request's firmware: the data-end carries it out.
+    #[inline]
+    pub(crate) fn execute(&mut self, now: SimTime, id: u32) {
+        self.last_stamp += 1;
+        let stamp = self.last_stamp;
+        let request = &mut self.requests[id as usize];
+        request.time.add(Cause::Queue, now.since(request.unqueued));
+        let Request { operation, first, count, drive, .. } = *request;
+        let spec = CommandSpec { tag: id, operation, first, count, source: 0, stamp };
+        self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
+    }
+
+    /// The drive completes the request at `at`: the stages behind it follow.
+    #[inline]
+    pub(crate) fn completed(&mut self, id: u32, at: SimTime, time: &TimeSplit) {
+        self.requests[id as usize].time.merge(&time.widened());
+        self.runner.queue.push(at, Event::Next { request: id });
+    }
+
+    /// The application hears of its request's completion.
+    #[inline]
+    fn finish(&mut self, now: SimTime, id: u32) {
+        let Some(request) = self.requests.remove(id as usize) else { return };
+        debug_assert_eq!(request.time.total(), now.since(request.issued), "the parts of {request:?}");
+        let pause_end = self.bench.finished(now, &request.completion(), &request.time);
+        self.go_on(now, request.stream, pause_end);
+    }
+}

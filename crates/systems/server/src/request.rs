@@ -1,0 +1,90 @@
+//! Requests under way, the causes of their time, and the events that move them on.
+
+use crate::stack::Part;
+use flashyard_blk::Operation;
+use flashyard_flash::SLOT_BYTES;
+use flashyard_measure::Completion;
+use flashyard_ssd::DriveEvent;
+use flashyard_stats::{CAUSE_COUNT, SplitPart, TimeSplit};
+use flashyard_units::{SimTime, VolumeId};
+
+/// The number of causes of a server: those of drives, its parts, and waiting for one of them.
+pub const CAUSES: usize = CAUSE_COUNT + 5;
+
+/// A cause of the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Work and delays of a part.
+    Of(Part),
+    /// Waiting for a core, an engine or a link of the stack.
+    Wait,
+}
+
+impl SplitPart for Own {
+    #[inline]
+    fn place(self) -> usize {
+        CAUSE_COUNT
+            + match self {
+                Self::Of(part) => part as usize,
+                Self::Wait => 4,
+            }
+    }
+}
+
+/// Everything that can happen later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A drive has news for itself.
+    Drive { drive: u16, event: DriveEvent },
+    /// A request begins its next stage.
+    Next { request: u32 },
+    /// A stream's next arrival.
+    Issue { stream: u16 },
+    /// A stream starts late, or goes on after a pause.
+    Resume { stream: u16 },
+    /// Figures count from here.
+    WarmupEnd,
+    /// Streams stop issuing.
+    Stop,
+}
+
+/// An event is copied a few times: it must not grow unnoticed.
+const _: () = assert!(size_of::<Event>() <= 16);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) stream: u16,
+    /// The virtual drive, and the storage behind it.
+    pub(crate) drive: u16,
+    pub(crate) operation: Operation,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) asked_bytes: u32,
+    pub(crate) issued: SimTime,
+    /// The stage that comes next.
+    pub(crate) stage: u8,
+    /// When its firmware job would end if it never waited for a core of the drive.
+    pub(crate) unqueued: SimTime,
+    pub(crate) time: TimeSplit<CAUSES>,
+}
+
+impl Request {
+    /// Bytes that move between the guest and storage.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.count) * u64::from(SLOT_BYTES)
+    }
+
+    /// The facts that figures need of it.
+    #[inline]
+    pub(crate) fn completion(&self) -> Completion {
+        Completion {
+            stream: self.stream,
+            volume: VolumeId::new(self.drive),
+            operation: self.operation,
+            issued: self.issued,
+            bytes: self.bytes(),
+            asked_bytes: self.asked_bytes.into(),
+        }
+    }
+}

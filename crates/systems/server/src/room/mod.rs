@@ -1,0 +1,64 @@
+//! Local storage of a cloud, for the table of systems.
+
+pub mod result;
+mod run;
+mod section;
+
+use crate::stack::Stack;
+use flashyard_describe::{Carried, DesignInfo, Room, Run, Scenario, ScenarioError, Section, Unknown, carried, load};
+use flashyard_units::Named;
+
+/// Stacks between guests and storage.
+pub struct LocalStorage;
+
+impl Room for LocalStorage {
+    fn name(&self) -> &'static str {
+        "local-storage"
+    }
+
+    fn about(&self) -> &'static str {
+        "guests of a server, the stack between their virtual drives and storage, drives and network volumes behind"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        Stack::ALL.iter().map(|&stack| DesignInfo::new(stack.name(), stack.table().about)).collect()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["designs", "server"]
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn is_equipment(&self, section: &str, _key: &str) -> bool {
+        matches!(section, "drive" | "server")
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        let config = section::config(scenario, Stack::Physical);
+        let (drives, capacity) = config.map_or((1, 0), |config| (config.drives, config.capacity()));
+        load::in_words(scenario, drives, capacity).replace(" drives", " virtual drives")
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios": "local-storage": "scenario.toml"; }
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(Run { declaration: &result::DECLARATION, design: run::run })
+    }
+}
+
+/// The stack called `name`.
+///
+/// Errors: a name that is none.
+fn stack_called(name: &str) -> Result<Stack, ScenarioError> {
+    let unknown = || Unknown::new("design", name, Stack::names()).to_string();
+    Stack::by_name(name).ok_or_else(|| ScenarioError::value("designs", unknown()))
+}

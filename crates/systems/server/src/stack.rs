@@ -1,0 +1,332 @@
+//! Stacks: the stages between a guest and its storage, one table each.
+//!
+//! A stage says who runs it, how long that takes, and what it waits for. All stacks go through the same machine
+//! (`path.rs`): a new one is a table here. Section numbers are those of L. Yang et al., "Here, There and Everywhere: The Past,
+//! the Present and the Future of Local Storage in Cloud", FAST 2026.
+
+use flashyard_units::{Named, SimSpan};
+
+/// The stack between a guest and its storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// No virtualization: the driver of an operating system on the machine itself.
+    Physical,
+    /// Virtio through the kernel of the host (§3.1).
+    Kernel,
+    /// A polling process of the host for each virtual drive (§3.2).
+    Espresso,
+    /// As [`Stack::Espresso`], with a guest that polls for completions (§3.2).
+    EspressoM,
+    /// A card of fixed function with two drives, virtual functions and a buffer of its own (§4).
+    Doppio,
+    /// A card with an engine of fixed function and four cores for four drives (§5).
+    Ristretto,
+    /// A network volume of the standard class (§6.1).
+    Ebs,
+    /// A network volume of the fast class (§6.1).
+    Ebsx,
+}
+
+impl Named for Stack {
+    const ALL: &'static [Self] = &[
+        Self::Physical,
+        Self::Kernel,
+        Self::Espresso,
+        Self::EspressoM,
+        Self::Doppio,
+        Self::Ristretto,
+        Self::Ebs,
+        Self::Ebsx,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Physical => "physical",
+            Self::Kernel => "kernel",
+            Self::Espresso => "espresso",
+            Self::EspressoM => "espresso-m",
+            Self::Doppio => "doppio",
+            Self::Ristretto => "ristretto",
+            Self::Ebs => "ebs",
+            Self::Ebsx => "ebsx",
+        }
+    }
+}
+
+/// The part of the server to which a stage's time is booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The guest: its driver and its interrupts.
+    Guest,
+    /// The host: exits of the guest, system calls, a polling process.
+    Host,
+    /// A card: its engine, its cores, its buffer.
+    Card,
+    /// The network, and the service behind it.
+    Network,
+}
+
+/// Interchangeable servers: cores, the engine of a card, a direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    /// Name, for reports.
+    pub name: &'static str,
+    /// How many there are.
+    pub servers: u32,
+    /// Virtual drives that share them.
+    pub drives: u32,
+    /// Whether they are cores of the host, and busy whether there is work or not.
+    pub cores: Cores,
+}
+
+/// Cores of the host that a pool takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cores {
+    /// It is something else.
+    None,
+    /// Their busy time counts.
+    WhileBusy,
+    /// They poll: all of them count, always.
+    Always,
+}
+
+/// A stage of a request's way.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage {
+    /// A server of a pool is busy for `time` with each request.
+    Work { pool: usize, time: SimSpan, part: Part },
+    /// Time passes, and nothing is occupied.
+    Delay { time: SimSpan, part: Part },
+    /// The bytes of a request in one direction keep a pool of one server busy, at `bytes_per_us`.
+    Carry { pool: usize, bytes_per_us: u64, way: Way, part: Part },
+    /// The storage carries the request out.
+    Storage,
+}
+
+/// The direction in which bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To storage: those of writes.
+    Down,
+    /// To the guest: those of reads.
+    Up,
+}
+
+/// A network volume behind a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    /// Requests a second that the volume may have.
+    pub requests_per_second: u64,
+    /// Bytes a microsecond in each direction.
+    pub bytes_per_us: u64,
+    /// Median time of a read and of a write in the network and the service, without queueing.
+    pub medians: [SimSpan; 2],
+    /// Standard deviation of the logarithm of that time.
+    pub sigma: f64,
+    /// Share of requests that take [`Network::tail_factor`] times as long.
+    pub tail_share: f64,
+    /// See [`Network::tail_share`].
+    pub tail_factor: f64,
+}
+
+/// The stages of a stack and the pools that they name.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// In one line.
+    pub about: &'static str,
+    /// Servers.
+    pub pools: &'static [Pool],
+    /// The way of a request, with [`Stage::Storage`] once.
+    pub stages: &'static [Stage],
+    /// The volume behind it; `None` for drives of the server.
+    pub network: Option<Network>,
+}
+
+/// The guest's driver takes a request from its application to the queue. Source: \[A\] half of what a Linux kernel takes for
+/// a request of NVMe with libaio.
+const GUEST_SUBMITS: Stage = Stage::Delay { time: SimSpan::from_ns(1000), part: Part::Guest };
+
+/// The interrupt in the guest. Source: \[A\] sheet alibaba-local-storage §8.
+const GUEST_INTERRUPT: Stage = Stage::Delay { time: SimSpan::from_ns(2000), part: Part::Guest };
+
+/// A guest that polls sees a completion. Source: \[A\] a loop over a queue.
+const GUEST_POLLS: Stage = Stage::Delay { time: SimSpan::from_ns(200), part: Part::Guest };
+
+/// An exit of the guest, or the injection of an interrupt. Source: \[A\] sheet §8.
+const VM_EXIT: Stage = Stage::Delay { time: SimSpan::from_ns(1500), part: Part::Host };
+
+/// One thread of the host for each virtual drive: the hypervisor's for virtio. It serves 440,000 requests a second of
+/// eight drives, so each takes 18.18 us of it, of which 7.73 us are work. Source: \[P\] §3.1, 440 thousand a second and
+/// 340 % of a core; \[D\] sheet §7.1; that the rest is waiting for switches is \[A\].
+const KERNEL_THREAD: Pool = Pool { name: "host threads", servers: 1, drives: 1, cores: Cores::WhileBusy };
+
+/// A core that polls for each virtual drive. Source: \[P\] §7.4: eight cores for eight drives.
+const VHOST: Pool = Pool { name: "vhost cores", servers: 1, drives: 1, cores: Cores::Always };
+
+/// Work of a polling core for a request. Source: \[D\] sheet §7.1, from 4,608 thousand a second of eight cores: 1.736 us, an
+/// input; the halves are \[A\].
+const VHOST_HALF: SimSpan = SimSpan::from_ns(868);
+
+const PHYSICAL: Table = Table {
+    about: "the machine itself: an operating system on a drive",
+    pools: &[],
+    stages: &[GUEST_SUBMITS, Stage::Storage, GUEST_INTERRUPT],
+    network: None,
+};
+
+const KERNEL: Table = Table {
+    about: "virtio through the host's kernel: exits, system calls and interrupts for each request",
+    pools: &[KERNEL_THREAD],
+    stages: &[
+        GUEST_SUBMITS,
+        VM_EXIT,
+        // Parsing, the system call and the block layer; then the interrupt, its system call and the injection.
+        Stage::Work { pool: 0, time: SimSpan::from_ns(9090), part: Part::Host },
+        Stage::Storage,
+        Stage::Work { pool: 0, time: SimSpan::from_ns(9090), part: Part::Host },
+        VM_EXIT,
+        GUEST_INTERRUPT,
+    ],
+    network: None,
+};
+
+const ESPRESSO: Table = Table {
+    about: "a polling process of the host for each virtual drive; the guest hears by an interrupt",
+    pools: &[VHOST],
+    stages: &[
+        GUEST_SUBMITS,
+        Stage::Work { pool: 0, time: VHOST_HALF, part: Part::Host },
+        Stage::Storage,
+        Stage::Work { pool: 0, time: VHOST_HALF, part: Part::Host },
+        VM_EXIT,
+        GUEST_INTERRUPT,
+    ],
+    network: None,
+};
+
+const ESPRESSO_M: Table = Table {
+    about: "as espresso, with a guest that polls for completions",
+    pools: &[VHOST],
+    stages: &[
+        GUEST_SUBMITS,
+        Stage::Work { pool: 0, time: VHOST_HALF, part: Part::Host },
+        Stage::Storage,
+        Stage::Work { pool: 0, time: VHOST_HALF, part: Part::Host },
+        GUEST_POLLS,
+    ],
+    network: None,
+};
+
+/// Limits of DOPPIO. Source: \[P\] table 4: 661 thousand requests a second and 4.1 GB/s of a virtual function; \[D\] sheet §7.2:
+/// 1.32 million a second and eight lanes of PCIe 3 (7.88 GB/s) of a card. All are inputs.
+const DOPPIO: Table = Table {
+    about: "a card of fixed function for two drives: data goes through its buffer",
+    pools: &[
+        Pool { name: "virtual function", servers: 1, drives: 1, cores: Cores::None },
+        Pool { name: "card engine", servers: 1, drives: 2, cores: Cores::None },
+        Pool { name: "function's way down", servers: 1, drives: 1, cores: Cores::None },
+        Pool { name: "function's way up", servers: 1, drives: 1, cores: Cores::None },
+        Pool { name: "card's way down", servers: 1, drives: 2, cores: Cores::None },
+        Pool { name: "card's way up", servers: 1, drives: 2, cores: Cores::None },
+    ],
+    stages: &[
+        GUEST_SUBMITS,
+        Stage::Work { pool: 0, time: SimSpan::from_ps(1_512_859), part: Part::Card },
+        Stage::Work { pool: 1, time: SimSpan::from_ps(757_576), part: Part::Card },
+        Stage::Carry { pool: 2, bytes_per_us: 4100, way: Way::Down, part: Part::Card },
+        Stage::Carry { pool: 4, bytes_per_us: 7880, way: Way::Down, part: Part::Card },
+        Stage::Storage,
+        Stage::Carry { pool: 5, bytes_per_us: 7880, way: Way::Up, part: Part::Card },
+        Stage::Carry { pool: 3, bytes_per_us: 4100, way: Way::Up, part: Part::Card },
+        GUEST_INTERRUPT,
+    ],
+    network: None,
+};
+
+/// Cores of RISTRETTO's card. Source: \[P\] §5, four cores of 2.5 GHz and four drives a card; \[D\] sheet §7.3, from 7,385
+/// thousand a second of eight drives: 1.083 us of a core for a request, an input; the halves are \[A\].
+const RISTRETTO: Table = Table {
+    about: "a card with an engine and four cores for four drives: data goes straight to the guest",
+    pools: &[Pool { name: "card cores", servers: 4, drives: 4, cores: Cores::None }],
+    stages: &[
+        GUEST_SUBMITS,
+        // Engine: 2 us more than the drive in all, less the work of the core. [D] sheet §7.3
+        Stage::Delay { time: SimSpan::from_ns(458), part: Part::Card },
+        Stage::Work { pool: 0, time: SimSpan::from_ps(541_500), part: Part::Card },
+        Stage::Storage,
+        Stage::Work { pool: 0, time: SimSpan::from_ps(541_500), part: Part::Card },
+        Stage::Delay { time: SimSpan::from_ns(459), part: Part::Card },
+        GUEST_INTERRUPT,
+    ],
+    network: None,
+};
+
+const NETWORKED: &[Stage] = &[GUEST_SUBMITS, Stage::Storage, GUEST_INTERRUPT];
+
+const EBS: Table = Table {
+    about: "a network volume of the standard class",
+    pools: &[],
+    stages: NETWORKED,
+    network: Some(Network {
+        // [D] sheet §7.5: 190 to 275 thousand, 225 taken
+        requests_per_second: 225_000,
+        bytes_per_us: 4000,
+        medians: [SimSpan::from_ns(120_000), SimSpan::from_ns(100_000)],
+        sigma: 0.3,
+        tail_share: 0.01,
+        tail_factor: 5.0,
+    }),
+};
+
+const EBSX: Table = Table {
+    about: "a network volume of the fast class: persistent memory behind 100 Gb/s",
+    pools: &[],
+    stages: NETWORKED,
+    network: Some(Network {
+        // [P] §6.1: a million requests a second, 6 GB/s, 30 us; reads are [A]
+        requests_per_second: 1_000_000,
+        bytes_per_us: 6000,
+        medians: [SimSpan::from_ns(60_000), SimSpan::from_ns(30_000)],
+        sigma: 0.3,
+        tail_share: 0.01,
+        tail_factor: 5.0,
+    }),
+};
+
+impl Stack {
+    /// Its stages.
+    pub fn table(self) -> &'static Table {
+        match self {
+            Self::Physical => &PHYSICAL,
+            Self::Kernel => &KERNEL,
+            Self::Espresso => &ESPRESSO,
+            Self::EspressoM => &ESPRESSO_M,
+            Self::Doppio => &DOPPIO,
+            Self::Ristretto => &RISTRETTO,
+            Self::Ebs => &EBS,
+            Self::Ebsx => &EBSX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stack_reaches_storage_once_and_names_its_pools() {
+        for stack in Stack::ALL {
+            let table = stack.table();
+            let storage = table.stages.iter().filter(|stage| matches!(stage, Stage::Storage)).count();
+            assert_eq!(storage, 1, "{stack:?}");
+            for stage in table.stages {
+                if let Stage::Work { pool, .. } | Stage::Carry { pool, .. } = stage {
+                    assert!(*pool < table.pools.len(), "{stack:?}");
+                }
+                if let Stage::Carry { pool, .. } = stage {
+                    assert_eq!(table.pools[*pool].servers, 1, "{stack:?}: a direction of a link is one server");
+                }
+            }
+        }
+    }
+}

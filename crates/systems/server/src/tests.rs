@@ -1,0 +1,118 @@
+//! Stacks against closed forms: times of a lone request, limits of pools, causes that account for everything.
+
+use crate::room::LocalStorage;
+use crate::stack::{Stage, Way};
+use crate::{Server, ServerConfig, ServerFigures, Stack};
+use flashyard_describe::drive::drive;
+use flashyard_describe::{NoFiles, Rooms, load};
+use flashyard_measure::{RunPlan, StopRule};
+use flashyard_units::{Named, SimSpan};
+
+const SCENARIO: &str = include_str!("../../../../scenarios/local-storage/scenario.toml");
+
+static ROOMS: Rooms = Rooms::new(&[&LocalStorage]);
+
+/// A run of `stack` with `drives` virtual drives and these settings; of so many requests of each, where `requests` says so.
+fn run(stack: Stack, drives: u32, requests: Option<u64>, settings: &[&str]) -> ServerFigures {
+    let small = ["drive.blocks_per_plane=100", "drive.pages_per_block=48", "run.warmup=10 ms", "run.measure=20 ms"];
+    let settings: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    let resolved = ROOMS.resolve(SCENARIO, "scenario.toml", &settings, &NoFiles);
+    let scenario = resolved.unwrap_or_else(|error| panic!("{error}")).scenario;
+    let config = ServerConfig {
+        stack,
+        drives,
+        drive: drive(&scenario.drive).expect("it is a drive"),
+        overwrites: scenario.drive.overwrites(),
+    };
+    let mut plan = load::plan(&scenario).expect("it is a plan");
+    if let Some(requests) = requests {
+        plan = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), ..plan };
+    }
+    let sources = load::sources(&scenario, drives, config.capacity(), &NoFiles).expect("it is a load");
+    let server = Server::new(config, plan, plan.streams(sources)).expect("it is a server");
+    let figures = server.run(&mut |_| true).expect("it runs");
+    assert!(figures.sanity.holds(), "{stack:?}: {:#?}", figures.sanity);
+    figures
+}
+
+/// Time that a lone request spends in the stages of its stack.
+fn alone(stack: Stack, way: Way, bytes: u64) -> SimSpan {
+    let stage = |stage: &Stage| match *stage {
+        Stage::Work { time, .. } | Stage::Delay { time, .. } => time,
+        Stage::Carry { bytes_per_us, way: of, .. } if of == way => SimSpan::from_ps(bytes * 1_000_000 / bytes_per_us),
+        Stage::Carry { .. } | Stage::Storage => SimSpan::ZERO,
+    };
+    stack.table().stages.iter().map(stage).sum()
+}
+
+#[test]
+fn a_lone_request_takes_the_time_of_its_drive_and_of_its_stages() {
+    for (way, read_share, size) in [(Way::Up, 1, "4 KiB"), (Way::Up, 1, "128 KiB"), (Way::Down, 0, "4 KiB")] {
+        let (share, of) = (format!("workload.read_share={read_share}.0"), format!("workload.size={size}"));
+        let settings = [share.as_str(), of.as_str(), "workload.depth=1"];
+        let bytes = if size == "4 KiB" { 4096 } else { 131_072 };
+        let mean = |stack| run(stack, 1, Some(100), &settings).latency().mean_us();
+        // The drive sees the same requests, each alone, behind every stack.
+        let drive = mean(Stack::Physical) - alone(Stack::Physical, way, bytes).as_us_f64();
+        for stack in Stack::ALL.iter().copied().filter(|stack| stack.table().network.is_none()) {
+            let (found, expected) = (mean(stack), drive + alone(stack, way, bytes).as_us_f64());
+            // Writes pass a buffer that empties meanwhile.
+            assert!(
+                (found - expected).abs() < 0.002 * expected,
+                "{stack:?} {way:?} {size}: {found} and not {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_stack_is_as_fast_as_the_pool_that_is_busiest() {
+    // Thousands of requests a second: of one virtual drive, and of each of eight.
+    for (stack, single, of_eight) in [
+        (Stack::Kernel, 55.0, 55.0),
+        (Stack::Espresso, 576.0, 576.0),
+        (Stack::EspressoM, 576.0, 576.0),
+        (Stack::Doppio, 661.0, 660.0),
+        // Four cores for four drives, and no single drive that keeps them busy.
+        (Stack::Ristretto, 1000.0, 923.4),
+        (Stack::Ebs, 225.0, 225.0),
+    ] {
+        for (drives, expected) in [(1, single), (8, of_eight)] {
+            // Where a request takes long, fewer in flight end more evenly.
+            let depth = if stack == Stack::Kernel { "workload.depth=8" } else { "workload.depth=256" };
+            let figures = run(stack, drives, None, &[depth]);
+            let found = figures.per_second(figures.ios()) / f64::from(drives) / 1e3;
+            assert!((found / expected - 1.0).abs() < 0.02, "{stack:?}, {drives}: {found} and not {expected}");
+        }
+    }
+}
+
+#[test]
+fn links_of_a_card_are_shared_by_its_drives_and_each_way_is_its_own() {
+    let sequential = ["workload.size=128 KiB", "workload.depth=32"];
+    for (drives, share, expected) in [(1, "1.0", 4.1), (2, "1.0", 7.88), (4, "1.0", 15.76)] {
+        let figures =
+            run(Stack::Doppio, drives, None, &[&sequential[..], &[&format!("workload.read_share={share}")]].concat());
+        let found = figures.per_second(figures.bytes()) / 1e9;
+        assert!((found / expected - 1.0).abs() < 0.02, "{drives} drives: {found} GB/s and not {expected}");
+    }
+}
+
+#[test]
+fn polling_cores_count_whether_they_work_or_not() {
+    let cores = |stack, depth: &str| run(stack, 8, None, &[&format!("workload.depth={depth}")]).host_cores;
+    assert_eq!([cores(Stack::Espresso, "1"), cores(Stack::Espresso, "128")], [8.0, 8.0]);
+    assert_eq!([cores(Stack::Ristretto, "128"), cores(Stack::Doppio, "128")], [0.0, 0.0]);
+    let (idle, busy) = (cores(Stack::Kernel, "1"), cores(Stack::Kernel, "128"));
+    assert!(idle < busy && busy > 7.9 && busy <= 8.0, "{idle} and {busy}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_one_another() {
+    let events = |seed: &str| {
+        let figures = run(Stack::Ebs, 2, None, &[&format!("seed={seed}"), "workload.read_share=0.5"]);
+        (figures.events, figures.requests, figures.latency().mean_us().to_bits())
+    };
+    assert_eq!(events("1"), events("1"));
+    assert_ne!(events("1"), events("2"));
+}

@@ -1,0 +1,227 @@
+//! The world: virtual drives, the pools of their stack, and storage, under one clock.
+
+use crate::config::{ServerConfig, ServerError};
+use crate::marks::{Marks, ServerReading};
+use crate::network::NetworkVolume;
+use crate::request::{CAUSES, Event, Request};
+use crate::stack::Table;
+use flashyard_blk::TraceRecord;
+use flashyard_host::ProcessorPool;
+use flashyard_kernel::{EventQueue, Machine, Nested, Rng, Runner, Slab, Wrap};
+use flashyard_measure::{Bench, RunPlan, StopRule, StreamSpec, Streamed};
+use flashyard_ssd::{Drive, DriveEffect, DriveEvent};
+use flashyard_units::{Hertz, SimSpan, SimTime, VolumeId};
+use flashyard_workload::SourceError;
+
+/// Names a drive's own events among the world's.
+#[derive(Clone, Copy)]
+pub(crate) struct OfDrive {
+    drive: u16,
+}
+
+impl Wrap<DriveEvent> for OfDrive {
+    type Parent = Event;
+
+    #[inline]
+    fn wrap(&self, event: DriveEvent) -> Event {
+        Event::Drive { drive: self.drive, event }
+    }
+}
+
+/// The outbox of a drive inside this world.
+pub(crate) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;
+
+/// The storage behind virtual drives, one of each.
+pub(crate) enum Storage {
+    /// Drives of the server.
+    Drives(Vec<Drive>),
+    /// Network volumes.
+    Network(Vec<NetworkVolume>),
+}
+
+/// A server, ready to run once.
+pub struct Server {
+    pub(crate) config: ServerConfig,
+    pub(crate) table: &'static Table,
+    pub(crate) runner: Runner<Event>,
+    pub(crate) storage: Storage,
+    /// Servers of each pool of the table, for each group of virtual drives that shares one.
+    pub(crate) pools: Vec<Vec<ProcessorPool>>,
+    pub(crate) requests: Slab<Request>,
+    pub(crate) effects: Vec<DriveEffect>,
+    pub(crate) bench: Bench<Marks, ServerReading, CAUSES>,
+    /// Stamp of the last write.
+    pub(crate) last_stamp: u64,
+    /// Events handled.
+    pub(crate) steps: u64,
+    pub(crate) fault: Option<ServerError>,
+}
+
+impl Server {
+    /// Builds storage, pools and streams, each of which asks the virtual drive of its volume.
+    ///
+    /// Errors: parameters outside their ranges; no stream, or more than 4096; a stream to a volume that is not there.
+    pub fn new(config: ServerConfig, plan: RunPlan, streams: Vec<StreamSpec>) -> Result<Self, ServerError> {
+        config.validate()?;
+        let last = streams.iter().map(|stream| u64::from(stream.volume.get())).max().unwrap_or(0);
+        config.check_streams(streams.len(), last)?;
+        let table = config.stack.table();
+        let numbers = 0..config.drives;
+        let storage = match table.network {
+            Some(network) => {
+                let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
+                Storage::Network(numbers.map(|number| NetworkVolume::new(network, rng(number))).collect())
+            }
+            None => {
+                let drive = |number: u32| {
+                    let mut drive = Drive::new(config.drive, &[1], plan.seed.wrapping_add(number.into()))?;
+                    let mut rng = Rng::named(plan.seed, &format!("precondition.{number}"));
+                    drive.data.overwrite(config.overwrites, &mut rng);
+                    Ok::<_, ServerError>(drive)
+                };
+                Storage::Drives(numbers.map(drive).collect::<Result<_, _>>()?)
+            }
+        };
+        let pools = table.pools.iter().map(|pool| {
+            let groups = config.drives.div_ceil(pool.drives);
+            vec![ProcessorPool::new(pool.servers, Hertz::new(1)); groups as usize]
+        });
+        Ok(Self {
+            table,
+            pools: pools.collect(),
+            runner: Runner::default(),
+            storage,
+            requests: Slab::default(),
+            effects: Vec::with_capacity(64),
+            bench: Bench::new(plan, streams, config.drives as usize),
+            last_stamp: 0,
+            steps: 0,
+            fault: None,
+            config,
+        })
+    }
+
+    /// Drives of the server; none behind network volumes.
+    pub(crate) fn drives(&self) -> &[Drive] {
+        match &self.storage {
+            Storage::Drives(drives) => drives,
+            Storage::Network(_) => &[],
+        }
+    }
+
+    pub(crate) fn start(&mut self) {
+        let warmup = SimTime::ZERO + self.bench.plan.warmup;
+        self.runner.queue.push(warmup, Event::WarmupEnd);
+        if let StopRule::After(span) = self.bench.plan.stop {
+            self.runner.queue.push(warmup + span, Event::Stop);
+        }
+        if self.bench.plan.warmup == SimSpan::ZERO {
+            self.begin_window(SimTime::ZERO);
+        }
+        for drive in 0..self.config.drives {
+            self.start_stage(SimTime::ZERO, VolumeId::new(drive as u16));
+        }
+        self.settle(SimTime::ZERO);
+    }
+
+    #[inline(always)]
+    pub(crate) fn handle(&mut self, now: SimTime, event: Event) {
+        match event {
+            Event::Drive { drive, event } => self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out)),
+            Event::Next { request } => self.go_through(now, request),
+            Event::Issue { stream } => self.issue_pending(now, stream),
+            Event::Resume { stream } => self.resume(now, stream),
+            Event::WarmupEnd => self.begin_window(now),
+            Event::Stop => self.stop(now),
+        }
+        self.settle(now);
+    }
+
+    /// Follows the effects of drives until none is left.
+    #[inline]
+    fn settle(&mut self, now: SimTime) {
+        let mut index = 0;
+        while index < self.effects.len() {
+            match self.effects[index] {
+                DriveEffect::FirmwareDone { tag } => self.execute(now, tag),
+                DriveEffect::WriteFailed { tag } | DriveEffect::ReadFailed { tag, .. } => {
+                    self.fault = Some(ServerError::Failed { drive: self.requests[tag as usize].drive });
+                }
+                DriveEffect::Completed { tag, at, time } => self.completed(tag, at, &time),
+                DriveEffect::Ready | DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } => {}
+            }
+            index += 1;
+        }
+        self.effects.clear();
+    }
+
+    /// Lets `act` work on one drive with an outbox that leads back here.
+    #[inline]
+    pub(crate) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
+        let Storage::Drives(drives) = &mut self.storage else { return };
+        let wrap = OfDrive { drive: number };
+        act(&mut drives[usize::from(number)], now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
+    }
+
+    /// Whether everything that counts has completed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.bench.is_idle() && self.bench.ended.is_some()
+    }
+}
+
+impl Streamed<CAUSES> for Server {
+    type Marks = Marks;
+    type Reading = ServerReading;
+
+    #[inline]
+    fn bench(&self) -> &Bench<Marks, ServerReading, CAUSES> {
+        &self.bench
+    }
+
+    #[inline]
+    fn bench_mut(&mut self) -> &mut Bench<Marks, ServerReading, CAUSES> {
+        &mut self.bench
+    }
+
+    #[inline]
+    fn issue(&mut self, now: SimTime, stream: u16, record: &TraceRecord) {
+        self.issue_record(now, stream, record);
+    }
+
+    fn issue_at(&mut self, when: SimTime, stream: u16) {
+        self.runner.queue.push(when, Event::Issue { stream });
+    }
+
+    fn resume_at(&mut self, when: SimTime, stream: u16) {
+        self.runner.queue.push(when, Event::Resume { stream });
+    }
+
+    fn stop(&mut self, now: SimTime) {
+        if self.bench.stopping {
+            return;
+        }
+        self.bench.stopping = true;
+        self.bench.stopped = now;
+        if self.bench.begun.is_none() {
+            self.fault = Some(ServerError::NothingMeasured { warmup: self.bench.plan.warmup });
+            return;
+        }
+        self.close_window(now);
+    }
+
+    fn fail(&mut self, error: SourceError) {
+        self.fault = Some(error.into());
+    }
+
+    fn under_way(&self) -> impl Iterator<Item = SimTime> {
+        self.requests.iter().map(|(_, request)| request.issued)
+    }
+
+    fn marks(&self, now: SimTime) -> Marks {
+        Marks::of(self.drives(), &self.pools, now)
+    }
+
+    fn reading(&mut self, at: SimTime) -> ServerReading {
+        ServerReading::of(&self.bench.totals, at)
+    }
+}
