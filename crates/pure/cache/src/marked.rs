@@ -83,7 +83,15 @@ impl MarkedS3Fifo {
     pub fn new(capacity: u32, history: u32) -> Self {
         assert!((1..FREE).contains(&capacity), "a cache has 1 to {} slots, not {capacity}", FREE - 1);
         assert!(history > 0, "without history no block is admitted");
-        Self { slots: vec![LAST; capacity as usize], hand: 0, fresh: 0, free: LAST, len: 0, history: history.into(), clock: 0 }
+        Self {
+            slots: vec![LAST; capacity as usize],
+            hand: 0,
+            fresh: 0,
+            free: LAST,
+            len: 0,
+            history: history.into(),
+            clock: 0,
+        }
     }
 
     /// Slots.

@@ -168,8 +168,6 @@ impl Store {
 
     /// 8 bytes a key, 8 bytes of links and 4 bytes in the index with a third of slack: 21.3 bytes a node.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.keys.capacity() * size_of::<u64>()
-            + self.links.capacity() * size_of::<Link>()
-            + self.index.memory_bytes()
+        self.keys.capacity() * size_of::<u64>() + self.links.capacity() * size_of::<Link>() + self.index.memory_bytes()
     }
 }

@@ -151,3 +151,113 @@ impl Policy for WTinyLfu {
         self.store.memory_bytes() + self.segments.capacity() * size_of::<Segment>() + self.sketch.memory_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Access;
+    use proptest::prelude::*;
+
+    fn take(keys: &mut Vec<u64>, key: u64) -> bool {
+        let place = keys.iter().position(|&held| held == key);
+        place.map(|place| keys.remove(place)).is_some()
+    }
+
+    /// A literal reading, on vectors whose oldest is first. It counts in the same sketch.
+    struct Naive {
+        window_max: usize,
+        capacity: usize,
+        protected_max: usize,
+        window: Vec<u64>,
+        probation: Vec<u64>,
+        protected: Vec<u64>,
+        sketch: Sketch,
+    }
+
+    impl Naive {
+        fn new(capacity: usize) -> Self {
+            let window_max = (capacity / 100).max(1);
+            Self {
+                window_max,
+                capacity,
+                protected_max: (capacity - window_max) * 80 / 100,
+                window: Vec::new(),
+                probation: Vec::new(),
+                protected: Vec::new(),
+                sketch: Sketch::new(capacity as u32),
+            }
+        }
+
+        fn access(&mut self, key: u64) -> (bool, Option<u64>) {
+            self.sketch.note(key);
+            if take(&mut self.window, key) {
+                self.window.push(key);
+                return (true, None);
+            }
+            if take(&mut self.probation, key) || take(&mut self.protected, key) {
+                self.protected.push(key);
+                if self.protected.len() > self.protected_max {
+                    let back = self.protected.remove(0);
+                    self.probation.push(back);
+                }
+                return (true, None);
+            }
+            let is_full = self.window.len() + self.probation.len() + self.protected.len() == self.capacity;
+            let evicted = if is_full { self.evict() } else { None };
+            if self.window.len() == self.window_max {
+                let next = self.window.remove(0);
+                self.probation.push(next);
+            }
+            self.window.push(key);
+            (false, evicted)
+        }
+
+        fn remove(&mut self, key: u64) {
+            let _ = take(&mut self.window, key) || take(&mut self.probation, key) || take(&mut self.protected, key);
+        }
+
+        fn evict(&mut self) -> Option<u64> {
+            let candidate = self.window.first().copied();
+            let victim = self.probation.first().or(self.protected.first()).copied();
+            let leaves = match (candidate, victim) {
+                (Some(candidate), Some(victim)) if self.sketch.count(candidate) > self.sketch.count(victim) => victim,
+                (Some(candidate), _) => candidate,
+                (None, victim) => victim?,
+            };
+            self.remove(leaves);
+            Some(leaves)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_window_and_segments(
+            capacity in 1_u32..250,
+            steps in prop::collection::vec((0_u64..400, 0_u32..24), 0..1_500),
+        ) {
+            let mut cache = WTinyLfu::new(capacity);
+            let mut naive = Naive::new(capacity as usize);
+            for (key, choice) in steps {
+                match choice {
+                    0 => {
+                        cache.remove(key);
+                        naive.remove(key);
+                    }
+                    1 => prop_assert_eq!(cache.evict().map(|evicted| evicted.key), naive.evict()),
+                    // Half of the accesses go to few keys.
+                    _ => {
+                        let key = if choice % 2 == 0 { key % 30 } else { key };
+                        let expected = naive.access(key);
+                        let found = match cache.access(key) {
+                            Access::Hit { .. } => (true, None),
+                            Access::Miss(inserted) => (false, inserted.evicted.map(|evicted| evicted.key)),
+                        };
+                        prop_assert_eq!(found, expected);
+                    }
+                }
+                let held = [&naive.window, &naive.probation, &naive.protected].map(Vec::len).iter().sum::<usize>();
+                prop_assert_eq!((cache.len() as usize, cache.len() <= capacity), (held, true));
+            }
+        }
+    }
+}
