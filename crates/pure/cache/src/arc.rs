@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::policy::{Evicted, Inserted, Policy};
 use crate::store::Store;
 
-/// ARC. 44.7 bytes a key: as many ghosts as keys, and a bit that takes a byte for each.
+/// ARC. 55.3 bytes a key: as many ghosts as keys, and a bit that takes a byte for each.
 #[derive(Clone, Debug)]
 pub struct Arc {
     store: Store,

@@ -11,7 +11,7 @@ use crate::list::List;
 use crate::policy::{Evicted, Inserted, Policy};
 use crate::store::Store;
 
-/// CLOCK with one bit. 22.3 bytes a key.
+/// CLOCK with one bit. 27.7 bytes a key.
 #[derive(Clone, Debug)]
 pub struct Clock {
     store: Store,

@@ -5,7 +5,7 @@ use crate::list::List;
 use crate::policy::{Evicted, Inserted, Policy};
 use crate::store::Store;
 
-/// First in, first out. 21.3 bytes a key.
+/// First in, first out. 26.7 bytes a key.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     store: Store,

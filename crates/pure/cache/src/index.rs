@@ -3,11 +3,21 @@
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A table with linear probing. Keys are not in it but with their nodes: an entry is four bytes, and at least a quarter of
+/// An entry without a node.
+const EMPTY: Entry = Entry { tag: 0, node: NONE };
+
+/// The upper half of a key's hash beside its node: keys that are not asked for are seldom looked at.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tag: u32,
+    node: u32,
+}
+
+/// A table with linear probing. Keys are not in it but with their nodes: an entry is eight bytes, and at least a quarter of
 /// the entries is empty. Deletion moves later entries back, so there are no graves, and a table never degrades.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    places: Vec<u32>,
+    places: Vec<Entry>,
 }
 
 impl Index {
@@ -15,71 +25,80 @@ impl Index {
     pub(crate) fn new(entries: usize) -> Self {
         let places = entries + entries / 3 + 2;
         assert!(u32::try_from(places).is_ok(), "nodes have numbers of 32 bits");
-        Self { places: vec![NONE; places] }
+        Self { places: vec![EMPTY; places] }
     }
 
     /// The node of `key`.
     #[inline]
     pub(crate) fn find(&self, key: u64, keys: &[u64]) -> Option<u32> {
-        self.place(key, keys).map(|place| self.places[place])
+        let tag = tag(key);
+        let mut place = self.home(tag);
+        loop {
+            let entry = self.places[place];
+            if entry.node == NONE {
+                return None;
+            }
+            if entry.tag == tag && keys[entry.node as usize] == key {
+                return Some(entry.node);
+            }
+            place = self.after(place);
+        }
     }
 
     /// Adds `key`, which is not in the table, with its node.
     #[inline]
     pub(crate) fn insert(&mut self, key: u64, node: u32) {
-        let mut place = self.home(key);
-        while self.places[place] != NONE {
+        let tag = tag(key);
+        let mut place = self.home(tag);
+        while self.places[place].node != NONE {
             place = self.after(place);
         }
-        self.places[place] = node;
+        self.places[place] = Entry { tag, node };
     }
 
-    /// Gives `key`, which is in the table, another node.
+    /// Gives `key`, whose node is `from`, the node `to`.
     #[inline]
-    pub(crate) fn replace(&mut self, key: u64, node: u32, keys: &[u64]) {
-        let place = self.place(key, keys).expect("the key of a node is in the index");
-        self.places[place] = node;
+    pub(crate) fn replace(&mut self, key: u64, from: u32, to: u32) {
+        let place = self.place(key, from);
+        self.places[place].node = to;
     }
 
-    /// Takes `key`, which is in the table, out of it.
-    pub(crate) fn remove(&mut self, key: u64, keys: &[u64]) {
-        let mut gap = self.place(key, keys).expect("the key of a node is in the index");
+    /// Takes `key`, whose node is `node`, out of the table.
+    #[inline]
+    pub(crate) fn remove(&mut self, key: u64, node: u32) {
+        let mut gap = self.place(key, node);
         let mut place = self.after(gap);
-        while self.places[place] != NONE {
+        while self.places[place].node != NONE {
             // An entry may move back to the gap unless its home lies after it.
-            let home = self.home(keys[self.places[place] as usize]);
+            let home = self.home(self.places[place].tag);
             if self.distance(home, place) >= self.distance(gap, place) {
                 self.places[gap] = self.places[place];
                 gap = place;
             }
             place = self.after(place);
         }
-        self.places[gap] = NONE;
+        self.places[gap] = EMPTY;
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<u32>()
+        self.places.capacity() * size_of::<Entry>()
     }
 
+    /// Where the entry of a key is whose node is known.
     #[inline]
-    fn place(&self, key: u64, keys: &[u64]) -> Option<usize> {
-        let mut place = self.home(key);
-        loop {
-            let node = self.places[place];
-            if node == NONE {
-                return None;
-            }
-            if keys[node as usize] == key {
-                return Some(place);
-            }
+    fn place(&self, key: u64, node: u32) -> usize {
+        let mut place = self.home(tag(key));
+        while self.places[place].node != node {
+            assert!(self.places[place].node != NONE, "the key of a node is in the index");
             place = self.after(place);
         }
+        place
     }
 
-    /// The upper half of the hash, scaled to the table: sizes need not be powers of two.
+    /// A tag scaled to the table: sizes need not be powers of two.
     #[inline]
-    fn home(&self, key: u64) -> usize {
-        (((hash(key) >> 32) * self.places.len() as u64) >> 32) as usize
+    fn home(&self, tag: u32) -> usize {
+        ((u64::from(tag) * self.places.len() as u64) >> 32) as usize
     }
 
     #[inline]
@@ -87,9 +106,15 @@ impl Index {
         if place + 1 == self.places.len() { 0 } else { place + 1 }
     }
 
+    #[inline]
     fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.places.len() - from }
     }
+}
+
+#[inline]
+fn tag(key: u64) -> u32 {
+    (hash(key) >> 32) as u32
 }
 
 /// A permutation of 64-bit numbers without a seed, so that all machines agree. Source: [X] the finalizer of MurmurHash3.
@@ -117,7 +142,7 @@ mod tests {
             let mut expected: BTreeMap<u64, u32> = BTreeMap::new();
             for (key, add) in steps {
                 if let Some(node) = expected.get(&key).copied().filter(|_| !add) {
-                    index.remove(key, &keys);
+                    index.remove(key, node);
                     expected.remove(&key);
                     free.push(node);
                 } else if add && !expected.contains_key(&key) && let Some(node) = free.pop() {

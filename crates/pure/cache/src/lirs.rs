@@ -21,7 +21,7 @@ use crate::store::Store;
 /// Keys of HIR, as a part of the capacity.
 const HIR_PART: u32 = 100;
 
-/// LIRS. 61 bytes a key: it remembers 1.01 times as many as it holds, with eight more bytes of links and one of state each.
+/// LIRS. 71.7 bytes a key: it remembers 1.01 times as many as it holds, with eight more bytes of links and one of state each.
 #[derive(Clone, Debug)]
 pub struct Lirs {
     store: Store,
