@@ -2,6 +2,7 @@
 
 use crate::new_drive::NewDriveOptions;
 use crate::systems;
+use crate::trace::CachesOptions;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
 use flashyard_live::NbdAddress;
@@ -168,7 +169,7 @@ fn in_flight(text: &str) -> Result<u64, String> {
 }
 
 /// A number of bytes, with a unit or without.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     let factor = match text[digits..].trim() {
         "" | "B" => 1_u64,
@@ -646,6 +647,8 @@ pub(crate) enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Misses of caches with eight eviction policies on a trace
+    Caches(CachesOptions),
     /// Write a trace in another format
     Convert(ConvertOptions),
 }

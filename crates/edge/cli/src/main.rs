@@ -82,6 +82,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }
+        Command::Trace { command: TraceCommand::Caches(options) } => trace::caches(&options),
         Command::Trace { command: TraceCommand::Convert(options) } => trace::convert(&options),
         Command::Cvfs { command } => cvfs::cvfs(&command),
         Command::Systems(options) => systems::systems(options.json),

@@ -87,6 +87,36 @@ fn the_json_contract_of_info_holds() {
 }
 
 #[test]
+fn caches_are_compared_as_a_table_and_as_json() {
+    let directory = directory(ROWS);
+    let output = flashyard(directory.path(), &["trace", "caches", "trace.txt", "--sizes", "8KiB,100%"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["accesses        6 to 4 KiB pages, 50.0 %", "w-tinylfu", "       8 KiB  66.7 %      83.3", "all alike"]
+    {
+        assert!(text.contains(part), "{part:?} is missing in: {text}");
+    }
+    let output = flashyard(directory.path(), &["trace", "caches", "trace.txt", "--json", "--threads", "3"]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((found["rows"].as_u64(), found["page_accesses"].as_u64()), (Some(4), Some(6)));
+    assert_eq!((found["footprint_bytes"].as_u64(), found["caches"].as_array().map(Vec::len)), (Some(12_288), Some(5)));
+    assert_eq!(found["caches"][0]["cache_bytes"].as_u64(), Some(4096));
+    for policy in ["fifo", "lru", "clock", "sieve", "arc", "lirs", "s3-fifo", "w-tinylfu"] {
+        assert!(found["caches"][4]["miss_ratios"][policy].is_number(), "{policy} is part of the contract");
+    }
+}
+
+#[test]
+fn caches_that_cannot_be_are_refused() {
+    let directory = directory(ROWS);
+    let wrong = |sizes: &str, part: &str| {
+        refused(directory.path(), &["trace", "caches", "trace.txt", "--sizes", sizes], &[part], &["trace.txt"]);
+    };
+    wrong("0%", "a percentage is above 0");
+    wrong("10 rooms", "give B, KiB");
+    refused(directory.path(), &["trace", "caches", "no.txt"], &["no.txt", "cannot be opened"], &["trace.txt"]);
+}
+
+#[test]
 fn a_converted_trace_holds_the_rows_and_the_counts() {
     let directory = directory(ROWS);
     let output = flashyard(directory.path(), &["trace", "convert", "trace.txt", "trace.parquet"]);

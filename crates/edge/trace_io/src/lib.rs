@@ -3,7 +3,8 @@
 //! The path of a row: file → zstd or gzip by its first bytes → line, record or the earliest event of several files →
 //! [`Format`]'s parser → time, volume, request → clock rule → [`TraceRecord`](flashyard_blk::TraceRecord). Everything
 //! streams: memory does not grow with the file. Only [`summarize`] keeps something, 64 bits for every 256 KiB of
-//! address space that is touched, and [`analyze`] a bounded amount more.
+//! address space that is touched, and [`analyze`] a bounded amount more; [`compare_caches`] has caches
+//! of the sizes that it is asked for.
 //!
 //! The clock rule, for all formats: arrivals count from the first row; a row earlier than the latest arrival so
 //! far arrives with it (counted as *reordered*); a row more than 30 days away from it, either way, is a clock
@@ -35,8 +36,8 @@ mod stream;
 mod summary;
 
 pub use analysis::{
-    AnalysisOptions, CurvePoint, FrequentSize, GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary,
-    TraceAnalysis, analyze,
+    AnalysisOptions, CacheComparison, CacheError, CacheMisses, CacheOptions, CacheSize, CurvePoint, FrequentSize,
+    GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary, TraceAnalysis, analyze, compare_caches,
 };
 pub use convert::{ConvertError, IOLOG_BEGIN_US, OutputFormat, convert};
 pub use error::TraceError;

@@ -25,12 +25,12 @@ const EXPECTED: [(PolicyKind, [f64; 5], f64); 8] = [
     (PolicyKind::WTinyLfu, [0.8473, 0.8210, 0.7761, 0.6881, 0.5296], 0.02),
 ];
 
-/// Where we disagree: W-TinyLFU of two sizes misses more than that of libCacheSim.
+/// Where we disagree: W-TinyLFU of this size misses more than that of libCacheSim, by 0.040.
 ///
 /// The two count different accesses. Ours follows the paper, every access once. That program passes over hits in the window,
 /// counts a key again when it leaves the window, and fills protected room with keys that were never hit. Exact counters in
-/// place of our sketch change our ratios by at most 0.005, so the sketch is not the reason.
-const DISAGREES: [(PolicyKind, u32); 2] = [(PolicyKind::WTinyLfu, 4897), (PolicyKind::WTinyLfu, 9794)];
+/// place of our sketch miss 0.8322, 0.8164, 0.7997, 0.7283 and 0.5389, and would disagree for 4897 keys too.
+const DISAGREES: [(PolicyKind, u32); 1] = [(PolicyKind::WTinyLfu, 9794)];
 
 #[test]
 fn policies_miss_as_often_as_those_of_libcachesim() {

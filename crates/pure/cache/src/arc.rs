@@ -87,7 +87,7 @@ impl Arc {
         let pair = if again { &mut self.twice } else { &mut self.once };
         let slot = self.store.pop(&mut pair.held).expect("a cache that is full holds a key");
         let key = self.store.key(slot);
-        let ghost = self.store.into_ghost(slot);
+        let ghost = self.store.ghost_of(slot);
         self.store.push(&mut pair.ghosts, ghost);
         self.again[ghost as usize] = again;
         Evicted { key, slot }

@@ -44,6 +44,18 @@ impl PolicyKind {
         }
     }
 
+    /// Memory of a large cache with this policy for each key that it holds, in bytes, to a tenth.
+    pub fn bytes_a_key(self) -> f64 {
+        match self {
+            Self::Fifo | Self::Lru => 26.7,
+            Self::Clock | Self::Sieve => 27.7,
+            Self::Arc => 55.3,
+            Self::Lirs => 71.7,
+            Self::S3Fifo => 51.7,
+            Self::WTinyLfu => 35.7,
+        }
+    }
+
     /// An empty cache with this policy, for owners that choose it at run time.
     ///
     /// Panics where `capacity` is 0 or above [`CAPACITY_MAX`](crate::CAPACITY_MAX).

@@ -119,7 +119,7 @@ impl Lirs {
         if self.ghosts.len() == self.ghosts_max {
             self.forget_oldest_ghost();
         }
-        let ghost = self.store.into_ghost(slot);
+        let ghost = self.store.ghost_of(slot);
         self.store.push(&mut self.ghosts, ghost);
         self.states[ghost as usize] = State::HirInStack;
         self.stack.substitute(&mut self.stack_links, slot, ghost);

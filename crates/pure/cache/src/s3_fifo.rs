@@ -101,7 +101,7 @@ impl S3Fifo {
             if self.ghosts.len() == self.ghosts_max {
                 self.store.release_oldest(&mut self.ghosts);
             }
-            let ghost = self.store.into_ghost(slot);
+            let ghost = self.store.ghost_of(slot);
             self.store.push(&mut self.ghosts, ghost);
         }
         Evicted { key, slot }

@@ -118,7 +118,7 @@ impl Store {
 
     /// Turns a slot into a ghost, which is returned. Neither is in a list.
     #[inline]
-    pub(crate) fn into_ghost(&mut self, slot: u32) -> u32 {
+    pub(crate) fn ghost_of(&mut self, slot: u32) -> u32 {
         let key = self.key(slot);
         let ghost = self.ghosts.take(&self.links);
         self.keys[ghost as usize] = key;

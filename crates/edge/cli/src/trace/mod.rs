@@ -1,10 +1,12 @@
 //! `flashyard trace`.
 
+mod caches;
 mod convert;
 mod info;
 mod plot;
 mod reading;
 mod show;
 
+pub(crate) use caches::{CachesOptions, caches};
 pub(crate) use convert::convert;
 pub(crate) use info::info;
