@@ -20,6 +20,7 @@
 //! (name the format instead; `disksim-ms` and its kin say how units are detected).
 
 mod analysis;
+mod caches;
 mod clock;
 mod convert;
 mod cpu_files;
@@ -36,9 +37,10 @@ mod stream;
 mod summary;
 
 pub use analysis::{
-    AnalysisOptions, CacheComparison, CacheError, CacheMisses, CacheOptions, CacheSize, CurvePoint, FrequentSize,
-    GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary, TraceAnalysis, analyze, compare_caches,
+    AnalysisOptions, CurvePoint, FrequentSize, GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary,
+    TraceAnalysis, analyze,
 };
+pub use caches::{CacheComparison, CacheError, CacheMisses, CacheOptions, CacheSize, compare_caches};
 pub use convert::{ConvertError, IOLOG_BEGIN_US, OutputFormat, convert};
 pub use error::TraceError;
 pub use formats::{Event, Format};

@@ -10,7 +10,7 @@ const TRACE: &str = "cloudphysics/cloudPhysicsIO.vscsi.zst";
 const REQUESTS: usize = 113_872;
 const SIZES: [u32; 5] = [489, 2448, 4897, 9794, 19_589];
 
-/// What libCacheSim prints, with four digits, and how far from that we may be.
+/// The miss ratios that libCacheSim prints, with four digits, and how far from them ours may be.
 ///
 /// FIFO, LRU and CLOCK have one definition, so nothing but rounding may differ. The others are followed as published. For
 /// W-TinyLFU a paper leaves the sketch open, and libCacheSim counts in one of its own, so 0.02 was set before the first run.

@@ -16,7 +16,7 @@ const ROUNDS: u32 = 5;
 /// Keys for each that a cache holds.
 const SPREAD: u32 = 10;
 
-/// What the accesses of a round came to.
+/// Counts of a round of accesses.
 #[derive(Default)]
 struct Round {
     misses: u64,

@@ -1,27 +1,25 @@
 //! The policies by name.
 
-use crate::policy::Policy;
-use crate::{Arc, Clock, Fifo, Lirs, Lru, S3Fifo, Sieve, WTinyLfu};
 use std::fmt;
 
 /// A policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyKind {
-    /// [`Fifo`].
+    /// First in, first out: [`Fifo`](crate::Fifo).
     Fifo,
-    /// [`Lru`].
+    /// Least recently used: [`Lru`](crate::Lru).
     Lru,
-    /// [`Clock`].
+    /// First in, first out with a second chance: [`Clock`](crate::Clock).
     Clock,
-    /// [`Sieve`].
+    /// A hand that passes over marked keys: [`Sieve`](crate::Sieve).
     Sieve,
-    /// [`Arc`].
+    /// Two lists with adaptive shares: [`Arc`](crate::Arc).
     Arc,
-    /// [`Lirs`].
+    /// Keys by the distance between accesses: [`Lirs`](crate::Lirs).
     Lirs,
-    /// [`S3Fifo`], with the usual shares.
+    /// Three queues with the usual shares: [`S3Fifo`](crate::S3Fifo).
     S3Fifo,
-    /// [`WTinyLfu`].
+    /// A window, and admission by frequency: [`WTinyLfu`](crate::WTinyLfu).
     WTinyLfu,
 }
 
@@ -53,22 +51,6 @@ impl PolicyKind {
             Self::Lirs => 71.7,
             Self::S3Fifo => 51.7,
             Self::WTinyLfu => 35.7,
-        }
-    }
-
-    /// An empty cache with this policy, for owners that choose it at run time.
-    ///
-    /// Panics where `capacity` is 0 or above [`CAPACITY_MAX`](crate::CAPACITY_MAX).
-    pub fn cache(self, capacity: u32) -> Box<dyn Policy + Send> {
-        match self {
-            Self::Fifo => Box::new(Fifo::new(capacity)),
-            Self::Lru => Box::new(Lru::new(capacity)),
-            Self::Clock => Box::new(Clock::new(capacity)),
-            Self::Sieve => Box::new(Sieve::new(capacity)),
-            Self::Arc => Box::new(Arc::new(capacity)),
-            Self::Lirs => Box::new(Lirs::new(capacity)),
-            Self::S3Fifo => Box::new(S3Fifo::new(capacity)),
-            Self::WTinyLfu => Box::new(WTinyLfu::new(capacity)),
         }
     }
 }

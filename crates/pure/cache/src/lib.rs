@@ -20,6 +20,7 @@
 
 mod arc;
 mod candidates;
+mod choice;
 mod clock;
 mod fifo;
 mod index;

@@ -1,4 +1,4 @@
-//! What every policy can do.
+//! The calls that every policy answers.
 
 use crate::kind::PolicyKind;
 
@@ -24,7 +24,7 @@ pub struct Inserted {
     pub evicted: Option<Evicted>,
 }
 
-/// What an access found.
+/// The outcome of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The key was there.
@@ -72,7 +72,7 @@ pub trait Policy {
     fn insert(&mut self, key: u64) -> Inserted;
 
     /// Forgets `key`, whose data is invalid, and returns its slot, which is free now; `None` where the cache does not hold
-    /// it. What the policy remembers of keys that left before is not changed.
+    /// it. Ghosts of other keys stay.
     fn remove(&mut self, key: u64) -> Option<u32>;
 
     /// Evicts the key that the policy holds least worth keeping, for owners that make room ahead of need; `None` when empty.

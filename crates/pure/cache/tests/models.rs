@@ -10,7 +10,7 @@ use naive::Model;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What an owner does.
+/// A step of an owner.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Access(u64),

@@ -2,49 +2,18 @@
 
 use super::plot::{bytes, count};
 use super::reading::{Progress, open_as};
-use crate::{Outcome, arguments, output, parallel};
+use crate::arguments::CachesOptions;
+use crate::{Outcome, output, parallel};
 use anyhow::Result;
-use clap::Args;
 use flashyard_cache::PolicyKind;
-use flashyard_trace_io::{CacheComparison, CacheMisses, CacheOptions, CacheSize, OpenOptions, compare_caches, open};
+use flashyard_trace_io::{CacheComparison, CacheMisses, CacheOptions, OpenOptions, compare_caches, open};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Memory of all caches of a comparison: with the usual sizes, those for 100 GiB of footprint.
+/// Memory of all caches of a comparison, in bytes: with the usual sizes, enough for 130 GiB of footprint.
 const MEMORY_BYTES_MAX: u64 = 8 << 30;
 /// Ratios that a table shows as equal.
 const EQUAL: f64 = 0.0005;
-
-#[derive(Debug, Args)]
-pub(crate) struct CachesOptions {
-    /// Trace file, plain, zstd or gzip; it is read twice
-    pub(crate) file: PathBuf,
-    /// Format, when its content does not tell (msr, disksim-us, ...)
-    #[arg(long)]
-    pub(crate) format: Option<String>,
-    /// Sizes of the caches, in percent of the pages that the trace touches, or for example 512MiB
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = cache_size, default_value = "1%,5%,10%,20%,40%")]
-    pub(crate) sizes: Vec<CacheSize>,
-    /// Threads; all cores without it. Results do not depend on it
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// A part of the footprint, or bytes.
-fn cache_size(text: &str) -> std::result::Result<CacheSize, String> {
-    let Some(percent) = text.strip_suffix('%') else {
-        return arguments::bytes(text)
-            .map(CacheSize::Bytes)
-            .map_err(|why| format!("{why}, or a percentage, such as 10%"));
-    };
-    match percent.trim().parse() {
-        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(CacheSize::Percent(percent)),
-        _ => Err("a percentage is above 0 and at most 100".to_owned()),
-    }
-}
 
 pub(crate) fn caches(options: &CachesOptions) -> Result<Outcome> {
     let reader = open_as(&options.file, options.format.as_deref())?;
@@ -129,15 +98,6 @@ fn fewest(ratios: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_percentages_or_bytes() {
-        assert_eq!(cache_size("2.5%"), Ok(CacheSize::Percent(2.5)));
-        assert_eq!(cache_size("3GiB"), Ok(CacheSize::Bytes(3 << 30)));
-        for wrong in ["0%", "101%", "x%", "NaN%", "3 rooms", ""] {
-            assert!(cache_size(wrong).is_err_and(|why| why.contains("percent")), "{wrong}");
-        }
-    }
 
     #[test]
     fn the_best_are_named_unless_all_are() {

@@ -7,6 +7,6 @@ mod plot;
 mod reading;
 mod show;
 
-pub(crate) use caches::{CachesOptions, caches};
+pub(crate) use caches::caches;
 pub(crate) use convert::convert;
 pub(crate) use info::info;

@@ -1,13 +1,11 @@
 //! Analysis of a trace beyond its totals: rates over time, sizes, gaps, sequentiality and reuse, in one pass.
 
-mod caches;
 mod gaps;
 mod pages;
 mod rate;
 mod reuse;
 mod sizes;
 
-pub use caches::{CacheComparison, CacheError, CacheMisses, CacheOptions, CacheSize, compare_caches};
 pub use gaps::GapSummary;
 pub use rate::RateOverTime;
 pub use reuse::{CurvePoint, ReuseMethod, ReuseSummary};

@@ -117,7 +117,7 @@ impl Lirs {
         }
     }
 
-    fn to_lir(&mut self, key: u64) {
+    fn become_lir(&mut self, key: u64) {
         if self.lir.len() == self.lir_max {
             self.demote();
         }
@@ -127,7 +127,7 @@ impl Lirs {
         self.prune();
     }
 
-    fn to_hir(&mut self, key: u64) {
+    fn become_hir(&mut self, key: u64) {
         take(&mut self.queue, key);
         self.queue.push(key);
         if self.lir_max > 0 {
@@ -176,9 +176,9 @@ impl Model for Lirs {
                 take(&mut self.queue, key);
                 // While the oldest LIR key goes, this one is where it was.
                 take(&mut self.stack, key);
-                self.to_lir(key);
+                self.become_lir(key);
             } else {
-                self.to_hir(key);
+                self.become_hir(key);
             }
         } else {
             is_hit = false;
@@ -190,9 +190,9 @@ impl Model for Lirs {
                 evicted = self.evict();
             }
             if was_known || self.lir.len() < self.lir_max {
-                self.to_lir(key);
+                self.become_lir(key);
             } else {
-                self.to_hir(key);
+                self.become_hir(key);
             }
         }
         while self.stack.len() > 2 * self.capacity && !self.gone.is_empty() {

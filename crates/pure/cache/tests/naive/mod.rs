@@ -6,7 +6,7 @@ mod s3_fifo;
 pub(crate) use adaptive::{Arc, Lirs};
 pub(crate) use s3_fifo::S3Fifo;
 
-/// What a model answers.
+/// A policy that is easy to read.
 pub(crate) trait Model {
     /// Whether the key was there, and the key that left for it.
     fn access(&mut self, key: u64) -> (bool, Option<u64>);

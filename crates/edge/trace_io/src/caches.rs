@@ -3,7 +3,7 @@
 //! Every 4 KiB page that a read or write touches is one access, as for reuse distances; a page that misses is taken in. A
 //! trace is read twice: sizes may be parts of its footprint, which is known at its end.
 
-use super::OBSERVED_ROWS;
+use crate::analysis::OBSERVED_ROWS;
 use crate::error::TraceError;
 use crate::footprint::PAGE;
 use crate::reader::TraceReader;
@@ -23,7 +23,7 @@ pub enum CacheSize {
     Percent(f64),
 }
 
-/// What to compare.
+/// Caches to compare, and how.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
     /// Sizes, each for every policy.
@@ -71,9 +71,9 @@ pub enum CacheError {
     /// The caches would take more memory than allowed.
     #[error("caches of these sizes take {bytes} bytes of memory, more than {most}: give fewer or smaller sizes")]
     Memory {
-        /// What they would take.
+        /// Bytes that they would take.
         bytes: u64,
-        /// What is allowed.
+        /// Bytes that are allowed.
         most: u64,
     },
     /// A cache has more pages than policies can number.
