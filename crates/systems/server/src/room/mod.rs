@@ -3,10 +3,16 @@
 pub mod result;
 mod run;
 mod section;
+mod study;
 
 use crate::stack::Stack;
-use flashyard_describe::{Carried, DesignInfo, Room, Run, Scenario, ScenarioError, Section, Unknown, carried, load};
+use flashyard_describe::{
+    Carried, DesignInfo, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed, carried, load,
+};
 use flashyard_units::Named;
+
+/// The table with this system only, for its study.
+static SERVERS: Rooms = Rooms::new(&[&LocalStorage]);
 
 /// Stacks between guests and storage.
 pub struct LocalStorage;
@@ -52,6 +58,10 @@ impl Room for LocalStorage {
 
     fn run(&self) -> Option<Run> {
         Some(Run { declaration: &result::DECLARATION, design: run::run })
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: true, open: |ids, files| boxed(study::study(ids, files)) })
     }
 }
 

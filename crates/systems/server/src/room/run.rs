@@ -3,7 +3,7 @@
 use super::result::{detail, disks, result};
 use super::section::{config, of_server};
 use super::stack_called;
-use crate::Server;
+use crate::{Server, ServerConfig, ServerFigures};
 use flashyard_describe::{Files, JobFiles, Measured, Observer, Scenario, ScenarioError, fio_report, load};
 use flashyard_report::Equipment;
 
@@ -17,16 +17,8 @@ pub(super) fn run(
     observer: Observer<'_>,
 ) -> Result<Measured, ScenarioError> {
     let config = config(scenario, stack_called(name)?)?;
-    let capacity = config.capacity();
     let jobs = JobFiles::load(scenario, config.drives, files)?;
-    let (plan, streams) = match &jobs {
-        Some(jobs) => (jobs.plan(scenario), jobs.streams(scenario, capacity)?),
-        None => {
-            let plan = load::plan(scenario)?;
-            (plan, plan.streams(load::sources(scenario, config.drives, capacity, files)?))
-        }
-    };
-    let figures = Server::new(config, plan, streams).map_err(of_server)?.run(observer).map_err(of_server)?;
+    let figures = figures(scenario, config, jobs.as_ref(), files, observer)?;
     let result = result(&figures);
     let window = figures.window.as_secs_f64();
     let first_end = figures.first_end.map(|end| end.since(figures.measured_from).as_secs_f64());
@@ -49,4 +41,25 @@ pub(super) fn run(
         first_end_seconds: first_end.map(|end| (end, window)),
         simulated_seconds: figures.simulated.as_secs_f64(),
     })
+}
+
+/// The figures of a server under the job files, the traces or the synthetic load of a scenario.
+///
+/// Errors: as [`run`].
+pub(super) fn figures(
+    scenario: &Scenario,
+    config: ServerConfig,
+    jobs: Option<&JobFiles>,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<ServerFigures, ScenarioError> {
+    let capacity = config.capacity();
+    let (plan, streams) = match jobs {
+        Some(jobs) => (jobs.plan(scenario), jobs.streams(scenario, capacity)?),
+        None => {
+            let plan = load::plan(scenario)?;
+            (plan, plan.streams(load::sources(scenario, config.drives, capacity, files)?))
+        }
+    };
+    Server::new(config, plan, streams).map_err(of_server)?.run(observer).map_err(of_server)
 }
