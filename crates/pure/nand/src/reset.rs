@@ -29,7 +29,7 @@ impl TimedNand {
         let active = self.channels[number].active;
         if active != NIL {
             let command = self.slab[active as usize].command;
-            let whole = self.transfer_time(&command);
+            let whole = self.transfer_time::<false>(&command);
             let channel = &mut self.channels[number];
             let elapsed = now.since(channel.since).min(whole);
             // The whole transfer was booked when it began.
@@ -49,7 +49,11 @@ impl TimedNand {
         for lane in lanes.clone() {
             let (active, register) = (self.lanes[lane].active, self.lanes[lane].register);
             if active != NIL {
-                self.release(now, active, lane as u32);
+                if self.plain {
+                    self.release::<true>(now, active, lane as u32);
+                } else {
+                    self.release::<false>(now, active, lane as u32);
+                }
                 dropped.push(self.slab[active as usize].command);
             }
             self.lanes[lane].works = false;

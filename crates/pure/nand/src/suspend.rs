@@ -31,7 +31,7 @@ impl TimedNand {
         let (index, left) = (lane.active, die.left);
         let surplus = die.stops(now);
         self.array_busy = self.array_busy - surplus;
-        let entering = self.work(now, number, suspend.entry, out);
+        let entering = self.work::<false>(now, number, suspend.entry, out);
         let time = &mut self.slab[index as usize].time;
         time.die = time.die - left + entering;
     }
@@ -65,7 +65,7 @@ impl TimedNand {
         die.suspended = index;
         die.passed = 0;
         self.slab[index as usize].waits_since = now;
-        let whole = self.release(now, index, number);
+        let whole = self.release::<false>(now, index, number);
         self.go_on(now, number, whole, out);
         true
     }
@@ -81,7 +81,7 @@ impl TimedNand {
         let lane = &mut self.lanes[number as usize];
         lane.active = index;
         lane.since = now;
-        let held = self.work(now, number, works, out);
+        let held = self.work::<false>(now, number, works, out);
         let queued = &mut self.slab[index as usize];
         queued.time.die += now.since(queued.waits_since) + held;
     }

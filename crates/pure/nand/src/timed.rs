@@ -52,8 +52,9 @@ pub struct TimedNand {
     /// 1, or the planes of a die where these are independent.
     pub(crate) lanes_per_die: u32,
     /// Whether the flash has no capabilities: a die carries out one command from its start to its end, so that nothing overlaps
-    /// and nothing makes way. What keeps account of that is skipped (docs/speed.md).
-    plain: bool,
+    /// and nothing makes way. Functions with a parameter `PLAIN` are compiled for such flash as well, without what keeps account of
+    /// that (docs/speed.md).
+    pub(crate) plain: bool,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Vec<Channel>,
@@ -93,14 +94,23 @@ impl TimedNand {
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
     pub fn submit(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let lane = self.enqueue(now, command);
+        if !self.plain {
+            return self.submit_capable(now, command, out);
+        }
+        let lane = self.enqueue::<true>(now, command);
+        if self.lanes[lane as usize].active == NIL {
+            self.start_next::<true>(now, command.die, out);
+        }
+    }
+
+    /// Queues a command where the flash has capabilities.
+    #[inline(never)]
+    fn submit_capable(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let lane = self.enqueue::<false>(now, command);
         if self.lanes_per_die > 1 {
             self.start_die(now, command.die, lane..lane + 1, out);
         } else if self.lanes[lane as usize].active == NIL {
-            self.start_next(now, command.die, out);
-        }
-        if self.plain {
-            return;
+            self.start_next::<false>(now, command.die, out);
         }
         if self.config.capabilities.cache_program {
             self.stage(now, command.die, out);
@@ -198,7 +208,7 @@ impl TimedNand {
             return now;
         }
         let command = &self.slab[lane.active as usize].command;
-        now.max(lane.since + self.times.whole(command) + self.transfer_time(command))
+        now.max(lane.since + self.times.whole(command) + self.transfer_time::<false>(command))
     }
 
     /// All the array time of a command that needs no retry and does not make way.
@@ -215,7 +225,10 @@ impl TimedNand {
 
     /// The lane of a command.
     #[inline]
-    fn lane_of(&self, command: &FlashCommand) -> u32 {
+    fn lane_of<const PLAIN: bool>(&self, command: &FlashCommand) -> u32 {
+        if PLAIN {
+            return u32::from(command.die);
+        }
         let first = self.first_lane(command.die);
         if self.lanes_per_die == 1 { first } else { first + u32::from(command.planes.plane().unwrap_or(0)) }
     }
@@ -226,16 +239,17 @@ impl TimedNand {
     }
 
     #[inline]
-    pub(crate) fn transfer_time(&self, command: &FlashCommand) -> SimSpan {
-        self.config.capabilities.command_cycles + self.config.channel.span_of(u64::from(command.bus_bytes))
+    pub(crate) fn transfer_time<const PLAIN: bool>(&self, command: &FlashCommand) -> SimSpan {
+        let cycles = if PLAIN { SimSpan::ZERO } else { self.config.capabilities.command_cycles };
+        cycles + self.config.channel.span_of(u64::from(command.bus_bytes))
     }
 
     /// Time that background commands have held the array of `lane`, the one in progress included.
     #[inline]
-    fn lane_background(&self, now: SimTime, number: u32) -> SimSpan {
+    fn lane_background<const PLAIN: bool>(&self, now: SimTime, number: u32) -> SimSpan {
         let mut lane = &self.lanes[number as usize];
         let clock = lane.background;
-        if self.lanes_per_die > 1 {
+        if !PLAIN && self.lanes_per_die > 1 {
             let die = self.die_of(number);
             if self.dies[die as usize].exclusive {
                 lane = &self.lanes[self.first_lane(die) as usize];
@@ -260,15 +274,15 @@ impl TimedNand {
 
     /// Takes a command into the slab and the queue of its lane, which it returns.
     #[inline]
-    fn enqueue(&mut self, now: SimTime, command: FlashCommand) -> u32 {
+    fn enqueue<const PLAIN: bool>(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
         self.pending += 1;
-        let lane = self.lane_of(&command);
+        let lane = self.lane_of::<PLAIN>(&command);
         let queued = Queued {
             command,
             next: NIL,
             waits_since: now,
-            background_mark: self.lane_background(now, lane),
+            background_mark: self.lane_background::<PLAIN>(now, lane),
             time: FlashTime::default(),
             uncorrected: false,
             passes_left: 0,
@@ -284,7 +298,7 @@ impl TimedNand {
             }
         };
         let at = &mut self.lanes[lane as usize];
-        let alone = self.lanes_per_die == 1 || command.planes.plane().is_some();
+        let alone = PLAIN || self.lanes_per_die == 1 || command.planes.plane().is_some();
         let queue = match (command.kind, command.priority) {
             (CommandKind::Read, Priority::Foreground) if alone => &mut at.reads,
             (CommandKind::Read, Priority::Background) if alone => &mut at.background_reads,
@@ -296,7 +310,13 @@ impl TimedNand {
 
     /// Gives the array of an idle lane to a command.
     #[inline(always)]
-    pub(crate) fn start(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    pub(crate) fn start<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        number: u32,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let lane = &mut self.lanes[number as usize];
         lane.active = index;
         lane.since = now;
@@ -305,24 +325,32 @@ impl TimedNand {
         queued.time.background = lane.background - queued.background_mark;
         queued.time.die = now.since(queued.waits_since) - queued.time.background;
         let command = queued.command;
-        if !self.plain {
+        if !PLAIN {
             self.dies[command.die as usize].begin(now);
         }
         match command.kind {
-            CommandKind::Read => self.sense(now, index, number, out),
+            CommandKind::Read => self.sense::<PLAIN>(now, index, number, out),
             CommandKind::Program => {
-                queued.passes_left = self.times.more_passes(command.pages);
-                self.want_bus(now, index, false, out);
+                if !PLAIN {
+                    queued.passes_left = self.times.more_passes(command.pages);
+                }
+                self.want_bus::<PLAIN>(now, index, false, out);
             }
-            CommandKind::Erase if self.config.capabilities.command_cycles == SimSpan::ZERO => {
-                self.operate(now, index, number, self.times.erase(), out);
+            CommandKind::Erase if PLAIN || self.config.capabilities.command_cycles == SimSpan::ZERO => {
+                self.operate::<PLAIN>(now, index, number, self.times.erase(), out);
             }
-            CommandKind::Erase => self.want_bus(now, index, false, out),
+            CommandKind::Erase => self.want_bus::<PLAIN>(now, index, false, out),
         }
     }
 
     #[inline(always)]
-    fn sense(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn sense<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        number: u32,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let queued = &mut self.slab[index as usize];
         let command = queued.command;
         let mut retries = self.errors.retries();
@@ -338,16 +366,18 @@ impl TimedNand {
         self.counters.read_retries += u64::from(retries) * u64::from(command.planes.count());
         let once = self.times.read(command.pages);
         queued.time.retry = once * u64::from(retries);
-        let handing_over = self.config.capabilities.cache_read.unwrap_or(SimSpan::ZERO);
-        let works = once * u64::from(1 + retries) + handing_over;
-        let held = self.work(now, number, works, out);
+        let mut works = once * u64::from(1 + retries);
+        if !PLAIN {
+            works += self.config.capabilities.cache_read.unwrap_or(SimSpan::ZERO);
+        }
+        let held = self.work::<PLAIN>(now, number, works, out);
         let queued = &mut self.slab[index as usize];
         queued.time.die += held - queued.time.retry;
     }
 
     /// The array programs or erases.
     #[inline]
-    fn operate(
+    fn operate<const PLAIN: bool>(
         &mut self,
         now: SimTime,
         index: u32,
@@ -355,9 +385,9 @@ impl TimedNand {
         works: SimSpan,
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) {
-        let held = self.work(now, number, works, out);
+        let held = self.work::<PLAIN>(now, number, works, out);
         self.slab[index as usize].time.die += held;
-        if self.config.capabilities.suspend.is_some() {
+        if !PLAIN && self.config.capabilities.suspend.is_some() {
             let die = self.die_of(number);
             self.dies[die as usize].suspensions = 0;
         }
@@ -365,14 +395,14 @@ impl TimedNand {
 
     /// The array of a lane works; returns the time until the controller knows that it has finished.
     #[inline]
-    pub(crate) fn work(
+    pub(crate) fn work<const PLAIN: bool>(
         &mut self,
         now: SimTime,
         number: u32,
         works: SimSpan,
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) -> SimSpan {
-        if self.plain {
+        if PLAIN {
             self.array_busy += works;
             self.dies[number as usize].works_until = now + works;
             out.at(now + works, NandEvent::ArrayDone { lane: number as u16, turn: 0 });
@@ -389,7 +419,7 @@ impl TimedNand {
     }
 
     #[inline]
-    pub(crate) fn want_bus(
+    pub(crate) fn want_bus<const PLAIN: bool>(
         &mut self,
         now: SimTime,
         index: u32,
@@ -405,19 +435,24 @@ impl TimedNand {
         let queue = if outgoing { &mut channel.outgoing } else { &mut channel.incoming };
         queue.push(&mut self.slab, index, |queued| &mut queued.next);
         if channel.active == NIL {
-            self.start_transfer(now, channel_number as u16, out);
+            self.start_transfer::<PLAIN>(now, channel_number as u16, out);
         }
     }
 
     /// Gives an idle bus to the next command.
     #[inline]
-    fn start_transfer(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn start_transfer<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        channel_number: u16,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let channel = &mut self.channels[channel_number as usize];
         let Some(index) = channel.next(&mut self.slab, self.config.starvation_bound) else { return };
         channel.active = index;
         channel.since = now;
         let command = self.slab[index as usize].command;
-        let span = self.transfer_time(&command);
+        let span = self.transfer_time::<PLAIN>(&command);
         let channel = &mut self.channels[channel_number as usize];
         let queued = &mut self.slab[index as usize];
         let behind = channel.background - queued.background_mark;
@@ -428,22 +463,30 @@ impl TimedNand {
     }
 
     #[inline]
-    fn array_done(&mut self, now: SimTime, number: u32, turn: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn array_done<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        number: u32,
+        turn: u16,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let lane = &mut self.lanes[number as usize];
         let index = lane.active;
         // Suspended work has asked for an event, too. Events may come late: a drive may stand still.
-        if !self.plain && (lane.turn != turn || !std::mem::replace(&mut lane.works, false)) {
+        if !PLAIN && (lane.turn != turn || !std::mem::replace(&mut lane.works, false)) {
             return;
         }
         let Queued { command, passes_left, .. } = self.slab[index as usize];
         match command.kind {
+            CommandKind::Read if PLAIN => self.want_bus::<true>(now, index, true, out),
             CommandKind::Read => self.sensed(now, index, number, out),
+            _ if PLAIN => self.finish::<true>(now, index, out),
             _ if self.config.capabilities.suspend.is_some() && self.make_way(now, number, out) => {}
             CommandKind::Program if passes_left > 0 => {
                 self.slab[index as usize].passes_left -= 1;
-                self.want_bus(now, index, false, out);
+                self.want_bus::<PLAIN>(now, index, false, out);
             }
-            CommandKind::Program | CommandKind::Erase => self.finish(now, index, out),
+            CommandKind::Program | CommandKind::Erase => self.finish::<PLAIN>(now, index, out),
         }
     }
 
@@ -452,15 +495,15 @@ impl TimedNand {
     #[inline]
     fn sensed(&mut self, now: SimTime, index: u32, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         if self.config.capabilities.cache_read.is_none() || self.holds_die(index) {
-            return self.want_bus(now, index, true, out);
+            return self.want_bus::<false>(now, index, true, out);
         }
         if self.lanes[number as usize].register != NIL {
             self.slab[index as usize].waits_since = now;
             return;
         }
         self.lanes[number as usize].register = index;
-        self.want_bus(now, index, true, out);
-        let whole = self.release(now, index, number);
+        self.want_bus::<false>(now, index, true, out);
+        let whole = self.release::<false>(now, index, number);
         self.go_on(now, number, whole, out);
     }
 
@@ -471,7 +514,12 @@ impl TimedNand {
     }
 
     #[inline]
-    fn bus_done(&mut self, now: SimTime, channel_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn bus_done<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        channel_number: u16,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let channel = &mut self.channels[channel_number as usize];
         let index = std::mem::replace(&mut channel.active, NIL);
         let queued = &mut self.slab[index as usize];
@@ -479,30 +527,36 @@ impl TimedNand {
         if command.priority == Priority::Background {
             channel.background += now.since(channel.since);
         }
-        if command.kind == CommandKind::Read {
+        if PLAIN {
+            if command.kind == CommandKind::Read {
+                self.finish::<true>(now, index, out);
+            } else {
+                self.data_is_in::<true>(now, index, out);
+            }
+        } else if command.kind == CommandKind::Read {
             self.sent(now, index, out);
         } else if self.dies[command.die as usize].staged == index {
             queued.waits_since = now;
             self.dies[command.die as usize].staged_is_here = true;
         } else {
-            self.data_is_in(now, index, out);
+            self.data_is_in::<PLAIN>(now, index, out);
         }
         if self.channels[channel_number as usize].active == NIL {
-            self.start_transfer(now, channel_number, out);
+            self.start_transfer::<PLAIN>(now, channel_number, out);
         }
     }
 
     /// The data of a read has been sent. What its lane has sensed since follows it into the register.
     #[inline]
     fn sent(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let number = self.lane_of(&self.slab[index as usize].command);
+        let number = self.lane_of::<false>(&self.slab[index as usize].command);
         let lane = &mut self.lanes[number as usize];
         if lane.register != index {
-            return self.finish(now, index, out);
+            return self.finish::<false>(now, index, out);
         }
         lane.register = NIL;
         let (next, works) = (lane.active, lane.works);
-        self.report(now, index, out);
+        self.report::<false>(now, index, out);
         if next == NIL {
             self.go_on(now, number, false, out);
         } else if !works && self.slab[next as usize].command.kind == CommandKind::Read && !self.holds_die(next) {
@@ -514,7 +568,12 @@ impl TimedNand {
 
     /// The array has what it needs to program or erase.
     #[inline]
-    pub(crate) fn data_is_in(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    pub(crate) fn data_is_in<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        index: u32,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let queued = &mut self.slab[index as usize];
         queued.waits_since = now;
         let command = queued.command;
@@ -522,25 +581,25 @@ impl TimedNand {
             CommandKind::Erase => self.times.erase(),
             _ => self.times.program(command.pages, queued.passes_left),
         };
-        let number = self.first_lane(command.die);
-        self.operate(now, index, number, works, out);
-        if self.config.capabilities.cache_program {
+        let number = if PLAIN { u32::from(command.die) } else { self.first_lane(command.die) };
+        self.operate::<PLAIN>(now, index, number, works, out);
+        if !PLAIN && self.config.capabilities.cache_program {
             self.stage(now, command.die, out);
         }
     }
 
     /// A command leaves its array; returns whether it has held the whole of a die with several lanes.
     #[inline(always)]
-    pub(crate) fn release(&mut self, now: SimTime, index: u32, number: u32) -> bool {
+    pub(crate) fn release<const PLAIN: bool>(&mut self, now: SimTime, index: u32, number: u32) -> bool {
         let lane = &mut self.lanes[number as usize];
         lane.active = NIL;
         let held = now.since(lane.since);
         let is_background = self.slab[index as usize].command.priority == Priority::Background;
-        if self.lanes_per_die == 1 {
+        if PLAIN || self.lanes_per_die == 1 {
             if is_background {
                 lane.background += held;
             }
-            if self.plain {
+            if PLAIN {
                 self.dies[number as usize].held += held;
             }
             return false;
@@ -559,22 +618,33 @@ impl TimedNand {
 
     /// A command leaves its array and is reported; the die goes on.
     #[inline]
-    fn finish(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn finish<const PLAIN: bool>(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let command = &self.slab[index as usize].command;
-        let (die, number) = (command.die, self.lane_of(command));
-        let whole = self.release(now, index, number);
-        self.report(now, index, out);
-        if self.dies[die as usize].staged == NIL {
+        let (die, number) = (command.die, self.lane_of::<PLAIN>(command));
+        let whole = self.release::<PLAIN>(now, index, number);
+        self.report::<PLAIN>(now, index, out);
+        if PLAIN {
+            self.start_next::<true>(now, die, out);
+        } else if self.dies[die as usize].staged == NIL {
             self.go_on(now, number, whole, out);
         } else {
             self.start_staged(now, die, out);
         }
     }
 
+    /// Handles an event where the flash has capabilities.
+    #[inline(never)]
+    fn handle_capable(&mut self, now: SimTime, event: NandEvent, out: &mut impl Outbox<NandEvent, NandDone>) {
+        match event {
+            NandEvent::ArrayDone { lane, turn } => self.array_done::<false>(now, u32::from(lane), turn, out),
+            NandEvent::BusDone { channel } => self.bus_done::<false>(now, channel, out),
+        }
+    }
+
     #[inline(always)]
-    fn report(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+    fn report<const PLAIN: bool>(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
         let Queued { command, time, uncorrected, .. } = &self.slab[index as usize];
-        if !self.plain {
+        if !PLAIN {
             self.dies[command.die as usize].end(now);
         }
         out.emit(NandDone {
@@ -596,9 +666,12 @@ impl Machine for TimedNand {
 
     #[inline]
     fn handle(&mut self, now: SimTime, event: NandEvent, out: &mut impl Outbox<NandEvent, NandDone>) {
+        if !self.plain {
+            return self.handle_capable(now, event, out);
+        }
         match event {
-            NandEvent::ArrayDone { lane, turn } => self.array_done(now, u32::from(lane), turn, out),
-            NandEvent::BusDone { channel } => self.bus_done(now, channel, out),
+            NandEvent::ArrayDone { lane, turn } => self.array_done::<true>(now, u32::from(lane), turn, out),
+            NandEvent::BusDone { channel } => self.bus_done::<true>(now, channel, out),
         }
     }
 }

@@ -11,12 +11,17 @@ impl TimedNand {
     /// Lets an idle die of one lane take its next command: reads first, unless programs have waited for
     /// `starvation_bound` reads already. What has made way goes on before programs; background reads stand behind them.
     #[inline]
-    pub(crate) fn start_next(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+    pub(crate) fn start_next<const PLAIN: bool>(
+        &mut self,
+        now: SimTime,
+        die_number: u16,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
         let lane_number = u32::from(die_number);
         let lane = &mut self.lanes[lane_number as usize];
         let die = &mut self.dies[die_number as usize];
         debug_assert_eq!(lane.active, NIL, "a die runs one command at a time");
-        let suspended = die.suspended != NIL;
+        let suspended = !PLAIN && die.suspended != NIL;
         let waiting = suspended || !die.programs.is_empty() || !lane.background_reads.is_empty();
         let starved = waiting && die.passed >= self.config.starvation_bound;
         let mut next = None;
@@ -27,7 +32,7 @@ impl TimedNand {
             }
         }
         if next.is_none() {
-            if lane.register != NIL && (suspended || !die.programs.is_empty()) {
+            if !PLAIN && lane.register != NIL && (suspended || !die.programs.is_empty()) {
                 // Its data needs the register.
                 return;
             }
@@ -44,7 +49,7 @@ impl TimedNand {
             next = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
         }
         if let Some(index) = next {
-            self.start(now, index, lane_number, out);
+            self.start::<PLAIN>(now, index, lane_number, out);
         }
     }
 
@@ -66,7 +71,7 @@ impl TimedNand {
                 && let Some(index) = self.next_read(die_number, number)
             {
                 self.dies[die_number as usize].sensing += 1;
-                self.start(now, index, number, out);
+                self.start::<false>(now, index, number, out);
             }
         }
         let first = self.first_lane(die_number);
@@ -81,7 +86,7 @@ impl TimedNand {
             die.passed = 0;
             die.exclusive = true;
             match next {
-                Some(index) => self.start(now, index, first, out),
+                Some(index) => self.start::<false>(now, index, first, out),
                 None => self.resume(now, first, out),
             }
         }
@@ -117,7 +122,7 @@ impl TimedNand {
     pub(crate) fn go_on(&mut self, now: SimTime, number: u32, whole: bool, out: &mut impl Outbox<NandEvent, NandDone>) {
         let die = self.die_of(number);
         if self.lanes_per_die == 1 {
-            self.start_next(now, die, out);
+            self.start_next::<false>(now, die, out);
         } else {
             let lanes = if whole { number..number + self.lanes_per_die } else { number..number + 1 };
             self.start_die(now, die, lanes, out);
@@ -148,7 +153,7 @@ impl TimedNand {
         let queued = &mut self.slab[index as usize];
         queued.time.die = now.since(queued.waits_since);
         queued.passes_left = self.times.more_passes(queued.command.pages);
-        self.want_bus(now, index, false, out);
+        self.want_bus::<false>(now, index, false, out);
     }
 
     /// The program whose data was taken in has the array next.
@@ -163,7 +168,7 @@ impl TimedNand {
         if self.dies[die_number as usize].staged_is_here {
             let queued = &mut self.slab[index as usize];
             queued.time.die += now.since(queued.waits_since);
-            self.data_is_in(now, index, out);
+            self.data_is_in::<false>(now, index, out);
         }
     }
 }
