@@ -52,7 +52,9 @@ impl Lane {
 /// State that the lanes of a die share.
 #[derive(Clone)]
 pub(crate) struct Die {
-    /// Programs and erases, and reads of several planes where planes are independent.
+    /// Reads of several planes that requests wait for; empty in dies of one lane.
+    pub(crate) reads: Fifo,
+    /// Programs and erases, and reads of several planes for housekeeping where planes are independent.
     pub(crate) programs: Fifo,
     /// Reads served while a program waited.
     pub(crate) passed: u32,
@@ -80,6 +82,7 @@ pub(crate) struct Die {
 impl Die {
     pub(crate) fn idle() -> Self {
         Self {
+            reads: Fifo::default(),
             programs: Fifo::default(),
             passed: 0,
             sensing: 0,

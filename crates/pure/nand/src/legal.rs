@@ -308,6 +308,32 @@ fn independent_planes_sense_at_once_and_send_one_after_the_other() {
     close(&ends(Capabilities::default(), &[(0, READ, 6), (0, READ, 3)]), &[30.0 + PAGE, 60.0 + 2.0 * PAGE]);
 }
 
+/// Choice 15 is a foreground read of the first page of all four planes.
+#[test]
+fn a_read_of_all_planes_senses_once_and_has_its_turn_among_those_of_one() {
+    let on = Capabilities { independent_planes: true, ..Capabilities::default() };
+    close(&ends(on, &[(0, READ, 15)]), &[30.0 + 4.0 * PAGE]);
+    // It waits for the plane that senses, a later read of an idle plane for it.
+    let (first, joint) = (30.0 + PAGE, 60.0 + 5.0 * PAGE);
+    close(&ends(on, &[(0, READ, 6), (1, READ, 15), (2, READ, 9)]), &[first, joint, joint + 30.0 + PAGE]);
+    // It passes a program.
+    close(&ends(on, &[(0, READ, 6), (1, PROGRAM, 6), (2, READ, 15)]), &[first, joint + PAGE + 200.0, joint]);
+}
+
+#[test]
+fn reads_of_all_planes_let_programs_and_housekeeping_have_their_turns() {
+    let on = Capabilities { independent_planes: true, ..Capabilities::default() };
+    // Choices 12 and 24 are background reads of planes 0; four reads may pass.
+    for (kind, choice) in [(READ, 12), (READ, 24), (PROGRAM, 6), (CommandKind::Erase, 6)] {
+        let mut commands = vec![(0, READ, 0, 15); 12];
+        commands.insert(1, (0, kind, 0, choice));
+        let bench = Bench::run(config(on, 4), commands);
+        bench.check_times();
+        let place = bench.done.iter().position(|(_, done)| done.tag == 1);
+        assert_eq!(place, Some(5), "{kind:?}: one had begun, four have passed");
+    }
+}
+
 #[test]
 fn a_partial_transfer_sends_a_codeword() {
     let on = Capabilities { partial_transfers: true, ..Capabilities::default() };

@@ -79,6 +79,9 @@ impl TimedNand {
                 dropped.push(self.slab[index as usize].command);
             }
         }
+        while let Some(index) = self.dies[number as usize].reads.pop(&mut self.slab, |queued| &mut queued.next) {
+            dropped.push(self.slab[index as usize].command);
+        }
         while let Some(index) = self.dies[number as usize].programs.pop(&mut self.slab, |queued| &mut queued.next) {
             dropped.push(self.slab[index as usize].command);
         }

@@ -302,6 +302,7 @@ impl TimedNand {
         let queue = match (command.kind, command.priority) {
             (CommandKind::Read, Priority::Foreground) if alone => &mut at.reads,
             (CommandKind::Read, Priority::Background) if alone => &mut at.background_reads,
+            (CommandKind::Read, Priority::Foreground) => &mut self.dies[command.die as usize].reads,
             _ => &mut self.dies[command.die as usize].programs,
         };
         queue.push(&mut self.slab, index, |queued| &mut queued.next);

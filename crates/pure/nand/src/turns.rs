@@ -53,8 +53,8 @@ impl TimedNand {
         }
     }
 
-    /// Lets idle planes among `lanes` take their next reads, and the whole die its next program once all planes are idle. Where only
-    /// one plane has become free, the others have taken what they could before: they wait for a program, if for anything.
+    /// Lets idle planes among `lanes` take their next reads, and the whole die what needs all of it once all planes are idle. Where
+    /// only one plane has become free, the others have taken what they could before: they wait for the whole die, if for anything.
     #[inline]
     pub(crate) fn start_die(
         &mut self,
@@ -74,13 +74,34 @@ impl TimedNand {
                 self.start::<false>(now, index, number, out);
             }
         }
+        if self.dies[die_number as usize].sensing == 0 {
+            self.start_whole(now, die_number, out);
+        }
+    }
+
+    /// Gives an idle die to what needs all of it: to reads of several planes first, unless what makes way for them has waited for
+    /// `starvation_bound` reads already, then to what has made way, and to programs and erases at last.
+    fn start_whole(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
         let first = self.first_lane(die_number);
         let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
         let die = &mut self.dies[die_number as usize];
-        if die.sensing > 0 || lanes.iter().any(|lane| lane.register != NIL) {
+        if lanes.iter().any(|lane| lane.register != NIL) {
             return;
         }
         let suspended = die.suspended != NIL;
+        let due = suspended || !die.programs.is_empty();
+        if !die.reads.is_empty() {
+            let waiting = due || lanes.iter().any(|lane| !lane.background_reads.is_empty());
+            let starved = waiting && die.passed >= self.config.starvation_bound;
+            if starved && !due {
+                return self.start_housekeeping(now, die_number, out);
+            }
+            if !starved && let Some(index) = die.reads.pop(&mut self.slab, |queued| &mut queued.next) {
+                die.passed += u32::from(waiting);
+                die.exclusive = true;
+                return self.start::<false>(now, index, first, out);
+            }
+        }
         let next = if suspended { None } else { die.programs.pop(&mut self.slab, |queued| &mut queued.next) };
         if suspended || next.is_some() {
             die.passed = 0;
@@ -92,22 +113,41 @@ impl TimedNand {
         }
     }
 
+    /// Enough reads of several planes have passed those of housekeeping: each plane of an idle die begins one of these, if it has one.
+    #[cold]
+    fn start_housekeeping(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let first = self.first_lane(die_number);
+        self.dies[die_number as usize].passed = 0;
+        for number in first..first + self.lanes_per_die {
+            let lane = &mut self.lanes[number as usize];
+            if let Some(index) = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next) {
+                self.dies[die_number as usize].sensing += 1;
+                self.start::<false>(now, index, number, out);
+            }
+        }
+    }
+
     /// The next read of an idle plane. What waits for the whole die lets `starvation_bound` reads pass, and background reads
-    /// of the plane as many.
+    /// of the plane as many. Reads of requests have their turns in the order in which they came: behind one of several planes
+    /// no later one begins.
     pub(crate) fn next_read(&mut self, die_number: u16, number: u32) -> Option<u32> {
         let lane = &mut self.lanes[number as usize];
         let die = &mut self.dies[die_number as usize];
+        let joint = die.reads.first().map(|index| self.slab[index as usize].waits_since);
         let whole = die.suspended != NIL || !die.programs.is_empty();
         let waiting = whole || !lane.background_reads.is_empty();
         let starved = waiting && die.passed >= self.config.starvation_bound;
         if !starved {
-            let read = lane.reads.pop(&mut self.slab, |queued| &mut queued.next);
-            if read.is_some() {
+            let is_turn = match (joint, lane.reads.first()) {
+                (Some(since), Some(index)) => self.slab[index as usize].waits_since <= since,
+                _ => true,
+            };
+            if is_turn && let Some(index) = lane.reads.pop(&mut self.slab, |queued| &mut queued.next) {
                 die.passed += u32::from(waiting);
-                return read;
+                return Some(index);
             }
         }
-        if whole {
+        if whole || joint.is_some() {
             return None;
         }
         if starved {
@@ -135,8 +175,8 @@ impl TimedNand {
         let lanes = &self.lanes[first as usize..(first + self.lanes_per_die) as usize];
         let is_program = |index: u32| self.slab[index as usize].command.kind == CommandKind::Program;
         let programs = lanes[0].works && is_program(lanes[0].active);
-        let reads_wait = lanes.iter().any(|lane| !lane.reads.is_empty());
         let die = &self.dies[die_number as usize];
+        let reads_wait = !die.reads.is_empty() || lanes.iter().any(|lane| !lane.reads.is_empty());
         if !programs
             || reads_wait
             || die.staged != NIL

@@ -3,6 +3,7 @@
 use crate::command::CommandSpec;
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
 use crate::pacing::PacingRule;
+use crate::read_plan::Together;
 use crate::stripe::StripeConfig;
 use flashyard_flash::Geometry;
 use flashyard_ftl::{Frontiers, FtlConfig, FtlConfigError, RecoveryError};
@@ -190,10 +191,15 @@ impl DriveConfig {
         units.start..if arrived == spec.count { units.end } else { there.max(units.start) }
     }
 
-    /// Whether pages of several planes are sensed by one command.
+    /// Pages of several planes that one command senses.
     #[inline]
-    pub(crate) fn reads_together(&self) -> bool {
-        !self.nand.capabilities.independent_planes
+    pub(crate) fn reads_together(&self) -> Together {
+        let capabilities = &self.nand.capabilities;
+        match (capabilities.independent_planes, capabilities.cache_read.is_some()) {
+            (false, _) => Together::Neighbours,
+            (true, false) => Together::Rows,
+            (true, true) => Together::None,
+        }
     }
 
     /// Whether a power cut that may come takes what is not on flash.

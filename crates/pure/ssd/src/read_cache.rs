@@ -12,7 +12,7 @@ use crate::config::DriveConfig;
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::lost::LostData;
-use crate::read_plan::{ReadGroup, Supply, joins};
+use crate::read_plan::{ReadGroup, Supply, Together, fills_row, joins};
 use flashyard_ftl::Ftl;
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
@@ -172,7 +172,7 @@ impl ReadCache {
 
     /// The slots from the first of `slots` on that one flash read brings, and the slot after them; `None` if the first is not
     /// on flash alone.
-    fn run_from(&self, slots: Range<u32>, ftl: &Ftl, together: bool) -> Option<(ReadGroup, u32)> {
+    fn run_from(&self, slots: Range<u32>, ftl: &Ftl, together: Together) -> Option<(ReadGroup, u32)> {
         let on_flash = |logical: u32| {
             let slot = ftl.lookup(logical);
             let alone = slot.is_some() && ftl.is_programmed(slot) && self.supply(logical) == Supply::Elsewhere;
@@ -183,11 +183,14 @@ impl ReadCache {
         let mut next = slots.start + 1;
         while next < slots.end
             && let Some(slot) = on_flash(next)
-            && joins(ftl.layout(), group.last, slot, together)
+            && joins(ftl.layout(), group.last, slot, together != Together::None)
         {
             group.last = slot;
             group.slots += 1;
             next += 1;
+        }
+        if together == Together::Rows && !fills_row(ftl.layout(), &group) {
+            return self.run_from(slots, ftl, Together::None);
         }
         Some((group, next))
     }
