@@ -260,24 +260,21 @@ impl Layout {
     }
 }
 
-/// Division by a number that is fixed at start and usually a power of two.
+/// Division by a number that is fixed at start, as a multiplication without a branch.
+///
+/// The factor is more than 2^63 / d by at most 1, so that twice a dividend below 2^32 times the factor is more than 2^64 times the
+/// quotient by less than 2^64 / d: rounded down, the quotient is exact for d up to 2^31. Of more a drive has one, numbered 0: all its numbers are less than d.
 #[derive(Clone, Copy, Debug)]
-struct Divisor {
-    value: u32,
-    shift: Option<u8>,
-}
+struct Divisor(u64);
 
 impl Divisor {
     fn new(value: u32) -> Self {
-        Self { value, shift: value.is_power_of_two().then(|| value.trailing_zeros() as u8) }
+        Self(if value > 1 << 31 { 0 } else { (1 << 63) / u64::from(value) + 1 })
     }
 
     #[inline]
-    fn quotient(self, dividend: u32) -> u32 {
-        match self.shift {
-            Some(shift) => dividend >> shift,
-            None => dividend / self.value,
-        }
+    const fn quotient(self, dividend: u32) -> u32 {
+        ((((dividend as u64) << 1) as u128 * self.0 as u128) >> 64) as u32
     }
 }
 
@@ -294,6 +291,21 @@ mod tests {
         page_bytes: 16_384,
         pages_per_program: 1,
     };
+
+    #[test]
+    fn a_division_is_exact_at_its_limits_and_around_multiples() {
+        let divisors = (1..200).chain((0..=31).flat_map(|bit| [(1 << bit) - 1, 1 << bit])).chain([1536, 12_345_678]);
+        for value in divisors.filter(|&value| value > 0) {
+            let divisor = Divisor::new(value);
+            let multiples =
+                [0, 1, 2, 3, 1000, u32::MAX / value / 2, u32::MAX / value].map(|times| times.saturating_mul(value));
+            for dividend in
+                multiples.into_iter().flat_map(|near| [near.saturating_sub(1), near, near.saturating_add(1), !near])
+            {
+                assert_eq!(divisor.quotient(dividend), dividend / value, "{dividend} / {value}");
+            }
+        }
+    }
 
     #[test]
     fn the_drive_of_table_1_holds_two_to_the_forty_second_bytes() {

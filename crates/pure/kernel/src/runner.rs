@@ -58,7 +58,7 @@ impl<E: Copy> Runner<E> {
     /// arrived first. The event is then to be [taken](Self::take).
     #[inline(always)]
     pub fn advance(&mut self, pace: &mut (impl Pace + ?Sized)) -> Option<SimTime> {
-        let deadline = self.queue.next_time()?;
+        let deadline = self.queue.settle()?;
         match pace.wait_until(deadline) {
             Wake::Due { .. } => {
                 debug_assert!(deadline >= self.now, "time went backwards from {:?} to {deadline:?}", self.now);
@@ -72,7 +72,7 @@ impl<E: Copy> Runner<E> {
         }
     }
 
-    /// Takes the earliest event. Panics if there is none.
+    /// Takes the event that time has gone on to. Panics if there is none.
     #[inline(always)]
     pub fn take(&mut self) -> E {
         self.queue.take_first()
