@@ -231,6 +231,18 @@ impl Layout {
         self.plane_row_shift.quotient(slot.get())
     }
 
+    /// The number after the last slot of the page that holds `slot`.
+    #[inline]
+    pub fn page_end(&self, slot: Slot) -> u32 {
+        (self.page(slot) + 1) * self.slots_per_page
+    }
+
+    /// The number after the last slot of the [plane row](Self::plane_row) that holds `slot`.
+    #[inline]
+    pub fn plane_row_end(&self, slot: Slot) -> u32 {
+        (self.plane_row(slot) + 1) * self.slots_per_plane_row
+    }
+
     /// The plane of its die that holds `slot`.
     #[inline]
     pub fn plane(&self, slot: Slot) -> u8 {
@@ -321,6 +333,7 @@ mod tests {
         assert_eq!(layout.die_and_row(1), (1, 0));
         assert_eq!(layout.die_and_row(64), (0, 1));
         assert_eq!(layout.page(Slot::new(7)), 1);
+        assert_eq!((layout.page_end(Slot::new(7)), layout.plane_row_end(Slot::new(7))), (8, 16));
     }
 
     #[test]

@@ -9,7 +9,9 @@ use flashyard_units::SimSpan;
 /// name with their figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Capabilities {
-    /// Planes of a die sense one page each on their own; programs, erases and reads of several planes hold all of them.
+    /// Planes of a die sense one page each on their own; programs, erases and reads of several planes hold all of them. A controller
+    /// sends one read of all planes for a page of each, as sequential reads want them: it senses once and takes its command cycles
+    /// once, and its pages follow each other on the bus.
     pub independent_planes: bool,
     /// A read sends the codewords that are wanted over the bus, and not whole pages; the translation layer says how many.
     pub partial_transfers: bool,

@@ -168,7 +168,7 @@ impl Bench {
 
     /// Array time of all commands, were each alone.
     fn array_time_alone(&self) -> SimSpan {
-        self.submitted.iter().map(|(_, command)| self.nand.whole_time(command)).sum()
+        self.submitted.iter().map(|(_, command)| self.nand.times.whole(command)).sum()
     }
 }
 

@@ -8,7 +8,8 @@
 //!
 //! The path of a read: `submit` queues it at its lane (its die, or its plane where planes are independent); an idle lane
 //! senses (`ArrayDone`), asks for the bus (`BusDone`) and reports. A program takes the bus first, then the array. Without a
-//! cache register a command holds its lane from its start to its end.
+//! cache register a command holds its lane from its start to its end. Where planes are independent, a read of several planes
+//! waits at its die until all of them are free, and reads of requests begin in the order in which they came.
 //!
 //! What it does not model: die-level power limits; pages of one block that differ in their errors where wear decides, so
 //! that a block is lost as a whole when reads are given up. Payload is not here: a slot's data is kept by the translation
@@ -26,6 +27,7 @@ mod intrusive;
 mod lane;
 #[cfg(test)]
 mod legal;
+mod meters;
 mod queued;
 mod reset;
 mod retries;

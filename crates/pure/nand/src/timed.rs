@@ -7,9 +7,9 @@ use crate::queued::{FlashTime, Queued};
 use crate::retries::RetryTable;
 use crate::times::ArrayTimes;
 use crate::{Capabilities, ErrorModel, NandConfig};
-use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Pages, Priority};
+use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
-use flashyard_units::{Picojoules, SimSpan, SimTime};
+use flashyard_units::{SimSpan, SimTime};
 
 /// Events that the medium schedules for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct TimedNand {
     pub(crate) free: Vec<u32>,
     errors: ErrorModel,
     wear: Option<RetryTable>,
-    counters: MediumCounters,
+    pub(crate) counters: MediumCounters,
     pub(crate) array_busy: SimSpan,
     pub(crate) pending: u32,
 }
@@ -97,16 +97,23 @@ impl TimedNand {
         if !self.plain {
             return self.submit_capable(now, command, out);
         }
-        let lane = self.enqueue::<true>(now, command);
-        if self.lanes[lane as usize].active == NIL {
-            self.start_next::<true>(now, command.die, out);
+        let index = self.take_in::<true>(now, command);
+        if self.lanes[command.die as usize].active == NIL {
+            // Nothing waits at an idle die. What is not a read of a request has its turn without any having passed.
+            let is_read = command.kind == CommandKind::Read && command.priority == Priority::Foreground;
+            let die = &mut self.dies[command.die as usize];
+            die.passed = if is_read { die.passed } else { 0 };
+            self.start::<true>(now, index, u32::from(command.die), out);
+        } else {
+            self.line_up::<true>(index, &command);
         }
     }
 
     /// Queues a command where the flash has capabilities.
     #[inline(never)]
     fn submit_capable(&mut self, now: SimTime, command: FlashCommand, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let lane = self.enqueue::<false>(now, command);
+        let index = self.take_in::<false>(now, command);
+        let lane = self.line_up::<false>(index, &command);
         if self.lanes_per_die > 1 {
             self.start_die(now, command.die, lane..lane + 1, out);
         } else if self.lanes[lane as usize].active == NIL {
@@ -120,101 +127,10 @@ impl TimedNand {
         }
     }
 
-    /// Commands accepted and not yet reported.
-    pub fn pending(&self) -> u32 {
-        self.pending
-    }
-
     /// Sets the raw bit error rate of reads from now on, 0 to 0.5: the effect of wear and retention.
     pub fn set_raw_bit_error_rate(&mut self, rate: f64) {
         self.config.raw_bit_error_rate = rate;
         self.errors.set_raw_bit_error_rate(rate, self.config.correctable_bit_error_rate);
-    }
-
-    /// Time to sense a page of cells that hold one bit.
-    pub fn single_level_read(&self) -> SimSpan {
-        self.times.read(Pages::LSB.single_level())
-    }
-
-    /// Counts of the commands that the medium was given.
-    pub fn counters(&self) -> &MediumCounters {
-        &self.counters
-    }
-
-    /// The medium's parameters.
-    pub fn config(&self) -> &NandConfig {
-        &self.config
-    }
-
-    /// Array time summed over dies, without bus time; commands in progress count once they end.
-    pub fn array_busy(&self) -> SimSpan {
-        self.array_busy
-    }
-
-    /// Time dies had commands, summed over dies: array, waiting for the bus, and transfer.
-    pub fn held(&self) -> SimSpan {
-        self.dies.iter().map(|die| die.held).sum()
-    }
-
-    /// Busy clock of one die: time it had commands, until it had none the last time. Panics beyond the dies.
-    pub fn die_held(&self, die: u16) -> SimSpan {
-        self.dies[die as usize].held
-    }
-
-    /// Busy clock of one channel: time of its transfers. Panics beyond the channels.
-    pub fn channel_busy(&self, channel: u16) -> SimSpan {
-        self.channels[channel as usize].busy
-    }
-
-    /// Transfer time summed over channels.
-    pub fn bus_busy(&self) -> SimSpan {
-        self.channels.iter().map(|channel| channel.busy).sum()
-    }
-
-    /// Time dies worked, summed over dies: array and their own transfers, without waiting for the bus. Where a die senses
-    /// while it sends, no more than it had commands for.
-    pub fn die_busy(&self) -> SimSpan {
-        let sum = self.array_busy + self.bus_busy();
-        let Capabilities { independent_planes, cache_read, cache_program, .. } = self.config.capabilities;
-        if independent_planes || cache_program || cache_read.is_some() { sum.min(self.held()) } else { sum }
-    }
-
-    /// Energy of all dies over `span` from the start of the world.
-    pub fn energy(&self, span: SimSpan) -> Picojoules {
-        let bus = SimSpan::from_ps(self.held().as_ps().saturating_sub(self.array_busy.as_ps()));
-        self.config.currents.energy(self.array_busy, bus, span * self.dies.len() as u64)
-    }
-
-    /// Whether a read that came to `die` now would wait for background work: for a program or erase in progress, or for
-    /// anything that reads may not pass any more. Panics beyond the dies.
-    #[inline]
-    pub fn is_held_by_reclaim(&self, number: u16) -> bool {
-        let die = &self.dies[number as usize];
-        let lane = &self.lanes[self.first_lane(number) as usize];
-        let reclaims = |index: u32| {
-            let command = &self.slab[index as usize].command;
-            command.priority == Priority::Background && command.kind != CommandKind::Read
-        };
-        let passes = die.passed < self.config.starvation_bound;
-        let due = || !lane.background_reads.is_empty() || die.programs.first().is_some_and(reclaims);
-        lane.active != NIL && (reclaims(lane.active) || (!passes && due()))
-    }
-
-    /// When the command in progress on `die` ends if it need not wait for the bus, is not retried and does not make way;
-    /// `now` for an idle die. Panics beyond the dies.
-    pub fn frees_at(&self, now: SimTime, die: u16) -> SimTime {
-        let lane = &self.lanes[self.first_lane(die) as usize];
-        if lane.active == NIL {
-            return now;
-        }
-        let command = &self.slab[lane.active as usize].command;
-        now.max(lane.since + self.times.whole(command) + self.transfer_time::<false>(command))
-    }
-
-    /// All the array time of a command that needs no retry and does not make way.
-    #[cfg(test)]
-    pub(crate) fn whole_time(&self, command: &FlashCommand) -> SimSpan {
-        self.times.whole(command)
     }
 
     /// The lane that carries out what holds all of a die.
@@ -272,9 +188,9 @@ impl TimedNand {
         channel.background
     }
 
-    /// Takes a command into the slab and the queue of its lane, which it returns.
+    /// Takes a command into the slab; returns its number there.
     #[inline]
-    fn enqueue<const PLAIN: bool>(&mut self, now: SimTime, command: FlashCommand) -> u32 {
+    fn take_in<const PLAIN: bool>(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
         self.pending += 1;
         let lane = self.lane_of::<PLAIN>(&command);
@@ -287,7 +203,7 @@ impl TimedNand {
             uncorrected: false,
             passes_left: 0,
         };
-        let index = match self.free.pop() {
+        match self.free.pop() {
             Some(index) => {
                 self.slab[index as usize] = queued;
                 index
@@ -296,7 +212,13 @@ impl TimedNand {
                 self.slab.push(queued);
                 (self.slab.len() - 1) as u32
             }
-        };
+        }
+    }
+
+    /// Puts a command into its queue; returns its lane.
+    #[inline]
+    fn line_up<const PLAIN: bool>(&mut self, index: u32, command: &FlashCommand) -> u32 {
+        let lane = self.lane_of::<PLAIN>(command);
         let at = &mut self.lanes[lane as usize];
         let alone = PLAIN || self.lanes_per_die == 1 || command.planes.plane().is_some();
         let queue = match (command.kind, command.priority) {

@@ -46,6 +46,8 @@ pub struct DataEnd {
     pub(crate) power: Power,
     /// Whether reads of superblocks are counted.
     pub(crate) counts_reads: bool,
+    /// Whether a read only reads flash: there are no read cache, parity, stamps or counts of reads.
+    pub(crate) reads_plainly: bool,
     /// Changes with every power cut.
     pub(crate) generation: u32,
     pub(crate) commands: Commands,
@@ -112,6 +114,9 @@ impl DataEnd {
             );
             Box::new(Volatile::new(*ftl.layout()))
         });
+        let counts_reads = config.nand.wear.is_some()
+            || config.ftl.refresh_reads.is_some()
+            || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_));
         Self {
             ftl,
             cache: MappingCache::new(pages, config.mapping_cache_pages),
@@ -121,9 +126,11 @@ impl DataEnd {
             pacer: Pacer::new(config.pacing, config.buffer_slots / 2),
             offsite: Offsite::new(&config),
             power: Power::Ready,
-            counts_reads: config.nand.wear.is_some()
-                || config.ftl.refresh_reads.is_some()
-                || matches!(config.ftl.victim, VictimPolicy::CapacityVariant(_)),
+            counts_reads,
+            reads_plainly: !counts_reads
+                && config.read_cache_slots == 0
+                && config.stripe.is_none()
+                && !config.ftl.stamps,
             generation: 0,
             commands: Commands::new(),
             read_cache: (config.read_cache_slots > 0)

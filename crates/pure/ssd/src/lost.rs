@@ -21,6 +21,12 @@ impl LostData {
         !self.slots.is_empty() && self.slots.remove(&logical)
     }
 
+    /// Whether no slot is lost.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Whether the logical slot is lost.
     pub(crate) fn contains(&self, logical: u32) -> bool {
         self.slots.contains(&logical)

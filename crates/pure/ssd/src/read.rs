@@ -6,7 +6,7 @@ use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use crate::read_plan::{ReadGroup, Supply};
 use flashyard_blk::Operation;
-use flashyard_flash::{Priority, SLOT_BYTES};
+use flashyard_flash::{Priority, SLOT_BYTES, Slot};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
 use flashyard_stats::Cause;
@@ -17,6 +17,12 @@ impl DataEnd {
     #[inline]
     pub(crate) fn start_read(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let spec = self.commands[index].spec;
+        if self.reads_plainly && spec.count == 1 && self.lost.is_empty() && !self.movements.is_on() {
+            let slot = self.ftl.lookup(spec.first);
+            if slot.is_some() && self.ftl.is_programmed(slot) {
+                return self.read_slot(now, index, slot, out);
+            }
+        }
         if self.read_cache.is_none() {
             self.plan_read(&spec);
             return self.carry_out(now, index, out);
@@ -27,6 +33,16 @@ impl DataEnd {
             let parts = (&self.config, &mut self.ftl, &mut self.flash);
             self.counters.read_ahead_slots += cache.read_ahead(now, &spec, parts, self.counts_reads, out);
         }
+    }
+
+    /// Reads the one slot that a command asks for, on a drive that does nothing else for a read: what [`DataEnd::carry_out`] does
+    /// with a plan of one slot.
+    #[inline]
+    fn read_slot(&mut self, now: SimTime, index: u32, slot: Slot, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.commands[index].remaining = 1;
+        let tag = Tag::Read(index, 1).pack();
+        let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, tag);
+        self.flash.issue(now, command, out);
     }
 
     /// Walks the map into the drive's plan.

@@ -66,7 +66,11 @@ impl ReadPlan {
     ) -> u64 {
         self.clear();
         let mut buffered = 0;
+        let layout = ftl.layout();
         let neighbours = together == Together::Neighbours;
+        // The run at hand, which cannot be joined from this slot on: there is none yet.
+        let mut run = ReadGroup { first: Slot::NONE, last: Slot::NONE, slots: 0 };
+        let mut end = 0;
         for logical in spec.first..spec.first + spec.count {
             let slot = ftl.lookup(logical);
             if keeps_places {
@@ -84,21 +88,30 @@ impl ReadPlan {
                 }
                 Supply::Fetched(_) => continue,
             }
-            if let Some(run) = self.groups.last_mut()
-                && joins(ftl.layout(), run.last, slot, neighbours)
+            // The next slot is in the same page or in the next one.
+            if slot.get() < end
+                && slot > run.last
+                && (slot.get() == run.last.get() + 1 || joins(layout, run.last, slot, neighbours))
             {
                 // A die row is programmed as a whole: this slot is on flash because the last one is.
                 run.last = slot;
                 run.slots += 1;
             } else if ftl.is_programmed(slot) {
-                self.groups.push(ReadGroup { first: slot, last: slot, slots: 1 });
+                if end > 0 {
+                    self.groups.push(run);
+                }
+                run = ReadGroup { first: slot, last: slot, slots: 1 };
+                end = if neighbours { layout.plane_row_end(slot) } else { layout.page_end(slot) };
             } else {
                 buffered += 1;
                 self.at_hand += 1;
             }
         }
+        if end > 0 {
+            self.groups.push(run);
+        }
         if together == Together::Rows && self.groups.len() > 1 {
-            self.join_rows(ftl.layout());
+            self.join_rows(layout);
         }
         buffered
     }
