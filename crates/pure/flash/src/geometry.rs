@@ -277,16 +277,28 @@ impl Layout {
 /// The factor is more than 2^63 / d by at most 1, so that twice a dividend below 2^32 times the factor is more than 2^64 times the
 /// quotient by less than 2^64 / d: rounded down, the quotient is exact for d up to 2^31. Of more a drive has one, numbered 0: all its numbers are less than d.
 #[derive(Clone, Copy, Debug)]
-struct Divisor(u64);
+pub struct Divisor {
+    value: u32,
+    factor: u64,
+}
 
 impl Divisor {
-    fn new(value: u32) -> Self {
-        Self(if value > 1 << 31 { 0 } else { (1 << 63) / u64::from(value) + 1 })
+    /// Divides by `value`, which is not zero.
+    pub fn new(value: u32) -> Self {
+        let factor = if value > 1 << 31 { 0 } else { (1 << 63) / u64::from(value) + 1 };
+        Self { value, factor }
     }
 
+    /// The quotient, rounded down.
     #[inline]
-    const fn quotient(self, dividend: u32) -> u32 {
-        ((((dividend as u64) << 1) as u128 * self.0 as u128) >> 64) as u32
+    pub const fn quotient(self, dividend: u32) -> u32 {
+        ((((dividend as u64) << 1) as u128 * self.factor as u128) >> 64) as u32
+    }
+
+    /// What is left.
+    #[inline]
+    pub const fn remainder(self, dividend: u32) -> u32 {
+        dividend - self.quotient(dividend) * self.value
     }
 }
 
@@ -314,7 +326,8 @@ mod tests {
             for dividend in
                 multiples.into_iter().flat_map(|near| [near.saturating_sub(1), near, near.saturating_add(1), !near])
             {
-                assert_eq!(divisor.quotient(dividend), dividend / value, "{dividend} / {value}");
+                let result = (divisor.quotient(dividend), divisor.remainder(dividend));
+                assert_eq!(result, (dividend / value, dividend % value), "{dividend} / {value}");
             }
         }
     }

@@ -13,5 +13,5 @@ mod geometry;
 mod medium;
 
 pub use command::{CommandKind, FlashCommand, Pages, Planes, Priority};
-pub use geometry::{Geometry, GeometryError, Layout, SLOT_BYTES, Slot};
+pub use geometry::{Divisor, Geometry, GeometryError, Layout, SLOT_BYTES, Slot};
 pub use medium::{Medium, MediumCounters};

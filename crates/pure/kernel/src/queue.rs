@@ -12,6 +12,12 @@ use flashyard_units::SimTime;
 
 const ARITY: usize = 4;
 
+/// Place of the earliest event. With three places before it unused, the children of every place are one group.
+const FIRST: usize = ARITY - 1;
+
+/// Key of a place that holds no event, later than any.
+const NEVER: u128 = u128::MAX;
+
 #[derive(Clone, Copy)]
 struct Entry<E> {
     /// Time above, insertion number below.
@@ -34,7 +40,10 @@ fn least_of(keys: [u128; ARITY]) -> usize {
 
 /// Pending events of a world.
 pub struct EventQueue<E> {
-    heap: Vec<Entry<E>>,
+    /// Groups of siblings; the last one has an event at least. Places without an event have the key [`NEVER`].
+    heap: Vec<[Entry<E>; ARITY]>,
+    /// Places in use.
+    used: usize,
     /// Whether the first event has been taken, and its place is free.
     taken: bool,
     inserted: u64,
@@ -42,7 +51,7 @@ pub struct EventQueue<E> {
 
 impl<E: Copy> Default for EventQueue<E> {
     fn default() -> Self {
-        Self { heap: Vec::with_capacity(1024), taken: false, inserted: 0 }
+        Self { heap: Vec::with_capacity(256), used: 0, taken: false, inserted: 0 }
     }
 }
 
@@ -56,10 +65,14 @@ impl<E: Copy> EventQueue<E> {
             self.taken = false;
             self.place_from_first(key)
         } else {
-            self.heap.push(Entry { key, event });
-            self.rise(self.heap.len() - 1, key)
+            let last = FIRST + self.used;
+            self.used += 1;
+            if last.is_multiple_of(ARITY) || self.heap.is_empty() {
+                self.heap.push([Entry { key: NEVER, event }; ARITY]);
+            }
+            self.rise(last, key)
         };
-        self.heap[place] = Entry { key, event };
+        *self.at(place) = Entry { key, event };
     }
 
     /// Removes the earliest event.
@@ -75,8 +88,8 @@ impl<E: Copy> EventQueue<E> {
     // each of those.
     #[inline(always)]
     pub(crate) fn take_first(&mut self) -> E {
-        let event = self.heap[0].event;
-        debug_assert!(!self.taken, "the first event is taken once");
+        let event = self.heap[0][FIRST].event;
+        debug_assert!(!self.is_empty(), "the first event is taken once");
         self.taken = true;
         event
     }
@@ -87,19 +100,24 @@ impl<E: Copy> EventQueue<E> {
         if self.taken {
             self.close();
         }
-        self.heap.first().map(|entry| time_of(entry.key))
+        if self.used == 0 { None } else { Some(time_of(self.heap[0][FIRST].key)) }
     }
 
     // Not in each caller: between other code the compiler turns the comparisons of siblings into branches.
     #[inline(never)]
     fn close(&mut self) {
         self.taken = false;
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
+        self.used -= 1;
+        let last = FIRST + self.used;
+        let entry = *self.at(last);
+        self.at(last).key = NEVER;
+        if last.is_multiple_of(ARITY) {
+            self.heap.pop();
+        }
+        if self.used > 0 {
             let hole = self.sink_hole();
-            let place = self.rise(hole, last.key);
-            self.heap[place] = last;
+            let place = self.rise(hole, entry.key);
+            *self.at(place) = entry;
         }
     }
 
@@ -114,18 +132,17 @@ impl<E: Copy> EventQueue<E> {
     /// Time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<SimTime> {
-        let entries = self.heap.get(usize::from(self.taken)..).unwrap_or_default();
         let first = if self.taken {
-            entries.iter().take(ARITY).map(|entry| entry.key).min()
+            self.heap.get(1).map(|group| group[least_of(group.map(|entry| entry.key))].key)
         } else {
-            entries.first().map(|entry| entry.key)
+            self.heap.first().map(|group| group[FIRST].key)
         };
-        first.map(time_of)
+        first.filter(|&key| key != NEVER).map(time_of)
     }
 
     /// Events waiting.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.taken)
+        self.used - usize::from(self.taken)
     }
 
     /// Whether nothing waits.
@@ -135,7 +152,8 @@ impl<E: Copy> EventQueue<E> {
 
     /// The events that wait, in no order.
     pub fn events(&self) -> impl Iterator<Item = &E> {
-        self.heap.iter().skip(usize::from(self.taken)).map(|entry| &entry.event)
+        let places = self.heap.as_flattened().iter().skip(FIRST + usize::from(self.taken));
+        places.take(self.len()).map(|entry| &entry.event)
     }
 
     /// Events inserted since the beginning.
@@ -143,39 +161,38 @@ impl<E: Copy> EventQueue<E> {
         self.inserted
     }
 
+    #[inline]
+    fn at(&mut self, place: usize) -> &mut Entry<E> {
+        &mut self.heap[place / ARITY][place % ARITY]
+    }
+
     /// Moves a hole from `hole` up while the parent is later than `key`; returns where it is then.
     #[inline]
     fn rise(&mut self, mut hole: usize, key: u128) -> usize {
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            if key >= self.heap[parent].key {
+        while hole > FIRST {
+            let parent = hole / ARITY + FIRST - 1;
+            let entry = *self.at(parent);
+            if key >= entry.key {
                 break;
             }
-            self.heap[hole] = self.heap[parent];
+            *self.at(hole) = entry;
             hole = parent;
         }
         hole
     }
 
-    /// Moves a hole from the root down to the last level, filling it with the least child each time. What
-    /// then goes into the hole comes from the last level, or is new and late, and seldom rises: that saves a comparison a level.
-    #[inline]
+    /// Moves a hole from the first place down to the last level, filling it with the least child each time. What then goes into the
+    /// hole comes from the last level, or is new and late, and seldom rises: that saves a comparison a level.
+    #[inline(always)]
     fn sink_hole(&mut self) -> usize {
-        let heap = self.heap.as_mut_slice();
-        let mut hole = 0;
+        let mut hole = FIRST;
         loop {
-            let first = hole * ARITY + 1;
-            let least = if let Some([a, b, c, d]) = heap.get(first..first + ARITY) {
-                first + least_of([a.key, b.key, c.key, d.key])
-            } else if let Some(last) = heap.len().checked_sub(1).filter(|&last| first <= last) {
-                // The last sibling stands in for those that are missing.
-                let key = |place: usize| heap[(first + place).min(last)].key;
-                first + least_of([key(0), key(1), key(2), key(3)])
-            } else {
-                return hole;
-            };
-            heap[hole] = heap[least];
-            hole = least;
+            // Nothing overflows: these are places. The checks would be a tenth of the loop.
+            let group = hole.wrapping_sub(FIRST - 1);
+            let Some(&[a, b, c, d]) = self.heap.get(group) else { return hole };
+            let least = least_of([a.key, b.key, c.key, d.key]);
+            *self.at(hole) = self.heap[group][least];
+            hole = group.wrapping_mul(ARITY) | least;
         }
     }
 }

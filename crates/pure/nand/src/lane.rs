@@ -22,6 +22,8 @@ pub(crate) struct Lane {
     pub(crate) turn: u16,
     /// Time that the array was held by background commands that have left it.
     pub(crate) background: SimSpan,
+    /// Time that it was held by all commands that have left it; kept only where the flash has no capabilities.
+    pub(crate) held: SimSpan,
 }
 
 impl Lane {
@@ -36,6 +38,7 @@ impl Lane {
             ends: SimTime::ZERO,
             turn: 0,
             background: SimSpan::ZERO,
+            held: SimSpan::ZERO,
         }
     }
 
@@ -73,7 +76,8 @@ pub(crate) struct Die {
     /// Commands begun and not ended, and since when there have been any.
     pub(crate) begun: u32,
     pub(crate) since: SimTime,
-    /// Time in which there were any, until the last moment at which there were none.
+    /// Time in which there were any, until the last moment at which there were none. Where the flash has no capabilities, the lane
+    /// keeps it, and until when its array works.
     pub(crate) held: SimSpan,
     /// Until when the array is known to work.
     pub(crate) works_until: SimTime,

@@ -34,12 +34,15 @@ impl TimedNand {
 
     /// Time dies had commands, summed over dies: array, waiting for the bus, and transfer.
     pub fn held(&self) -> SimSpan {
+        if self.plain {
+            return self.lanes.iter().map(|lane| lane.held).sum();
+        }
         self.dies.iter().map(|die| die.held).sum()
     }
 
     /// Busy clock of one die: time it had commands, until it had none the last time. Panics beyond the dies.
     pub fn die_held(&self, die: u16) -> SimSpan {
-        self.dies[die as usize].held
+        if self.plain { self.lanes[die as usize].held } else { self.dies[die as usize].held }
     }
 
     /// Busy clock of one channel: time of its transfers. Panics beyond the channels.

@@ -42,7 +42,13 @@ impl TimedNand {
     }
 
     fn reset_die(&mut self, now: SimTime, number: u16, dropped: &mut Vec<FlashCommand>) {
-        let surplus = self.dies[number as usize].stops(now);
+        let surplus = if self.plain {
+            let ends = self.lanes[number as usize].ends.max(now);
+            self.lanes[number as usize].ends = now;
+            ends.since(now)
+        } else {
+            self.dies[number as usize].stops(now)
+        };
         self.array_busy = self.array_busy - surplus;
         let first = self.first_lane(number) as usize;
         let lanes = first..first + self.lanes_per_die as usize;

@@ -7,7 +7,7 @@ use crate::queued::{FlashTime, Queued};
 use crate::retries::RetryTable;
 use crate::times::ArrayTimes;
 use crate::{Capabilities, ErrorModel, NandConfig};
-use flashyard_flash::{CommandKind, FlashCommand, MediumCounters, Priority};
+use flashyard_flash::{CommandKind, Divisor, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -58,6 +58,7 @@ pub struct TimedNand {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Vec<Channel>,
+    channel_of: Divisor,
     pub(crate) slab: Vec<Queued>,
     pub(crate) free: Vec<u32>,
     errors: ErrorModel,
@@ -79,6 +80,7 @@ impl TimedNand {
             lanes: vec![Lane::idle(); dies * lanes_per_die as usize],
             dies: vec![Die::idle(); dies],
             channels: vec![Channel::idle(); config.geometry.channels as usize],
+            channel_of: Divisor::new(config.geometry.channels),
             slab: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             wear: config.wear.map(|model| RetryTable::new(model, config.geometry.blocks_per_superblock())),
@@ -286,10 +288,14 @@ impl TimedNand {
             queued.uncorrected = true;
             retries = most;
         }
-        self.counters.read_retries += u64::from(retries) * u64::from(command.planes.count());
         let once = self.times.read(command.pages);
-        queued.time.retry = once * u64::from(retries);
-        let mut works = once * u64::from(1 + retries);
+        let mut works = once;
+        if retries > 0 {
+            self.counters.read_retries += u64::from(retries) * u64::from(command.planes.count());
+            let again = once * u64::from(retries);
+            queued.time.retry = again;
+            works += again;
+        }
         if !PLAIN {
             works += self.config.capabilities.cache_read.unwrap_or(SimSpan::ZERO);
         }
@@ -327,7 +333,7 @@ impl TimedNand {
     ) -> SimSpan {
         if PLAIN {
             self.array_busy += works;
-            self.dies[number as usize].works_until = now + works;
+            self.lanes[number as usize].ends = now + works;
             out.at(now + works, NandEvent::ArrayDone { lane: number as u16, turn: 0 });
             return works;
         }
@@ -349,7 +355,7 @@ impl TimedNand {
         outgoing: bool,
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) {
-        let channel_number = u32::from(self.slab[index as usize].command.die) % self.config.geometry.channels;
+        let channel_number = self.channel_of.remainder(u32::from(self.slab[index as usize].command.die));
         let mark = self.channel_background(now, channel_number);
         let channel = &mut self.channels[channel_number as usize];
         let queued = &mut self.slab[index as usize];
@@ -523,7 +529,7 @@ impl TimedNand {
                 lane.background += held;
             }
             if PLAIN {
-                self.dies[number as usize].held += held;
+                lane.held += held;
             }
             return false;
         }
