@@ -67,7 +67,9 @@ impl TimedNand {
             return;
         }
         for number in lanes {
-            if self.lanes[number as usize].active == NIL
+            let lane = &self.lanes[number as usize];
+            if lane.active == NIL
+                && !(lane.reads.is_empty() && lane.background_reads.is_empty())
                 && let Some(index) = self.next_read(die_number, number)
             {
                 self.dies[die_number as usize].sensing += 1;

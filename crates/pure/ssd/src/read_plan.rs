@@ -52,8 +52,9 @@ pub(crate) struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// Walks the map: runs of slots in one die row become one multi-plane read, of the pages that are sensed `together`. Keeps the place of every slot where `keeps_places`; `supply` says what the read cache has. Returns how many slots
-    /// are in the write buffer.
+    /// Walks the map: runs of slots in one die row become one multi-plane read, of the pages that are sensed `together`. Keeps the
+    /// place of every slot where `keeps_places`; `supply` says what the read cache has. Returns how many slots are in the write
+    /// buffer.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]
     pub(crate) fn walk(
@@ -67,10 +68,12 @@ impl ReadPlan {
         self.clear();
         let mut buffered = 0;
         let layout = ftl.layout();
-        let neighbours = together == Together::Neighbours;
-        // The run at hand, which cannot be joined from this slot on: there is none yet.
+        let neighbours = together != Together::None;
+        let splits = together == Together::Rows;
+        // The run at hand, which cannot be joined from this slot on: there is none yet. Where it may be split, its slots by their
+        // places in its row.
         let mut run = ReadGroup { first: Slot::NONE, last: Slot::NONE, slots: 0 };
-        let mut end = 0;
+        let (mut end, mut wanted) = (0, 0);
         for logical in spec.first..spec.first + spec.count {
             let slot = ftl.lookup(logical);
             if keeps_places {
@@ -96,46 +99,54 @@ impl ReadPlan {
                 // A die row is programmed as a whole: this slot is on flash because the last one is.
                 run.last = slot;
                 run.slots += 1;
+                wanted |= bit(end, slot);
             } else if ftl.is_programmed(slot) {
                 if end > 0 {
-                    self.groups.push(run);
+                    self.push(run, splits.then_some(wanted), layout);
                 }
                 run = ReadGroup { first: slot, last: slot, slots: 1 };
                 end = if neighbours { layout.plane_row_end(slot) } else { layout.page_end(slot) };
+                wanted = bit(end, slot);
             } else {
                 buffered += 1;
                 self.at_hand += 1;
             }
         }
         if end > 0 {
-            self.groups.push(run);
-        }
-        if together == Together::Rows && self.groups.len() > 1 {
-            self.join_rows(layout);
+            self.push(run, splits.then_some(wanted), layout);
         }
         buffered
     }
 
-    /// Reads of one page each that follow each other over all planes of a die become one.
-    fn join_rows(&mut self, layout: &Layout) {
-        let planes = (layout.slots_per_plane_row / layout.slots_per_page) as usize;
-        let (mut joined, mut next) = (0, 0);
-        while let Some(&(mut group)) = self.groups.get(next) {
-            next += 1;
-            if let Some(others) = self.groups.get(next..next + planes - 1)
-                && layout.plane(group.first) == 0
-                && (layout.page(group.first) + 1..).zip(others).all(|(page, other)| layout.page(other.first) == page)
-            {
-                for other in others {
-                    group.last = other.last;
-                    group.slots += other.slots;
-                }
-                next += planes - 1;
+    /// A run that has ended is one read, or one for each of its pages if it may be split and does not fill its row of planes. `split`
+    /// has a bit for each of its slots, that of the last in the row the lowest.
+    #[inline]
+    fn push(&mut self, run: ReadGroup, split: Option<u64>, layout: &Layout) {
+        match split {
+            Some(wanted) if layout.page(run.first) != layout.page(run.last) && !fills_row(layout, &run) => {
+                self.push_pages(run, wanted, layout);
             }
-            self.groups[joined] = group;
-            joined += 1;
+            _ => self.groups.push(run),
         }
-        self.groups.truncate(joined);
+    }
+
+    fn push_pages(&mut self, run: ReadGroup, wanted: u64, layout: &Layout) {
+        let row_end = layout.plane_row_end(run.first);
+        let mut first = run.first;
+        while first <= run.last {
+            let end = layout.page_end(first).min(run.last.get() + 1);
+            let of_page = (first.get()..end).filter(|&slot| wanted & bit(row_end, Slot::new(slot)) != 0);
+            let mut group = ReadGroup { first, last: first, slots: 0 };
+            of_page.for_each(|slot| {
+                group = ReadGroup {
+                    first: if group.slots == 0 { Slot::new(slot) } else { group.first },
+                    last: Slot::new(slot),
+                    slots: group.slots + 1,
+                };
+            });
+            self.groups.push(group);
+            first = Slot::new(end);
+        }
     }
 
     /// Where each slot of the command is; empty unless places are kept.
@@ -150,6 +161,12 @@ impl ReadPlan {
         self.awaited = 0;
         self.slots.clear();
     }
+}
+
+/// The bit of a slot of a row of planes that ends before slot `end`; a row has 64 slots at most.
+#[inline]
+const fn bit(end: u32, slot: Slot) -> u64 {
+    1_u64.wrapping_shl(end.wrapping_sub(slot.get()).wrapping_sub(1))
 }
 
 /// Whether `group` needs a page of every plane of its die. It is of one row of planes, and needs all pages from its first to its last.
@@ -188,21 +205,25 @@ mod tests {
         ReadGroup { first: Slot::new(first), last: Slot::new(last), slots }
     }
 
+    /// The reads of slots of one row, each next to the one before or in the next page.
+    fn reads(slots: &[u32]) -> Vec<ReadGroup> {
+        let layout = layout();
+        let (first, last) = (slots[0], slots[slots.len() - 1]);
+        let end = layout.plane_row_end(Slot::new(first));
+        let wanted = slots.iter().map(|slot| 1 << (end - slot - 1)).sum();
+        let mut plan = ReadPlan::default();
+        plan.push(group(first, last, slots.len() as u32), Some(wanted), &layout);
+        plan.groups
+    }
+
     #[test]
-    fn reads_of_one_page_of_every_plane_become_one_and_others_stay() {
-        // The end of a row, a whole row with a slot that is not wanted, most of a row, one that begins late, a whole row backwards.
-        let rests = [group(4, 5, 2), group(6, 7, 2)];
-        let row = [group(9, 9, 1), group(10, 11, 2), group(12, 13, 2), group(14, 15, 2)];
-        let most = [group(16, 17, 2), group(18, 19, 2), group(20, 21, 2)];
-        let late = [group(26, 27, 2), group(28, 29, 2), group(30, 31, 2), group(32, 33, 2)];
-        let backwards = [group(46, 47, 2), group(44, 45, 2), group(42, 43, 2), group(40, 41, 2)];
-        let apart: Vec<ReadGroup> =
-            [&rests[..], &row, &most, &late, &backwards].into_iter().flatten().copied().collect();
-        let mut plan = ReadPlan { groups: apart, ..ReadPlan::default() };
-        plan.join_rows(&layout());
-        let joined: Vec<ReadGroup> =
-            [&rests[..], &[group(9, 15, 7)], &most, &late, &backwards].into_iter().flatten().copied().collect();
-        assert_eq!(plan.groups, joined);
-        assert!(fills_row(&layout(), &group(9, 15, 7)) && !fills_row(&layout(), &group(16, 21, 6)));
+    fn a_run_over_all_planes_is_one_read_and_others_are_one_for_each_page() {
+        assert_eq!(reads(&[8, 9, 10, 11, 12, 13, 14, 15]), [group(8, 15, 8)]);
+        assert_eq!(reads(&[9, 11, 12, 13, 14]), [group(9, 14, 5)]);
+        assert_eq!(reads(&[10]), [group(10, 10, 1)]);
+        assert_eq!(reads(&[10, 11]), [group(10, 11, 2)]);
+        assert_eq!(reads(&[8, 9, 10, 11, 12]), [group(8, 9, 2), group(10, 11, 2), group(12, 12, 1)]);
+        assert_eq!(reads(&[11, 13, 15]), [group(11, 11, 1), group(13, 13, 1), group(15, 15, 1)]);
+        assert_eq!(reads(&[3, 4, 6, 7]), [group(3, 3, 1), group(4, 4, 1), group(6, 7, 2)]);
     }
 }
