@@ -54,7 +54,7 @@ impl Pages {
     pub const fn count(self) -> u32 {
         // Processors of the least kind that the program runs on have no instruction that counts bits.
         const BITS_OF: u64 = 0x4332_3221_3221_2110;
-        (BITS_OF >> (4 * (self.0 & !Self::ONE_BIT) as u32)) as u32 & 0b111
+        (BITS_OF >> (4 * (self.0 & (Self::ONE_BIT - 1)) as u32)) as u32 & 0b111
     }
 
     /// Every set of pages that there can be: the pages of bits in a row, of cells with several bits or one.

@@ -9,7 +9,7 @@ use flashyard_units::{Picojoules, SimSpan, SimTime};
 impl TimedNand {
     /// Commands accepted and not yet reported.
     pub fn pending(&self) -> u32 {
-        self.pending
+        (self.slab.len() - self.free.len()) as u32
     }
 
     /// Time to sense a page of cells that hold one bit.

@@ -21,7 +21,6 @@ impl TimedNand {
         }
         self.slab.clear();
         self.free.clear();
-        self.pending = 0;
         dropped
     }
 

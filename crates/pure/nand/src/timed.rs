@@ -65,7 +65,6 @@ pub struct TimedNand {
     wear: Option<RetryTable>,
     pub(crate) counters: MediumCounters,
     pub(crate) array_busy: SimSpan,
-    pub(crate) pending: u32,
 }
 
 impl TimedNand {
@@ -87,7 +86,6 @@ impl TimedNand {
             errors: ErrorModel::new(&config, Rng::named(seed, "nand.errors")),
             counters: MediumCounters::default(),
             array_busy: SimSpan::ZERO,
-            pending: 0,
             config,
         }
     }
@@ -194,7 +192,6 @@ impl TimedNand {
     #[inline]
     fn take_in<const PLAIN: bool>(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
-        self.pending += 1;
         let lane = self.lane_of::<PLAIN>(&command);
         let queued = Queued {
             command,
@@ -305,7 +302,7 @@ impl TimedNand {
     }
 
     /// The array programs or erases.
-    #[inline]
+    #[inline(always)]
     fn operate<const PLAIN: bool>(
         &mut self,
         now: SimTime,
@@ -585,7 +582,6 @@ impl TimedNand {
             uncorrected: *uncorrected,
         });
         self.free.push(index);
-        self.pending -= 1;
     }
 }
 
