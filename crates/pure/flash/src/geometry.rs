@@ -295,7 +295,7 @@ impl Divisor {
         ((((dividend as u64) << 1) as u128 * self.factor as u128) >> 64) as u32
     }
 
-    /// What is left.
+    /// The remainder.
     #[inline]
     pub const fn remainder(self, dividend: u32) -> u32 {
         dividend - self.quotient(dividend) * self.value

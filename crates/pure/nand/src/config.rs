@@ -2,7 +2,7 @@
 
 use crate::Capabilities;
 use crate::wear::{WearModel, WearModelError};
-use flashyard_flash::{Geometry, GeometryError};
+use flashyard_flash::{FlashCommand, Geometry, GeometryError};
 use flashyard_units::{ByteRate, Picojoules, SimSpan, Watts};
 
 /// Program time as incremental step pulse programming: pulses of one length, more of them for the bits
@@ -112,6 +112,13 @@ pub enum NandConfigError {
 impl NandConfig {
     /// No read needs more retries: 14 halvings leave one of 16,384 wrong bits.
     pub const READ_RETRIES_MOST: u32 = 14;
+
+    /// Time of a command on the bus; flash is `PLAIN` where it has no capabilities.
+    #[inline]
+    pub(crate) fn transfer_time<const PLAIN: bool>(&self, command: &FlashCommand) -> SimSpan {
+        let cycles = if PLAIN { SimSpan::ZERO } else { self.capabilities.command_cycles };
+        cycles + self.channel.span_of(u64::from(command.bus_bytes))
+    }
 
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), NandConfigError> {

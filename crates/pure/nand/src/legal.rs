@@ -153,7 +153,7 @@ impl Bench {
             let parts = time.die + time.bus + time.retry + time.background;
             assert_eq!(parts, ended.since(began), "{command:?}: {time:?}");
             let capabilities = &self.nand.config.capabilities;
-            let transfer = self.nand.transfer_time::<false>(&command);
+            let transfer = self.nand.config.transfer_time::<false>(&command);
             bus += match command.kind {
                 CommandKind::Erase => capabilities.command_cycles,
                 CommandKind::Read => transfer,

@@ -31,7 +31,6 @@ mod meters;
 mod queued;
 mod reset;
 mod retries;
-mod suspend;
 mod timed;
 mod times;
 mod turns;

@@ -1,4 +1,4 @@
-//! What owners ask a medium: its counts, busy times and energy, and when a die is free.
+//! Counts, busy times and energy of a medium, and when its dies are free.
 
 use crate::intrusive::NIL;
 use crate::timed::TimedNand;
@@ -92,6 +92,6 @@ impl TimedNand {
             return now;
         }
         let command = &self.slab[lane.active as usize].command;
-        now.max(lane.since + self.times.whole(command) + self.transfer_time::<false>(command))
+        now.max(lane.since + self.times.whole(command) + self.config.transfer_time::<false>(command))
     }
 }

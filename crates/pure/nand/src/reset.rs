@@ -28,7 +28,7 @@ impl TimedNand {
         let active = self.channels[number].active;
         if active != NIL {
             let command = self.slab[active as usize].command;
-            let whole = self.transfer_time::<false>(&command);
+            let whole = self.config.transfer_time::<false>(&command);
             let channel = &mut self.channels[number];
             let elapsed = now.since(channel.since).min(whole);
             // The whole transfer was booked when it began.

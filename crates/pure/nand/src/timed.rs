@@ -154,50 +154,25 @@ impl TimedNand {
         if self.lanes_per_die == 1 { lane as u16 } else { (lane / self.lanes_per_die) as u16 }
     }
 
-    #[inline]
-    pub(crate) fn transfer_time<const PLAIN: bool>(&self, command: &FlashCommand) -> SimSpan {
-        let cycles = if PLAIN { SimSpan::ZERO } else { self.config.capabilities.command_cycles };
-        cycles + self.config.channel.span_of(u64::from(command.bus_bytes))
-    }
-
-    /// Time that background commands have held the array of `lane`, the one in progress included.
-    #[inline]
-    fn lane_background<const PLAIN: bool>(&self, now: SimTime, number: u32) -> SimSpan {
-        let mut lane = &self.lanes[number as usize];
-        let clock = lane.background;
-        if !PLAIN && self.lanes_per_die > 1 {
-            let die = self.die_of(number);
-            if self.dies[die as usize].exclusive {
-                lane = &self.lanes[self.first_lane(die) as usize];
-            }
-        }
-        if lane.active != NIL && self.slab[lane.active as usize].command.priority == Priority::Background {
-            return clock + now.since(lane.since);
-        }
-        clock
-    }
-
-    /// Time that background transfers have taken on `channel`, the one in progress included.
-    #[inline]
-    fn channel_background(&self, now: SimTime, channel: u32) -> SimSpan {
-        let channel = &self.channels[channel as usize];
-        let is_background = |index: u32| self.slab[index as usize].command.priority == Priority::Background;
-        if channel.active != NIL && is_background(channel.active) {
-            return channel.background + now.since(channel.since);
-        }
-        channel.background
-    }
-
     /// Takes a command into the slab; returns its number there.
     #[inline]
     fn take_in<const PLAIN: bool>(&mut self, now: SimTime, command: FlashCommand) -> u32 {
         self.counters.count(&command);
-        let lane = self.lane_of::<PLAIN>(&command);
+        let number = self.lane_of::<PLAIN>(&command);
+        let mut lane = &self.lanes[number as usize];
+        // Time that background commands have held the array of the lane, the one in progress included.
+        let mut background_mark = lane.background;
+        if !PLAIN && self.lanes_per_die > 1 && self.dies[command.die as usize].exclusive {
+            lane = &self.lanes[self.first_lane(command.die) as usize];
+        }
+        if lane.active != NIL && self.slab[lane.active as usize].command.priority == Priority::Background {
+            background_mark += now.since(lane.since);
+        }
         let queued = Queued {
             command,
             next: NIL,
             waits_since: now,
-            background_mark: self.lane_background::<PLAIN>(now, lane),
+            background_mark,
             time: FlashTime::default(),
             uncorrected: false,
             passes_left: 0,
@@ -353,8 +328,12 @@ impl TimedNand {
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) {
         let channel_number = self.channel_of.remainder(u32::from(self.slab[index as usize].command.die));
-        let mark = self.channel_background(now, channel_number);
         let channel = &mut self.channels[channel_number as usize];
+        // Time that background transfers have taken, the one in progress included.
+        let mut mark = channel.background;
+        if channel.active != NIL && self.slab[channel.active as usize].command.priority == Priority::Background {
+            mark += now.since(channel.since);
+        }
         let queued = &mut self.slab[index as usize];
         queued.background_mark = mark;
         queued.waits_since = now;
@@ -378,7 +357,7 @@ impl TimedNand {
         channel.active = index;
         channel.since = now;
         let command = self.slab[index as usize].command;
-        let span = self.transfer_time::<PLAIN>(&command);
+        let span = self.config.transfer_time::<PLAIN>(&command);
         let channel = &mut self.channels[channel_number as usize];
         let queued = &mut self.slab[index as usize];
         let behind = channel.background - queued.background_mark;

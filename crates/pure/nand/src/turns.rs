@@ -1,10 +1,12 @@
-//! Turns at a die: which of its commands has the array next, and which program's data is taken in early.
+//! Turns at a die: which of its commands has the array next, which program's data is taken in early, and which operations are
+//! suspended for reads and resumed.
 
+use crate::Suspend;
 use crate::intrusive::NIL;
 use crate::timed::{NandDone, NandEvent, TimedNand};
-use flashyard_flash::CommandKind;
+use flashyard_flash::{CommandKind, FlashCommand, Priority};
 use flashyard_kernel::Outbox;
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 use std::ops::Range;
 
 impl TimedNand {
@@ -96,7 +98,16 @@ impl TimedNand {
             let waiting = due || lanes.iter().any(|lane| !lane.background_reads.is_empty());
             let starved = waiting && die.passed >= self.config.starvation_bound;
             if starved && !due {
-                return self.start_housekeeping(now, die_number, out);
+                // Enough have passed the reads of housekeeping: each plane begins one of these, if it has one.
+                die.passed = 0;
+                for number in first..first + self.lanes_per_die {
+                    let lane = &mut self.lanes[number as usize];
+                    if let Some(index) = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next) {
+                        self.dies[die_number as usize].sensing += 1;
+                        self.start::<false>(now, index, number, out);
+                    }
+                }
+                return;
             }
             if !starved && let Some(index) = die.reads.pop(&mut self.slab, |queued| &mut queued.next) {
                 die.passed += u32::from(waiting);
@@ -111,20 +122,6 @@ impl TimedNand {
             match next {
                 Some(index) => self.start::<false>(now, index, first, out),
                 None => self.resume(now, first, out),
-            }
-        }
-    }
-
-    /// Enough reads of several planes have passed those of housekeeping: each plane of an idle die begins one of these, if it has one.
-    #[cold]
-    fn start_housekeeping(&mut self, now: SimTime, die_number: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let first = self.first_lane(die_number);
-        self.dies[die_number as usize].passed = 0;
-        for number in first..first + self.lanes_per_die {
-            let lane = &mut self.lanes[number as usize];
-            if let Some(index) = lane.background_reads.pop(&mut self.slab, |queued| &mut queued.next) {
-                self.dies[die_number as usize].sensing += 1;
-                self.start::<false>(now, index, number, out);
             }
         }
     }
@@ -212,5 +209,83 @@ impl TimedNand {
             queued.time.die += now.since(queued.waits_since);
             self.data_is_in::<false>(now, index, out);
         }
+    }
+
+    /// Asks the operation that holds the die of a new read to make way, where that is worth it.
+    pub(crate) fn suspend_for(
+        &mut self,
+        now: SimTime,
+        read: &FlashCommand,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        let Some(suspend) = self.config.capabilities.suspend else { return };
+        if read.kind != CommandKind::Read
+            || read.priority != Priority::Foreground
+            || !self.may_suspend(now, read.die, &suspend)
+        {
+            return;
+        }
+        let number = self.first_lane(read.die);
+        let lane = &mut self.lanes[number as usize];
+        let die = &mut self.dies[read.die as usize];
+        die.left = lane.ends.since(now);
+        die.is_entering = true;
+        die.suspensions += 1;
+        let (index, left) = (lane.active, die.left);
+        let surplus = die.stops(now);
+        self.array_busy = self.array_busy - surplus;
+        let entering = self.work::<false>(now, number, suspend.entry, out);
+        let time = &mut self.slab[index as usize].time;
+        time.die = time.die - left + entering;
+    }
+
+    /// The operation must be at the array, have enough time left and have made way less often than it may. The data of a
+    /// program that was taken in early occupies the register that reads would need.
+    fn may_suspend(&self, now: SimTime, die_number: u16, suspend: &Suspend) -> bool {
+        let die = &self.dies[die_number as usize];
+        let lane = &self.lanes[self.first_lane(die_number) as usize];
+        if !lane.works || lane.ends <= now || die.is_entering || die.staged != NIL {
+            return false;
+        }
+        let allowed = match self.slab[lane.active as usize].command.kind {
+            CommandKind::Read => false,
+            CommandKind::Program => suspend.programs,
+            CommandKind::Erase => suspend.erases,
+        };
+        allowed && die.suspensions < suspend.most && lane.ends.since(now) > suspend.entry + suspend.resume
+    }
+
+    /// The array has stopped: reads have the die until none waits or enough have passed. `false` when the operation was not
+    /// asked to make way.
+    #[inline]
+    pub(crate) fn make_way(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) -> bool {
+        let index = self.lanes[number as usize].active;
+        let die_number = self.slab[index as usize].command.die;
+        let die = &mut self.dies[die_number as usize];
+        if !std::mem::replace(&mut die.is_entering, false) {
+            return false;
+        }
+        die.suspended = index;
+        die.passed = 0;
+        self.slab[index as usize].waits_since = now;
+        let whole = self.release::<false>(now, index, number);
+        self.go_on(now, number, whole, out);
+        true
+    }
+
+    /// The operation that has made way goes on.
+    pub(crate) fn resume(&mut self, now: SimTime, number: u32, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let overhead = self.config.capabilities.suspend.map_or(SimSpan::ZERO, |suspend| suspend.resume);
+        let die_number = self.die_of(number);
+        let die = &mut self.dies[die_number as usize];
+        let index = std::mem::replace(&mut die.suspended, NIL);
+        die.passed = 0;
+        let works = die.left + overhead;
+        let lane = &mut self.lanes[number as usize];
+        lane.active = index;
+        lane.since = now;
+        let held = self.work::<false>(now, number, works, out);
+        let queued = &mut self.slab[index as usize];
+        queued.time.die += now.since(queued.waits_since) + held;
     }
 }

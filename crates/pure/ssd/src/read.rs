@@ -20,7 +20,11 @@ impl DataEnd {
         if self.reads_plainly && spec.count == 1 && self.lost.is_empty() && !self.movements.is_on() {
             let slot = self.ftl.lookup(spec.first);
             if slot.is_some() && self.ftl.is_programmed(slot) {
-                return self.read_slot(now, index, slot, out);
+                // What `carry_out` does with a plan of one slot.
+                self.commands[index].remaining = 1;
+                let tag = Tag::Read(index, 1).pack();
+                let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, tag);
+                return self.flash.issue(now, command, out);
             }
         }
         if self.read_cache.is_none() {
@@ -33,16 +37,6 @@ impl DataEnd {
             let parts = (&self.config, &mut self.ftl, &mut self.flash);
             self.counters.read_ahead_slots += cache.read_ahead(now, &spec, parts, self.counts_reads, out);
         }
-    }
-
-    /// Reads the one slot that a command asks for, on a drive that does nothing else for a read: what [`DataEnd::carry_out`] does
-    /// with a plan of one slot.
-    #[inline]
-    fn read_slot(&mut self, now: SimTime, index: u32, slot: Slot, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        self.commands[index].remaining = 1;
-        let tag = Tag::Read(index, 1).pack();
-        let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, tag);
-        self.flash.issue(now, command, out);
     }
 
     /// Walks the map into the drive's plan.

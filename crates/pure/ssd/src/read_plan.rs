@@ -18,7 +18,7 @@ pub struct ReadGroup {
 /// Pages of one row of several planes that go as one multi-plane command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
-    /// None: planes sense on their own, and into cache registers of their own, which one command for all of them would leave idle.
+    /// No pages: planes sense on their own, and into cache registers of their own, which one command for all of them would leave idle.
     None,
     /// Those of all planes of a die. Planes that sense on their own could do nothing else beside: a controller saves the commands of
     /// sequential data, and the planes of a die that a read wants in part stay free for others. Source: \[X\] ONFI 5.1, section 5,
