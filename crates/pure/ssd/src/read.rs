@@ -20,7 +20,7 @@ impl DataEnd {
         if self.reads_plainly && spec.count == 1 && self.lost.is_empty() && !self.movements.is_on() {
             let slot = self.ftl.lookup(spec.first);
             if slot.is_some() && self.ftl.is_programmed(slot) {
-                // What `carry_out` does with a plan of one slot.
+                // As `carry_out` with a plan of one slot.
                 self.commands[index].remaining = 1;
                 let tag = Tag::Read(index, 1).pack();
                 let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, tag);
