@@ -6,7 +6,7 @@ use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use crate::read_plan::{ReadGroup, Supply};
 use flashyard_blk::Operation;
-use flashyard_flash::{Priority, SLOT_BYTES, Slot};
+use flashyard_flash::{Priority, SLOT_BYTES};
 use flashyard_kernel::Outbox;
 use flashyard_nand::FlashTime;
 use flashyard_stats::Cause;
