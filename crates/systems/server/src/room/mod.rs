@@ -61,7 +61,7 @@ impl Room for LocalStorage {
     }
 
     fn study(&self) -> Option<Study> {
-        Some(Study { is_long: true, open: |ids, files| boxed(study::study(ids, files)) })
+        Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
     }
 }
 
