@@ -1,0 +1,143 @@
+//! What a service takes in and gives out.
+
+use crate::failure::Failure;
+use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
+use flashyard_units::SimTime;
+
+/// Number of a volume below a service, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Leg(pub u8);
+
+/// A client's request. Its range was checked against the limits of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's number for it, which no request has that is under way or whose data an order names. Numbers are small:
+    /// a service may index a table by them.
+    pub id: u32,
+    /// The operation to do. Services take no [`Operation::Remap`].
+    pub operation: Operation,
+    /// First block. Means nothing for a flush.
+    pub first: u64,
+    /// Blocks. Means nothing for a flush.
+    pub count: u32,
+    /// Whether the answer waits until a loss of power cannot undo it (forced unit access).
+    pub durable: bool,
+}
+
+/// The blocks that an order moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// None, for trims and flushes. A write of none writes zeros; what a read of none brings is dropped.
+    None,
+    /// Those of a client's request. A read brings bytes into a read only; a write may take those of either.
+    Request {
+        /// Number of the request. It may have been answered, in the same step, or earlier if an order that names it is under way.
+        id: u32,
+        /// First block, counted from that of the request.
+        at: u32,
+    },
+    /// Those of a buffer that the service has taken.
+    Buffer {
+        /// Number of the buffer. It may have been released as a request may have been answered.
+        id: u32,
+        /// First block in it.
+        at: u32,
+    },
+}
+
+/// A request to a leg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The service's number for it, which no other order under way has.
+    pub id: u32,
+    /// Where it goes.
+    pub leg: Leg,
+    /// The operation to do.
+    pub operation: Operation,
+    /// First block of the leg. Means nothing for a flush.
+    pub first: u64,
+    /// Blocks. Means nothing for a flush.
+    pub count: u32,
+    /// Where its bytes come from or go to.
+    pub data: Data,
+    /// Whether it ends only when a loss of power cannot undo it.
+    pub durable: bool,
+}
+
+/// What a service wants done after a step. The caller owns it, carries it out in the order of the fields and clears it.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// Buffers taken: the service's number and the blocks. A number is free again when it was released and no order names it.
+    pub taken: Vec<(u32, u32)>,
+    /// Requests to legs. The caller submits those for one leg in this order.
+    pub orders: Vec<Order>,
+    /// Requests that have ended.
+    pub answers: Vec<(u32, Result<(), Failure>)>,
+    /// Buffers released. The caller keeps their bytes while an order names them.
+    pub released: Vec<u32>,
+    /// When the service wants to be woken: the one timer, in place of an earlier one. `None` leaves it as it is.
+    pub wake_at: Option<SimTime>,
+}
+
+impl Orders {
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.taken.clear();
+        self.orders.clear();
+        self.answers.clear();
+        self.released.clear();
+        self.wake_at = None;
+    }
+
+    /// Whether it asks for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+            && self.orders.is_empty()
+            && self.answers.is_empty()
+            && self.released.is_empty()
+            && self.wake_at.is_none()
+    }
+}
+
+/// A machine between a volume that clients see and its legs.
+///
+/// Contract: that of [`Volume`](flashyard_blk::Volume) for what clients see, as long as the legs keep it. Each request is
+/// answered exactly once. Times only grow. In the steady state no step allocates.
+pub trait Service {
+    /// Legs that it needs.
+    fn legs(&self) -> usize;
+
+    /// What its volume takes over `legs`, of which there are [`Service::legs`] with blocks of one size.
+    fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits;
+
+    /// A client's request.
+    fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders);
+
+    /// The end of an order. Each order ends exactly once, those of one leg in any order.
+    fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders);
+
+    /// The timer, at [`Orders::wake_at`] or later.
+    fn wake(&mut self, now: SimTime, out: &mut Orders);
+}
+
+impl<S: Service + ?Sized> Service for Box<S> {
+    fn legs(&self) -> usize {
+        (**self).legs()
+    }
+
+    fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
+        (**self).limits(legs)
+    }
+
+    fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        (**self).submit(now, request, out);
+    }
+
+    fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {
+        (**self).completed(now, order, result, out);
+    }
+
+    fn wake(&mut self, now: SimTime, out: &mut Orders) {
+        (**self).wake(now, out);
+    }
+}
