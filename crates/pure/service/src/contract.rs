@@ -19,7 +19,7 @@ const BLOCK_BYTES: u32 = 8;
 /// Blocks of a request at most.
 const REQUEST_BLOCKS: u32 = 8;
 
-/// What legs do besides what they are asked.
+/// Faults of legs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
     /// One order in so many fails and has no effect; none if 0.
@@ -28,7 +28,7 @@ pub struct Trouble {
     pub gone: Option<(u8, u32)>,
 }
 
-/// What a contract test does.
+/// The shape of a contract test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Seed of requests and times.
@@ -53,7 +53,7 @@ impl Plan {
     }
 }
 
-/// What a run saw.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Requests that were carried out.

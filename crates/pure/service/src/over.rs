@@ -14,7 +14,7 @@ struct Held {
     blocks: u32,
     /// Whether a client reads it.
     reads: bool,
-    /// What a write brought, or bytes that a leg brought.
+    /// Payload of a write, or bytes that a leg brought.
     payload: Payload,
     /// Orders under way that name it.
     named: u32,
@@ -172,7 +172,7 @@ impl<S: Service, V: Volume> Over<S, V> {
         }
     }
 
-    /// What `data` names, and the first block in it.
+    /// The request or buffer that `data` names, and the first block in it.
     fn held(&mut self, data: Data) -> Option<(&mut Held, u32)> {
         let (held, at) = match data {
             Data::None => return None,

@@ -1,4 +1,4 @@
-//! What a service takes in and gives out.
+//! Requests into a service, orders and answers out of it.
 
 use crate::failure::Failure;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
@@ -27,7 +27,7 @@ pub struct Request {
 /// The blocks that an order moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// None, for trims and flushes. A write of none writes zeros; what a read of none brings is dropped.
+    /// No blocks, for trims and flushes. A write without data writes zeros; a read without data drops its bytes.
     None,
     /// Those of a client's request. A read brings bytes into a read only; a write may take those of either.
     Request {
@@ -64,7 +64,7 @@ pub struct Order {
     pub durable: bool,
 }
 
-/// What a service wants done after a step. The caller owns it, carries it out in the order of the fields and clears it.
+/// Wishes of a service after a step. The caller owns it, carries it out in the order of the fields and clears it.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
     /// Buffers taken: the service's number and the blocks. A number is free again when it was released and no order names it.
@@ -107,7 +107,7 @@ pub trait Service {
     /// Legs that it needs.
     fn legs(&self) -> usize;
 
-    /// What its volume takes over `legs`, of which there are [`Service::legs`] with blocks of one size.
+    /// Requests that its volume takes over `legs`, of which there are [`Service::legs`] with blocks of one size.
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits;
 
     /// A client's request.

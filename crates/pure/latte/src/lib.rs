@@ -1,0 +1,9 @@
+//! LATTE: a local disk (front end) and a network volume (back end) behind one volume. Source: sheet alibaba-local-storage
+//! §2.6 and §3.
+//!
+//! So far it has the location map, which says where the newest copy of a block lies, and when a step that was under way may
+//! still change that.
+
+mod location;
+
+pub use location::{Location, Locations, State};
