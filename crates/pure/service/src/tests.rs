@@ -142,3 +142,78 @@ fn a_failure_that_is_hidden_is_found() {
 fn a_service_that_does_not_answer_is_found() {
     assert_eq!(check(Mute, Plan::new(0)), Err(Breach::Stuck { seed: 0, under_way: 8 }));
 }
+
+/// Reads by way of a buffer and a copy on the leg, after a wait; answers while the copy is written.
+#[derive(Default)]
+struct Detour {
+    waiting: Vec<Request>,
+    /// By order: the request, and how far it is. Numbers of orders are not used again.
+    orders: Vec<(Request, u8)>,
+}
+
+impl Detour {
+    fn order(&mut self, request: Request, stage: u8, out: &mut Orders) {
+        let Request { id, first, count, .. } = request;
+        let copy = 1000 + u64::from(id) * 8;
+        let (operation, first, data) = match stage {
+            0 => (Operation::Read, first, Data::Buffer { id, at: 0 }),
+            1 => (Operation::Write, copy, Data::Buffer { id, at: 0 }),
+            2 => (Operation::Read, copy, Data::Request { id, at: 0 }),
+            _ => (Operation::Write, copy + 1000, Data::Request { id, at: 0 }),
+        };
+        let number = self.orders.len() as u32;
+        self.orders.push((request, stage));
+        out.orders.push(Order { id: number, leg: Leg(0), operation, first, count, data, durable: false });
+    }
+}
+
+impl Service for Detour {
+    fn legs(&self) -> usize {
+        1
+    }
+
+    fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
+        legs[0].limits
+    }
+
+    fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        let Request { id, operation, first, count, durable } = *request;
+        if operation == Operation::Read {
+            self.waiting.push(*request);
+            out.wake_at = Some(now.saturating_add(flashyard_units::SimSpan::from_us(50)));
+            return;
+        }
+        let number = self.orders.len() as u32;
+        self.orders.push((*request, u8::MAX));
+        let data = if operation == Operation::Write { Data::Request { id, at: 0 } } else { Data::None };
+        out.orders.push(Order { id: number, leg: Leg(0), operation, first, count, data, durable });
+    }
+
+    fn completed(&mut self, _: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {
+        let (request, stage) = self.orders[order as usize];
+        if stage == 3 {
+            return;
+        }
+        if stage == 1 || (stage == 0 && result.is_err()) {
+            out.released.push(request.id);
+        }
+        if result.is_ok() && stage < 3 {
+            self.order(request, stage + 1, out);
+        }
+        if result.is_err() || stage >= 2 {
+            out.answers.push((request.id, result));
+        }
+    }
+
+    fn wake(&mut self, _: SimTime, out: &mut Orders) {
+        for request in std::mem::take(&mut self.waiting) {
+            out.taken.push((request.id, request.count));
+            self.order(request, 0, out);
+        }
+    }
+}
+
+#[test]
+fn buffers_the_timer_and_data_of_answered_requests_are_kept_as_long_as_needed() {
+    check_seeds(60, Detour::default);
+}
