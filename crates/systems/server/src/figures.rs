@@ -87,7 +87,8 @@ impl ServerFigures {
                 Cores::Always => servers,
             }
         });
-        let host_cores = cores.sum();
+        // The sum of nothing is a negative zero.
+        let host_cores = cores.fold(0.0, |sum, own| sum + own);
         let sanity = sanity(&world);
         let timeline = std::mem::take(&mut world.bench.timeline);
         let bench = world.bench;
