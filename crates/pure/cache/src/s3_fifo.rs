@@ -166,8 +166,9 @@ impl Policy for S3Fifo {
 
     fn evict(&mut self) -> Option<Evicted> {
         let from_small = if self.small.len() >= self.small_share { self.evict_small() } else { None };
-        // A main queue that took all of the small one gives room itself; a small one without a main one, too.
-        from_small.or_else(|| self.evict_main()).or_else(|| self.evict_small())
+        // A main queue that took all of the small one gives room itself; a small one without a main one, too, unless all
+        // of its keys move to that.
+        from_small.or_else(|| self.evict_main()).or_else(|| self.evict_small()).or_else(|| self.evict_main())
     }
 
     fn memory_bytes(&self) -> usize {

@@ -163,3 +163,15 @@ fn each_policy_knows_its_name_and_begins_empty() {
         assert_eq!((cache.evict(), cache.remove(7), cache.touch(7)), (None, None, None));
     }
 }
+
+#[test]
+fn a_cache_that_is_not_empty_can_always_evict() {
+    for kind in PolicyKind::ALL {
+        for hits in 0..5 {
+            let mut cache = kind.cache(20);
+            (0..=hits).for_each(|_| _ = cache.access(7));
+            assert_eq!(cache.evict().map(|evicted| evicted.key), Some(7), "{kind:?} after {hits} hits");
+            assert_eq!(cache.evict(), None);
+        }
+    }
+}
