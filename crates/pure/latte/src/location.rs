@@ -46,6 +46,7 @@ pub struct Location {
 #[derive(Clone, Debug)]
 pub struct Locations {
     entries: Vec<u64>,
+    dirty: u32,
 }
 
 const fn field(entry: u64, shift: u32, bits: u32) -> u64 {
@@ -92,12 +93,22 @@ fn slot(entry: u64) -> Option<u64> {
 impl Locations {
     /// Those of a volume of `blocks`, all unmapped.
     pub fn new(blocks: usize) -> Self {
-        Self { entries: vec![0; blocks] }
+        Self { entries: vec![0; blocks], dirty: 0 }
+    }
+
+    /// Those of a volume of `blocks`, all at the back end, which may hold data from before.
+    pub fn at_back(blocks: usize) -> Self {
+        Self { entries: vec![State::Back as u64; blocks], dirty: 0 }
     }
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<u64>()
+    }
+
+    /// Dirty blocks.
+    pub fn dirty(&self) -> u32 {
+        self.dirty
     }
 
     /// The entry of `block`.
@@ -124,11 +135,39 @@ impl Locations {
         set(&mut self.entries[block as usize], VISITS_SHIFT, 2, visits.min(3).into());
     }
 
+    /// A number below 2^40 that was kept for a block at the back end alone; 0 without one.
+    pub fn stamp(&self, block: u64) -> u64 {
+        let entry = self.entries[block as usize];
+        if slot(entry).is_none() { field(entry, SLOT_SHIFT, SLOT_BITS) } else { 0 }
+    }
+
+    /// Keeps a number below 2^40 for a block at the back end alone, until it has a copy at the front end.
+    pub fn set_stamp(&mut self, block: u64, stamp: u64) {
+        let entry = &mut self.entries[block as usize];
+        if slot(*entry).is_none() {
+            set(entry, SLOT_SHIFT, SLOT_BITS, stamp);
+        }
+    }
+
+    /// A planted mistake: the copy at the front end counts no more.
+    #[cfg(test)]
+    pub(crate) fn set_back(&mut self, block: u64) {
+        let entry = &mut self.entries[block as usize];
+        self.dirty -= u32::from(state(*entry) == State::Dirty);
+        place(entry, State::Back, 0);
+    }
+
+    /// Whether [`Locations::begin_back`] would take a write of the block.
+    pub fn takes_back(&self, block: u64) -> bool {
+        pending(self.entries[block as usize]) < WRITES
+    }
+
     /// A write at the front end has ended, in `slot`. Returns the slot that is free by it.
     pub fn written_front(&mut self, block: u64, at: u64) -> Option<u64> {
         debug_assert!(at >> SLOT_BITS == 0, "slots have 40 bits");
         let entry = &mut self.entries[block as usize];
         let old = slot(*entry);
+        self.dirty += u32::from(state(*entry) != State::Dirty);
         place(entry, State::Dirty, at);
         next_version(entry);
         old
@@ -162,6 +201,7 @@ impl Locations {
         };
         let old = slot(*entry).filter(|_| goes);
         if goes {
+            self.dirty -= u32::from(state(*entry) == State::Dirty);
             place(entry, State::Back, 0);
         }
         // A copy that was read from the back end before this is old, whatever the state, unless a dirty one has made it so.
@@ -189,6 +229,7 @@ impl Locations {
         set(entry, PENDING_SHIFT, 4, 0);
         let is_clean = is_ok && state(*entry) == State::Dirty && version(*entry) == began;
         if is_clean {
+            self.dirty -= 1;
             set(entry, 0, 2, State::Clean as u64);
         }
         is_clean
@@ -234,6 +275,7 @@ impl Locations {
 
     /// The front end is lost: all blocks are at the back end. Names each block whose newest version is lost with it.
     pub fn lose_front(&mut self, mut lost: impl FnMut(u64)) {
+        self.dirty = 0;
         for (block, entry) in self.entries.iter_mut().enumerate() {
             if state(*entry) == State::Dirty {
                 lost(block as u64);

@@ -298,7 +298,8 @@ pub struct ModelVolume {
 }
 
 impl ModelVolume {
-    fn new(leg: usize, plan: Plan) -> Self {
+    /// Leg `leg` of a run of `plan`, all of whose blocks hold zeros.
+    pub fn new(leg: usize, plan: Plan) -> Self {
         let limits = VolumeLimits::new(plan.leg_blocks, false);
         Self {
             info: VolumeInfo { id: VolumeId::new(leg as u16), block_bytes: BLOCK_BYTES, limits, protected: leg == 0 },

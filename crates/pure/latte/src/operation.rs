@@ -1,0 +1,103 @@
+//! Orders under way, and the requests that they are of.
+
+use flashyard_kernel::Slab;
+use flashyard_service::{Failure, Leg, Orders};
+use flashyard_units::SimTime;
+
+/// Blocks of one order at most. Source: \[A\] 128 KiB in blocks of 4 KiB.
+pub(crate) const RUN: usize = 32;
+
+/// Versions of the blocks of an order when it began.
+pub(crate) type Versions = [u16; RUN];
+
+/// The end of an order is told by what it was for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Blocks of a request are written to slots of the log.
+    FrontWrite { request: u32, first: u32, slot: u32 },
+    /// Blocks of a request are written, or trimmed, at the back end; `alone` where there was no front end any more.
+    Back { request: u32, first: u32, began: Versions, alone: bool },
+    /// Copies of blocks are read for a request.
+    FrontRead { request: u32, slot: u32 },
+    /// Blocks are read for a request; those in `admitted` are to be copied to the front end, from these versions.
+    BackRead { request: u32, at: u32, first: u32, admitted: u32, began: Versions },
+    /// A block that was read is copied to a slot.
+    Promotion { block: u32, slot: u32, began: u16 },
+    /// Slots are read into the buffer of a flush.
+    FlushRead { chunk: u32, place: u32 },
+    /// Blocks are written from the buffer of a flush, from this place on.
+    FlushWrite { chunk: u32, place: u32 },
+    /// A leg makes durable what it has.
+    Sync { request: u32 },
+}
+
+/// An order under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Under {
+    pub(crate) kind: Kind,
+    pub(crate) leg: Leg,
+    pub(crate) count: u32,
+    pub(crate) began_at: SimTime,
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    orders: u32,
+    failure: Option<Failure>,
+}
+
+/// Orders by their number, and requests by theirs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    under_way: Slab<Under>,
+    requests: Vec<Option<Asked>>,
+    /// Orders under way at each end.
+    pub(crate) depths: [u32; 2],
+}
+
+impl Table {
+    /// A request begins with no order.
+    pub(crate) fn begin(&mut self, request: u32) {
+        let place = request as usize;
+        if place >= self.requests.len() {
+            self.requests.resize(place + 1, None);
+        }
+        debug_assert!(self.requests[place].is_none(), "request {request} is under way");
+        self.requests[place] = Some(Asked { orders: 0, failure: None });
+    }
+
+    /// An order of a request is sent.
+    pub(crate) fn expects(&mut self, request: u32) {
+        if let Some(asked) = &mut self.requests[request as usize] {
+            asked.orders += 1;
+        }
+    }
+
+    /// A request has ended without an order.
+    pub(crate) fn forget(&mut self, request: u32) {
+        self.requests[request as usize] = None;
+    }
+
+    /// A part of a request has ended; answers it with the last one.
+    pub(crate) fn ended(&mut self, request: u32, result: Result<(), Failure>, out: &mut Orders) {
+        let Some(asked) = &mut self.requests[request as usize] else { return };
+        asked.orders -= 1;
+        if let Err(failure) = result {
+            asked.failure.get_or_insert(failure);
+        }
+        if asked.orders == 0 {
+            let answer = asked.failure.map_or(Ok(()), Err);
+            self.requests[request as usize] = None;
+            out.answers.push((request, answer));
+        }
+    }
+
+    pub(crate) fn insert(&mut self, under: Under) -> u32 {
+        self.under_way.insert(under) as u32
+    }
+
+    pub(crate) fn remove(&mut self, order: u32) -> Option<Under> {
+        self.under_way.remove(order as usize)
+    }
+}

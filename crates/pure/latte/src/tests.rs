@@ -1,0 +1,75 @@
+//! The service against the contract of volumes, under small ends that fill, fail and end.
+
+use crate::config::Bug;
+use crate::{Config, Counters, Latte, Rule};
+use flashyard_blk::{Operation, Payload, Volume, VolumeRequest};
+use flashyard_service::Over;
+use flashyard_service::contract::{Breach, ModelVolume, Plan, check, check_seeds};
+use flashyard_units::{SimSpan, SimTime, VolumeId};
+
+/// A LATTE over 24 blocks whose front end is smaller than they are.
+fn small(rule: Rule, log_slots: u32, cache_slots: u32) -> Config {
+    let flush_age = SimSpan::from_ms(1);
+    Config { rule, log_slots, cache_slots, flush_age, ..Config::halves(24, 24) }
+}
+
+#[test]
+fn the_contract_holds_under_every_rule() {
+    for rule in [Rule::Front, Rule::Back, Rule::Shortest, Rule::Split(6, 4)] {
+        for (log_slots, cache_slots) in [(64, 16), (16, 4), (8, 1), (9, 24)] {
+            for promotes in [true, false] {
+                check_seeds(60, || Latte::new(Config { promotes, ..small(rule, log_slots, cache_slots) }));
+            }
+        }
+    }
+}
+
+#[test]
+fn planted_mistakes_are_found() {
+    let config = small(Rule::Split(5, 5), 16, 4);
+    for bug in [Bug::MapBeforeBackEnd, Bug::PromotionOfAnyVersion, Bug::SlotsWithoutPins] {
+        let is_found = |seed: u64| {
+            let mut latte = Latte::new(config);
+            latte.bug = Some(bug);
+            matches!(check(latte, Plan::new(seed)), Err(Breach::Version { .. }))
+        };
+        let found = (0..2000).find(|&seed| is_found(seed));
+        assert!(found.is_some(), "{bug:?} is not found in 2,000 runs");
+    }
+}
+
+#[test]
+fn each_part_does_some_of_the_work() {
+    let plan = Plan::new(3);
+    let legs = (0..2).map(|leg| ModelVolume::new(leg, plan)).collect();
+    let service = Latte::new(small(Rule::Split(5, 5), 16, 8));
+    let volume_id = VolumeId::new(0);
+    let mut volume = Over::new(volume_id, service, legs);
+    let (mut now, mut ended) = (SimTime::ZERO, Vec::new());
+    for token in 0..600_u64 {
+        let (operation, payload) = match token % 6 {
+            0 => (Operation::Write, Payload::Bytes(token.to_le_bytes().to_vec())),
+            _ => (Operation::Read, Payload::None),
+        };
+        // Few blocks are read, so that each is read again soon.
+        let first = if operation == Operation::Write { token * 7 % 24 } else { token % 5 };
+        let request = VolumeRequest { volume: volume_id, operation, first, count: 1, source: 0 };
+        volume.submit(now, token, &request, payload).expect("it takes it");
+        now = volume.advance(now + SimSpan::from_ms(10), &mut ended).expect("it goes on");
+    }
+    let counters = *volume.service().counters();
+    let Counters { hits, misses, front_writes, back_writes, promotions, flushes, lost, .. } = counters;
+    assert!(
+        [hits, misses, front_writes, back_writes, promotions, flushes].iter().all(|&count| count > 0),
+        "{counters:?}"
+    );
+    assert_eq!((front_writes + back_writes, hits + misses, lost), (100, 500, 0));
+    assert!(hits > misses, "five blocks fit: {counters:?}");
+}
+
+#[test]
+fn memory_is_eight_bytes_a_block_and_six_a_slot() {
+    let memory = |blocks, front| Latte::new(Config::halves(blocks, front)).memory_bytes();
+    // The bit of each block says whether it is lost.
+    assert_eq!(memory(1 << 20, 1 << 18), (8 << 20) + (1 << 17) + (6 << 18));
+}
