@@ -1,5 +1,6 @@
 //! Parameters of a LATTE, and counts of its work.
 
+use crate::learned::Learning;
 use flashyard_units::SimSpan;
 
 /// The rule that chooses an end for a write.
@@ -13,6 +14,8 @@ pub enum Rule {
     Shortest,
     /// Each end by its rate ([`crate::dispatch::Split`]): rates of front and back end in one unit.
     Split(u64, u64),
+    /// The end that a model names which is trained on the run's own trace ([`crate::model`]).
+    Learned(Learning),
 }
 
 /// Parameters of a LATTE.

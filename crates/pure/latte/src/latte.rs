@@ -8,6 +8,7 @@ use crate::config::{Config, Counters, Rule};
 use crate::dispatch::{BACK, FRONT, Path, Split, shortest};
 use crate::flush::Flushes;
 use crate::front_log::FrontLog;
+use crate::learned::{Learned, Learnt};
 use crate::location::{Locations, State};
 use crate::lost::LostBlocks;
 use crate::operation::{Kind, RUN, Table, Under};
@@ -35,6 +36,7 @@ pub struct Latte {
     waiting: VecDeque<Request>,
     lost: LostBlocks,
     split: Split,
+    learned: Option<Box<Learned>>,
     latencies_us: [f32; 2],
     /// Whether each end answers.
     has: [bool; 2],
@@ -53,6 +55,10 @@ impl Latte {
             Rule::Split(front, back) => (front, back),
             _ => (1, 1),
         };
+        let learned = match config.rule {
+            Rule::Learned(plan) => Some(Box::new(Learned::new(plan))),
+            _ => None,
+        };
         Self {
             map: Locations::at_back(blocks as usize),
             log: FrontLog::new(log_slots),
@@ -63,6 +69,7 @@ impl Latte {
             waiting: VecDeque::new(),
             lost: LostBlocks::new(blocks),
             split: Split::new(front, back),
+            learned,
             latencies_us: [1.0; 2],
             has: [true; 2],
             counters: Counters::default(),
@@ -75,6 +82,11 @@ impl Latte {
     /// Counts since the beginning.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Counts of the learned rule since the beginning; zero under another one.
+    pub fn learnt(&self) -> Learnt {
+        self.learned.as_ref().map_or_else(Learnt::default, |learned| learned.counts)
     }
 
     /// Memory that was taken in the beginning, in bytes: the map by block of the volume, the rest by slot of the front end.
@@ -202,15 +214,15 @@ impl Latte {
         // First: room is made by flushes, and a block that is being flushed takes no write at the back end.
         let takes_front = self.has[0] && !request.durable && self.make_room(now, request.count, out);
         let takes_back = self.has[1] && (first..end).all(|block| self.map.takes_back(block.into()));
-        let wanted = if request.durable { BACK } else { self.choose(request.count) };
-        let leg = match (wanted, takes_front, takes_back) {
-            (FRONT, true, _) | (BACK, true, false) => FRONT,
-            (_, _, true) => BACK,
-            _ if !self.has[1] => {
+        let leg = match (takes_front, takes_back) {
+            (true, true) => self.choose(now, request.count),
+            (true, false) => FRONT,
+            (false, true) => BACK,
+            (false, false) if self.has[1] => return false,
+            (false, false) => {
                 out.answers.push((request.id, Err(Failure::Gone)));
                 return true;
             }
-            _ => return false,
         };
         self.table.begin(request.id);
         if leg == FRONT {
@@ -222,18 +234,21 @@ impl Latte {
     }
 
     /// The end that the rule wants for a write.
-    fn choose(&mut self, count: u32) -> Leg {
+    fn choose(&mut self, now: SimTime, count: u32) -> Leg {
+        let path = |end: usize| Path {
+            latency_us: self.latencies_us[end],
+            depth: self.table.depths[end],
+            saturation_depth: self.config.saturation_depths[end],
+        };
+        let paths = [path(0), path(1)];
         match self.config.rule {
             Rule::Front => FRONT,
             Rule::Back => BACK,
             Rule::Split(..) => self.split.next(count),
-            Rule::Shortest => {
-                let path = |end: usize| Path {
-                    latency_us: self.latencies_us[end],
-                    depth: self.table.depths[end],
-                    saturation_depth: self.config.saturation_depths[end],
-                };
-                shortest(&path(0), &path(1))
+            Rule::Shortest => shortest(&paths[0], &paths[1]),
+            Rule::Learned(_) => {
+                let learned = self.learned.as_mut().expect("it is made with the rule");
+                learned.choose(now, count, &paths)
             }
         }
     }
@@ -568,6 +583,9 @@ impl Service for Latte {
         if !matches!(kind, Kind::Sync { .. }) {
             let latency = now.since(began_at).as_us_f64() as f32;
             self.latencies_us[end] += LATENCY_WEIGHT * (latency - self.latencies_us[end]);
+            if let Some(learned) = &mut self.learned {
+                learned.saw(end, latency);
+            }
         }
         if result == Err(Failure::Gone) {
             self.lose(leg);

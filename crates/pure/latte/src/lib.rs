@@ -1,7 +1,7 @@
 //! LATTE: a local disk (front end) and a network volume (back end) behind one volume. Source: sheet alibaba-local-storage
 //! §2.6 and §3.
 //!
-//! What it models: the choice of an end for a write ([`Rule`], and the learned one in [`model`]), a log of writes at the front
+//! What it models: the choice of an end for a write ([`Rule`], among them one that learns: [`model`]), a log of writes at the front
 //! end that is flushed in the order of appends, copies of blocks that are read twice (S3-FIFO), writes through to the back end,
 //! and the loss of either end. It is a [`flashyard_service::Service`]: the same machine in virtual time and in front of real
 //! volumes.
@@ -14,13 +14,14 @@
 //! a block has one flush under way or several writes to the back end, never both; slots of the log come back in order.
 //!
 //! What it does not model: a map that outlives a loss of power (the front end is taken as lost then); moving of copies that are
-//! still read from the end of the log; the learned rule in the service.
+//! still read from the end of the log.
 
 mod config;
 pub mod dispatch;
 mod flush;
 mod front_log;
 mod latte;
+mod learned;
 mod location;
 mod lost;
 pub mod model;
@@ -31,4 +32,5 @@ mod tests;
 
 pub use config::{Config, Counters, Rule};
 pub use latte::Latte;
+pub use learned::{Learning, Learnt};
 pub use location::{Location, Locations, State};

@@ -1,7 +1,7 @@
 //! The service against the contract of volumes, under small ends that fill, fail and end.
 
 use crate::config::Bug;
-use crate::{Config, Counters, Latte, Rule};
+use crate::{Config, Counters, Latte, Learning, Rule};
 use flashyard_blk::{Operation, Payload, Volume, VolumeRequest};
 use flashyard_service::Over;
 use flashyard_service::contract::{Breach, ModelVolume, Plan, check, check_seeds};
@@ -15,7 +15,9 @@ fn small(rule: Rule, log_slots: u32, cache_slots: u32) -> Config {
 
 #[test]
 fn the_contract_holds_under_every_rule() {
-    for rule in [Rule::Front, Rule::Back, Rule::Shortest, Rule::Split(6, 4)] {
+    let (check_every, training) = (SimSpan::from_ms(2), SimSpan::from_us(100));
+    let learned = Rule::Learned(Learning { seed: 1, check_every, training });
+    for rule in [Rule::Front, Rule::Back, Rule::Shortest, Rule::Split(6, 4), learned] {
         for (log_slots, cache_slots) in [(64, 16), (16, 4), (8, 1), (9, 24)] {
             for promotes in [true, false] {
                 check_seeds(60, || Latte::new(Config { promotes, ..small(rule, log_slots, cache_slots) }));

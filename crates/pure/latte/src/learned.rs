@@ -1,0 +1,219 @@
+//! The learned rule in a service: it records what it sees, checks itself in periods, and trains on its own trace.
+//! Source: sheet alibaba-local-storage §3.2.
+
+use crate::dispatch::{BACK, FRONT, Path, shortest};
+use crate::model::{Labelled, Model, Retraining, Window};
+use flashyard_kernel::Rng;
+use flashyard_service::Leg;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Periods of the learned rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Learning {
+    /// Seed of first weights, of exploration, and of the order of training.
+    pub seed: u64,
+    /// Time between two looks at throughput and latency. Source: \[P\] 60 s.
+    pub check_every: SimSpan,
+    /// Time from the decision to train to the new weights. Source: \[P\] about 5 s.
+    pub training: SimSpan,
+}
+
+impl Learning {
+    /// The periods as they are published.
+    pub const fn published(seed: u64) -> Self {
+        Self { seed, check_every: SimSpan::from_secs(60), training: SimSpan::from_secs(5) }
+    }
+}
+
+/// Windows that are kept for a training. Source: \[A\] sheet §3.2: at most 100 K.
+const WINDOWS: usize = 100_000;
+
+/// Of so many writes one goes to the other end: before the first training, and after it. Source: \[A\] sheet §3.2 has a tenth
+/// during tracing; later both latencies must stay known.
+const EXPLORES_ONE_IN: [u64; 2] = [10, 100];
+
+/// What a period has seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Period {
+    began: Option<SimTime>,
+    orders: u64,
+    latency_us: f64,
+}
+
+/// The learned rule and its trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Learned {
+    plan: Learning,
+    model: Model,
+    window: Window,
+    /// The last windows, the oldest overwritten first.
+    trace: Vec<Labelled>,
+    oldest: usize,
+    rng: Rng,
+    retraining: Retraining,
+    period: Period,
+    /// New weights, and when they count.
+    trained: Option<(SimTime, Model)>,
+    last_us: [f32; 2],
+    last_write: SimTime,
+    pub(crate) counts: Learnt,
+}
+
+/// Counts of a learned rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Learnt {
+    /// Decisions since the first training, and those that named the end of the shorter predicted completion.
+    pub decisions: u64,
+    /// See [`Learnt::decisions`].
+    pub right: u64,
+    /// Writes sent to the other end to learn from them.
+    pub explored: u64,
+    /// Trainings.
+    pub trainings: u32,
+}
+
+impl Learned {
+    pub(crate) fn new(plan: Learning) -> Self {
+        let mut rng = Rng::named(plan.seed, "latte.learned");
+        Self {
+            plan,
+            model: Model::random(&mut rng),
+            window: Window::default(),
+            trace: Vec::with_capacity(WINDOWS),
+            oldest: 0,
+            rng,
+            retraining: Retraining::default(),
+            period: Period::default(),
+            trained: None,
+            last_us: [0.0; 2],
+            last_write: SimTime::ZERO,
+            counts: Learnt::default(),
+        }
+    }
+
+    /// An order to end `end` took so long.
+    pub(crate) fn saw(&mut self, end: usize, latency_us: f32) {
+        self.last_us[end] = latency_us;
+        self.period.orders += 1;
+        self.period.latency_us += f64::from(latency_us);
+    }
+
+    /// The end for a write of `blocks`; `paths` are front and back end as they are now.
+    pub(crate) fn choose(&mut self, now: SimTime, blocks: u32, paths: &[Path; 2]) -> Leg {
+        if self.trained.as_ref().is_some_and(|&(from, _)| from <= now) {
+            self.model = self.trained.take().expect("it was looked at").1;
+        }
+        if now >= *self.period.began.get_or_insert(now) + self.plan.check_every {
+            self.check(now);
+        }
+        let since_us = now.since(self.last_write).as_us_f64() as f32;
+        self.last_write = now;
+        let [front, back] = paths;
+        self.window.push(&[
+            blocks as f32,
+            front.depth as f32,
+            back.depth as f32,
+            self.last_us[0],
+            self.last_us[1],
+            since_us,
+        ]);
+        let better = shortest(front, back);
+        let chosen = self.model.infer(self.window.features());
+        self.record(better);
+        let has_trained = self.counts.trainings > 0;
+        if has_trained {
+            self.counts.decisions += 1;
+            self.counts.right += u64::from(chosen == better);
+        }
+        if self.rng.below(EXPLORES_ONE_IN[usize::from(has_trained)]) == 0 {
+            self.counts.explored += 1;
+            return if chosen == FRONT { BACK } else { FRONT };
+        }
+        chosen
+    }
+
+    fn record(&mut self, better: Leg) {
+        let labelled = (*self.window.features(), better);
+        if self.trace.len() < WINDOWS {
+            self.trace.push(labelled);
+        } else {
+            self.trace[self.oldest] = labelled;
+            self.oldest = (self.oldest + 1) % WINDOWS;
+        }
+    }
+
+    /// Looks at the period that has ended; trains where it differs from the last one that was trained on.
+    fn check(&mut self, now: SimTime) {
+        let Period { began, orders, latency_us } = std::mem::take(&mut self.period);
+        let span = now.since(began.unwrap_or(now)).as_secs_f64();
+        if orders == 0 || span == 0.0 {
+            return;
+        }
+        if self.retraining.is_due(orders as f64 / span, latency_us / orders as f64) {
+            let mut model = self.model.clone();
+            if model.train(&self.trace, &mut self.rng) {
+                self.counts.trainings += 1;
+                self.trained = Some((now + self.plan.training, model));
+            }
+            // A trace is of one period: older windows are of another load.
+            self.trace.clear();
+            self.oldest = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(depths: [u32; 2]) -> [Path; 2] {
+        let path = |latency_us, depth| Path { latency_us, depth, saturation_depth: 16 };
+        [path(20.0, depths[0]), path(40.0, depths[1])]
+    }
+
+    /// Sends writes at random depths through a rule for some periods.
+    fn served(seed: u64, periods: u64) -> Learned {
+        let plan = Learning { seed, check_every: SimSpan::from_ms(60), training: SimSpan::from_ms(5) };
+        let mut learned = Learned::new(plan);
+        let mut rng = Rng::named(seed, "depths");
+        let mut now = SimTime::ZERO;
+        for _ in 0..periods * 6000 {
+            now += SimSpan::from_us(10);
+            let paths = paths([rng.below(64) as u32, rng.below(64) as u32]);
+            let end = usize::from(learned.choose(now, 1, &paths).0);
+            learned.saw(end, paths[end].predicted_us());
+        }
+        learned
+    }
+
+    #[test]
+    fn it_stops_training_under_one_load_and_is_right_afterwards() {
+        let counts = served(1, 20).counts;
+        // Its own first training changes the latencies.
+        assert!((1..=2).contains(&counts.trainings), "{counts:?}");
+        let right = counts.right as f64 / counts.decisions as f64;
+        assert!(right > 0.95, "{right} of {counts:?}");
+        let explored = counts.explored as f64 / (20.0 * 6000.0);
+        assert!((0.01..0.03).contains(&explored), "a tenth of the first period, a hundredth after it: {explored}");
+    }
+
+    #[test]
+    fn weights_count_when_training_has_ended() {
+        let mut learned = served(2, 1);
+        let now = learned.last_write + SimSpan::from_ms(1);
+        let before = learned.model.clone();
+        for (ms, is_new) in [(0, false), (4, false), (5, true)] {
+            learned.choose(now + SimSpan::from_ms(ms), 1, &paths([1, 1]));
+            assert_eq!(learned.model != before, is_new, "after {ms} ms");
+        }
+    }
+
+    #[test]
+    fn an_idle_period_ends_without_training() {
+        let mut learned = Learned::new(Learning::published(3));
+        for seconds in [0, 61, 122] {
+            learned.choose(SimTime::ZERO + SimSpan::from_secs(seconds), 1, &paths([1, 1]));
+        }
+        assert_eq!(learned.counts.trainings, 0);
+    }
+}
