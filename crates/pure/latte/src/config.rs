@@ -50,6 +50,11 @@ impl Config {
             flush_age: SimSpan::from_ms(30_000),
         }
     }
+
+    /// Blocks of the front end.
+    pub const fn front_slots(&self) -> u64 {
+        self.log_slots as u64 + self.cache_slots as u64
+    }
 }
 
 /// Counts of blocks since the beginning, unless they say otherwise.

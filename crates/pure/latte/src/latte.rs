@@ -79,6 +79,36 @@ impl Latte {
         }
     }
 
+    /// Fills the cache with copies, as if they had been read often: runs of 32 blocks spread evenly over the volume. For a LATTE
+    /// that has done nothing yet; the front end is to have the data.
+    pub fn warm(&mut self) {
+        let (blocks, slots) =
+            (u64::from(self.config.blocks), u64::from(self.config.cache_slots.min(self.config.blocks)));
+        let run = RUN as u64;
+        let upto = |runs: u64| (runs * run).min(blocks) * slots / blocks / run;
+        let mut left = slots;
+        for number in 0..blocks.div_ceil(run) {
+            // What the share of the blocks up to here has gained over that of the blocks before.
+            if upto(number + 1) == upto(number) {
+                continue;
+            }
+            for block in number * run..((number + 1) * run).min(blocks) {
+                if left > 0 {
+                    left -= 1;
+                    self.warm_block(block as u32);
+                }
+            }
+        }
+    }
+
+    fn warm_block(&mut self, block: u32) {
+        let Some(slot) = self.cache.admit(&mut self.map, block, &self.pins) else { return };
+        self.cache.arrived(block);
+        if let Some(version) = self.map.begin_promotion(block.into()) {
+            self.map.promoted(block.into(), version, slot.into());
+        }
+    }
+
     /// Counts since the beginning.
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -584,7 +614,7 @@ impl Service for Latte {
             let latency = now.since(began_at).as_us_f64() as f32;
             self.latencies_us[end] += LATENCY_WEIGHT * (latency - self.latencies_us[end]);
             if let Some(learned) = &mut self.learned {
-                learned.saw(end, latency);
+                learned.saw(latency);
             }
         }
         if result == Err(Failure::Gone) {

@@ -75,3 +75,28 @@ fn memory_is_eight_bytes_a_block_and_six_a_slot() {
     // The bit of each block says whether it is lost.
     assert_eq!(memory(1 << 20, 1 << 18), (8 << 20) + (1 << 17) + (6 << 18));
 }
+
+#[test]
+fn a_warm_cache_has_its_share_of_blocks_in_runs() {
+    for (blocks, cache_slots, expected) in [(1024, 768, 768), (1024, 256, 256), (1024, 2048, 1024), (1024, 512, 512)] {
+        let mut latte = Latte::new(Config { cache_slots, ..Config::halves(blocks, 64) });
+        latte.warm();
+        let legs = (0..2).map(|leg| ModelVolume::new(leg, Plan::new(1))).collect();
+        let mut volume = Over::new(VolumeId::new(0), latte, legs);
+        let mut now = SimTime::ZERO;
+        let mut ended = Vec::new();
+        for token in 0..u64::from(blocks / 32) {
+            let request = VolumeRequest {
+                volume: VolumeId::new(0),
+                operation: Operation::Read,
+                first: token * 32,
+                count: 32,
+                source: 0,
+            };
+            volume.submit(now, token, &request, Payload::None).expect("it takes it");
+            now = volume.advance(now + SimSpan::from_ms(1), &mut ended).expect("it goes on");
+        }
+        let counters = volume.service().counters();
+        assert_eq!((counters.hits, counters.misses), (expected, u64::from(blocks) - expected));
+    }
+}

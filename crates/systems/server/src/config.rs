@@ -2,12 +2,16 @@
 
 use crate::stack::Stack;
 use flashyard_flash::SLOT_BYTES;
+use flashyard_latte::{Learning, Rule};
 use flashyard_measure::STREAMS_MAX;
 use flashyard_ssd::{DriveConfig, DriveConfigError, Overwrites};
 use flashyard_units::SimSpan;
 
 /// Virtual drives of a server at most. Source: \[P\] §5: cards have more than a thousand functions; a server has 8 to 12 drives.
 pub const DRIVES_MAX: u32 = 64;
+
+/// Queues of a virtual drive at most. Source: \[P\] §7: a guest has 120 processors.
+pub const QUEUES_MAX: u32 = 128;
 
 /// Parameters of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +24,12 @@ pub struct ServerConfig {
     pub drive: DriveConfig,
     /// Overwrites before the run.
     pub overwrites: Overwrites,
+    /// Queues of a guest: 1 to [`QUEUES_MAX`].
+    pub queues: u32,
+    /// The service of stacks that have one: LATTE as it is asked for.
+    pub latte: flashyard_latte::Config,
+    /// Whether its cache is full when the run begins.
+    pub is_warm: bool,
 }
 
 /// Why a server cannot be built or run.
@@ -90,7 +100,43 @@ impl ServerConfig {
             let (value, most) = (u64::from(self.drives), u64::from(DRIVES_MAX));
             return Err(ServerError::Range { name: "virtual drives", value, least: 1, most });
         }
+        if !(1..=QUEUES_MAX).contains(&self.queues) {
+            let (value, most) = (u64::from(self.queues), u64::from(QUEUES_MAX));
+            return Err(ServerError::Range { name: "queues", value, least: 1, most });
+        }
+        if self.stack.table().tiers.is_some() {
+            let (value, most) = (self.latte.front_slots(), u64::from(self.drive.ftl.logical_slots));
+            if value > most {
+                return Err(ServerError::Range { name: "blocks of the front end", value, least: 2, most });
+            }
+        }
         Ok(self.drive.validate()?)
+    }
+
+    /// Whether the cache of services is full when the run begins.
+    pub(crate) fn starts_warm(&self) -> bool {
+        self.is_warm && self.stack.table().tiers.is_some_and(|tiers| tiers.chooses)
+    }
+
+    /// The service of virtual drive `number`. CSAL writes to the front end always, which is all log, and keeps no copies.
+    pub(crate) fn tiers(&self, number: u32) -> flashyard_latte::Config {
+        let chooses = self.stack.table().tiers.is_some_and(|tiers| tiers.chooses);
+        let rule = match self.latte.rule {
+            _ if !chooses => Rule::Front,
+            Rule::Learned(plan) => Rule::Learned(Learning { seed: plan.seed.wrapping_add(number.into()), ..plan }),
+            rule => rule,
+        };
+        let config = flashyard_latte::Config { rule, ..self.latte };
+        if chooses {
+            return config;
+        }
+        let (cache_slots, promotes) = (1, false);
+        flashyard_latte::Config {
+            log_slots: config.log_slots + config.cache_slots - 1,
+            cache_slots,
+            promotes,
+            ..config
+        }
     }
 
     /// Checks the streams, of which there are `streams` to volumes up to `last`.
@@ -109,6 +155,8 @@ impl ServerConfig {
 
     /// Bytes of each volume.
     pub fn capacity(&self) -> u64 {
-        u64::from(self.drive.ftl.logical_slots) * u64::from(SLOT_BYTES)
+        let has_service = self.stack.table().tiers.is_some();
+        let blocks = if has_service { self.latte.blocks } else { self.drive.ftl.logical_slots };
+        u64::from(blocks) * u64::from(SLOT_BYTES)
     }
 }

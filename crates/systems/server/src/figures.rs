@@ -2,9 +2,12 @@
 
 use crate::marks::ServerReading;
 use crate::request::CAUSES;
+use crate::service::ServiceCounts;
 use crate::stack::{Cores, Stack};
 use crate::world::Server;
+use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::FtlCounters;
+use flashyard_latte::Counters;
 use flashyard_measure::{Pacing, SanityCheck, SanityReport, StreamFigures, Timeline};
 use flashyard_ssd::Drive;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
@@ -25,6 +28,8 @@ pub struct DriveFigures {
     pub flash_utilization: f64,
     /// Counters of its translation layer; zero behind a network volume.
     pub ftl: FtlCounters,
+    /// Counts of its service, if it has one.
+    pub service: Option<ServiceCounts>,
 }
 
 /// Figures of a run.
@@ -142,7 +147,7 @@ impl DriveFigures {
         own().for_each(|stream| latency.merge(&stream.latency()));
         let (mut flash_utilization, mut ftl) = (0.0, FtlCounters::default());
         if let (Some(drive), Some(begun), Some(ended)) =
-            (world.drives().get(number), &world.bench.begun, &world.bench.ended)
+            (world.drives.get(number), &world.bench.begun, &world.bench.ended)
         {
             let (from, to) = (&begun.counters.drives[number], &ended.counters.drives[number]);
             let geometry = drive.config().nand.geometry;
@@ -150,6 +155,13 @@ impl DriveFigures {
             let (bus, die) = (share(to.bus - from.bus, geometry.channels), share(to.die - from.die, geometry.dies()));
             (flash_utilization, ftl) = (bus.max(die), to.ftl.since(&from.ftl));
         }
+        let service = match (&world.bench.begun, &world.bench.ended) {
+            (Some(begun), Some(ended)) => {
+                let of = ended.counters.services.get(number).zip(begun.counters.services.get(number));
+                of.map(|(to, from)| to.since(from))
+            }
+            _ => None,
+        };
         Self {
             ios: own().map(|stream| stream.ios).sum(),
             read_bytes: own().map(|stream| stream.read_bytes).sum(),
@@ -157,6 +169,7 @@ impl DriveFigures {
             latency,
             flash_utilization,
             ftl,
+            service,
         }
     }
 }
@@ -165,8 +178,16 @@ impl DriveFigures {
 fn sanity(world: &Server) -> SanityReport {
     let bench = &world.bench;
     let mut checks = bench.ledger.laws().to_vec();
-    if !world.drives().is_empty() {
-        let sum = |figure: fn(&Drive) -> u64| world.drives().iter().map(figure).sum::<u64>();
+    if !world.services.is_empty() {
+        let sum =
+            |figure: fn(&Counters) -> u64| world.services.iter().map(|of| figure(of.latte.counters())).sum::<u64>();
+        checks.push(SanityCheck::new(
+            "bytes written by guests = bytes of services to either end",
+            bench.ledger.write_bytes,
+            sum(|counters| counters.front_writes + counters.back_writes) * u64::from(SLOT_BYTES),
+        ));
+    } else if !world.drives.is_empty() {
+        let sum = |figure: fn(&Drive) -> u64| world.drives.iter().map(figure).sum::<u64>();
         checks.extend([
             SanityCheck::new(
                 "bytes written by guests = bytes taken by drives",

@@ -21,13 +21,15 @@ mod path;
 mod request;
 pub mod room;
 mod run;
+mod service;
 mod stack;
 #[cfg(test)]
 mod tests;
 mod world;
 
-pub use config::{DRIVES_MAX, ServerConfig, ServerError};
+pub use config::{DRIVES_MAX, QUEUES_MAX, ServerConfig, ServerError};
 pub use figures::{DriveFigures, ServerFigures};
 pub use request::{CAUSES, Own};
+pub use service::ServiceCounts;
 pub use stack::{Part, Stack};
 pub use world::Server;

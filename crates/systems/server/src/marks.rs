@@ -1,5 +1,6 @@
 //! Counters of a server: at the ends of the measured window, and over time.
 
+use crate::service::{ServiceCounts, Tiered};
 use flashyard_ftl::FtlCounters;
 use flashyard_host::ProcessorPool;
 use flashyard_measure::{Dated, Totals};
@@ -10,6 +11,7 @@ use flashyard_units::{SimSpan, SimTime};
 #[derive(Clone, Debug)]
 pub struct Marks {
     pub(crate) drives: Vec<DriveMarks>,
+    pub(crate) services: Vec<ServiceCounts>,
     /// Busy time of each pool, over all its groups.
     pub(crate) pools: Vec<SimSpan>,
 }
@@ -22,13 +24,17 @@ pub(crate) struct DriveMarks {
 }
 
 impl Marks {
-    pub(crate) fn of(drives: &[Drive], pools: &[Vec<ProcessorPool>], now: SimTime) -> Self {
+    pub(crate) fn of(drives: &[Drive], services: &[Tiered], pools: &[Vec<ProcessorPool>], now: SimTime) -> Self {
         let drive = |drive: &Drive| {
             let nand = &drive.data.flash.nand;
             DriveMarks { bus: nand.bus_busy(), die: nand.die_busy(), ftl: *drive.data.ftl.counters() }
         };
         let pool = |groups: &Vec<ProcessorPool>| groups.iter().map(|pool| pool.busy_until(now)).sum();
-        Self { drives: drives.iter().map(drive).collect(), pools: pools.iter().map(pool).collect() }
+        Self {
+            drives: drives.iter().map(drive).collect(),
+            services: services.iter().map(Tiered::counts).collect(),
+            pools: pools.iter().map(pool).collect(),
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::config::ServerError;
 use crate::network::span_of;
-use crate::request::{Event, Own, Request};
+use crate::request::{Event, Own, Request, Role};
 use crate::stack::{Part, Stage, Way};
-use crate::world::{Server, Storage};
+use crate::world::Server;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
+use flashyard_latte::dispatch::FRONT;
 use flashyard_measure::Streamed;
 use flashyard_ssd::CommandSpec;
 use flashyard_stats::{Cause, TimeSplit};
@@ -43,26 +44,38 @@ impl Server {
             stage: 0,
             unqueued: now,
             time: TimeSplit::default(),
+            role: Role::Guest,
         };
         self.bench.ledger.issued(now, request.operation, request.bytes());
         let id = self.requests.insert(request) as u32;
         self.go_through(now, id);
     }
 
-    /// Takes a request through its next stages, up to one that takes time; ends it behind the last one.
+    /// Takes a request through its next stages, up to one that takes time; ends it behind the last one. Delays that follow each
+    /// other are one wait.
     #[inline]
     pub(crate) fn go_through(&mut self, now: SimTime, id: u32) {
-        loop {
+        let mut next = now;
+        while next == now {
             let request = &mut self.requests[id as usize];
-            let Some(stage) = self.table.stages.get(usize::from(request.stage)) else {
-                return self.finish(now, id);
+            let way = self.table.way(request.role);
+            while let Some(&Stage::Delay { time, part }) = way.get(usize::from(request.stage)) {
+                request.time.add(Own::Of(part), time);
+                request.stage += 1;
+                next += time;
+            }
+            if next > now {
+                break;
+            }
+            let Some(stage) = way.get(usize::from(request.stage)) else {
+                return match request.role {
+                    Role::Guest => self.finish(now, id),
+                    Role::Order { .. } => self.order_ended(now, id),
+                };
             };
             request.stage += 1;
-            let next = match *stage {
-                Stage::Delay { time, part } => {
-                    request.time.add(Own::Of(part), time);
-                    now + time
-                }
+            next = match *stage {
+                Stage::Turn { pool, time } => self.turn(now, id, pool, time),
                 Stage::Work { pool, time, part } => self.work(now, id, pool, time, part),
                 Stage::Carry { pool, bytes_per_us, way, part } => {
                     let bytes = match (way, request.operation) {
@@ -72,11 +85,10 @@ impl Server {
                     self.work(now, id, pool, span_of(bytes, bytes_per_us), part)
                 }
                 Stage::Storage => return self.ask_storage(now, id),
+                Stage::Delay { .. } => unreachable!("delays are taken above"),
             };
-            if next > now {
-                return self.runner.queue.push(next, Event::Next { request: id });
-            }
         }
+        self.runner.queue.push(next, Event::Next { request: id });
     }
 
     /// Occupies a server of `pool` for `time`; returns when that ends.
@@ -90,21 +102,32 @@ impl Server {
         ends
     }
 
-    /// The request reaches its storage: a firmware job of its drive, or its network volume.
+    /// Occupies a server of `pool` for `time`; returns when that begins.
+    #[inline]
+    fn turn(&mut self, now: SimTime, id: u32, pool: usize, time: SimSpan) -> SimTime {
+        let request = &mut self.requests[id as usize];
+        let group = u32::from(request.drive) / self.table.pools[pool].drives;
+        let waited = self.pools[pool][group as usize].run(now, time).since(now) - time;
+        request.time.add(Own::Wait, waited);
+        now + waited
+    }
+
+    /// The request reaches its storage: a firmware job of its drive, its network volume, or the service in front of both.
     #[inline]
     fn ask_storage(&mut self, now: SimTime, id: u32) {
         let request = &mut self.requests[id as usize];
         let number = request.drive;
-        match &mut self.storage {
-            Storage::Drives(drives) => {
-                let job = drives[usize::from(number)].firmware_job(id, request.count);
+        match (request.role, self.table.network) {
+            (Role::Guest, _) if self.table.tiers.is_some() => self.ask_service(now, id),
+            (Role::Guest, None) | (Role::Order { leg: FRONT, .. }, _) => {
+                let job = self.drives[usize::from(number)].firmware_job(id, request.count);
                 request.time.add(Cause::Core, job.busy + job.stall);
                 request.unqueued = now + job.busy + job.stall;
                 self.on_drive(now, number, |drive, now, out| drive.enqueue(now, 0, job, out));
             }
-            Storage::Network(volumes) => {
+            _ => {
                 let is_read = request.operation == Operation::Read;
-                let ends = volumes[usize::from(number)].carry_out(now, is_read, request.bytes());
+                let ends = self.networks[usize::from(number)].carry_out(now, is_read, request.bytes());
                 request.time.add(Own::Of(Part::Network), ends.since(now));
                 self.runner.queue.push(ends, Event::Next { request: id });
             }

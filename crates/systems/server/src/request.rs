@@ -4,12 +4,13 @@ use crate::stack::Part;
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_measure::Completion;
+use flashyard_service::Leg;
 use flashyard_ssd::DriveEvent;
 use flashyard_stats::{CAUSE_COUNT, SplitPart, TimeSplit};
 use flashyard_units::{SimTime, VolumeId};
 
-/// The number of causes of a server: those of drives, its parts, and waiting for one of them.
-pub const CAUSES: usize = CAUSE_COUNT + 5;
+/// The number of causes of a server: those of drives, its parts, waiting for one of them, and being held by a service.
+pub const CAUSES: usize = CAUSE_COUNT + 6;
 
 /// A cause of the server's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Own {
     Of(Part),
     /// Waiting for a core, an engine or a link of the stack.
     Wait,
+    /// A service holds the request: for room, or for others of its orders.
+    Service,
 }
 
 impl SplitPart for Own {
@@ -27,6 +30,7 @@ impl SplitPart for Own {
             + match self {
                 Self::Of(part) => part as usize,
                 Self::Wait => 4,
+                Self::Service => 5,
             }
     }
 }
@@ -38,6 +42,8 @@ pub(crate) enum Event {
     Drive { drive: u16, event: DriveEvent },
     /// A request begins its next stage.
     Next { request: u32 },
+    /// A service wants to be woken.
+    Wake { drive: u16 },
     /// A stream's next arrival.
     Issue { stream: u16 },
     /// A stream starts late, or goes on after a pause.
@@ -51,6 +57,15 @@ pub(crate) enum Event {
 /// An event is copied a few times: it must not grow unnoticed.
 const _: () = assert!(size_of::<Event>() <= 16);
 
+/// A request's part in the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A guest has issued it.
+    Guest,
+    /// A service has ordered it from an end, perhaps for the guest's request `owner`.
+    Order { number: u32, leg: Leg, owner: Option<u32> },
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) stream: u16,
@@ -63,9 +78,11 @@ pub(crate) struct Request {
     pub(crate) issued: SimTime,
     /// The stage that comes next.
     pub(crate) stage: u8,
-    /// When its firmware job would end if it never waited for a core of the drive.
+    /// When its firmware job would end if it never waited for a core of the drive; of a guest's request under a service, when
+    /// that was asked.
     pub(crate) unqueued: SimTime,
     pub(crate) time: TimeSplit<CAUSES>,
+    pub(crate) role: Role,
 }
 
 impl Request {

@@ -51,7 +51,7 @@ impl Server {
     /// The end of simulated time: the busy time of all dies, or of all cores, is added up in the same 64 bits.
     fn horizon(&self) -> SimTime {
         let servers = |drive: &Drive| drive.config().nand.geometry.dies().max(drive.compute.cores());
-        let most = self.drives().iter().map(servers).max().unwrap_or(1);
+        let most = self.drives.iter().map(servers).max().unwrap_or(1);
         SimTime::from_ps(u64::MAX / u64::from(most.max(2)))
     }
 }

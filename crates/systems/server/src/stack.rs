@@ -4,6 +4,8 @@
 //! (`path.rs`): a new one is a table here. Section numbers are those of L. Yang et al., "Here, There and Everywhere: The Past,
 //! the Present and the Future of Local Storage in Cloud", FAST 2026.
 
+use crate::request::Role;
+use flashyard_latte::dispatch::FRONT;
 use flashyard_units::{Named, SimSpan};
 
 /// The stack between a guest and its storage.
@@ -25,6 +27,10 @@ pub enum Stack {
     Ebs,
     /// A network volume of the fast class (§6.1).
     Ebsx,
+    /// A drive behind RISTRETTO in front of a network volume of the standard class, under LATTE (§6.2).
+    Latte,
+    /// The same two under LATTE's ancestor: every write goes to the drive, and no read is copied there (§6.2).
+    Csal,
 }
 
 impl Named for Stack {
@@ -37,6 +43,8 @@ impl Named for Stack {
         Self::Ristretto,
         Self::Ebs,
         Self::Ebsx,
+        Self::Latte,
+        Self::Csal,
     ];
 
     fn name(self) -> &'static str {
@@ -49,6 +57,8 @@ impl Named for Stack {
             Self::Ristretto => "ristretto",
             Self::Ebs => "ebs",
             Self::Ebsx => "ebsx",
+            Self::Latte => "latte",
+            Self::Csal => "csal",
         }
     }
 }
@@ -75,8 +85,22 @@ pub struct Pool {
     pub servers: u32,
     /// Virtual drives that share them.
     pub drives: u32,
+    /// Whether each queue of the guest has so many of its own.
+    pub for_each_queue: bool,
     /// Whether they are cores of the host, and busy whether there is work or not.
     pub cores: Cores,
+}
+
+impl Pool {
+    /// `servers` for so many virtual drives, whatever queues these have, that are no cores of the host.
+    const fn shared(name: &'static str, servers: u32, drives: u32) -> Self {
+        Self { name, servers, drives, for_each_queue: false, cores: Cores::None }
+    }
+
+    /// One for each queue of a virtual drive.
+    const fn of_queues(name: &'static str) -> Self {
+        Self { name, servers: 1, drives: 1, for_each_queue: true, cores: Cores::None }
+    }
 }
 
 /// Cores of the host that a pool takes.
@@ -95,11 +119,13 @@ pub enum Cores {
 pub enum Stage {
     /// A server of a pool is busy for `time` with each request.
     Work { pool: usize, time: SimSpan, part: Part },
+    /// A server of a pool is busy for `time` with each request, which goes on as soon as its turn begins: a limit of rate.
+    Turn { pool: usize, time: SimSpan },
     /// Time passes, and nothing is occupied.
     Delay { time: SimSpan, part: Part },
     /// The bytes of a request in one direction keep a pool of one server busy, at `bytes_per_us`.
     Carry { pool: usize, bytes_per_us: u64, way: Way, part: Part },
-    /// The storage carries the request out.
+    /// The storage, or the service in front of it, carries the request out.
     Storage,
 }
 
@@ -138,8 +164,21 @@ pub struct Table {
     pub pools: &'static [Pool],
     /// The way of a request, with [`Stage::Storage`] once.
     pub stages: &'static [Stage],
-    /// The volume behind it; `None` for drives of the server.
+    /// The volume behind it; `None` for drives of the server alone.
     pub network: Option<Network>,
+    /// The service in front of a drive and that volume.
+    pub tiers: Option<Tiers>,
+}
+
+/// A service with a drive of the server as its front end, and a network volume as its back end.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiers {
+    /// The way of its orders to the drive, with [`Stage::Storage`] once.
+    pub front: &'static [Stage],
+    /// The way of its orders to the network volume, with [`Stage::Storage`] once.
+    pub back: &'static [Stage],
+    /// Whether it is LATTE with its rule and its copies; otherwise every write goes to the drive, and no copy is made.
+    pub chooses: bool,
 }
 
 /// The guest's driver takes a request from its application to the queue. Source: \[A\] half of what a Linux kernel takes for
@@ -158,10 +197,11 @@ const VM_EXIT: Stage = Stage::Delay { time: SimSpan::from_ns(1500), part: Part::
 /// One thread of the host for each virtual drive: the hypervisor's for virtio. It serves 440,000 requests a second of
 /// eight drives, so each takes 18.18 us of it, of which 7.73 us are work. Source: \[P\] §3.1, 440 thousand a second and
 /// 340 % of a core; \[D\] sheet §7.1; that the rest is waiting for switches is \[A\].
-const KERNEL_THREAD: Pool = Pool { name: "host threads", servers: 1, drives: 1, cores: Cores::WhileBusy };
+const KERNEL_THREAD: Pool =
+    Pool { name: "host threads", servers: 1, drives: 1, for_each_queue: false, cores: Cores::WhileBusy };
 
 /// A core that polls for each virtual drive. Source: \[P\] §7.4: eight cores for eight drives.
-const VHOST: Pool = Pool { name: "vhost cores", servers: 1, drives: 1, cores: Cores::Always };
+const VHOST: Pool = Pool { name: "vhost cores", servers: 1, drives: 1, for_each_queue: false, cores: Cores::Always };
 
 /// Work of a polling core for a request. Source: \[D\] sheet §7.1, from 4,608 thousand a second of eight cores: 1.736 us, an
 /// input; the halves are \[A\].
@@ -172,6 +212,7 @@ const PHYSICAL: Table = Table {
     pools: &[],
     stages: &[GUEST_SUBMITS, Stage::Storage, GUEST_INTERRUPT],
     network: None,
+    tiers: None,
 };
 
 const KERNEL: Table = Table {
@@ -188,6 +229,7 @@ const KERNEL: Table = Table {
         GUEST_INTERRUPT,
     ],
     network: None,
+    tiers: None,
 };
 
 const ESPRESSO: Table = Table {
@@ -202,6 +244,7 @@ const ESPRESSO: Table = Table {
         GUEST_INTERRUPT,
     ],
     network: None,
+    tiers: None,
 };
 
 const ESPRESSO_M: Table = Table {
@@ -215,6 +258,7 @@ const ESPRESSO_M: Table = Table {
         GUEST_POLLS,
     ],
     network: None,
+    tiers: None,
 };
 
 /// Limits of DOPPIO. Source: \[P\] table 4: 661 thousand requests a second and 4.1 GB/s of a virtual function; \[D\] sheet §7.2:
@@ -222,12 +266,12 @@ const ESPRESSO_M: Table = Table {
 const DOPPIO: Table = Table {
     about: "a card of fixed function for two drives: data goes through its buffer",
     pools: &[
-        Pool { name: "virtual function", servers: 1, drives: 1, cores: Cores::None },
-        Pool { name: "card engine", servers: 1, drives: 2, cores: Cores::None },
-        Pool { name: "function's way down", servers: 1, drives: 1, cores: Cores::None },
-        Pool { name: "function's way up", servers: 1, drives: 1, cores: Cores::None },
-        Pool { name: "card's way down", servers: 1, drives: 2, cores: Cores::None },
-        Pool { name: "card's way up", servers: 1, drives: 2, cores: Cores::None },
+        Pool::shared("virtual function", 1, 1),
+        Pool::shared("card engine", 1, 2),
+        Pool::shared("function's way down", 1, 1),
+        Pool::shared("function's way up", 1, 1),
+        Pool::shared("card's way down", 1, 2),
+        Pool::shared("card's way up", 1, 2),
     ],
     stages: &[
         GUEST_SUBMITS,
@@ -241,24 +285,69 @@ const DOPPIO: Table = Table {
         GUEST_INTERRUPT,
     ],
     network: None,
+    tiers: None,
 };
 
 /// Cores of RISTRETTO's card. Source: \[P\] §5, four cores of 2.5 GHz and four drives a card; \[D\] sheet §7.3, from 7,385
 /// thousand a second of eight drives: 1.083 us of a core for a request, an input; the halves are \[A\].
+const CARD_CORES: Pool = Pool::shared("card cores", 4, 4);
+/// See [`CARD_CORES`].
+const CARD_HALF: SimSpan = SimSpan::from_ps(541_500);
+
+/// Half of what the card's engine adds: 2 us more than the drive in all, less the work of the core. Source: \[D\] sheet §7.3.
+const ENGINE_HALF: Stage = Stage::Delay { time: SimSpan::from_ps(458_500), part: Part::Card };
+
+/// The time between two requests of one queue of RISTRETTO. Source: \[P\] table 6: 550 thousand a second of one job, an input;
+/// that it is the queue which limits them is \[A\].
+const CARD_QUEUE: SimSpan = SimSpan::from_ps(1_818_182);
+
 const RISTRETTO: Table = Table {
     about: "a card with an engine and four cores for four drives: data goes straight to the guest",
-    pools: &[Pool { name: "card cores", servers: 4, drives: 4, cores: Cores::None }],
+    pools: &[CARD_CORES, Pool::of_queues("card queues")],
     stages: &[
         GUEST_SUBMITS,
-        // Engine: 2 us more than the drive in all, less the work of the core. [D] sheet §7.3
-        Stage::Delay { time: SimSpan::from_ns(458), part: Part::Card },
-        Stage::Work { pool: 0, time: SimSpan::from_ps(541_500), part: Part::Card },
+        ENGINE_HALF,
+        Stage::Turn { pool: 1, time: CARD_QUEUE },
+        Stage::Work { pool: 0, time: CARD_HALF, part: Part::Card },
         Stage::Storage,
-        Stage::Work { pool: 0, time: SimSpan::from_ps(541_500), part: Part::Card },
-        Stage::Delay { time: SimSpan::from_ns(459), part: Part::Card },
+        Stage::Work { pool: 0, time: CARD_HALF, part: Part::Card },
+        ENGINE_HALF,
         GUEST_INTERRUPT,
     ],
     network: None,
+    tiers: None,
+};
+
+/// Work of a card's core for a request of LATTE itself: location map, and the rule for a write. Source: \[P\] sheet §3.2, 200 ns
+/// at most for the rule; the map's 100 ns are \[A\].
+const LATTE_WORK: Stage = Stage::Work { pool: 0, time: SimSpan::from_ns(300), part: Part::Card };
+
+/// LATTE on the cores of RISTRETTO's card. Its orders to the drive go as RISTRETTO's requests do, but for the guest and the
+/// engine in front of it; those to the network volume go as requests of such volumes do.
+const LATTE: Table = Table {
+    about: "latte: a drive behind ristretto in front of an ebs, writes to either, copies of what is read twice",
+    pools: &[CARD_CORES, Pool::of_queues("card queues")],
+    stages: &[GUEST_SUBMITS, ENGINE_HALF, LATTE_WORK, Stage::Storage, ENGINE_HALF, GUEST_INTERRUPT],
+    network: EBS.network,
+    tiers: Some(Tiers {
+        front: &[
+            Stage::Turn { pool: 1, time: CARD_QUEUE },
+            Stage::Work { pool: 0, time: CARD_HALF, part: Part::Card },
+            Stage::Storage,
+            Stage::Work { pool: 0, time: CARD_HALF, part: Part::Card },
+        ],
+        back: &[Stage::Storage],
+        chooses: true,
+    }),
+};
+
+const CSAL: Table = Table {
+    about: "csal: the same two, all writes to the drive and flushed later, no copies of what is read",
+    tiers: match LATTE.tiers {
+        Some(tiers) => Some(Tiers { chooses: false, ..tiers }),
+        None => None,
+    },
+    ..LATTE
 };
 
 const NETWORKED: &[Stage] = &[GUEST_SUBMITS, Stage::Storage, GUEST_INTERRUPT];
@@ -276,12 +365,19 @@ const EBS: Table = Table {
         tail_share: 0.01,
         tail_factor: 5.0,
     }),
+    tiers: None,
 };
 
 const EBSX: Table = Table {
     about: "a network volume of the fast class: persistent memory behind 100 Gb/s",
-    pools: &[],
-    stages: NETWORKED,
+    pools: &[Pool::of_queues("volume queues")],
+    // [P] table 6: 450 thousand a second of one job, an input
+    stages: &[
+        GUEST_SUBMITS,
+        Stage::Turn { pool: 0, time: SimSpan::from_ps(2_222_222) },
+        Stage::Storage,
+        GUEST_INTERRUPT,
+    ],
     network: Some(Network {
         // [P] §6.1: a million requests a second, 6 GB/s, 30 us; reads are [A]
         requests_per_second: 1_000_000,
@@ -291,7 +387,20 @@ const EBSX: Table = Table {
         tail_share: 0.01,
         tail_factor: 5.0,
     }),
+    tiers: None,
 };
+
+impl Table {
+    /// The stages of a request.
+    #[inline]
+    pub(crate) fn way(&self, role: Role) -> &'static [Stage] {
+        match (role, &self.tiers) {
+            (Role::Order { leg: FRONT, .. }, Some(tiers)) => tiers.front,
+            (Role::Order { .. }, Some(tiers)) => tiers.back,
+            _ => self.stages,
+        }
+    }
+}
 
 impl Stack {
     /// Its stages.
@@ -305,6 +414,8 @@ impl Stack {
             Self::Ristretto => &RISTRETTO,
             Self::Ebs => &EBS,
             Self::Ebsx => &EBSX,
+            Self::Latte => &LATTE,
+            Self::Csal => &CSAL,
         }
     }
 }
@@ -317,14 +428,18 @@ mod tests {
     fn every_stack_reaches_storage_once_and_names_its_pools() {
         for stack in Stack::ALL {
             let table = stack.table();
-            let storage = table.stages.iter().filter(|stage| matches!(stage, Stage::Storage)).count();
-            assert_eq!(storage, 1, "{stack:?}");
-            for stage in table.stages {
-                if let Stage::Work { pool, .. } | Stage::Carry { pool, .. } = stage {
-                    assert!(*pool < table.pools.len(), "{stack:?}");
+            let tiers = table.tiers.iter().flat_map(|tiers| [tiers.front, tiers.back]);
+            let ways: Vec<_> = std::iter::once(table.stages).chain(tiers).collect();
+            for way in &ways {
+                let storage = way.iter().filter(|stage| matches!(stage, Stage::Storage)).count();
+                assert_eq!(storage, 1, "{stack:?}");
+            }
+            for stage in ways.concat() {
+                if let Stage::Work { pool, .. } | Stage::Carry { pool, .. } | Stage::Turn { pool, .. } = stage {
+                    assert!(pool < table.pools.len(), "{stack:?}");
                 }
                 if let Stage::Carry { pool, .. } = stage {
-                    assert_eq!(table.pools[*pool].servers, 1, "{stack:?}: a direction of a link is one server");
+                    assert_eq!(table.pools[pool].servers, 1, "{stack:?}: a direction of a link is one server");
                 }
             }
         }

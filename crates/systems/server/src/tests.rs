@@ -1,9 +1,8 @@
 //! Stacks against closed forms: times of a lone request, limits of pools, causes that account for everything.
 
-use crate::room::LocalStorage;
+use crate::room::{LocalStorage, section::config};
 use crate::stack::{Stage, Way};
-use crate::{Server, ServerConfig, ServerFigures, Stack};
-use flashyard_describe::drive::drive;
+use crate::{Server, ServerConfig, ServerFigures, ServiceCounts, Stack};
 use flashyard_describe::{NoFiles, Rooms, load};
 use flashyard_measure::{RunPlan, StopRule};
 use flashyard_units::{Named, SimSpan};
@@ -18,12 +17,7 @@ fn run(stack: Stack, drives: u32, requests: Option<u64>, settings: &[&str]) -> S
     let settings: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
     let resolved = ROOMS.resolve(SCENARIO, "scenario.toml", &settings, &NoFiles);
     let scenario = resolved.unwrap_or_else(|error| panic!("{error}")).scenario;
-    let config = ServerConfig {
-        stack,
-        drives,
-        drive: drive(&scenario.drive).expect("it is a drive"),
-        overwrites: scenario.drive.overwrites(),
-    };
+    let config = ServerConfig { drives, ..config(&scenario, stack).expect("it is a server") };
     let mut plan = load::plan(&scenario).expect("it is a plan");
     if let Some(requests) = requests {
         plan = RunPlan { warmup: SimSpan::ZERO, stop: StopRule::Requests(requests), ..plan };
@@ -40,7 +34,7 @@ fn alone(stack: Stack, way: Way, bytes: u64) -> SimSpan {
     let stage = |stage: &Stage| match *stage {
         Stage::Work { time, .. } | Stage::Delay { time, .. } => time,
         Stage::Carry { bytes_per_us, way: of, .. } if of == way => SimSpan::from_ps(bytes * 1_000_000 / bytes_per_us),
-        Stage::Carry { .. } | Stage::Storage => SimSpan::ZERO,
+        Stage::Carry { .. } | Stage::Turn { .. } | Stage::Storage => SimSpan::ZERO,
     };
     stack.table().stages.iter().map(stage).sum()
 }
@@ -115,4 +109,74 @@ fn the_same_seed_gives_the_same_run_and_another_one_another() {
     };
     assert_eq!(events("1"), events("1"));
     assert_ne!(events("1"), events("2"));
+}
+
+/// Sizes of a service for tests.
+const SMALL: [&str; 3] = ["latte.volume=64 MiB", "latte.log=64 MiB", "latte.cache=48 MiB"];
+
+#[test]
+fn a_lone_read_of_a_service_takes_the_time_of_its_end_and_of_the_stages_there() {
+    let alone_on = |stages: &[Stage]| -> SimSpan {
+        let span = |stage: &Stage| match *stage {
+            Stage::Work { time, .. } | Stage::Delay { time, .. } => time,
+            _ => SimSpan::ZERO,
+        };
+        stages.iter().map(span).sum()
+    };
+    let lone =
+        |stack, settings: &[&str]| run(stack, 1, Some(200), &[&SMALL[..], &["workload.depth=1"], settings].concat());
+    let tiers = Stack::Latte.table().tiers.expect("it has ends");
+    // All reads hit: what the drive takes, the service's stages, and those of its orders.
+    let drive = lone(Stack::Physical, &[]).latency().mean_us();
+    let drive = drive - alone_on(Stack::Physical.table().stages).as_us_f64();
+    let hits = lone(Stack::Latte, &["latte.cache=64 MiB"]);
+    let expected = drive + (alone_on(Stack::Latte.table().stages) + alone_on(tiers.front)).as_us_f64();
+    let found = hits.latency().mean_us();
+    assert!((found / expected - 1.0).abs() < 0.02, "{found} us and not {expected}");
+    // None hits: what the network takes.
+    let network = lone(Stack::Ebs, &[]).latency().mean_us() - alone_on(Stack::Ebs.table().stages).as_us_f64();
+    let misses = lone(Stack::Latte, &["latte.warm=false", "latte.promotes=false"]);
+    let expected = network + (alone_on(Stack::Latte.table().stages) + alone_on(tiers.back)).as_us_f64();
+    let found = misses.latency().mean_us();
+    assert!((found / expected - 1.0).abs() < 0.001, "{found} us and not {expected}");
+}
+
+#[test]
+fn reads_of_a_service_are_as_fast_as_its_two_ends_beside_each_other() {
+    // Thousands a second: a queue of the drive has 550, the volume 225.
+    for (cache, share) in [("16 MiB", 0.25), ("32 MiB", 0.5), ("48 MiB", 0.75), ("64 MiB", 1.0)] {
+        let cache = format!("latte.cache={cache}");
+        let settings = ["server.queues=1", "latte.promotes=false", "workload.depth=256", cache.as_str()];
+        let figures = run(Stack::Latte, 1, None, &[&SMALL[..], &settings].concat());
+        let found = figures.per_second(figures.ios()) / 1e3;
+        let expected = flashyard_latte::dispatch::throughput(550.0, 225.0, share);
+        assert!((found / expected - 1.0).abs() < 0.03, "{cache}: {found} and not {expected}");
+        let blocks = figures.drives[0].service.expect("it has a service").blocks;
+        let hits = blocks.hits as f64 / (blocks.hits + blocks.misses) as f64;
+        assert!((hits - share).abs() < 0.01, "{cache}: {hits}");
+    }
+}
+
+#[test]
+fn each_rule_sends_writes_where_it_says() {
+    let writes = |stack, settings: &[&str]| {
+        let more = ["workload.read_share=0.0", "workload.depth=32", "latte.check_every=2 ms", "latte.training=1 ms"];
+        let own: Vec<_> = more.into_iter().filter(|key| !key.contains("check") && !key.contains("training")).collect();
+        let learns = settings.contains(&"latte.rule=learned");
+        let keys = if learns { more.to_vec() } else { own };
+        run(stack, 1, None, &[&SMALL[..], &keys, settings].concat()).drives[0].service.expect("it has a service")
+    };
+    let share = |counts: &ServiceCounts| {
+        counts.blocks.front_writes as f64 / (counts.blocks.front_writes + counts.blocks.back_writes) as f64
+    };
+    assert_eq!(share(&writes(Stack::Latte, &["latte.rule=back"])), 0.0);
+    let split = share(&writes(Stack::Latte, &["latte.rule=split", "latte.front_share=0.25", "latte.log=1 GiB"]));
+    assert!((split - 0.25).abs() < 0.01, "{split}");
+    // A log that fills gives room as fast as the volume behind takes flushes.
+    let csal = writes(Stack::Csal, &["latte.cache=1 MiB"]);
+    assert!(csal.blocks.flushes > 0 && csal.blocks.waited > 0, "{csal:?}");
+    let learned = writes(Stack::Latte, &["latte.rule=learned", "latte.log=1 GiB"]);
+    assert!(learned.learnt.decisions > 1000, "it was trained in the warm-up: {learned:?}");
+    let right = learned.learnt.right as f64 / learned.learnt.decisions as f64;
+    assert!(right > 0.9, "{right}");
 }

@@ -3,12 +3,15 @@
 use crate::config::{ServerConfig, ServerError};
 use crate::marks::{Marks, ServerReading};
 use crate::network::NetworkVolume;
-use crate::request::{CAUSES, Event, Request};
+use crate::request::{CAUSES, Event, Request, Role};
+use crate::service::Tiered;
 use crate::stack::Table;
 use flashyard_blk::TraceRecord;
 use flashyard_host::ProcessorPool;
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng, Runner, Slab, Wrap};
+use flashyard_latte::Latte;
 use flashyard_measure::{Bench, RunPlan, StopRule, StreamSpec, Streamed};
+use flashyard_service::Orders;
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent};
 use flashyard_units::{Hertz, SimSpan, SimTime, VolumeId};
 use flashyard_workload::SourceError;
@@ -31,20 +34,19 @@ impl Wrap<DriveEvent> for OfDrive {
 /// The outbox of a drive inside this world.
 pub(crate) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;
 
-/// The storage behind virtual drives, one of each.
-pub(crate) enum Storage {
-    /// Drives of the server.
-    Drives(Vec<Drive>),
-    /// Network volumes.
-    Network(Vec<NetworkVolume>),
-}
-
 /// A server, ready to run once.
 pub struct Server {
     pub(crate) config: ServerConfig,
     pub(crate) table: &'static Table,
     pub(crate) runner: Runner<Event>,
-    pub(crate) storage: Storage,
+    /// Drives of the server, one for each virtual drive; none behind network volumes alone.
+    pub(crate) drives: Vec<Drive>,
+    /// Network volumes, one for each virtual drive; none behind drives alone.
+    pub(crate) networks: Vec<NetworkVolume>,
+    /// Services in front of the two.
+    pub(crate) services: Vec<Tiered>,
+    /// Wishes of a service in its last step.
+    pub(crate) orders: Orders,
     /// Servers of each pool of the table, for each group of virtual drives that shares one.
     pub(crate) pools: Vec<Vec<ProcessorPool>>,
     pub(crate) requests: Slab<Request>,
@@ -67,30 +69,36 @@ impl Server {
         config.check_streams(streams.len(), last)?;
         let table = config.stack.table();
         let numbers = 0..config.drives;
-        let storage = match table.network {
-            Some(network) => {
-                let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
-                Storage::Network(numbers.map(|number| NetworkVolume::new(network, rng(number))).collect())
-            }
-            None => {
-                let drive = |number: u32| {
-                    let mut drive = Drive::new(config.drive, &[1], plan.seed.wrapping_add(number.into()))?;
-                    let mut rng = Rng::named(plan.seed, &format!("precondition.{number}"));
-                    drive.data.overwrite(config.overwrites, &mut rng);
-                    Ok::<_, ServerError>(drive)
-                };
-                Storage::Drives(numbers.map(drive).collect::<Result<_, _>>()?)
-            }
+        let drive = |number: u32| {
+            let mut drive = Drive::new(config.drive, &[1], plan.seed.wrapping_add(number.into()))?;
+            let mut rng = Rng::named(plan.seed, &format!("precondition.{number}"));
+            drive.data.overwrite(config.overwrites, &mut rng);
+            Ok::<_, ServerError>(drive)
         };
+        let drives = match (table.network, table.tiers) {
+            (Some(_), None) => Vec::new(),
+            _ => numbers.clone().map(drive).collect::<Result<_, _>>()?,
+        };
+        let network = |network| {
+            let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
+            numbers.clone().map(|number| NetworkVolume::new(network, rng(number))).collect()
+        };
+        let networks = table.network.map_or_else(Vec::new, network);
+        let service = |number: u32| Tiered::new(Latte::new(config.tiers(number)), config.starts_warm());
+        let services = table.tiers.map_or_else(Vec::new, |_| numbers.clone().map(service).collect());
         let pools = table.pools.iter().map(|pool| {
             let groups = config.drives.div_ceil(pool.drives);
-            vec![ProcessorPool::new(pool.servers, Hertz::new(1)); groups as usize]
+            let servers = if pool.for_each_queue { pool.servers * config.queues } else { pool.servers };
+            vec![ProcessorPool::new(servers, Hertz::new(1)); groups as usize]
         });
         Ok(Self {
             table,
             pools: pools.collect(),
             runner: Runner::default(),
-            storage,
+            drives,
+            networks,
+            services,
+            orders: Orders::default(),
             requests: Slab::default(),
             effects: Vec::with_capacity(64),
             bench: Bench::new(plan, streams, config.drives as usize),
@@ -99,14 +107,6 @@ impl Server {
             fault: None,
             config,
         })
-    }
-
-    /// Drives of the server; none behind network volumes.
-    pub(crate) fn drives(&self) -> &[Drive] {
-        match &self.storage {
-            Storage::Drives(drives) => drives,
-            Storage::Network(_) => &[],
-        }
     }
 
     pub(crate) fn start(&mut self) {
@@ -129,6 +129,7 @@ impl Server {
         match event {
             Event::Drive { drive, event } => self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out)),
             Event::Next { request } => self.go_through(now, request),
+            Event::Wake { drive } => self.wake(now, drive),
             Event::Issue { stream } => self.issue_pending(now, stream),
             Event::Resume { stream } => self.resume(now, stream),
             Event::WarmupEnd => self.begin_window(now),
@@ -158,9 +159,12 @@ impl Server {
     /// Lets `act` work on one drive with an outbox that leads back here.
     #[inline]
     pub(crate) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
-        let Storage::Drives(drives) = &mut self.storage else { return };
         let wrap = OfDrive { drive: number };
-        act(&mut drives[usize::from(number)], now, &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects));
+        act(
+            &mut self.drives[usize::from(number)],
+            now,
+            &mut Nested::new(&mut self.runner.queue, wrap, &mut self.effects),
+        );
     }
 
     /// Whether everything that counts has completed.
@@ -214,11 +218,11 @@ impl Streamed<CAUSES> for Server {
     }
 
     fn under_way(&self) -> impl Iterator<Item = SimTime> {
-        self.requests.iter().map(|(_, request)| request.issued)
+        self.requests.iter().filter(|(_, request)| request.role == Role::Guest).map(|(_, request)| request.issued)
     }
 
     fn marks(&self, now: SimTime) -> Marks {
-        Marks::of(self.drives(), &self.pools, now)
+        Marks::of(&self.drives, &self.services, &self.pools, now)
     }
 
     fn reading(&mut self, at: SimTime) -> ServerReading {

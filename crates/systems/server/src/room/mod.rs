@@ -2,12 +2,13 @@
 
 pub mod result;
 mod run;
-mod section;
+pub(crate) mod section;
 mod study;
 
 use crate::stack::Stack;
 use flashyard_describe::{
-    Carried, DesignInfo, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed, carried, load,
+    Carried, DesignInfo, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed, carried, is_in,
+    load,
 };
 use flashyard_units::Named;
 
@@ -44,6 +45,15 @@ impl Room for LocalStorage {
 
     fn is_equipment(&self, section: &str, _key: &str) -> bool {
         matches!(section, "drive" | "server")
+    }
+
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        let has_service = |stack: Stack| stack.table().tiers.is_some();
+        !is_in(key, "latte") || Stack::by_name(design).is_some_and(has_service)
+    }
+
+    fn idle(&self, key: &str, scenario: &Scenario) -> Option<String> {
+        section::idle(key, scenario)
     }
 
     fn load_in_words(&self, scenario: &Scenario) -> String {

@@ -4,6 +4,7 @@
 
 use crate::figures::{DriveFigures, ServerFigures};
 use crate::marks::ServerReading;
+use crate::service::ServiceCounts;
 use flashyard_describe::figures::{buckets, percentiles, split_rows};
 use flashyard_measure::Totals;
 use flashyard_report::{
@@ -35,6 +36,7 @@ pub static CAUSES: [Cause; crate::CAUSES] = [
     Cause { key: "stack_card", label: "Card", note: "a card's engine, cores and buffer" },
     Cause { key: "network", label: "Network volume", note: "the network and the service behind it" },
     Cause { key: "stack_wait", label: "Stack queue", note: "waiting for a core, an engine or a link of the stack" },
+    Cause { key: "service", label: "Held by service", note: "a service waits for room, or for others of its orders" },
 ];
 
 /// Cores of the host that the stack takes.
@@ -55,6 +57,42 @@ pub static STACK_UTILIZATION: Metric = Metric::number(
 )
 .percent("stack\nbusy %");
 
+/// Hits of a service's reads.
+pub static READ_HITS: Metric =
+    Metric::maybe("read_hits", "Read hits", Unit::Share, "blocks read from the front end of a service, of all it read")
+        .percent("read\nhits %")
+        .or_absent("no service, or no read");
+
+/// Where a service's writes go.
+pub static FRONT_WRITES: Metric = Metric::maybe(
+    "front_writes",
+    "Writes to the front",
+    Unit::Share,
+    "blocks that guests wrote to the front end of a service, of all they wrote",
+)
+.percent("front\nwrites %")
+.or_absent("no service, or no write");
+
+/// What a service moves besides guests' requests.
+pub static PROMOTED: Metric =
+    Metric::maybe("promoted_blocks", "Promoted", Unit::Count, "blocks copied to the front end of services")
+        .or_absent("no service");
+
+/// See [`PROMOTED`].
+pub static FLUSHED: Metric =
+    Metric::maybe("flushed_blocks", "Flushed", Unit::Count, "blocks flushed to the back end of services")
+        .or_absent("no service");
+
+/// The learned rule against the ends that it learns from.
+pub static RIGHT_CHOICES: Metric = Metric::maybe(
+    "right_choices",
+    "Right choices",
+    Unit::Share,
+    "writes for which the trained rule names the end of the shorter predicted completion",
+)
+.percent("right\n%")
+.or_absent("no learned rule, or no training so far");
+
 /// The declaration of a server: its figures, components and causes.
 pub static DECLARATION: Declaration = Declaration {
     metrics: || WHOLE.iter().map(|row| row.0).collect(),
@@ -68,6 +106,8 @@ pub static DECLARATION: Declaration = Declaration {
         &LATENCY_P9999,
         &HOST_CORES,
         &STACK_UTILIZATION,
+        &READ_HITS,
+        &FRONT_WRITES,
         &FLASH_UTILIZATION,
         &WRITE_AMPLIFICATION,
     ],
@@ -96,6 +136,20 @@ impl Whole<'_> {
     fn sum(&self, figure: fn(&DriveFigures) -> u64) -> u64 {
         self.figures.drives.iter().map(figure).sum()
     }
+
+    /// The sum of a count of all services; absent without any.
+    fn counted(&self, figure: fn(&ServiceCounts) -> u64) -> Option<u64> {
+        let counts: Option<Vec<_>> = self.figures.drives.iter().map(|drive| drive.service.as_ref()).collect();
+        counts.map(|counts| counts.into_iter().map(figure).sum())
+    }
+
+    /// One count of all services as a share of itself and another.
+    fn share(&self, part: fn(&ServiceCounts) -> u64, other: fn(&ServiceCounts) -> u64) -> Value {
+        match (self.counted(part), self.counted(other)) {
+            (Some(part), Some(other)) if part + other > 0 => (part as f64 / (part + other) as f64).into(),
+            _ => Value::Absent,
+        }
+    }
 }
 
 type OfWhole = (&'static Metric, fn(&Whole<'_>) -> Value);
@@ -116,6 +170,13 @@ static WHOLE: &[OfWhole] = &[
     (&LATENCY_MAX, |run| run.latency.max.into()),
     (&HOST_CORES, |run| run.figures.host_cores.into()),
     (&STACK_UTILIZATION, |run| run.figures.pools.iter().map(|pool| pool.1).fold(0.0, f64::max).into()),
+    (&READ_HITS, |run| run.share(|counts| counts.blocks.hits, |counts| counts.blocks.misses)),
+    (&FRONT_WRITES, |run| run.share(|counts| counts.blocks.front_writes, |counts| counts.blocks.back_writes)),
+    (&PROMOTED, |run| run.counted(|counts| counts.blocks.promotions).map_or(Value::Absent, Value::from)),
+    (&FLUSHED, |run| run.counted(|counts| counts.blocks.flushes).map_or(Value::Absent, Value::from)),
+    (&RIGHT_CHOICES, |run| {
+        run.share(|counts| counts.learnt.right, |counts| counts.learnt.decisions - counts.learnt.right)
+    }),
     (&FLASH_UTILIZATION, |run| run.mean(|drive| drive.flash_utilization).into()),
     (&WRITE_AMPLIFICATION, |run| run.mean(|drive| drive.ftl.write_amplification()).into()),
 ];

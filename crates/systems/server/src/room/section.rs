@@ -4,20 +4,27 @@ use crate::stack::Stack;
 use crate::{ServerConfig, ServerError};
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::drive::drive;
-use flashyard_describe::{Scenario, ScenarioError, Section, keyed};
+use flashyard_describe::{Choice, Scenario, ScenarioError, Section, Size, Time, is_in, keyed};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_latte::{Learning, Rule};
+use flashyard_units::{Bytes, Named, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The section.
-pub(super) static SECTIONS: [&Section; 1] = [&SERVER];
+pub(super) static SECTIONS: [&Section; 2] = [&SERVER, &LATTE];
 
 static SERVER: Section = Section::of::<ServerSection>("server", &[("server", &[Run])]);
+static LATTE: Section = Section::of::<LatteSection>("latte", &[("latte", &[Run])]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Sections {
     /// The server.
     pub(super) server: ServerSection,
+    /// The service of stacks that have one.
+    #[serde(default)]
+    pub(super) latte: LatteSection,
 }
 
 /// A server whose guests have virtual drives.
@@ -27,18 +34,162 @@ pub(super) struct ServerSection {
     /// Virtual drives. Each has a drive of `[drive]` of its own, or a network volume of its capacity, and runs the workload.
     #[schemars(range(min = 1, max = 64))]
     pub(super) virtual_drives: u32,
+    /// Queues of each guest.
+    #[serde(default = "four")]
+    #[schemars(range(min = 1, max = 128))]
+    pub(super) queues: u32,
+}
+
+/// [P] sheet alibaba-local-storage §2.4: four queues of a guest as an example
+const fn four() -> u32 {
+    4
+}
+
+/// The rule that chooses an end for a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuleName {
+    Learned,
+    Shortest,
+    Split,
+    Front,
+    Back,
+}
+
+impl Named for RuleName {
+    const ALL: &'static [Self] = &[Self::Learned, Self::Shortest, Self::Split, Self::Front, Self::Back];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Learned => "learned",
+            Self::Shortest => "shortest",
+            Self::Split => "split",
+            Self::Front => "front",
+            Self::Back => "back",
+        }
+    }
+}
+
+/// A service with a drive as its front end and a network volume as its back end. All have defaults.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LatteSection {
+    /// Size of each volume.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "4 TiB"))]
+    pub(super) volume: Size,
+    /// Part of the drive that takes writes.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "4 TiB"))]
+    pub(super) log: Size,
+    /// Part of the drive that keeps copies for reads; `csal` writes to it, too.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "4 TiB"))]
+    pub(super) cache: Size,
+    /// Whether the cache is full when the run begins, with runs of blocks spread evenly over the volume.
+    pub(super) warm: bool,
+    /// Whether blocks that are read twice are copied to the drive; otherwise the cache keeps what it began with.
+    pub(super) promotes: bool,
+    /// The rule that chooses an end for a write: `learned`, `shortest` (the end with the shorter predicted completion), `split` (by
+    /// share), `front` or `back`.
+    pub(super) rule: Choice<RuleName>,
+    /// Share of writes that `split` sends to the drive.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub(super) front_share: f64,
+    /// Time after which `learned` looks at throughput and latency, and perhaps trains.
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "1000 s"))]
+    pub(super) check_every: Time,
+    /// Time that a training takes.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1000 s"))]
+    pub(super) training: Time,
+    /// Orders to the drive, and to the network volume, from which on their latency grows with their number, as rules predict it.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub(super) saturation_depths: [u32; 2],
+    /// Age at which the oldest write is flushed.
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "1000 s"))]
+    pub(super) flush_age: Time,
+}
+
+impl Default for LatteSection {
+    fn default() -> Self {
+        let gib = |count: u64| Size(Bytes::new(count << 30));
+        Self {
+            // [A] sizes: a volume that a run of seconds meets again, halves of the front end as in sheet §3.5
+            volume: gib(16),
+            log: gib(12),
+            // [P] sheet §4: three quarters of reads hit
+            cache: gib(12),
+            warm: true,
+            promotes: true,
+            rule: Choice(RuleName::Learned),
+            front_share: 0.5,
+            // [P] sheet §3.2
+            check_every: Time(SimSpan::from_secs(60)),
+            training: Time(SimSpan::from_secs(5)),
+            // [A] sheet §3.2
+            saturation_depths: [128; 2],
+            // [A] sheet §3.4
+            flush_age: Time(SimSpan::from_secs(30)),
+        }
+    }
+}
+
+impl LatteSection {
+    fn config(&self, seed: u64) -> flashyard_latte::Config {
+        let blocks = |size: Size| (size.0.get() / u64::from(SLOT_BYTES)) as u32;
+        // A millionth of the writes is as fine as a share needs to be.
+        let front = (self.front_share * 1e6) as u64;
+        let rule = match self.rule.0 {
+            RuleName::Learned => {
+                let (check_every, training) = (self.check_every.0, self.training.0);
+                Rule::Learned(Learning { seed, check_every, training })
+            }
+            RuleName::Shortest => Rule::Shortest,
+            RuleName::Split => Rule::Split(front, 1_000_000 - front),
+            RuleName::Front => Rule::Front,
+            RuleName::Back => Rule::Back,
+        };
+        flashyard_latte::Config {
+            blocks: blocks(self.volume),
+            log_slots: blocks(self.log),
+            cache_slots: blocks(self.cache),
+            rule,
+            promotes: self.promotes,
+            saturation_depths: self.saturation_depths,
+            flush_age: self.flush_age.0,
+        }
+    }
+}
+
+/// Why a key of `[latte]` has no effect in a scenario.
+pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
+    let Ok(Sections { latte, .. }) = scenario.own() else { return None };
+    let stacks =
+        || scenario.designs.iter().filter_map(|name| Stack::by_name(name)).filter_map(|stack| stack.table().tiers);
+    if is_in(key, "latte") && stacks().count() == 0 {
+        return Some("only latte and csal have the service, and neither is among the designs".to_owned());
+    }
+    let rule = latte.rule.0;
+    let needed = match key {
+        "latte.front_share" => RuleName::Split,
+        "latte.check_every" | "latte.training" => RuleName::Learned,
+        "latte.rule" | "latte.promotes" | "latte.saturation_depths" if !stacks().any(|tiers| tiers.chooses) => {
+            return Some("csal alone has no choice".to_owned());
+        }
+        _ => return None,
+    };
+    (rule != needed).then(|| format!("latte.rule is {}, and {} has it", rule.name(), needed.name()))
 }
 
 /// The parameters of a server with this stack.
 ///
 /// Errors: values outside their ranges.
-pub(super) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, ScenarioError> {
-    let Sections { server } = scenario.own()?;
+pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, ScenarioError> {
+    let Sections { server, latte } = scenario.own()?;
     let config = ServerConfig {
         stack,
         drives: server.virtual_drives,
         drive: drive(&scenario.drive)?,
         overwrites: scenario.drive.overwrites(),
+        queues: server.queues,
+        latte: latte.config(scenario.seed),
+        is_warm: latte.warm,
     };
     config.validate().map_err(of_server)?;
     Ok(config)

@@ -49,8 +49,8 @@ pub(crate) struct StackRecord {
     pub(super) mean_us: f64,
     /// Latency in microseconds that 99, 99.9 and 99.99 of 100 requests do not exceed.
     pub(super) percentiles_us: [f64; 3],
-    /// Mean time in microseconds in the guest, on the host, in a card, in the network, and waiting for one of them.
-    pub(super) parts_us: [f64; 5],
+    /// Mean time in microseconds in the guest, on the host, in a card, in the network, waiting for one of them, and held by a service.
+    pub(super) parts_us: [f64; 6],
     /// Cores of the host.
     pub(super) host_cores: f64,
 }
@@ -139,4 +139,4 @@ impl NamedRun for StackRun {
     }
 }
 
-const _: () = assert!(CAUSES == CAUSE_COUNT + 5, "a record has a place for each part of a stack");
+const _: () = assert!(CAUSES == CAUSE_COUNT + 6, "a record has a place for each part of a stack");

@@ -1,0 +1,161 @@
+//! The service between a virtual drive and its two ends: what guests ask of it, and its orders on their way.
+
+use crate::config::ServerError;
+use crate::request::{Event, Own, Request, Role};
+use crate::world::Server;
+use flashyard_latte::{Counters, Latte, Learnt};
+use flashyard_service::{Data, Order, Orders, Request as Asked, Service};
+use flashyard_stats::TimeSplit;
+use flashyard_units::SimTime;
+
+/// A service of one virtual drive, and when it wants to be woken.
+pub(crate) struct Tiered {
+    pub(crate) latte: Latte,
+    wake_at: SimTime,
+}
+
+/// Counts of a service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceCounts {
+    /// Of blocks.
+    pub blocks: Counters,
+    /// Of its learned rule.
+    pub learnt: Learnt,
+}
+
+impl Tiered {
+    pub(crate) fn new(mut latte: Latte, is_warm: bool) -> Self {
+        if is_warm {
+            latte.warm();
+        }
+        Self { latte, wake_at: SimTime::ZERO }
+    }
+
+    pub(crate) fn counts(&self) -> ServiceCounts {
+        ServiceCounts { blocks: *self.latte.counters(), learnt: self.latte.learnt() }
+    }
+}
+
+impl ServiceCounts {
+    /// What was counted since `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let (now, then) = (&self.blocks, &earlier.blocks);
+        let (learnt, before) = (&self.learnt, &earlier.learnt);
+        Self {
+            blocks: Counters {
+                hits: now.hits - then.hits,
+                misses: now.misses - then.misses,
+                front_writes: now.front_writes - then.front_writes,
+                back_writes: now.back_writes - then.back_writes,
+                promotions: now.promotions - then.promotions,
+                promotions_dropped: now.promotions_dropped - then.promotions_dropped,
+                flushes: now.flushes - then.flushes,
+                lost: now.lost - then.lost,
+                waited: now.waited - then.waited,
+            },
+            learnt: Learnt {
+                decisions: learnt.decisions - before.decisions,
+                right: learnt.right - before.right,
+                explored: learnt.explored - before.explored,
+                trainings: learnt.trainings - before.trainings,
+            },
+        }
+    }
+}
+
+impl Server {
+    /// A guest's request reaches the service of its virtual drive.
+    #[inline]
+    pub(crate) fn ask_service(&mut self, now: SimTime, id: u32) {
+        let request = &mut self.requests[id as usize];
+        request.unqueued = now;
+        let drive = request.drive;
+        let asked = Asked {
+            id,
+            operation: request.operation,
+            first: request.first.into(),
+            count: request.count,
+            durable: false,
+        };
+        let mut out = std::mem::take(&mut self.orders);
+        self.services[usize::from(drive)].latte.submit(now, &asked, &mut out);
+        self.carry_out(now, drive, out, None);
+    }
+
+    /// An order has come back from its end.
+    #[inline]
+    pub(crate) fn order_ended(&mut self, now: SimTime, id: u32) {
+        let Some(ended) = self.requests.remove(id as usize) else { return };
+        let Role::Order { number, .. } = ended.role else { unreachable!("the caller has looked") };
+        let mut out = std::mem::take(&mut self.orders);
+        self.services[usize::from(ended.drive)].latte.completed(now, number, Ok(()), &mut out);
+        self.carry_out(now, ended.drive, out, Some(&ended));
+    }
+
+    /// The time that a service has asked for has come, unless it asked for another one since.
+    pub(crate) fn wake(&mut self, now: SimTime, drive: u16) {
+        let tiered = &mut self.services[usize::from(drive)];
+        if tiered.wake_at == now {
+            let mut out = std::mem::take(&mut self.orders);
+            tiered.latte.wake(now, &mut out);
+            self.carry_out(now, drive, out, None);
+        }
+    }
+
+    /// Carries out what a service asked for in a step that the end of the order `ended` began.
+    fn carry_out(&mut self, now: SimTime, drive: u16, mut out: Orders, ended: Option<&Request>) {
+        if let Some(at) = out.wake_at {
+            self.services[usize::from(drive)].wake_at = at;
+            self.runner.queue.push(at, Event::Wake { drive });
+        }
+        for order in &out.orders {
+            self.send(now, drive, order);
+        }
+        for &(id, result) in &out.answers {
+            if result.is_err() {
+                self.fault = Some(ServerError::Failed { drive });
+            }
+            self.answered(now, id, ended);
+        }
+        out.clear();
+        self.orders = out;
+    }
+
+    fn send(&mut self, now: SimTime, drive: u16, order: &Order) {
+        let owner = match order.data {
+            Data::Request { id, .. } => Some(id),
+            _ => None,
+        };
+        let id = self.requests.insert(Request {
+            stream: 0,
+            drive,
+            operation: order.operation,
+            first: order.first as u32,
+            count: order.count,
+            asked_bytes: 0,
+            issued: now,
+            stage: 0,
+            unqueued: now,
+            time: TimeSplit::default(),
+            role: Role::Order { number: order.id, leg: order.leg, owner },
+        });
+        self.go_through(now, id as u32);
+    }
+
+    /// The service answers a guest's request. Its time is that of the order which ended last, if this was one of its own, and for
+    /// the rest the service held it.
+    fn answered(&mut self, now: SimTime, id: u32, ended: Option<&Request>) {
+        let request = &mut self.requests[id as usize];
+        let asked = request.unqueued;
+        let is_its = |order: &&Request| {
+            matches!(order.role, Role::Order { owner, .. } if owner == Some(id)) && order.issued >= asked
+        };
+        let mut held = now.since(asked);
+        if let Some(order) = ended.filter(is_its) {
+            request.time.merge(&order.time);
+            held = held - order.time.total();
+        }
+        request.time.add(Own::Service, held);
+        self.go_through(now, id);
+    }
+}
