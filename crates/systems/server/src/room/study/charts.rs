@@ -1,24 +1,35 @@
 //! The study as charts: rates and latencies of each stack along the depth.
 
-use super::runs::{StackRecord, StackRun, State};
+use super::runs::{StackRecord, StackRun};
 use crate::stack::Stack;
+use flashyard_latte::dispatch::throughput;
 use flashyard_report::{ChartAxis, ChartPanel, ChartSection, Comparison, factor_chart};
 use flashyard_units::Named;
 
 /// Depths that are drawn. Source: \[P\] sheet §4: 8 to 128.
 const DEPTHS: [u32; 5] = [8, 16, 32, 64, 128];
 
-/// Reads of 4 KiB by each stack along the depth.
+/// Shares of hits that are drawn, in percent. Source: \[P\] figures 16 and 17, and the published optimum between two of them.
+const SHARES: [u32; 7] = [0, 25, 50, 63, 75, 90, 100];
+
+/// LATTE with so many hits in 100: requests of one job, and bytes.
+fn by_hits(hits: u32) -> [StackRun; 2] {
+    let small = StackRun::new(Stack::Latte, 1, true, 4, 128).of_one_job();
+    [small.with_hits(hits), StackRun::new(Stack::Latte, 1, true, 128, 128).with_hits(hits)]
+}
+
+/// Reads of 4 KiB by each stack along the depth, and of LATTE along the share of hits.
 pub(super) fn drawn() -> Vec<StackRun> {
-    let run = |stack, depth| StackRun { stack, drives: 1, reads: true, kib: 4, depth, state: State::Filled };
-    Stack::ALL.iter().flat_map(|&stack| DEPTHS.map(|depth| run(stack, depth))).collect()
+    let run = |stack, depth| StackRun::new(stack, 1, true, 4, depth);
+    let depths = Stack::ALL.iter().flat_map(|&stack| DEPTHS.map(|depth| run(stack, depth)));
+    depths.chain(SHARES.iter().flat_map(|&hits| by_hits(hits))).collect()
 }
 
 pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) -> Vec<ChartSection> {
-    let wanted = drawn();
     let curves = |figure: fn(&StackRecord) -> f64| -> Vec<(String, Vec<(f64, f64)>)> {
         let of = |stack: Stack| {
-            let own = records.iter().filter(|(run, _)| run.stack == stack && wanted.contains(run));
+            let is_own = |run: &StackRun| DEPTHS.iter().any(|&depth| *run == StackRun::new(stack, 1, true, 4, depth));
+            let own = records.iter().filter(|(run, _)| is_own(run));
             let mut points: Vec<(f64, f64)> = own.map(|(run, record)| (f64::from(run.depth), figure(record))).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             (stack.name().to_owned(), points)
@@ -35,5 +46,41 @@ pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) ->
     ];
     let finding = "Reads of 4 KiB at random from one virtual drive.".to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
-    vec![ChartSection::choice("depth", "What does each stack give at which depth?", finding, "", panels)]
+    let depth = ChartSection::choice("depth", "What does each stack give at which depth?", finding, "", panels);
+    vec![depth, hits(records)]
+}
+
+/// LATTE along the share of hits, beside the closed form of two servers.
+fn hits(records: &[(StackRun, StackRecord)]) -> ChartSection {
+    let found = |place: usize, figure: fn(&StackRecord) -> f64| -> Vec<(f64, f64)> {
+        let of = |hits: u32| {
+            let record = &records.iter().find(|(run, _)| *run == by_hits(hits)[place])?.1;
+            Some((f64::from(hits), figure(record)))
+        };
+        SHARES.iter().filter_map(|&hits| of(hits)).collect()
+    };
+    let network = Stack::Latte.table().network.expect("it has a network volume");
+    let chart = |name: &str, axis: ChartAxis, place: usize, scale: f64, back: f64, figure: fn(&StackRecord) -> f64| {
+        let measured: Vec<_> = found(place, figure).into_iter().map(|(hits, value)| (hits, scale * value)).collect();
+        // What the front end gives alone is what it gives when all hit.
+        let front = measured.last().map_or(0.0, |point| point.1);
+        let closed = |hits: u32| (f64::from(hits), throughput(front, back, f64::from(hits) / 100.0));
+        let curves =
+            [("measured".to_owned(), measured), ("min(F / h, B / (1 - h))".to_owned(), SHARES.map(closed).to_vec())];
+        factor_chart(name, "hits, %", axis, &curves)
+    };
+    let charts = vec![
+        chart("Bytes", ChartAxis::new("rate", "B/s"), 1, 1e9, 1e6 * network.bytes_per_us as f64, |record| {
+            record.gigabytes_per_second
+        }),
+        chart("Requests", ChartAxis::new("rate", "1/s"), 0, 1e3, network.requests_per_second as f64, |record| {
+            record.thousand_per_second
+        }),
+    ];
+    let finding =
+        "Reads through LATTE at depth 128, 128 KiB in sequence and 4 KiB of one job. The best share of hits is \
+                   F / (F + B), and more hits are worse."
+            .to_owned();
+    let panels = vec![ChartPanel { name: String::new(), charts }];
+    ChartSection::choice("hits", "What does LATTE give at which share of hits?", finding, "", panels)
 }

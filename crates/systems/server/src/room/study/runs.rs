@@ -1,15 +1,21 @@
 //! The runs of the study and how each is set up.
 
+use crate::room::SERVERS;
 use crate::room::run::figures;
-use crate::room::section::config;
+use crate::room::section::{config, of_server};
 use crate::stack::{Part, Stack};
-use crate::{CAUSES, ServerConfig, ServerFigures};
+use crate::{CAUSES, Server, ServerConfig, ServerFigures};
 use flashyard_blk::Operation;
+use flashyard_describe::drive::drive;
 use flashyard_describe::reproduce::NamedRun;
-use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time};
+use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time, load};
+use flashyard_kernel::Rng;
+use flashyard_latte::Rule;
+use flashyard_measure::{Pacing, RunPlan, StopRule, StreamSpec};
 use flashyard_report::text_table;
 use flashyard_stats::CAUSE_COUNT;
-use flashyard_units::{Bytes, Named, SimSpan};
+use flashyard_units::{Bytes, Named, SimSpan, VolumeId};
+use flashyard_workload::Synthetic;
 use serde::{Deserialize, Serialize};
 
 /// State in which drives begin.
@@ -34,6 +40,47 @@ pub(crate) struct StackRun {
     /// Requests in flight of each virtual drive.
     pub(super) depth: u32,
     pub(super) state: State,
+    /// Queues of each guest: one for a single job.
+    pub(super) queues: u32,
+    /// Share of the volume that lies in the cache of a service, in percent; it keeps it.
+    pub(super) hits: u32,
+    /// Whether the drive is of PCIe 3.
+    pub(super) gen3: bool,
+    /// The part of the step of load that is measured, from 0: half the load in the first two, all of it in the last two.
+    pub(super) part: Option<u32>,
+}
+
+/// The usual share of hits, in percent. Source: \[P\] sheet §4.
+const USUAL_HITS: u32 = 75;
+/// Queues of several jobs.
+const SEVERAL: u32 = 4;
+/// Time between two looks of the learned rule, and of a training: those published, 60 and 5 s, divided by a thousand, as are the
+/// lengths of runs. Source: \[A\] requests a second are not scaled, so each period has a thousandth of the requests.
+const CHECK: SimSpan = SimSpan::from_ms(60);
+/// See [`CHECK`].
+const TRAINING: SimSpan = SimSpan::from_ms(5);
+
+impl StackRun {
+    /// A run on drives that were written once, with several jobs.
+    pub(super) const fn new(stack: Stack, drives: u32, reads: bool, kib: u32, depth: u32) -> Self {
+        let (state, queues, hits) = (State::Filled, SEVERAL, USUAL_HITS);
+        Self { stack, drives, reads, kib, depth, state, queues, hits, gen3: false, part: None }
+    }
+
+    /// With one job.
+    pub(super) const fn of_one_job(self) -> Self {
+        Self { queues: 1, ..self }
+    }
+
+    /// On overwritten drives.
+    pub(super) const fn steady(self) -> Self {
+        Self { state: State::Steady, ..self }
+    }
+
+    /// With so many of 100 blocks in the cache.
+    pub(super) const fn with_hits(self, hits: u32) -> Self {
+        Self { hits, ..self }
+    }
 }
 
 /// Figures of a run.
@@ -53,6 +100,8 @@ pub(crate) struct StackRecord {
     pub(super) parts_us: [f64; 6],
     /// Cores of the host.
     pub(super) host_cores: f64,
+    /// Share of writes for which the learned rule is right, in percent; of none without one.
+    pub(super) right_percent: Option<f64>,
 }
 
 impl StackRun {
@@ -68,6 +117,8 @@ impl StackRun {
         // [A] a steady drive for the rhythm of its collection, others for ten thousand requests
         let (warmup, measure) = match (self.state, self.drives) {
             (State::Steady, _) => (1000, 5000),
+            // The learned rule trains before the window.
+            (State::Filled, 1) if !self.reads && self.stack == Stack::Latte => (500, 200),
             (State::Filled, 1) => (10, 200),
             (State::Filled, _) => (10, 50),
         };
@@ -78,6 +129,8 @@ impl StackRun {
 
     fn record(&self, figures: &ServerFigures) -> StackRecord {
         let latency = figures.latency();
+        let learnt = figures.drives.iter().filter_map(|drive| drive.service).map(|counts| counts.learnt);
+        let (right, decisions) = learnt.fold((0, 0), |sum, own| (sum.0 + own.right, sum.1 + own.decisions));
         let mean = figures.split.mean().parts_us;
         StackRecord {
             name: self.name(),
@@ -87,6 +140,7 @@ impl StackRun {
             percentiles_us: [0.99, 0.999, 0.9999].map(|share| latency.percentile_us(share)),
             parts_us: std::array::from_fn(|part| mean[CAUSE_COUNT + part]),
             host_cores: figures.host_cores,
+            right_percent: (decisions > 0).then(|| 100.0 * right as f64 / decisions as f64),
         }
     }
 }
@@ -111,7 +165,21 @@ impl NamedRun for StackRun {
         };
         let Self { stack, drives, kib, depth, .. } = self;
         let (stack, operation) = (stack.name(), operation.name());
-        format!("{stack}, virtual drives {drives}, {order} {operation} of {kib} KiB, depth {depth}, {state}")
+        let mut name =
+            format!("{stack}, virtual drives {drives}, {order} {operation} of {kib} KiB, depth {depth}, {state}");
+        if self.queues == 1 {
+            name += ", one job";
+        }
+        if self.hits != USUAL_HITS {
+            name += &format!(", hits {} %", self.hits);
+        }
+        if self.gen3 {
+            name += ", PCIe 3";
+        }
+        if let Some(part) = self.part {
+            name = format!("{stack}, half of 4 KiB requests writes, step of load, part {part}");
+        }
+        name
     }
 
     fn carry_out(
@@ -121,8 +189,20 @@ impl NamedRun for StackRun {
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<StackRecord>, ScenarioError> {
         let scenario = self.scenario(base);
-        let config = ServerConfig { drives: self.drives, ..config(&scenario, self.stack)? };
-        let finished = ScenarioError::unless_stopped(figures(&scenario, config, None, files, observer))?;
+        let drives = if self.gen3 { drive(&gen3(files)?.drive)? } else { drive(&scenario.drive)? };
+        let mut config =
+            ServerConfig { drives: self.drives, queues: self.queues, drive: drives, ..config(&scenario, self.stack)? };
+        config.latte.cache_slots = (config.latte.blocks / 100 * self.hits).max(1);
+        config.latte.promotes = false;
+        config.is_warm = self.hits > 0;
+        if let Rule::Learned(plan) = &mut config.latte.rule {
+            (plan.check_every, plan.training) = (CHECK, TRAINING);
+        }
+        let finished = match self.part {
+            Some(part) => step(&scenario, config, part, observer),
+            None => figures(&scenario, config, None, files, observer),
+        };
+        let finished = ScenarioError::unless_stopped(finished)?;
         Ok(finished.map(|figures| self.record(&figures)))
     }
 
@@ -137,6 +217,46 @@ impl NamedRun for StackRun {
         };
         text_table(&header, records.iter().map(row).collect(), 160)
     }
+}
+
+/// The base of runs on drives of PCIe 3.
+fn gen3(files: &'static dyn Files) -> Result<Scenario, ScenarioError> {
+    let text = include_str!("../../../../../../scenarios/local-storage/scenario.toml");
+    let settings = ["drive.profile=tlc-gen3-4tb".to_owned()];
+    let resolved = SERVERS.resolve(text, "scenarios/local-storage/scenario.toml", &settings, files);
+    Ok(resolved?.scenario)
+}
+
+/// Requests a second of half the load. Source: \[P\] figure 10: 800 MB/s, then 1.6 GB/s; requests of 4 KiB are \[A\].
+const HALF_LOAD: f64 = 800e6 / 4096.0;
+
+/// A part of the step of load: a period of the learned rule each, half of them writes. A second stream of as many requests starts
+/// after two of them. Source: \[P\] figure 10: the step comes after two periods.
+fn step(
+    scenario: &Scenario,
+    config: ServerConfig,
+    part: u32,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<ServerFigures, ScenarioError> {
+    let mut load = scenario.workload.clone();
+    load.read_share = Some(0.5);
+    load.depth = None;
+    load.requests_per_second = Some(HALF_LOAD);
+    let spec = load::spec(&load, config.capacity())?;
+    let stream = |number: u64| {
+        let rng = Rng::named(scenario.seed, &format!("step.{number}"));
+        let source = Box::new(Synthetic::new(spec.clone(), rng).expect("the load is complete"));
+        let delay = CHECK * (2 * number);
+        StreamSpec { delay, ..StreamSpec::new(VolumeId::new(0), source, Pacing::Open) }
+    };
+    let plan = RunPlan {
+        warmup: CHECK * u64::from(part),
+        stop: StopRule::After(CHECK),
+        ends_together: false,
+        depth: None,
+        seed: scenario.seed,
+    };
+    Server::new(config, plan, vec![stream(0), stream(1)]).map_err(of_server)?.run(observer).map_err(of_server)
 }
 
 const _: () = assert!(CAUSES == CAUSE_COUNT + 6, "a record has a place for each part of a stack");
