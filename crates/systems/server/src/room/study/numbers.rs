@@ -146,11 +146,11 @@ fn latte() -> Vec<StackNumber> {
         Number::of(id, [above, below], move |records: &[&StackRecord]| of(records[0]) / of(records[1]))
     };
     let mut numbers: Vec<StackNumber> = RATIOS.iter().map(ratio).collect();
-    // Its writes against the least of all others.
+    // Its writes against the least of all others, of one job as the source's. [P] sheet §4
     let all = [Stack::Latte, Stack::Espresso, Stack::Doppio, Stack::Ristretto, Stack::Ebs, Stack::Ebsx];
     numbers.push(Number::of(
         "latte-writes-lowest",
-        all.map(|stack| writes(stack, 128).steady()),
+        all.map(|stack| writes(stack, 128).steady().of_one_job()),
         |records: &[&StackRecord]| {
             mean(records[0]) / records[1..].iter().map(|record| mean(record)).fold(f64::INFINITY, f64::min)
         },
