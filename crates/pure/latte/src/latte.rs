@@ -37,6 +37,7 @@ pub struct Latte {
     lost: LostBlocks,
     split: Split,
     learned: Option<Box<Learned>>,
+    /// Smoothed latencies of writes at each end: rules choose for writes, and reads take another time.
     latencies_us: [f32; 2],
     /// Whether each end answers.
     has: [bool; 2],
@@ -88,7 +89,7 @@ impl Latte {
         let upto = |runs: u64| (runs * run).min(blocks) * slots / blocks / run;
         let mut left = slots;
         for number in 0..blocks.div_ceil(run) {
-            // What the share of the blocks up to here has gained over that of the blocks before.
+            // The share of the blocks up to here gains a run over that of the blocks before, or does not.
             if upto(number + 1) == upto(number) {
                 continue;
             }
@@ -464,6 +465,15 @@ impl Latte {
         self.cache.clear();
     }
 
+    /// A write at end `end` took so long.
+    fn took(&mut self, end: usize, span: SimSpan) {
+        let latency_us = span.as_us_f64() as f32;
+        self.latencies_us[end] += LATENCY_WEIGHT * (latency_us - self.latencies_us[end]);
+        if let Some(learned) = &mut self.learned {
+            learned.saw(latency_us);
+        }
+    }
+
     fn front_written(&mut self, first: u32, slot: u32, count: u32, is_ok: bool) {
         for place in 0..count {
             let (block, slot) = (first + place, slot + place);
@@ -610,12 +620,8 @@ impl Service for Latte {
         let Some(Under { kind, leg, count, began_at }) = self.table.remove(order) else { return };
         let end = usize::from(leg.0);
         self.table.depths[end] -= 1;
-        if !matches!(kind, Kind::Sync { .. }) {
-            let latency = now.since(began_at).as_us_f64() as f32;
-            self.latencies_us[end] += LATENCY_WEIGHT * (latency - self.latencies_us[end]);
-            if let Some(learned) = &mut self.learned {
-                learned.saw(latency);
-            }
+        if kind.is_write() {
+            self.took(end, now.since(began_at));
         }
         if result == Err(Failure::Gone) {
             self.lose(leg);

@@ -38,7 +38,7 @@ const EXPLORES_ONE_IN: [u64; 2] = [10, 100];
 /// alone, by which a model that is wrong all the time stays as it is.
 const RIGHT_ENOUGH: f64 = 0.9;
 
-/// What a period has seen.
+/// Counts of a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     began: Option<SimTime>,

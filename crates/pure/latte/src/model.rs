@@ -140,7 +140,7 @@ impl Model {
         *self = scaled.unscaled(&scale);
     }
 
-    /// The same border for features as they are.
+    /// A model with this border for features as they are.
     fn unscaled(&self, scale: &Scale) -> Self {
         let weights: [f32; FEATURES] =
             std::array::from_fn(|index| self.weights[index] * scale.factors[index % FIGURES]);

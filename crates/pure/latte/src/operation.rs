@@ -31,6 +31,13 @@ pub(crate) enum Kind {
     Sync { request: u32 },
 }
 
+impl Kind {
+    /// Whether the order writes, or trims, blocks of an end.
+    pub(crate) const fn is_write(&self) -> bool {
+        matches!(self, Self::FrontWrite { .. } | Self::Back { .. } | Self::Promotion { .. } | Self::FlushWrite { .. })
+    }
+}
+
 /// An order under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Under {

@@ -2,8 +2,8 @@
 
 use crate::marks::ServerReading;
 use crate::request::CAUSES;
-use crate::service::ServiceCounts;
 use crate::stack::{Cores, Stack};
+use crate::tiers::ServiceCounts;
 use crate::world::Server;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::FtlCounters;

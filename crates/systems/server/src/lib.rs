@@ -2,16 +2,18 @@
 //!
 //! What it models: stages of a stack on pools that virtual drives share ([`Stack`], one table each), with doorbells, exits of the
 //! guest, system calls, polling cores, engines and cores of cards, and links as stages; drives with everything that
-//! `flashyard_ssd` models of them; network volumes with limits, bandwidth and a drawn latency.
+//! `flashyard_ssd` models of them; network volumes with limits, bandwidth and a drawn latency; LATTE in front of one of each
+//! (`service.rs`).
 //!
 //! The path of a request: a stream issues it (`path.rs`) → the stages before storage, each on its pool → a core of the drive
-//! runs its firmware and the data-end carries it out, or the network volume does → the stages after it → its stream goes on.
+//! runs its firmware and the data-end carries it out, or the network volume does → the stages after it → its stream goes on. Under a
+//! service the request waits there, and orders take its way to either end.
 //!
 //! Invariants: every picosecond of a request belongs to one cause (the parts of the stack, waiting for one of them, or a cause
-//! of drives); a stage takes what its table says and nothing else; pools serve in the order of arrival.
+//! of drives, or the service that held it); a stage takes what its table says and nothing else; pools serve in the order of arrival.
 //!
-//! What it does not model: coalescing of interrupts, several queues of one virtual drive, faults, the cost of copies inside a
-//! guest. Sources of the figures are in `stack.rs`.
+//! What it does not model: coalescing of interrupts, faults, the cost of copies inside a guest, cores of a network volume's
+//! client. Sources of the figures are in `stack.rs`.
 
 mod config;
 mod figures;
@@ -25,11 +27,12 @@ mod service;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod tiers;
 mod world;
 
 pub use config::{DRIVES_MAX, QUEUES_MAX, ServerConfig, ServerError};
 pub use figures::{DriveFigures, ServerFigures};
 pub use request::{CAUSES, Own};
-pub use service::ServiceCounts;
 pub use stack::{Part, Stack};
+pub use tiers::ServiceCounts;
 pub use world::Server;

@@ -1,6 +1,6 @@
 //! Counters of a server: at the ends of the measured window, and over time.
 
-use crate::service::{ServiceCounts, Tiered};
+use crate::tiers::{ServiceCounts, Tiered};
 use flashyard_ftl::FtlCounters;
 use flashyard_host::ProcessorPool;
 use flashyard_measure::{Dated, Totals};

@@ -58,7 +58,7 @@ impl Server {
         let mut next = now;
         while next == now {
             let request = &mut self.requests[id as usize];
-            let way = self.table.way(request.role);
+            let way = request.role.way(self.table);
             while let Some(&Stage::Delay { time, part }) = way.get(usize::from(request.stage)) {
                 request.time.add(Own::Of(part), time);
                 request.stage += 1;

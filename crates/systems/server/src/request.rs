@@ -1,8 +1,9 @@
 //! Requests under way, the causes of their time, and the events that move them on.
 
-use crate::stack::Part;
+use crate::stack::{Part, Stage, Table};
 use flashyard_blk::Operation;
 use flashyard_flash::SLOT_BYTES;
+use flashyard_latte::dispatch::FRONT;
 use flashyard_measure::Completion;
 use flashyard_service::Leg;
 use flashyard_ssd::DriveEvent;
@@ -64,6 +65,18 @@ pub(crate) enum Role {
     Guest,
     /// A service has ordered it from an end, perhaps for the guest's request `owner`.
     Order { number: u32, leg: Leg, owner: Option<u32> },
+}
+
+impl Role {
+    /// The stages of such a request.
+    #[inline]
+    pub(crate) fn way(self, table: &Table) -> &'static [Stage] {
+        match (self, &table.tiers) {
+            (Self::Order { leg: FRONT, .. }, Some(tiers)) => tiers.front,
+            (Self::Order { .. }, Some(tiers)) => tiers.back,
+            _ => table.stages,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

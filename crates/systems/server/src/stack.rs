@@ -4,8 +4,6 @@
 //! (`path.rs`): a new one is a table here. Section numbers are those of L. Yang et al., "Here, There and Everywhere: The Past,
 //! the Present and the Future of Local Storage in Cloud", FAST 2026.
 
-use crate::request::Role;
-use flashyard_latte::dispatch::FRONT;
 use flashyard_units::{Named, SimSpan};
 
 /// The stack between a guest and its storage.
@@ -29,7 +27,7 @@ pub enum Stack {
     Ebsx,
     /// A drive behind RISTRETTO in front of a network volume of the standard class, under LATTE (§6.2).
     Latte,
-    /// The same two under LATTE's ancestor: every write goes to the drive, and no read is copied there (§6.2).
+    /// As [`Stack::Latte`], under LATTE's ancestor: every write goes to the drive, and no read is copied there (§6.2).
     Csal,
 }
 
@@ -389,18 +387,6 @@ const EBSX: Table = Table {
     }),
     tiers: None,
 };
-
-impl Table {
-    /// The stages of a request.
-    #[inline]
-    pub(crate) fn way(&self, role: Role) -> &'static [Stage] {
-        match (role, &self.tiers) {
-            (Role::Order { leg: FRONT, .. }, Some(tiers)) => tiers.front,
-            (Role::Order { .. }, Some(tiers)) => tiers.back,
-            _ => self.stages,
-        }
-    }
-}
 
 impl Stack {
     /// Its stages.

@@ -133,7 +133,7 @@ fn a_lone_read_of_a_service_takes_the_time_of_its_end_and_of_the_stages_there() 
     let expected = drive + (alone_on(Stack::Latte.table().stages) + alone_on(tiers.front)).as_us_f64();
     let found = hits.latency().mean_us();
     assert!((found / expected - 1.0).abs() < 0.02, "{found} us and not {expected}");
-    // None hits: what the network takes.
+    // No read hits: what the network takes.
     let network = lone(Stack::Ebs, &[]).latency().mean_us() - alone_on(Stack::Ebs.table().stages).as_us_f64();
     let misses = lone(Stack::Latte, &["latte.warm=false", "latte.promotes=false"]);
     let expected = network + (alone_on(Stack::Latte.table().stages) + alone_on(tiers.back)).as_us_f64();

@@ -4,7 +4,7 @@
 
 use crate::figures::{DriveFigures, ServerFigures};
 use crate::marks::ServerReading;
-use crate::service::ServiceCounts;
+use crate::tiers::ServiceCounts;
 use flashyard_describe::figures::{buckets, percentiles, split_rows};
 use flashyard_measure::Totals;
 use flashyard_report::{
@@ -73,7 +73,7 @@ pub static FRONT_WRITES: Metric = Metric::maybe(
 .percent("front\nwrites %")
 .or_absent("no service, or no write");
 
-/// What a service moves besides guests' requests.
+/// Blocks that a service moves besides guests' requests.
 pub static PROMOTED: Metric =
     Metric::maybe("promoted_blocks", "Promoted", Unit::Count, "blocks copied to the front end of services")
         .or_absent("no service");

@@ -62,7 +62,7 @@ fn hits(records: &[(StackRun, StackRecord)]) -> ChartSection {
     let network = Stack::Latte.table().network.expect("it has a network volume");
     let chart = |name: &str, axis: ChartAxis, place: usize, scale: f64, back: f64, figure: fn(&StackRecord) -> f64| {
         let measured: Vec<_> = found(place, figure).into_iter().map(|(hits, value)| (hits, scale * value)).collect();
-        // What the front end gives alone is what it gives when all hit.
+        // When all hit, the front end gives all that it can.
         let front = measured.last().map_or(0.0, |point| point.1);
         let closed = |hits: u32| (f64::from(hits), throughput(front, back, f64::from(hits) / 100.0));
         let curves =
