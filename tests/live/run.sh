@@ -10,7 +10,7 @@
 # Needs root, for the network, and what `packages.sh` installs. What is missing is named, and is a failure.
 set -uo pipefail
 
-every="connect-all identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
+every="connect-all vhost-user identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -31,9 +31,10 @@ missing() { # CASE...
         program "$pair"
     done
     for name; do
-        case $name in connect-all | anywhere | ranges | auth) ;; *) program fio=fio ;; esac
+        case $name in connect-all | vhost-user | anywhere | ranges | auth) ;; *) program fio=fio ;; esac
         case $name in
         identify) program tcpdump=tcpdump && program tshark=tshark ;;
+        vhost-user) program mkfs.ext4=e2fsprogs ;;
         filesystems) program mkfs.ext4=e2fsprogs && program mkfs.xfs=xfsprogs && program mkfs.f2fs=f2fs-tools ;;
         databases)
             program mkfs.ext4=e2fsprogs && program sqlite3=sqlite3 && program db_bench=rocksdb-tools
@@ -79,6 +80,18 @@ boot() { # SCRIPT ARGUMENT...      environment: KERNEL, ADDRESS, TAP, OUT, DRIVE
 started() { for _ in $(seq 4500); do [ -e "$work/out/started" ] && return 0; sleep 0.2; done; return 1; }
 
 case_connect-all() { start --listen $server:4420 && boot connect-all "$drives"; }
+# A guest formats a disk of vhost-user-blk, and puts a system on it; another one boots from it, after a restart of the server.
+case_vhost-user() {
+    local data=$work/vhost-data socket=$work/vhost-$$.sock
+    rm -rf "$data"
+    start --pace off --data "$data" --vhost-user-blk "$socket" || return 1
+    DISK=$socket-0 boot vhost-user || return 1
+    stop
+    start --pace off --data "$data" --vhost-user-blk "$socket" || return 1
+    DISK=$socket-0 ROOT=vda boot vhost-user || return 1
+    stop
+    rm -rf "$data"
+}
 # The server listens everywhere; what discovery names is where the client came to.
 case_anywhere() { start --listen 0.0.0.0:4420 && boot connect-all "$drives"; }
 # What is said on the wire is read by somebody else.

@@ -7,7 +7,8 @@
 set -euo pipefail
 
 release=$1 directory=$2
-if [ -s "$directory/vmlinux" ] && [ -s "$directory/initrd" ]; then
+# One of an older version of this script is made anew.
+if [ -s "$directory/vmlinux" ] && [ "$directory/initrd" -nt "$0" ]; then
     exit 0
 fi
 rm -rf "$directory"
@@ -39,7 +40,7 @@ depmod -b package "$modules"
 lib=root/lib/modules/$modules
 mkdir -p root/{bin,proc,sys,dev,host,layer,new} "$lib"
 cp "$(command -v busybox)" root/bin/busybox
-for module in virtio_pci virtio_net virtio_rng 9p 9pnet_virtio overlay nvme-tcp ext4 xfs f2fs crc32c_generic crc32c_intel \
+for module in virtio_pci virtio_blk virtio_net virtio_rng 9p 9pnet_virtio overlay nvme-tcp ext4 xfs f2fs crc32c_generic crc32c_intel \
     hmac sha256_generic sha512_generic dh_generic; do
     modprobe -d package -S "$modules" --show-depends "$module" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
 done | sort -u | while read -r file; do
@@ -60,6 +61,15 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mkdir -p /sbin
 ln -s /bin/modprobe /sbin/modprobe
+# Or a disk of its own, which has all that it needs.
+for word in $(cat /proc/cmdline); do case $word in disk=*) disk=${word#disk=} ;; esac; done
+if [ -n "${disk:-}" ]; then
+    modprobe -a virtio_pci virtio_blk ext4
+    until [ -b "/dev/$disk" ]; do sleep 0.1; done
+    mount -t ext4 "/dev/$disk" /new
+    for directory in proc sys dev; do mount --move /$directory /new/$directory; done
+    exec switch_root /new /sbin/init
+fi
 modprobe -a virtio_pci 9pnet_virtio 9p overlay virtio_net virtio_rng
 mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=1048576,cache=loose root /host
 mount -t tmpfs layer /layer

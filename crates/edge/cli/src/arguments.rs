@@ -410,6 +410,9 @@ pub(crate) struct ServeOptions {
     /// Serve NBD at this address, or at the socket unix:PATH
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) nbd: Option<NbdAddress>,
+    /// Serve disks of virtual machines by vhost-user-blk at this socket; with several drives at PATH-0, PATH-1 and so on
+    #[arg(long, value_name = "PATH")]
+    pub(crate) vhost_user_blk: Option<PathBuf>,
     /// Connections of each front end at most
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u16).range(1..=60_000))]
     pub(crate) connections: u16,

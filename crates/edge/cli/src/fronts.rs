@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use flashyard_live::{Engine, Nbd, NbdAddress, NvmeTcp};
 use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
 use flashyard_units::VolumeId;
+use flashyard_vhost_user::VhostUserBlk;
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -66,6 +67,22 @@ pub(crate) fn add_nbd(engine: &mut Engine, address: &NbdAddress) -> Result<()> {
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
     let ids: Vec<VolumeId> = engine.volumes().iter().map(|volume| volume.id).collect();
     output::line(&format!("NBD on {}: drive-{}", front.address(), range(&ids)));
+    engine.add_front(Box::new(front));
+    Ok(())
+}
+
+/// vhost-user-blk at `path`, a socket for each drive.
+///
+/// Errors: a path that cannot be listened at.
+pub(crate) fn add_vhost_user(engine: &mut Engine, path: &Path) -> Result<()> {
+    let front = VhostUserBlk::new(path, engine.volumes());
+    let front = front.with_context(|| format!("--vhost-user-blk {}: cannot be listened at", path.display()))?;
+    let paths: Vec<String> = front.paths().map(|path| path.display().to_string()).collect();
+    let shown = match &paths[..] {
+        [first, .., last] => format!("{first} to {last}"),
+        paths => paths.concat(),
+    };
+    output::line(&format!("vhost-user-blk at {shown}"));
     engine.add_front(Box::new(front));
     Ok(())
 }

@@ -106,6 +106,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     let (nqn, endurance) = (&scenario.serve.nqn, scenario.serve.endurance_erases);
     fronts::add_nvme(&mut engine, &options.listen, hosts, nqn, endurance)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(&mut engine, address)).transpose()?;
+    options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(&mut engine, path)).transpose()?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));
