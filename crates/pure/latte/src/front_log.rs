@@ -45,6 +45,20 @@ impl FrontLog {
         self.tail..self.head
     }
 
+    /// The first position from `from` on, below `until`, whose slot is in use or holds the newest copy of a block that the back end
+    /// has not; `until` if there is none. A position that this has passed is never looked at again.
+    pub(crate) fn unsettled(&self, map: &Locations, pins: &[u16], from: u64, until: u64) -> u64 {
+        let is_settled = |position: &u64| {
+            let (slot, owner) = self.at(*position);
+            let is_dirty = |block: u32| {
+                let location = map.get(block.into());
+                location.state == State::Dirty && location.slot == u64::from(slot)
+            };
+            pins[slot as usize] == 0 && !owner.is_some_and(is_dirty)
+        };
+        (from.max(self.tail)..until).find(|position| !is_settled(position)).unwrap_or(until)
+    }
+
     fn slot_of(&self, position: u64) -> u32 {
         (position % self.owners.len() as u64) as u32
     }

@@ -4,6 +4,7 @@
 //! ended. A read goes where the newest acknowledged copy of each block lies. Flushes bring the log to the back end, and blocks
 //! that are read twice are copied to the front end.
 
+use crate::barrier::{Barrier, Barriers};
 use crate::config::{Config, Counters, Rule};
 use crate::dispatch::{BACK, FRONT, Path, Split, shortest};
 use crate::flush::Flushes;
@@ -34,6 +35,8 @@ pub struct Latte {
     pins: Vec<u16>,
     /// Requests that wait for room or for a flush, in the order of arrival.
     waiting: VecDeque<Request>,
+    /// Flushes of clients that wait for the log.
+    barriers: Barriers,
     lost: LostBlocks,
     split: Split,
     learned: Option<Box<Learned>>,
@@ -68,6 +71,7 @@ impl Latte {
             table: Table::default(),
             pins: vec![0; (log_slots + cache_slots) as usize],
             waiting: VecDeque::new(),
+            barriers: Barriers::default(),
             lost: LostBlocks::new(blocks),
             split: Split::new(front, back),
             learned,
@@ -155,7 +159,7 @@ impl Latte {
             Operation::Read => self.read(now, request, out),
             Operation::Write => return self.write(now, request, out),
             Operation::Trim => self.trim(now, request, out),
-            _ => self.sync(now, request, out),
+            _ => self.flush_all(now, request, out),
         }
         true
     }
@@ -243,7 +247,10 @@ impl Latte {
     fn write(&mut self, now: SimTime, request: &Request, out: &mut Orders) -> bool {
         let (first, end) = (request.first as u32, request.first as u32 + request.count);
         // First: room is made by flushes, and a block that is being flushed takes no write at the back end.
-        let takes_front = self.has[0] && !request.durable && self.make_room(now, request.count, out);
+        let takes_front = self.has[0]
+            && !request.durable
+            && !self.delays_flush(first, end)
+            && self.make_room(now, request.count, out);
         let takes_back = self.has[1] && (first..end).all(|block| self.map.takes_back(block.into()));
         let leg = match (takes_front, takes_back) {
             (true, true) => self.choose(now, request.count),
@@ -262,6 +269,13 @@ impl Latte {
             self.change_back(now, request, out)
         }
         true
+    }
+
+    /// Whether a write to the log would put a newer version in the place of one that a client's flush waits for: the flush would
+    /// have neither at the back end.
+    fn delays_flush(&self, first: u32, end: u32) -> bool {
+        let is_dirty = |block: u32| self.map.get(block.into()).state == State::Dirty;
+        !self.barriers.is_empty() && (first..end).any(is_dirty)
     }
 
     /// The end that the rule wants for a write.
@@ -367,9 +381,43 @@ impl Latte {
         }
     }
 
+    /// A client's flush: the log goes to the back end first. It fails while a block is lost that was acknowledged.
+    fn flush_all(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        if let Some(lost) = self.lost.first() {
+            return out.answers.push((request.id, Err(Failure::Unread { block: lost.into() })));
+        }
+        if self.map.dirty() == 0 {
+            return self.sync(now, request.id, out);
+        }
+        if !self.has[1] {
+            return out.answers.push((request.id, Err(Failure::Gone)));
+        }
+        let range = self.log.positions();
+        self.barriers.push(Barrier { request: request.id, until: range.end, settled: range.start });
+        self.pass_barriers(now, out);
+    }
+
+    /// Lets flushes of clients go on whose part of the log is at the back end.
+    fn pass_barriers(&mut self, now: SimTime, out: &mut Orders) {
+        while !self.barriers.is_empty() {
+            let (log, map, pins) = (&self.log, &self.map, &self.pins);
+            let settle = |barrier: &Barrier| log.unsettled(map, pins, barrier.settled, barrier.until);
+            let Some(barrier) = self.barriers.take_settled(settle) else { break };
+            self.sync(now, barrier.request, out);
+        }
+        if !self.barriers.is_empty() {
+            self.flushes.look_again();
+            self.flush(now, out);
+            if !self.flushes.is_busy() && self.table.depths == [0; 2] {
+                // A flush has failed: it is tried again a little later.
+                out.wake_at = Some(now + RETRY);
+            }
+        }
+    }
+
     /// Both ends make durable what they have.
-    fn sync(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        self.table.begin(request.id);
+    fn sync(&mut self, now: SimTime, id: u32, out: &mut Orders) {
+        self.table.begin(id);
         let order = Order {
             id: 0,
             leg: BACK,
@@ -381,12 +429,12 @@ impl Latte {
         };
         let has = self.has;
         for leg in [FRONT, BACK].into_iter().filter(|leg| has[usize::from(leg.0)]) {
-            self.table.expects(request.id);
-            self.send(now, leg, Kind::Sync { request: request.id }, order, out);
+            self.table.expects(id);
+            self.send(now, leg, Kind::Sync { request: id }, order, out);
         }
         if self.has == [false; 2] {
-            out.answers.push((request.id, Err(Failure::Gone)));
-            self.table.forget(request.id);
+            out.answers.push((id, Err(Failure::Gone)));
+            self.table.forget(id);
         }
     }
 
@@ -452,8 +500,13 @@ impl Latte {
     }
 
     /// An end answers no further order.
-    fn lose(&mut self, leg: Leg) {
-        if !std::mem::replace(&mut self.has[usize::from(leg.0)], false) || leg == BACK {
+    fn lose(&mut self, leg: Leg, out: &mut Orders) {
+        if !std::mem::replace(&mut self.has[usize::from(leg.0)], false) {
+            return;
+        }
+        // No flush can bring the log to the back end any more.
+        out.answers.extend(self.barriers.take_all().into_iter().map(|barrier| (barrier.request, Err(Failure::Gone))));
+        if leg == BACK {
             return;
         }
         let (lost, counters) = (&mut self.lost, &mut self.counters);
@@ -580,6 +633,7 @@ impl Latte {
             self.waiting.pop_front();
             left -= 1;
         }
+        self.pass_barriers(now, out);
         if !self.waiting.is_empty() {
             self.flushes.look_again();
             self.flush(now, out);
@@ -624,7 +678,7 @@ impl Service for Latte {
             self.took(end, now.since(began_at));
         }
         if result == Err(Failure::Gone) {
-            self.lose(leg);
+            self.lose(leg, out);
         }
         let is_ok = result.is_ok();
         match kind {

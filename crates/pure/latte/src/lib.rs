@@ -16,7 +16,9 @@
 //! What it does not model: a map that outlives a loss of power (the front end is taken as lost then); moving of copies that are
 //! still read from the end of the log.
 
+mod barrier;
 mod config;
+mod crash;
 pub mod dispatch;
 mod flush;
 mod front_log;
@@ -31,6 +33,7 @@ mod read_cache;
 mod tests;
 
 pub use config::{Config, Counters, Rule};
+pub use crash::LatteWorld;
 pub use latte::Latte;
 pub use learned::{Learning, Learnt};
 pub use location::{Location, Locations, State};

@@ -35,6 +35,11 @@ impl LostBlocks {
         (first..end).find(|&block| self.words[block as usize / 64] >> (block % 64) & 1 == 1)
     }
 
+    /// The first lost block.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.first_in(0, self.words.len() as u32 * 64)
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }

@@ -18,8 +18,17 @@ pub(super) enum Stage {
     UnderWay,
     /// The host has given it up, and it may still happen.
     Open,
-    /// Acknowledged, or given up and over, by the event of this number; 0 for what was there before.
+    /// Acknowledged by the event of this number; 0 for what was there before.
     Ended(u64),
+    /// Given up, and over by the event of this number, whether it has happened or not.
+    Over(u64),
+}
+
+impl Stage {
+    /// Whether nothing more comes of the operation.
+    pub(super) const fn is_over(self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Over(_))
+    }
 }
 
 /// A version that a slot may have after a power cut.
@@ -67,7 +76,7 @@ impl Cache {
             let sure = versions.iter().filter(|version| matches!(version.stage, Stage::Ended(end) if end < issued));
             // A version that had ended before the last of them began is older than it.
             let since = sure.map(|version| version.issued.order).max().unwrap_or(0);
-            versions.retain(|version| !matches!(version.stage, Stage::Ended(end) if end < since));
+            versions.retain(|version| !matches!(version.stage, Stage::Ended(end) | Stage::Over(end) if end < since));
             versions.len() > 1
         });
     }
@@ -85,11 +94,8 @@ impl Cache {
         if reads {
             self.before.insert(slot, stamps);
         }
-        if versions.iter().any(|version| !matches!(version.stage, Stage::Ended(_))) {
-            let sure = |version: Version| match version.stage {
-                Stage::Ended(_) => Version::sure(version.stamp),
-                _ => version,
-            };
+        if versions.iter().any(|version| !version.stage.is_over()) {
+            let sure = |version: Version| if version.stage.is_over() { Version::sure(version.stamp) } else { version };
             self.slots.insert(slot, versions.into_iter().map(sure).collect());
         }
     }

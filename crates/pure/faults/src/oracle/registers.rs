@@ -263,7 +263,8 @@ impl Oracle {
                 let stage = match progress {
                     Progress::UnderWay => Stage::UnderWay,
                     Progress::Open => Stage::Open,
-                    Progress::Acknowledged(at) | Progress::Over(at) => Stage::Ended(at.order),
+                    Progress::Acknowledged(at) => Stage::Ended(at.order),
+                    Progress::Over(at) => Stage::Over(at.order),
                 };
                 cache.end(slot, operation.issued.order, stage);
             }

@@ -148,7 +148,7 @@ impl Slot {
         if self.given_up {
             return;
         }
-        let floating = |version: &&Version| !matches!(version.stage, Stage::Ended(_));
+        let floating = |version: &&Version| !version.stage.is_over();
         let mut readings = Short::default();
         let mut stamps: Vec<u64> = Vec::new();
         for version in versions {

@@ -315,6 +315,20 @@ fn a_flush_is_sure_of_writes_acknowledged_before_it_was_issued_once_it_has_compl
 }
 
 #[test]
+fn a_write_that_was_given_up_makes_no_flush_sure_of_it() {
+    let mut told = Told::volatile();
+    told.write(1, 5);
+    told.issue(2, Action::Write(6));
+    let at = told.tick();
+    assert_eq!(told.oracle.failed(at, OperationId(2)), Ok(()));
+    let at = told.tick();
+    told.oracle.settle(at, 0);
+    told.flush();
+    told.cut();
+    assert_eq!(told.may_hold(10), [5, 6], "nobody knows whether it has happened");
+}
+
+#[test]
 fn a_write_under_way_may_be_seen_before_a_cut_and_done_again_after_it() {
     let mut told = Told::volatile();
     told.write(1, 5);

@@ -7,9 +7,10 @@ mod study;
 
 use crate::stack::Stack;
 use flashyard_describe::{
-    Carried, DesignInfo, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed, carried, is_in,
-    load,
+    Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed,
+    carried, is_in, load,
 };
+use flashyard_latte::LatteWorld;
 use flashyard_units::Named;
 
 /// The table with this system only, for its study.
@@ -28,7 +29,11 @@ impl Room for LocalStorage {
     }
 
     fn designs(&self) -> Vec<DesignInfo> {
-        Stack::ALL.iter().map(|&stack| DesignInfo::new(stack.name(), stack.table().about)).collect()
+        let info = |&stack: &Stack| DesignInfo {
+            breaks: stack == Stack::Latte,
+            ..DesignInfo::new(stack.name(), stack.table().about)
+        };
+        Stack::ALL.iter().map(info).collect()
     }
 
     fn sections(&self) -> &'static [&'static Section] {
@@ -68,6 +73,11 @@ impl Room for LocalStorage {
 
     fn run(&self) -> Option<Run> {
         Some(Run { declaration: &result::DECLARATION, design: run::run })
+    }
+
+    fn world(&self) -> Option<FaultWorld> {
+        let made_of = MadeOf::Nothing(|| Box::new(LatteWorld));
+        Some(FaultWorld { name: "latte", about: "a local disk in front of a network volume", made_of })
     }
 
     fn study(&self) -> Option<Study> {
