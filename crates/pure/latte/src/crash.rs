@@ -415,7 +415,7 @@ impl Run {
                 self.outcome.note(failed);
             }
         }
-        // What arrives has arrived.
+        // Everything that arrives has arrived.
         self.oracle.settle(self.now, 0);
         self.oracle.power_lost(self.now, 0);
         self.ends[0].stamps.fill(0);
