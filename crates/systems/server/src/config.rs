@@ -1,6 +1,6 @@
 //! Parameters of a server.
 
-use crate::stack::Stack;
+use crate::stack::{Network, Stack};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_latte::{Learning, Rule};
 use flashyard_measure::STREAMS_MAX;
@@ -30,6 +30,28 @@ pub struct ServerConfig {
     pub latte: flashyard_latte::Config,
     /// Whether its cache is full when the run begins.
     pub is_warm: bool,
+    /// Limits of network volumes, in place of those of their class.
+    pub limits: NetworkLimits,
+}
+
+/// Limits of a network volume that differ from those of its class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkLimits {
+    /// Requests a second, at least one.
+    pub requests_per_second: Option<u64>,
+    /// Bytes a microsecond in each direction, at least one.
+    pub bytes_per_us: Option<u64>,
+}
+
+impl NetworkLimits {
+    /// A class with these limits.
+    pub(crate) fn apply(self, class: Network) -> Network {
+        Network {
+            requests_per_second: self.requests_per_second.unwrap_or(class.requests_per_second),
+            bytes_per_us: self.bytes_per_us.unwrap_or(class.bytes_per_us),
+            ..class
+        }
+    }
 }
 
 /// Why a server cannot be built or run.

@@ -30,7 +30,7 @@ mod tests;
 mod tiers;
 mod world;
 
-pub use config::{DRIVES_MAX, QUEUES_MAX, ServerConfig, ServerError};
+pub use config::{DRIVES_MAX, NetworkLimits, QUEUES_MAX, ServerConfig, ServerError};
 pub use figures::{DriveFigures, ServerFigures};
 pub use request::{CAUSES, Own};
 pub use stack::{Part, Stack};

@@ -83,7 +83,8 @@ impl Server {
             let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
             numbers.clone().map(|number| NetworkVolume::new(network, rng(number))).collect()
         };
-        let networks = table.network.map_or_else(Vec::new, network);
+        let class = table.network.map(|class| config.limits.apply(class));
+        let networks = class.map_or_else(Vec::new, network);
         let service = |number: u32| Tiered::new(Latte::new(config.tiers(number)), config.starts_warm());
         let services = table.tiers.map_or_else(Vec::new, |_| numbers.clone().map(service).collect());
         let pools = table.pools.iter().map(|pool| {

@@ -54,7 +54,13 @@ impl Room for LocalStorage {
 
     fn concerns(&self, key: &str, design: &str) -> bool {
         let has_service = |stack: Stack| stack.table().tiers.is_some();
-        !is_in(key, "latte") || Stack::by_name(design).is_some_and(has_service)
+        let is_networked = |stack: Stack| stack.table().network.is_some();
+        let concerned: fn(Stack) -> bool = match key {
+            key if is_in(key, "latte") => has_service,
+            key if is_in(key, "network") => is_networked,
+            _ => |_| true,
+        };
+        Stack::by_name(design).is_none_or(concerned)
     }
 
     fn idle(&self, key: &str, scenario: &Scenario) -> Option<String> {

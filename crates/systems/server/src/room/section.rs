@@ -1,10 +1,10 @@
 //! The `[server]` section of scenarios, and the parameters that follow from it.
 
 use crate::stack::Stack;
-use crate::{ServerConfig, ServerError};
+use crate::{NetworkLimits, ServerConfig, ServerError};
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::drive::drive;
-use flashyard_describe::{Choice, Scenario, ScenarioError, Section, Size, Time, is_in, keyed};
+use flashyard_describe::{Choice, Rate, Scenario, ScenarioError, Section, Size, Time, is_in, keyed};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_latte::{Learning, Rule};
 use flashyard_units::{Bytes, Named, SimSpan};
@@ -12,9 +12,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The section.
-pub(super) static SECTIONS: [&Section; 2] = [&SERVER, &LATTE];
+pub(super) static SECTIONS: [&Section; 3] = [&SERVER, &LATTE, &NETWORK];
 
 static SERVER: Section = Section::of::<ServerSection>("server", &[("server", &[Run])]);
+static NETWORK: Section = Section::of::<NetworkSection>("network", &[("network", &[Run])]);
 static LATTE: Section = Section::of::<LatteSection>("latte", &[("latte", &[Run])]);
 
 /// The sections as they are read.
@@ -25,6 +26,9 @@ pub(super) struct Sections {
     /// The service of stacks that have one.
     #[serde(default)]
     pub(super) latte: LatteSection,
+    /// Network volumes.
+    #[serde(default)]
+    pub(super) network: NetworkSection,
 }
 
 /// A server whose guests have virtual drives.
@@ -43,6 +47,18 @@ pub(super) struct ServerSection {
 /// [P] sheet alibaba-local-storage §2.4: four queues of a guest as an example
 const fn four() -> u32 {
     4
+}
+
+/// Limits of network volumes, where they are not those of their class.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct NetworkSection {
+    /// Requests a second that a volume may have.
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub(super) requests_per_second: Option<u64>,
+    /// Bytes a second in each direction.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "1000 GB/s"))]
+    pub(super) rate: Option<Rate>,
 }
 
 /// The rule that chooses an end for a write.
@@ -165,6 +181,10 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
     if is_in(key, "latte") && stacks().count() == 0 {
         return Some("only latte and csal have the service, and neither is among the designs".to_owned());
     }
+    let networked = |name: &String| Stack::by_name(name).is_some_and(|stack| stack.table().network.is_some());
+    if is_in(key, "network") && !scenario.designs.iter().any(networked) {
+        return Some("no design has a network volume".to_owned());
+    }
     let rule = latte.rule.0;
     let needed = match key {
         "latte.front_share" => RuleName::Split,
@@ -181,7 +201,7 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
 ///
 /// Errors: values outside their ranges.
 pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, ScenarioError> {
-    let Sections { server, latte } = scenario.own()?;
+    let Sections { server, latte, network } = scenario.own()?;
     let config = ServerConfig {
         stack,
         drives: server.virtual_drives,
@@ -190,6 +210,10 @@ pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, 
         queues: server.queues,
         latte: latte.config(scenario.seed),
         is_warm: latte.warm,
+        limits: NetworkLimits {
+            requests_per_second: network.requests_per_second,
+            bytes_per_us: network.rate.map(|rate| rate.0.get() / 1_000_000),
+        },
     };
     config.validate().map_err(of_server)?;
     Ok(config)

@@ -1,6 +1,6 @@
 //! The study as charts: rates and latencies of each stack along the depth.
 
-use super::runs::{StackRecord, StackRun};
+use super::runs::{FixedRule, StackRecord, StackRun};
 use crate::stack::Stack;
 use flashyard_latte::dispatch::throughput;
 use flashyard_report::{ChartAxis, ChartPanel, ChartSection, Comparison, factor_chart};
@@ -18,11 +18,28 @@ fn by_hits(hits: u32) -> [StackRun; 2] {
     [small.with_hits(hits), StackRun::new(Stack::Latte, 1, true, 128, 128).with_hits(hits)]
 }
 
-/// Reads of 4 KiB by each stack along the depth, and of LATTE along the share of hits.
+/// Rules for writes; none is the learned one.
+const RULES: [Option<FixedRule>; 4] = [None, Some(FixedRule::Shortest), Some(FixedRule::Split), Some(FixedRule::Front)];
+
+/// Rates of a network volume that is throttled, in MB/s. Source: \[A\] halves of the class's.
+const NETWORKS: [u64; 4] = [500, 1000, 2000, 4000];
+
+/// Writes of 128 KiB through LATTE by a rule.
+fn by_rule(rule: Option<FixedRule>, depth: u32, network_mb: Option<u64>) -> StackRun {
+    StackRun { rule, network_mb, ..StackRun::new(Stack::Latte, 1, false, 128, depth) }
+}
+
+/// Reads of 4 KiB by each stack along the depth and alone, of LATTE along the share of hits, and its writes by rule.
 pub(super) fn drawn() -> Vec<StackRun> {
     let run = |stack, depth| StackRun::new(stack, 1, true, 4, depth);
     let depths = Stack::ALL.iter().flat_map(|&stack| DEPTHS.map(|depth| run(stack, depth)));
-    depths.chain(SHARES.iter().flat_map(|&hits| by_hits(hits))).collect()
+    let hits = SHARES.iter().flat_map(|&hits| by_hits(hits));
+    let rules = RULES.iter().flat_map(|&rule| {
+        let depths = DEPTHS.map(|depth| by_rule(rule, depth, None));
+        depths.into_iter().chain(NETWORKS.map(|rate| by_rule(rule, 128, Some(rate))))
+    });
+    let alone = Stack::ALL.iter().map(|&stack| StackRun::new(stack, 1, true, 4, 1));
+    depths.chain(hits).chain(rules).chain(alone).collect()
 }
 
 pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) -> Vec<ChartSection> {
@@ -47,7 +64,7 @@ pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) ->
     let finding = "Reads of 4 KiB at random from one virtual drive.".to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     let depth = ChartSection::choice("depth", "What does each stack give at which depth?", finding, "", panels);
-    vec![depth, hits(records)]
+    vec![depth, hits(records), rules(records), parts(records)]
 }
 
 /// LATTE along the share of hits, beside the closed form of two servers.
@@ -83,4 +100,49 @@ fn hits(records: &[(StackRun, StackRecord)]) -> ChartSection {
             .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("hits", "What does LATTE give at which share of hits?", finding, "", panels)
+}
+
+/// Writes by each rule along the depth, and at depth 128 along the rate of the network volume.
+fn rules(records: &[(StackRun, StackRecord)]) -> ChartSection {
+    let curve = |rule: Option<FixedRule>, points: &[(f64, StackRun)]| {
+        let found = |(at, wanted): &(f64, StackRun)| {
+            let record = &records.iter().find(|(run, _)| run == wanted)?.1;
+            Some((*at, 1e9 * record.gigabytes_per_second))
+        };
+        (rule.map_or("learned", FixedRule::name).to_owned(), points.iter().filter_map(found).collect())
+    };
+    let by_depth = RULES.map(|rule| curve(rule, &DEPTHS.map(|depth| (f64::from(depth), by_rule(rule, depth, None)))));
+    let by_rate =
+        RULES.map(|rule| curve(rule, &NETWORKS.map(|rate| (1e6 * rate as f64, by_rule(rule, 128, Some(rate))))));
+    let axis = || ChartAxis::new("rate", "B/s");
+    let charts = vec![
+        factor_chart("Along the depth", "requests in flight", axis(), &by_depth),
+        factor_chart("Network volume throttled, depth 128", "B/s of the network volume", axis(), &by_rate),
+    ];
+    let finding = "Writes of 128 KiB in sequence through LATTE. A split by rates knows both ends' rates beforehand: \
+                   it gives the sum of both at every depth, which the learned rule comes close to at depth 128 only. A rule \
+                   that learns is for latency: it leaves a light load to the drive."
+        .to_owned();
+    let panels = vec![ChartPanel { name: String::new(), charts }];
+    ChartSection::choice("rules", "Does LATTE's rule have to learn?", finding, "", panels)
+}
+
+/// Parts of a lone read by stack.
+fn parts(records: &[(StackRun, StackRecord)]) -> ChartSection {
+    let alone = |stack: Stack| {
+        let wanted = StackRun::new(stack, 1, true, 4, 1);
+        records.iter().find(|(run, _)| *run == wanted).map(|(_, record)| record)
+    };
+    let names = ["guest", "host", "card", "network"];
+    let bar = |part: usize| {
+        let of = |(place, &stack): (usize, &Stack)| alone(stack).map(|record| (place as f64, record.parts_us[part]));
+        (names[part].to_owned(), Stack::ALL.iter().enumerate().filter_map(of).collect::<Vec<_>>())
+    };
+    let order = Stack::names().collect::<Vec<_>>().join(", ");
+    let finding = format!(
+        "Mean time of a lone read of 4 KiB by part; the rest is the drive's. Stacks from left to right: {order}."
+    );
+    let charts = vec![factor_chart("Parts", "stack", ChartAxis::new("time", "µs"), &[bar(0), bar(1), bar(2), bar(3)])];
+    let panels = vec![ChartPanel { name: String::new(), charts }];
+    ChartSection::choice("parts", "Where does a lone request spend its time?", finding, "", panels)
 }

@@ -48,6 +48,31 @@ pub(crate) struct StackRun {
     pub(super) gen3: bool,
     /// The part of the step of load that is measured, from 0: half the load in the first two, all of it in the last two.
     pub(super) part: Option<u32>,
+    /// The rule for writes, where it is not the learned one.
+    pub(super) rule: Option<FixedRule>,
+    /// MB/s of the network volume, where it is not its class's.
+    pub(super) network_mb: Option<u64>,
+}
+
+/// A rule that does not learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FixedRule {
+    /// The shorter predicted completion.
+    Shortest,
+    /// By the rates of the two ends, of which the drive's is 4,100 MB/s (\[P\] sheet §4).
+    Split,
+    /// The drive.
+    Front,
+}
+
+impl FixedRule {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Shortest => "shorter completion",
+            Self::Split => "split by rates",
+            Self::Front => "drive alone",
+        }
+    }
 }
 
 /// The usual share of hits, in percent. Source: \[P\] sheet §4.
@@ -64,7 +89,20 @@ impl StackRun {
     /// A run on drives that were written once, with several jobs.
     pub(super) const fn new(stack: Stack, drives: u32, reads: bool, kib: u32, depth: u32) -> Self {
         let (state, queues, hits) = (State::Filled, SEVERAL, USUAL_HITS);
-        Self { stack, drives, reads, kib, depth, state, queues, hits, gen3: false, part: None }
+        Self {
+            stack,
+            drives,
+            reads,
+            kib,
+            depth,
+            state,
+            queues,
+            hits,
+            gen3: false,
+            part: None,
+            rule: None,
+            network_mb: None,
+        }
     }
 
     /// With one job.
@@ -176,6 +214,12 @@ impl NamedRun for StackRun {
         if self.gen3 {
             name += ", PCIe 3";
         }
+        if let Some(rule) = self.rule {
+            name += &format!(", {}", rule.name());
+        }
+        if let Some(rate) = self.network_mb {
+            name += &format!(", network {rate} MB/s");
+        }
         if let Some(part) = self.part {
             name = format!("{stack}, half of 4 KiB requests writes, step of load, part {part}");
         }
@@ -197,6 +241,14 @@ impl NamedRun for StackRun {
         config.is_warm = self.hits > 0;
         if let Rule::Learned(plan) = &mut config.latte.rule {
             (plan.check_every, plan.training) = (CHECK, TRAINING);
+        }
+        config.limits.bytes_per_us = self.network_mb;
+        let network_mb = self.network_mb.or(self.stack.table().network.map(|network| network.bytes_per_us));
+        match self.rule {
+            Some(FixedRule::Shortest) => config.latte.rule = Rule::Shortest,
+            Some(FixedRule::Split) => config.latte.rule = Rule::Split(4100, network_mb.unwrap_or(0)),
+            Some(FixedRule::Front) => config.latte.rule = Rule::Front,
+            None => {}
         }
         let finished = match self.part {
             Some(part) => step(&scenario, config, part, observer),
