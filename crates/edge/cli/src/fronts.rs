@@ -3,7 +3,7 @@
 use crate::arguments::ServeOptions;
 use crate::{output, secrets};
 use anyhow::{Context, Result, bail};
-use flashyard_live::{Engine, Nbd, NbdAddress, NvmeTcp};
+use flashyard_live::{FrontEnds, Nbd, NbdAddress, NvmeTcp};
 use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
 use flashyard_units::VolumeId;
 use flashyard_vhost_user::VhostUserBlk;
@@ -20,25 +20,56 @@ const QUEUE_ENTRIES: u16 = 1024;
 /// such commands is done in 24 s, before Linux gives the last of them up after 30 s.
 const DEALLOCATE_BLOCKS: u32 = 8192;
 
+/// Names that clients know volumes by.
+pub(crate) struct Names<'a> {
+    /// The beginning of NVMe qualified names.
+    pub(crate) nqn: &'a str,
+    /// Those of volumes in the order of their numbers; drives go by their numbers.
+    pub(crate) volumes: &'a [String],
+}
+
+impl Names<'_> {
+    fn of(&self, volume: VolumeId) -> String {
+        self.volumes.get(volume.index()).cloned().unwrap_or_else(|| volume.to_string())
+    }
+
+    fn export(&self, volume: VolumeId) -> String {
+        if self.volumes.is_empty() { format!("drive-{volume}") } else { self.of(volume) }
+    }
+
+    fn range(&self, volumes: &[VolumeId]) -> String {
+        match volumes {
+            [] => String::new(),
+            [only] => self.of(*only),
+            [first, .., last] if self.volumes.is_empty() => format!("{first} to {last}"),
+            _ => self.volumes.join(", "),
+        }
+    }
+}
+
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
 /// Errors: an address that cannot be listened on.
 pub(crate) fn add_nvme(
-    engine: &mut Engine,
+    fronts: &mut FrontEnds,
     addresses: &[SocketAddr],
     hosts: Hosts,
-    nqn: &str,
+    names: &Names<'_>,
     endurance_erases: u32,
 ) -> Result<()> {
     if addresses.is_empty() {
         return Ok(());
     }
-    let volumes = engine.volumes().to_vec();
+    let volumes = fronts.volumes().to_vec();
+    let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
         let mut namespace = Namespace::new(1, volume.limits.blocks, BLOCK_LOG2);
         namespace.uuid = identity(nqn, volume.id);
-        let mut subsystem =
-            Subsystem::new(&format!("{nqn}{}", volume.id), &format!("FY{:06}", volume.id.get()), vec![namespace]);
+        let mut subsystem = Subsystem::new(
+            &format!("{nqn}{}", names.of(volume.id)),
+            &format!("FY{:06}", volume.id.get()),
+            vec![namespace],
+        );
         subsystem.hosts = hosts.clone();
         subsystem.has_write_cache = !volume.protected;
         subsystem.has_remap = volume.limits.remaps;
@@ -53,29 +84,30 @@ pub(crate) fn add_nvme(
     let ids: Vec<VolumeId> = volumes.iter().map(|volume| volume.id).collect();
     let front = NvmeTcp::new(addresses, config, ids.clone(), endurance_erases).context("--listen")?;
     for address in front.addresses() {
-        output::line(&format!("NVMe/TCP on {address}: {nqn}{}", range(&ids)));
+        output::line(&format!("NVMe/TCP on {address}: {nqn}{}", names.range(&ids)));
     }
-    engine.add_front(Box::new(front));
+    fronts.add(Box::new(front));
     Ok(())
 }
 
 /// NBD at `address`, an export for each drive.
 ///
 /// Errors: an address that cannot be listened on.
-pub(crate) fn add_nbd(engine: &mut Engine, address: &NbdAddress) -> Result<()> {
-    let named: Vec<_> = engine.volumes().iter().map(|&volume| (format!("drive-{}", volume.id), volume)).collect();
+pub(crate) fn add_nbd(fronts: &mut FrontEnds, address: &NbdAddress, names: &Names<'_>) -> Result<()> {
+    let named: Vec<_> = fronts.volumes().iter().map(|&volume| (names.export(volume.id), volume)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
-    let ids: Vec<VolumeId> = engine.volumes().iter().map(|volume| volume.id).collect();
-    output::line(&format!("NBD on {}: drive-{}", front.address(), range(&ids)));
-    engine.add_front(Box::new(front));
+    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
+    let drives = if names.volumes.is_empty() { "drive-" } else { "" };
+    output::line(&format!("NBD on {}: {drives}{}", front.address(), names.range(&ids)));
+    fronts.add(Box::new(front));
     Ok(())
 }
 
 /// vhost-user-blk at `path`, a socket for each drive.
 ///
 /// Errors: a path that cannot be listened at.
-pub(crate) fn add_vhost_user(engine: &mut Engine, path: &Path) -> Result<()> {
-    let front = VhostUserBlk::new(path, engine.volumes());
+pub(crate) fn add_vhost_user(fronts: &mut FrontEnds, path: &Path) -> Result<()> {
+    let front = VhostUserBlk::new(path, fronts.volumes());
     let front = front.with_context(|| format!("--vhost-user-blk {}: cannot be listened at", path.display()))?;
     let paths: Vec<String> = front.paths().map(|path| path.display().to_string()).collect();
     let shown = match &paths[..] {
@@ -83,7 +115,7 @@ pub(crate) fn add_vhost_user(engine: &mut Engine, path: &Path) -> Result<()> {
         paths => paths.concat(),
     };
     output::line(&format!("vhost-user-blk at {shown}"));
-    engine.add_front(Box::new(front));
+    fronts.add(Box::new(front));
     Ok(())
 }
 
@@ -101,14 +133,6 @@ fn identity(nqn: &str, volume: VolumeId) -> [u8; 16] {
     words[6] = 0x80 | (words[6] & 0x0F);
     words[8] = 0x80 | (words[8] & 0x3F);
     words
-}
-
-fn range(volumes: &[VolumeId]) -> String {
-    match volumes {
-        [only] => only.to_string(),
-        [first, .., last] => format!("{first} to {last}"),
-        [] => String::new(),
-    }
 }
 
 /// Hosts that may connect over NVMe/TCP.

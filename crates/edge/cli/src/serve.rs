@@ -3,6 +3,7 @@
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
 use crate::files::DiskFiles;
+use crate::fronts::Names;
 use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
 use crate::{Outcome, fronts, output, parallel};
@@ -103,10 +104,10 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     engine.add_hook(Box::new(remote));
     parallel::catch_interrupt()?;
     announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
-    let (nqn, endurance) = (&scenario.serve.nqn, scenario.serve.endurance_erases);
-    fronts::add_nvme(&mut engine, &options.listen, hosts, nqn, endurance)?;
-    options.nbd.as_ref().map(|address| fronts::add_nbd(&mut engine, address)).transpose()?;
-    options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(&mut engine, path)).transpose()?;
+    let names = Names { nqn: &scenario.serve.nqn, volumes: &[] };
+    fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, scenario.serve.endurance_erases)?;
+    options.nbd.as_ref().map(|address| fronts::add_nbd(engine.fronts_mut(), address, &names)).transpose()?;
+    options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(engine.fronts_mut(), path)).transpose()?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));

@@ -3,9 +3,10 @@
 mod pending;
 mod request;
 
-use crate::budget::{Budget, Limits};
+use crate::budget::Limits;
 use crate::clock::{Lateness, Paced, Tempo, noise};
-use crate::front::{Context, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::front::{Context, Drives, FrontEnd, Inbound};
+use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
 use crate::report::Report;
@@ -47,9 +48,6 @@ const NOISE_SPAN: Duration = Duration::from_millis(20);
 /// Period at which the lifetime records of drives are stored: a kill may cost what they counted in one.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
 
-/// The token of wake-ups from other threads.
-const WAKE: mio::Token = mio::Token(usize::MAX);
-
 /// Why the engine ends before it is asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -78,15 +76,11 @@ pub struct Engine {
     session: Session,
     media: Media,
     pace: Paced,
-    fronts: Vec<Box<dyn FrontEnd>>,
+    fronts: FrontEnds,
     hooks: Vec<Box<dyn Hook>>,
-    /// Those that clients see.
-    volumes: Vec<VolumeInfo>,
     journal: Option<Box<dyn Write>>,
     /// Why the journal ends before the enclosure does.
     journal_failed: Option<io::Error>,
-    poll: mio::Poll,
-    waker: Arc<mio::Waker>,
     turns: u64,
     /// The moment at which something was last done to the enclosure, or could have been.
     moment: SimTime,
@@ -102,12 +96,7 @@ pub struct Engine {
     look_again: Duration,
     /// When the lifetime records of drives are stored next.
     keep_again: Duration,
-    inbox: Vec<Inbound>,
     effects: Vec<Effect>,
-    limits: Limits,
-    budget: Budget,
-    spare: Vec<Vec<u8>>,
-    spare_bytes: usize,
     lateness: Lateness,
     /// As clients had it: from the request to its answer, in virtual time.
     latency: LatencyHistogram,
@@ -128,19 +117,15 @@ impl Engine {
         }
         let volumes = session.world().volumes();
         let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
-        let poll = mio::Poll::new()?;
-        let waker = Arc::new(mio::Waker::new(poll.registry(), WAKE)?);
+        let fronts = FrontEnds::new(volumes)?;
         Ok(Self {
             session,
             media,
             pace: Paced::new(tempo),
-            fronts: Vec::new(),
+            fronts,
             hooks: Vec::new(),
-            volumes,
             journal: None,
             journal_failed: None,
-            poll,
-            waker,
             turns: 0,
             moment: SimTime::ZERO,
             turned: Duration::ZERO,
@@ -150,12 +135,7 @@ impl Engine {
             given_up: Vec::new(),
             look_again: Duration::ZERO,
             keep_again: KEEP_PERIOD,
-            inbox: Vec::new(),
             effects: Vec::new(),
-            limits: Limits::default(),
-            budget: Budget::new(Limits::default().in_flight_bytes),
-            spare: Vec::new(),
-            spare_bytes: 0,
             lateness: Lateness::default(),
             latency: LatencyHistogram::new(),
             requests: [0; 5],
@@ -165,7 +145,7 @@ impl Engine {
 
     /// Adds a way for clients to reach the enclosure.
     pub fn add_front(&mut self, front: Box<dyn FrontEnd>) {
-        self.fronts.push(front);
+        self.fronts.add(front);
     }
 
     /// Adds code that is called once a turn.
@@ -175,8 +155,7 @@ impl Engine {
 
     /// Sets the limits of its front ends, before it runs.
     pub fn set_limits(&mut self, limits: Limits) {
-        self.limits = limits;
-        self.budget = Budget::new(limits.in_flight_bytes);
+        self.fronts.set_limits(limits);
     }
 
     /// Writes the session's journal to `out` as it grows.
@@ -186,12 +165,17 @@ impl Engine {
 
     /// Ends a sleep of the engine, from any thread: a queue inside the program has something, or it should stop.
     pub fn waker(&self) -> Arc<mio::Waker> {
-        Arc::clone(&self.waker)
+        self.fronts.waker()
     }
 
     /// The volumes that clients see.
     pub fn volumes(&self) -> &[VolumeInfo] {
-        &self.volumes
+        self.fronts.volumes()
+    }
+
+    /// The ways in for clients.
+    pub fn fronts_mut(&mut self) -> &mut FrontEnds {
+        &mut self.fronts
     }
 
     /// Serves until `stop` says so, and returns what was done.
@@ -201,11 +185,7 @@ impl Engine {
     pub fn run(mut self, mut stop: impl FnMut(Duration) -> bool) -> Result<Report, EngineError> {
         self.lateness.noise = noise(NOISE_SPAN);
         self.pace = Paced::new(self.pace.tempo());
-        for number in 0..self.fronts.len() {
-            self.with_front(number, |front, context| {
-                front.start(context).map_err(|source| EngineError::Start { name: front.name(), source })
-            })?;
-        }
+        self.fronts.start(Drives::of(self.session.world(), &self.media))?;
         let mut events = mio::Events::with_capacity(1024);
         let latest = self.session.world().latest();
         while !stop(self.turned) {
@@ -223,25 +203,13 @@ impl Engine {
     fn turn(&mut self, events: &mut mio::Events) -> Result<bool, EngineError> {
         self.turned = self.pace.elapsed();
         self.turns += 1;
-        let releases = self.budget.releases();
+        let releases = self.fronts.releases();
         // The enclosure does what is due by now before anything is done to it.
         let mut more = self.run_world()?;
         let heard = events.iter().next().is_some();
-        for event in events.iter().filter(|event| event.token() != WAKE) {
-            let (number, key) = (event.token().0 / KEYS_MAX, event.token().0 % KEYS_MAX);
-            let ended = event.is_read_closed() || event.is_error();
-            let readable = event.is_readable() || ended;
-            let writable = event.is_writable() || event.is_write_closed() || event.is_error();
-            if number < self.fronts.len() {
-                let what = Readiness { readable, writable, ended };
-                self.with_front(number, |front, context| front.ready(key, what, context));
-            }
-        }
-        events.clear();
-        for number in 0..self.fronts.len() {
-            more |= self.with_front(number, |front, context| front.turn(context));
-        }
-        let asked = !self.inbox.is_empty();
+        let drives = Drives::of(self.session.world(), &self.media);
+        more |= self.fronts.turn(self.turned, events, drives, |_| {});
+        let asked = self.fronts.has_asked();
         if heard || asked {
             self.heard = self.turned;
         }
@@ -261,12 +229,10 @@ impl Engine {
         if asked && self.pace.tempo() == Tempo::Off {
             more |= self.run_world()?;
         }
-        for number in 0..self.fronts.len() {
-            self.with_front(number, |front, context| front.send(context));
-        }
+        self.fronts.send(Drives::of(self.session.world(), &self.media));
         self.write_journal();
         // Front ends that wait for room may go on once something was given back.
-        Ok(more || !self.inbox.is_empty() || self.budget.releases() != releases)
+        Ok(more || self.fronts.has_asked() || self.fronts.releases() != releases)
     }
 
     /// Lets the enclosure do what is due, at most for a while, and hands answers out; returns whether there may be more.
@@ -293,10 +259,7 @@ impl Engine {
     /// Looks at the sockets, and sleeps until something is there or due if there is nothing to do.
     fn wait(&mut self, busy: bool, events: &mut mio::Events) -> Result<(), EngineError> {
         let timeout = if busy { Duration::ZERO } else { self.sleep_time() };
-        match self.poll.poll(events, Some(timeout)) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            result => result.map_err(EngineError::Poll),
-        }
+        self.fronts.wait(events, timeout).map_err(EngineError::Poll)
     }
 
     fn sleep_time(&self) -> Duration {
@@ -304,7 +267,7 @@ impl Engine {
             return Duration::ZERO;
         }
         let elapsed = self.pace.elapsed();
-        let timers = self.fronts.iter().filter_map(|front| front.wake_at()).map(|at| at.saturating_sub(elapsed));
+        let timers = self.fronts.iter().filter_map(FrontEnd::wake_at).map(|at| at.saturating_sub(elapsed));
         let due = match self.pace.tempo() {
             Tempo::Scaled(_) => self.session.world().next_due().and_then(|due| self.pace.until(due)),
             Tempo::Off => (self.session.world().in_progress() > 0).then_some(Duration::ZERO),
@@ -319,20 +282,7 @@ impl Engine {
 
     /// Lets one front end work, with the context that it needs.
     fn with_front<R>(&mut self, number: usize, act: impl FnOnce(&mut dyn FrontEnd, &mut Context<'_>) -> R) -> R {
-        let mut context = Context {
-            registry: self.poll.registry(),
-            keys: number * KEYS_MAX,
-            elapsed: self.turned,
-            volumes: &self.volumes,
-            inbox: &mut self.inbox,
-            spare: (&mut self.spare, &mut self.spare_bytes),
-            front: number,
-            world: self.session.world(),
-            media: &self.media,
-            limits: &self.limits,
-            budget: &mut self.budget,
-        };
-        act(self.fronts[number].as_mut(), &mut context)
+        self.fronts.with(number, Drives::of(self.session.world(), &self.media), act)
     }
 
     /// The time at which something is done to the enclosure now: what is due by then has happened.
@@ -348,19 +298,19 @@ impl Engine {
 
     /// Hands what was asked over to the enclosure.
     fn take_in(&mut self, now: SimTime) {
-        let mut inbox = std::mem::take(&mut self.inbox);
+        let mut inbox = self.fronts.take_inbox();
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
             match inbound {
                 Inbound::Submit { front, tag, request, payload } => self.submit(now, (front, tag), request, payload),
                 Inbound::Control { front, tag, control } => {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
-                    self.fronts[front].controlled(tag, done);
+                    self.fronts.controlled(front, tag, done);
                 }
                 Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }
-        self.inbox = inbox;
+        self.fronts.give_inbox(inbox);
         if !given_up.is_empty() {
             self.give_up(now, given_up);
         }
@@ -376,11 +326,11 @@ impl Engine {
                 now,
                 elapsed: self.turned,
                 lateness: &self.lateness,
-                volumes: &self.volumes,
+                volumes: self.fronts.volumes(),
                 changed: false,
                 ports: Vec::new(),
                 fronts: &self.fronts,
-                in_flight_bytes: self.budget.held(),
+                in_flight_bytes: self.fronts.in_flight_bytes(),
                 turns: self.turns,
             };
             hook.turn(&mut access);
@@ -441,7 +391,7 @@ impl Engine {
         }
         let world = self.session.world();
         for drive in DriveId::first(world.drives()) {
-            let of_drive = self.volumes.iter().filter(|volume| world.drives_of(volume.id).contains(&drive));
+            let of_drive = self.fronts.volumes().iter().filter(|volume| world.drives_of(volume.id).contains(&drive));
             let entries = |volume: VolumeId| self.fronts.iter().map(move |front| front.error_entries(volume));
             let errors = of_drive.flat_map(|volume| entries(volume.id)).sum();
             let before = self.media.drive(drive).before();
@@ -469,10 +419,7 @@ impl Engine {
     }
 
     fn finish(mut self) -> Result<Report, EngineError> {
-        self.fronts.iter_mut().for_each(|front| front.stop());
-        for number in 0..self.fronts.len() {
-            self.with_front(number, |front, context| front.send(context));
-        }
+        self.fronts.stop(Drives::of(self.session.world(), &self.media));
         self.keep_lives();
         self.session.end();
         self.write_journal();

@@ -46,6 +46,19 @@ pub struct Answered<'a> {
     pub data: Data<'a>,
 }
 
+/// The drives below an engine's volumes, for what protocols tell of drives.
+#[derive(Clone, Copy)]
+pub struct Drives<'a>(Option<(&'a dyn Served, &'a Media)>);
+
+impl<'a> Drives<'a> {
+    /// Volumes that are made of other things.
+    pub const NONE: Self = Self(None);
+
+    pub(crate) fn of(world: &'a dyn Served, media: &'a Media) -> Self {
+        Self(Some((world, media)))
+    }
+}
+
 /// The engine as a front end may use it during a call: requests are handed in here.
 pub struct Context<'a> {
     pub(crate) registry: &'a mio::Registry,
@@ -56,8 +69,7 @@ pub struct Context<'a> {
     /// Buffers, and the bytes of them.
     pub(crate) spare: (&'a mut Vec<Vec<u8>>, &'a mut usize),
     pub(crate) front: usize,
-    pub(crate) world: &'a dyn Served,
-    pub(crate) media: &'a Media,
+    pub(crate) drives: Drives<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) budget: &'a mut Budget,
 }
@@ -73,11 +85,35 @@ pub struct Readiness {
     pub ended: bool,
 }
 
-/// Input that a front end has handed in.
-pub(crate) enum Inbound {
-    Submit { front: usize, tag: u64, request: VolumeRequest, payload: Payload },
-    GiveUp { front: usize, tag: u64 },
-    Control { front: usize, tag: u64, control: Control },
+/// Input that a front end has handed in, under a tag of its own.
+pub enum Inbound {
+    /// A request, which its volume takes.
+    Submit {
+        /// Number of the front end.
+        front: usize,
+        /// Its number for the request.
+        tag: u64,
+        /// The request.
+        request: VolumeRequest,
+        /// Bytes of a write.
+        payload: Payload,
+    },
+    /// A request is given up ([`Context::give_up`]).
+    GiveUp {
+        /// Number of the front end.
+        front: usize,
+        /// Its number for the request.
+        tag: u64,
+    },
+    /// Something is to be done to a drive ([`Context::control`]).
+    Control {
+        /// Number of the front end.
+        front: usize,
+        /// Its number for it.
+        tag: u64,
+        /// The wish.
+        control: Control,
+    },
 }
 
 /// Sockets of one front end at most: its keys are below this.
@@ -149,26 +185,29 @@ impl Context<'_> {
     }
 
     /// The drive that stands for a volume where its protocol knows one drive only: the first of those on which its bytes
-    /// lie. Panics beyond the volumes of the world.
+    /// lie, and drive 0 where they lie on none. Panics beyond the volumes of the world.
     pub fn first_drive_of(&self, volume: VolumeId) -> DriveId {
-        *self.world.drives_of(volume).first().expect("a volume lies on a drive")
+        self.drives.0.map_or(DriveId::default(), |(world, _)| {
+            *world.drives_of(volume).first().expect("a volume lies on a drive")
+        })
     }
 
     /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the
     /// world.
     pub fn health(&self, volume: VolumeId) -> Health {
-        self.world.health(self.first_drive_of(volume), self.world.now())
+        let health = |(world, _): (&dyn Served, _)| world.health(self.first_drive_of(volume), world.now());
+        self.drives.0.map(health).unwrap_or_default()
     }
 
     /// The lifetime record of a volume's first drive before the world began, with this start. Panics beyond the volumes of
     /// the world.
-    pub(crate) fn before(&self, volume: VolumeId) -> &Life {
-        self.media.drive(self.first_drive_of(volume)).before()
+    pub(crate) fn before(&self, volume: VolumeId) -> Life {
+        self.drives.0.map(|(_, media)| *media.drive(self.first_drive_of(volume)).before()).unwrap_or_default()
     }
 
     /// Capacity that a volume's first drive has left, where its flash wears. Panics beyond the volumes of the world.
     pub fn capacity(&self, volume: VolumeId) -> Option<Capacity> {
-        self.world.capacity(self.first_drive_of(volume))
+        self.drives.0.and_then(|(world, _)| world.capacity(self.first_drive_of(volume)))
     }
 }
 

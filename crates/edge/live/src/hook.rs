@@ -1,7 +1,7 @@
 //! Hooks: code that the engine calls once a turn, which reads its figures and may do something to the world.
 
 use crate::clock::Lateness;
-use crate::front::FrontEnd;
+use crate::front_ends::FrontEnds;
 use crate::media::Media;
 use flashyard_blk::VolumeInfo;
 use flashyard_served::{Control, Gauges, Refused, Session};
@@ -42,7 +42,7 @@ pub struct EngineAccess<'a> {
     pub(crate) volumes: &'a [VolumeInfo],
     pub(crate) changed: bool,
     pub(crate) ports: Vec<(SocketAddr, bool)>,
-    pub(crate) fronts: &'a [Box<dyn FrontEnd>],
+    pub(crate) fronts: &'a FrontEnds,
     pub(crate) in_flight_bytes: usize,
     pub(crate) turns: u64,
 }

@@ -10,6 +10,7 @@ use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_units::{SimTime, VolumeId};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 use zerocopy::IntoBytes;
@@ -63,7 +64,14 @@ impl RemoteNamespace {
     ///
     /// Errors: no answer, no access, no namespace that fits.
     pub fn connect(address: SocketAddr, host_nqn: &str, nqn: &str, nsid: Option<u32>) -> Result<Self, NamespaceError> {
-        let host = Host::connect(address, InitiatorConfig::new(host_nqn, nqn), PATIENCE)?;
+        Self::connect_as(address, InitiatorConfig::new(host_nqn, nqn), nsid)
+    }
+
+    /// Connects as the host, and to the subsystem, that `config` names; without `nsid` takes its first namespace.
+    ///
+    /// Errors: no answer, no access, no namespace that fits.
+    pub fn connect_as(address: SocketAddr, config: InitiatorConfig, nsid: Option<u32>) -> Result<Self, NamespaceError> {
+        let host = Host::connect(address, config, PATIENCE)?;
         let controller = host.controller();
         let fits = |found: u32| nsid.is_none_or(|wanted| wanted == found);
         let found = controller.namespaces.iter().find(|namespace| fits(namespace.nsid)).copied();
@@ -92,6 +100,14 @@ impl RemoteNamespace {
             under_way: BTreeMap::new(),
             clock: WallClock::begin(),
         })
+    }
+
+    /// Registers the socket of its queue: with [`Volume::advance`] until a time that is past, after each event, it need not be
+    /// waited for.
+    ///
+    /// Errors: those of the operating system.
+    pub fn register(&mut self, registry: &mio::Registry, token: mio::Token) -> io::Result<()> {
+        self.host.queues[0].register(registry, token)
     }
 
     /// The blocks of the namespace that blocks of the volume stand for.

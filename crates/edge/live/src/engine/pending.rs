@@ -14,9 +14,6 @@ use std::time::Duration;
 /// How often requests that were given up are looked at.
 const RELEASE_PERIOD: Duration = Duration::from_millis(100);
 
-/// Bytes of buffers kept for the next writes.
-const SPARE_BYTES_MAX: usize = 16 << 20;
-
 /// Places of slots kept with a request that is over: those of a megabyte.
 const FOUND_KEPT: usize = 256;
 
@@ -39,7 +36,7 @@ impl Engine {
         if let Err(refused) = self.session.submit(now, token, &request) {
             tracing::error!(%refused, "the engine took what the world does not take");
             self.forget(token);
-            self.fronts[front].answered(Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
+            self.fronts.answered(front, Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
         }
     }
 
@@ -51,11 +48,8 @@ impl Engine {
             places.kept.clear();
             self.spare_places.push(places);
         }
-        if let Payload::Bytes(buffer) = payload
-            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
-        {
-            self.spare_bytes += buffer.capacity();
-            self.spare.push(buffer);
+        if let Payload::Bytes(buffer) = payload {
+            self.fronts.give_buffer(buffer);
         }
     }
 
@@ -134,7 +128,7 @@ impl Engine {
         let is_read = operation == Operation::Read && answer == Answer::Done;
         let data = if is_read { Data::new(self.media.drive(drive), found, kept) } else { Data::NONE };
         let no_room = pending.no_room && answer == Answer::Failed;
-        self.fronts[front].answered(Answered { tag, answer, no_room, data });
+        self.fronts.answered(front, Answered { tag, answer, no_room, data });
         pending.is_answered = true;
         if answer == Answer::Dropped {
             // Its bytes may still be written.

@@ -52,7 +52,7 @@ pub enum HostError {
 
 /// One queue: a socket and its machine.
 pub(crate) struct Queue {
-    socket: TcpStream,
+    socket: mio::net::TcpStream,
     pub(crate) machine: Connection,
     pub(crate) effects: Effects,
     buffer: Vec<u8>,
@@ -69,11 +69,17 @@ impl Queue {
         let socket = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
         socket.set_nodelay(true).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
+        let socket = mio::net::TcpStream::from_std(socket);
         let mut effects = Effects::default();
         let machine = make(&mut effects);
         let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], clock: WallClock::begin() };
         queue.wait(patience, Queue::is_ready)?;
         Ok(queue)
+    }
+
+    /// Registers its socket for whatever happens to it.
+    pub(crate) fn register(&mut self, registry: &mio::Registry, token: mio::Token) -> io::Result<()> {
+        registry.register(&mut self.socket, token, mio::Interest::READABLE | mio::Interest::WRITABLE)
     }
 
     fn is_ready(&mut self) -> bool {

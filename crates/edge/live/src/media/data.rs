@@ -26,14 +26,21 @@ pub struct Data<'a> {
     media: Option<&'a DriveMedia>,
     found: &'a [Slot],
     kept: &'a [Kept],
+    /// All of them, where they do not lie in the media.
+    bytes: &'a [u8],
 }
 
 impl<'a> Data<'a> {
     /// No bytes: the answer to everything but a read.
-    pub const NONE: Self = Self { media: None, found: &[], kept: &[] };
+    pub const NONE: Self = Self { media: None, found: &[], kept: &[], bytes: &[] };
 
     pub(crate) fn new(media: &'a DriveMedia, found: &'a [Slot], kept: &'a [Kept]) -> Self {
-        Self { media: Some(media), found, kept }
+        Self { media: Some(media), found, kept, bytes: &[] }
+    }
+
+    /// Whole slots that lie one after the other.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, ..Self::NONE }
     }
 
     /// The first place whose bytes are not what was written.
@@ -48,20 +55,21 @@ impl<'a> Data<'a> {
 
     /// Bytes in all.
     pub fn len(&self) -> usize {
-        self.found.len() * BYTES
+        self.found.len() * BYTES + self.bytes.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.found.is_empty() && self.bytes.is_empty()
     }
 
     /// The bytes in order: as few slices as the places of the slots allow, each of whole slots.
     pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let Self { media, found, kept } = *self;
+        let Self { media, found, kept, bytes } = *self;
+        let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
         let mut place = 0;
         std::iter::from_fn(move || {
-            let media = media?;
+            let Some(media) = media else { return rest.take() };
             let &slot = found.get(place)?;
             // Seldom any, and never many.
             if let Some(kept) = kept.iter().find(|kept| kept.place as usize == place) {
