@@ -385,7 +385,7 @@ pub(crate) struct FaultsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
-    /// Scenario file (TOML), or live; its first design is served
+    /// Scenario file (TOML), or live; its first design is served. Or a file that describes volumes
     pub(crate) scenario: PathBuf,
     /// Override a key, for example --set jbof.drives=24
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -26,6 +26,7 @@ mod serve;
 mod status;
 mod systems;
 mod trace;
+mod volumes;
 mod watch;
 
 use anyhow::Result;

@@ -6,7 +6,7 @@ use crate::files::DiskFiles;
 use crate::fronts::Names;
 use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
-use crate::{Outcome, fronts, output, parallel};
+use crate::{Outcome, fronts, output, parallel, volumes};
 use anyhow::{Context, Result, bail};
 use flashyard_blk::VolumeError;
 use flashyard_live::{
@@ -16,6 +16,7 @@ use flashyard_live::{
 use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Room, SYSTEMS, Scenario, Serve, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan, VolumeId};
+use flashyard_volumes::describes_volumes;
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -59,6 +60,11 @@ fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&st
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
     let hosts = fronts::hosts(options)?;
+    // What cannot be read is no scenario either, which says why.
+    let text = std::fs::read_to_string(&options.scenario).unwrap_or_default();
+    if describes_volumes(&text) {
+        return volumes::serve(options, &text, hosts);
+    }
     let source = Source::open(&options.scenario, None)?;
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;

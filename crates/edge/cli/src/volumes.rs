@@ -1,0 +1,56 @@
+//! `flashyard serve` with a file that describes volumes.
+
+use crate::arguments::ServeOptions;
+use crate::fronts::Names;
+use crate::{Outcome, fronts, output, parallel, secrets};
+use anyhow::{Context, Result, bail};
+use flashyard_live::Limits;
+use flashyard_nvmf::secret::Secret;
+use flashyard_nvmf::target::Hosts;
+use flashyard_volumes::{Volumes, open};
+use std::path::Path;
+use std::time::Duration;
+
+/// Serves the volumes that `text`, of the file of the command line, describes.
+pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<Outcome> {
+    let shown = options.scenario.display();
+    if let Some(flag) = stray(options) {
+        bail!("{shown}: it describes volumes, and {flag} is for the drives of a scenario; leave it out");
+    }
+    let folder = options.scenario.parent().unwrap_or(Path::new(""));
+    let opened = open(text, folder, &secret).with_context(|| shown.to_string())?;
+    let Volumes { mut engine, names, nqn } = opened;
+    let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
+    let fronts = engine.fronts_mut();
+    fronts.set_limits(Limits { connections: options.connections.into(), in_flight_bytes, ..Limits::default() });
+    parallel::catch_interrupt()?;
+    let names = Names { nqn: options.nqn.as_deref().unwrap_or(&nqn), volumes: &names };
+    // Volumes do not wear.
+    fronts::add_nvme(fronts, &options.listen, hosts, &names, u32::MAX)?;
+    options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
+    let seconds = options.seconds.map(Duration::from_secs_f64);
+    let reports = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
+    reports.iter().for_each(|report| output::line(&report.to_string()));
+    let is_flushed = reports.iter().all(|report| report.unflushed.is_none());
+    Ok(if is_flushed { Outcome::Done } else { Outcome::Violated })
+}
+
+/// The first option that means nothing to volumes.
+fn stray(options: &ServeOptions) -> Option<&'static str> {
+    let given = [
+        ("--set", !options.set.is_empty()),
+        ("--seed", options.seed.is_some()),
+        ("--dash", options.dash.is_some()),
+        ("--data", options.data.is_some()),
+        ("--pace", options.pace.is_some()),
+        ("--journal", options.journal.is_some()),
+        ("--control", options.control.is_some()),
+        ("--load", options.load.is_some()),
+    ];
+    given.iter().find(|(_, is_given)| *is_given).map(|(flag, _)| *flag)
+}
+
+fn secret(path: &Path) -> Result<Secret, String> {
+    let text = secrets::read_private("secret_file", path).map_err(|error| format!("{error:#}"))?;
+    text.trim().parse().map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,257 @@
+//! The file that describes volumes.
+
+use crate::leg::Pace;
+use flashyard_describe::{Rate, Size, Time};
+use flashyard_latte::Rule;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use toml::Spanned;
+
+/// Beginning of NVMe qualified names, unless the file has one.
+const NQN: &str = "nqn.2026-11.io.flashyard:";
+/// The most volumes of a file: each has a subsystem of its own.
+const VOLUMES_MAX: usize = 256;
+
+/// Why a file describes no volumes.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionError {
+    /// It is no TOML, or a key is wrong; the text has the place.
+    #[error("{0}")]
+    Toml(String),
+    /// What it describes makes no sense.
+    #[error("line {line}: {problem}")]
+    Value {
+        /// From 1.
+        line: usize,
+        /// The problem, and what would do.
+        problem: String,
+    },
+}
+
+/// What a file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    /// Beginning of NVMe qualified names; the name of a volume follows.
+    #[serde(default = "nqn")]
+    pub(crate) nqn: String,
+    #[serde(default)]
+    pub(crate) volume: Vec<Spanned<Volume>>,
+}
+
+fn nqn() -> String {
+    NQN.to_owned()
+}
+
+/// One volume.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Volume {
+    pub(crate) name: Spanned<String>,
+    #[serde(default)]
+    pub(crate) service: ServiceName,
+    pub(crate) rule: Option<Spanned<RuleName>>,
+    pub(crate) flush_age: Option<Spanned<Time>>,
+    pub(crate) front: Option<Spanned<Leg>>,
+    pub(crate) back: Spanned<Leg>,
+}
+
+/// What lies between a volume and its back end.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ServiceName {
+    #[default]
+    None,
+    /// A read cache that writes go through.
+    Cache,
+    Latte,
+}
+
+/// Which end takes a write.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RuleName {
+    Front,
+    Back,
+    Shortest,
+}
+
+impl From<RuleName> for Rule {
+    fn from(name: RuleName) -> Self {
+        match name {
+            RuleName::Front => Self::Front,
+            RuleName::Back => Self::Back,
+            RuleName::Shortest => Self::Shortest,
+        }
+    }
+}
+
+/// One leg: exactly one of `memory`, `file` and `nvme_tcp`, and what goes with it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Leg {
+    pub(crate) memory: Option<Size>,
+    pub(crate) file: Option<PathBuf>,
+    /// Of a file that is to be made.
+    pub(crate) size: Option<Size>,
+    pub(crate) nvme_tcp: Option<SocketAddr>,
+    pub(crate) nqn: Option<String>,
+    pub(crate) namespace: Option<u32>,
+    pub(crate) host_nqn: Option<String>,
+    pub(crate) secret_file: Option<PathBuf>,
+    pub(crate) controller_secret_file: Option<PathBuf>,
+    pub(crate) iops: Option<u64>,
+    pub(crate) bandwidth: Option<Rate>,
+    pub(crate) latency: Option<Time>,
+}
+
+impl Leg {
+    /// Its limits, if it has any.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        let Self { iops, bandwidth, latency, .. } = self;
+        if iops.is_none() && bandwidth.is_none() && latency.is_none() {
+            return None;
+        }
+        Some(Pace {
+            iops: iops.map(|iops| iops as f64),
+            bytes_per_s: bandwidth.map(|rate| rate.0.get() as f64),
+            latency: latency.map_or_else(Default::default, |time| time.0),
+        })
+    }
+
+    /// The first thing that is wrong with it.
+    fn problem(&self) -> Option<String> {
+        let kinds = [self.memory.is_some(), self.file.is_some(), self.nvme_tcp.is_some()];
+        if kinds.iter().filter(|is_there| **is_there).count() != 1 {
+            return Some("give one of memory, file and nvme_tcp".to_owned());
+        }
+        let of_remote = [
+            ("nqn", self.nqn.is_some()),
+            ("namespace", self.namespace.is_some()),
+            ("host_nqn", self.host_nqn.is_some()),
+            ("secret_file", self.secret_file.is_some()),
+            ("controller_secret_file", self.controller_secret_file.is_some()),
+        ];
+        let stray = of_remote.iter().find(|(_, is_there)| *is_there && self.nvme_tcp.is_none());
+        if let Some((key, _)) = stray {
+            return Some(format!("{key} goes with nvme_tcp only"));
+        }
+        if self.size.is_some() && self.file.is_none() {
+            return Some("size goes with file only".to_owned());
+        }
+        if self.nvme_tcp.is_some() && self.nqn.is_none() {
+            return Some("nvme_tcp needs the name of its subsystem: nqn = \"…\"".to_owned());
+        }
+        if self.iops == Some(0) || self.bandwidth.is_some_and(|rate| rate.0.get() == 0) {
+            return Some("iops and bandwidth are above zero".to_owned());
+        }
+        None
+    }
+}
+
+impl File {
+    /// Reads the text of a file.
+    ///
+    /// Errors: the first thing that is wrong, with its place.
+    pub(crate) fn parse(text: &str) -> Result<Self, DescriptionError> {
+        let file: Self = toml::from_str(text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+        let wrong = |at: usize, problem: String| Err(DescriptionError::Value { line: line(at), problem });
+        if file.volume.is_empty() || file.volume.len() > VOLUMES_MAX {
+            return wrong(0, format!("{} volumes, give 1 to {VOLUMES_MAX} ([[volume]])", file.volume.len()));
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for volume in &file.volume {
+            let volume = volume.get_ref();
+            let (name, at) = (volume.name.get_ref().as_str(), volume.name.span().start);
+            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+                return wrong(at, format!("{name:?} is no name: give 1 to 64 letters, digits, -, _ and ."));
+            }
+            if names.contains(&name) {
+                return wrong(at, format!("there is a volume {name} already"));
+            }
+            names.push(name);
+            for leg in volume.front.iter().chain([&volume.back]) {
+                if let Some(problem) = leg.get_ref().problem() {
+                    return wrong(leg.span().start, problem);
+                }
+            }
+            match (volume.service, &volume.front) {
+                (ServiceName::None, Some(front)) => {
+                    return wrong(
+                        front.span().start,
+                        "a front end goes with service = \"cache\" or \"latte\"".to_owned(),
+                    );
+                }
+                (ServiceName::Cache | ServiceName::Latte, None) => {
+                    return wrong(volume.back.span().start, format!("{name} needs a front end: front = {{ … }}"));
+                }
+                _ => {}
+            }
+            if volume.service != ServiceName::Latte
+                && let Some(at) =
+                    volume.rule.as_ref().map(Spanned::span).or(volume.flush_age.as_ref().map(Spanned::span))
+            {
+                return wrong(at.start, "rule and flush_age go with service = \"latte\"".to_owned());
+            }
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        File::parse(text).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_file_is_read() {
+        let text = r#"
+[[volume]]
+name = "v0"
+back = { file = "disk", size = "1 GiB" }
+
+[[volume]]
+name = "v1"
+service = "latte"
+rule = "front"
+front = { memory = "64 MiB" }
+back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1, latency = "200 us", iops = 50000 }
+"#;
+        let file = File::parse(text).expect("it is right");
+        assert_eq!(file.nqn, NQN);
+        let back = file.volume[1].get_ref().back.get_ref();
+        let pace = back.pace().expect("it is throttled");
+        assert_eq!((pace.iops, pace.bytes_per_s, pace.latency.as_ns()), (Some(50_000.0), None, 200_000));
+        assert!(file.volume[0].get_ref().back.get_ref().pace().is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let volume = |rest: &str| format!("\n[[volume]]\nname = \"a\"\n{rest}");
+        assert!(problem("").contains("0 volumes"));
+        assert!(problem(&volume("back = {}")).starts_with("line 4: give one of memory"));
+        assert!(problem(&volume("back = { memory = \"1 MiB\", file = \"x\" }")).starts_with("line 4: give one of"));
+        assert!(
+            problem(&volume("back = { memory = \"1 MiB\", namespace = 1 }")).contains("namespace goes with nvme_tcp")
+        );
+        assert!(problem(&volume("back = { nvme_tcp = \"127.0.0.1:1\" }")).contains("nqn"));
+        assert!(problem(&volume("back = { memory = \"1 MiB\", iops = 0 }")).contains("above zero"));
+        let front = "front = { memory = \"1 MiB\" }\nback = { memory = \"1 MiB\" }";
+        assert!(problem(&volume(front)).starts_with("line 4: a front end goes with"));
+        assert!(problem(&volume("service = \"latte\"\nback = { memory = \"1 MiB\" }")).starts_with("line 5: a needs"));
+        assert!(
+            problem(&volume(&format!("service = \"cache\"\nrule = \"back\"\n{front}"))).starts_with("line 5: rule")
+        );
+        assert!(problem(&volume("back = { memory = \"1\" }")).contains("unit is missing"));
+        assert!(problem(&volume("colour = 1\nback = { memory = \"1 MiB\" }")).contains("unknown field `colour`"));
+        let twice = format!("{}{}", volume("back = { memory = \"1 MiB\" }"), volume("back = { memory = \"1 MiB\" }"));
+        assert!(problem(&twice).starts_with("line 6: there is a volume a already"), "{}", problem(&twice));
+        assert!(problem("[[volume]]\nname = \"a b\"\nback = { memory = \"1 MiB\" }").contains("is no name"));
+    }
+}

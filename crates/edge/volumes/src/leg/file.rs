@@ -1,0 +1,248 @@
+//! A file or a block device. What the page cache has is read at once; everything else is done by threads of its own, as it
+//! may take long, and the thread that serves must not wait.
+
+use super::{BLOCK, Begun, End, Source, Task};
+use flashyard_blk::Operation;
+use flashyard_service::Failure;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSliceMut, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// Threads of one file. Source: \[A\] as many requests as a drive of a workstation needs to show half its speed.
+const THREADS: usize = 4;
+
+/// Why a file is no leg.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be opened or made.
+    #[error("{path}: {doing}")]
+    Io {
+        /// Which.
+        path: String,
+        /// What failed.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process has it, or another leg.
+    #[error("{0}: in use by another server, or by another volume of this one")]
+    InUse(String),
+    /// No block fits.
+    #[error("{path}: it has {bytes} bytes, a volume needs at least one block of {BLOCK}")]
+    Small {
+        /// Which.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// It is not there, and its size is not known.
+    #[error("{0}: does not exist; say how large it is to be made (size = \"1 GiB\")")]
+    Missing(String),
+    /// It is there with another size than wanted.
+    #[error("{path}: it has {bytes} bytes, not {wanted}; leave the size out, or move the file away")]
+    Size {
+        /// Which.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// As wanted.
+        wanted: u64,
+    },
+}
+
+/// Work for a thread.
+struct Job {
+    task: Task,
+    /// Bytes of a write, unless it writes zeros; room for those of a read.
+    bytes: Option<Vec<u8>>,
+}
+
+/// A file with its threads.
+pub(crate) struct FileLeg {
+    file: Arc<File>,
+    blocks: u64,
+    jobs: Sender<Job>,
+    ends: Receiver<(End, Option<String>)>,
+    under_way: u32,
+    spare: Vec<Vec<u8>>,
+    /// Whether the file system can say that it would have to wait.
+    knows_now: bool,
+}
+
+impl FileLeg {
+    /// Opens the file at `path`; makes it, of `size` bytes, if it is not there. `waker` is called after each end.
+    ///
+    /// Errors: it cannot be opened, has another size, or is in use.
+    pub(crate) fn open(
+        path: &Path,
+        size: Option<u64>,
+        waker: impl Fn() + Send + Clone + 'static,
+    ) -> Result<Self, FileError> {
+        let shown = || path.display().to_string();
+        let failed = |doing| move |source| FileError::Io { path: path.display().to_string(), doing, source };
+        let exists = path.exists();
+        if !exists && size.is_none() {
+            return Err(FileError::Missing(shown()));
+        }
+        let options = OpenOptions::new().read(true).write(true).create(!exists).truncate(false).open(path);
+        let mut file = options.map_err(failed("cannot be opened"))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => FileError::InUse(shown()),
+            error => failed("cannot be locked")(error.into()),
+        })?;
+        if let Some(size) = size.filter(|_| !exists) {
+            file.set_len(size).map_err(failed("has no room"))?;
+        }
+        // Block devices have no length, but an end.
+        let bytes = file.seek(SeekFrom::End(0)).map_err(failed("its size cannot be told"))?;
+        if let Some(wanted) = size.filter(|&wanted| wanted != bytes) {
+            return Err(FileError::Size { path: shown(), bytes, wanted });
+        }
+        let blocks = bytes / BLOCK as u64;
+        if blocks == 0 {
+            return Err(FileError::Small { path: shown(), bytes });
+        }
+        let file = Arc::new(file);
+        let (jobs, queue) = channel();
+        let (ended, ends) = channel();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..THREADS {
+            let (file, queue, ended, waker) = (Arc::clone(&file), Arc::clone(&queue), ended.clone(), waker.clone());
+            std::thread::spawn(move || work(&file, &queue, &ended, waker));
+        }
+        Ok(Self { file, blocks, jobs, ends, under_way: 0, spare: Vec::new(), knows_now: true })
+    }
+
+    pub(crate) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    pub(crate) fn begin(&mut self, task: Task, source: Source<'_>, into: &mut [u8]) -> Begun {
+        if task.operation == Operation::Read && self.read_now(task, into) {
+            return Begun::Ended(Ok(()));
+        }
+        let mut room = || self.spare.pop().unwrap_or_default();
+        let bytes = match (task.operation, source) {
+            (Operation::Read, _) => {
+                let mut bytes = room();
+                bytes.resize(task.bytes(), 0);
+                Some(bytes)
+            }
+            (Operation::Write, Source::Bytes(bytes)) => {
+                let mut copy = room();
+                copy.clear();
+                copy.extend_from_slice(bytes);
+                Some(copy)
+            }
+            _ => None,
+        };
+        match self.jobs.send(Job { task, bytes }) {
+            Ok(()) => {
+                self.under_way += 1;
+                Begun::UnderWay
+            }
+            Err(_) => Begun::Ended(Err(Failure::Gone)),
+        }
+    }
+
+    /// Reads what the page cache has, all of it or nothing.
+    fn read_now(&mut self, task: Task, into: &mut [u8]) -> bool {
+        if !self.knows_now || into.is_empty() {
+            return false;
+        }
+        let (offset, bytes) = (task.first * BLOCK as u64, into.len());
+        match preadv2(&*self.file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
+            Ok(count) => count == bytes,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                self.knows_now = false;
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Takes what threads have ended; says why if the file answers no more.
+    pub(crate) fn poll(&mut self, into: &mut Vec<End>) -> Option<String> {
+        let mut gone = None;
+        while self.under_way > 0
+            && let Ok((end, why)) = self.ends.try_recv()
+        {
+            self.under_way -= 1;
+            gone = gone.or(why);
+            into.push(end);
+        }
+        gone
+    }
+
+    /// Keeps a buffer for the next order.
+    pub(crate) fn give(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() > 0 && self.spare.len() < 64 {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+/// A thread: carries out jobs until there are no more.
+fn work(file: &File, queue: &Mutex<Receiver<Job>>, ended: &Sender<(End, Option<String>)>, waker: impl Fn()) {
+    loop {
+        let Ok(Ok(job)) = queue.lock().map(|queue| queue.recv()) else { return };
+        let Job { task, mut bytes } = job;
+        let (result, why) = match carry_out(file, task, &mut bytes) {
+            Ok(()) => (Ok(()), None),
+            Err(error) => failure_of(task, &error),
+        };
+        let bytes = bytes.unwrap_or_default();
+        if ended.send((End { order: task.order, result, bytes }, why)).is_err() {
+            return;
+        }
+        waker();
+    }
+}
+
+fn carry_out(file: &File, task: Task, bytes: &mut Option<Vec<u8>>) -> io::Result<()> {
+    let (offset, len) = (task.first * BLOCK as u64, task.bytes());
+    match (task.operation, bytes) {
+        (Operation::Read, Some(bytes)) => file.read_exact_at(bytes, offset),
+        (Operation::Write, Some(bytes)) => file.write_all_at(bytes, offset),
+        (Operation::Write, None) => match punch(file, offset, len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let zeros = vec![0; len.min(1 << 20)];
+                (0..len)
+                    .step_by(zeros.len())
+                    .try_for_each(|at| file.write_all_at(&zeros[..zeros.len().min(len - at)], offset + at as u64))
+            }
+            result => result.map_err(io::Error::from),
+        },
+        // A trim is a hint.
+        (Operation::Trim, _) => match punch(file, offset, len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            result => result.map_err(io::Error::from),
+        },
+        (Operation::Flush, _) => file.sync_data(),
+        _ => Ok(()),
+    }
+}
+
+fn punch(file: &File, offset: u64, len: usize) -> Result<(), Errno> {
+    fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len as u64)
+}
+
+/// What an error means for the order, and for the file if it means its end: after a write or a flush that has failed the page
+/// cache may hold what the disk does not, and a file that ends early is no longer the one that was opened.
+fn failure_of(task: Task, error: &io::Error) -> (Result<(), Failure>, Option<String>) {
+    let is_end = error.kind() == io::ErrorKind::UnexpectedEof;
+    match (task.operation, error.kind()) {
+        (Operation::Write, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => (Err(Failure::NoRoom), None),
+        (Operation::Read, _) if !is_end => (Err(Failure::Unread { block: task.first }), None),
+        _ => {
+            let why = if is_end { "the file is shorter than it was".to_owned() } else { error.to_string() };
+            (Err(Failure::Gone), Some(why))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Legs: what a volume is made of. Each takes orders, and carries them out at once or tells later that they have ended.
+
+mod file;
+mod memory;
+mod remote;
+mod throttle;
+
+pub use file::FileError;
+pub(crate) use file::FileLeg;
+pub(crate) use memory::Memory;
+pub(crate) use remote::RemoteLeg;
+pub(crate) use throttle::{Pace, Throttle};
+
+use flashyard_blk::Operation;
+use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_service::Failure;
+use flashyard_units::VolumeId;
+
+/// Bytes of a block.
+pub(crate) const BLOCK: usize = 4096;
+
+/// What an order wants of a leg.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    /// Number of the order.
+    pub(crate) order: u32,
+    pub(crate) operation: Operation,
+    /// First block, and blocks; nothing for a flush.
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+}
+
+impl Task {
+    pub(crate) fn bytes(&self) -> usize {
+        self.count as usize * BLOCK
+    }
+}
+
+/// Bytes of a write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Zeros,
+    Bytes(&'a [u8]),
+}
+
+/// How an order has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It has ended at once.
+    Ended(Result<(), Failure>),
+    /// It ends later.
+    UnderWay,
+}
+
+/// The end of an order that was under way, with the bytes of a read.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) order: u32,
+    pub(crate) result: Result<(), Failure>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The storage of a leg.
+pub(crate) enum Storage {
+    Memory(Memory),
+    File(FileLeg),
+    Remote(Box<RemoteLeg>),
+}
+
+/// A leg: its storage, its name for messages, and whether it still answers.
+pub(crate) struct LegState {
+    pub(crate) storage: Storage,
+    pub(crate) name: String,
+    pub(crate) throttle: Option<Throttle>,
+    /// Why it has ended.
+    pub(crate) gone: Option<String>,
+}
+
+impl LegState {
+    /// Its properties as a volume.
+    pub(crate) fn info(&self) -> VolumeInfo {
+        let (blocks, request_blocks) = match &self.storage {
+            Storage::Memory(memory) => (memory.blocks(), u32::MAX),
+            Storage::File(file) => (file.blocks(), u32::MAX),
+            Storage::Remote(remote) => (remote.blocks(), remote.request_blocks()),
+        };
+        let limits = VolumeLimits { blocks, remaps: false, request_blocks };
+        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK as u32, limits, protected: false }
+    }
+
+    /// Begins an order that reads into `into` if that can be done at once, or writes `source`.
+    pub(crate) fn begin(&mut self, task: Task, source: Source<'_>, into: &mut [u8]) -> Begun {
+        if self.gone.is_some() {
+            return Begun::Ended(Err(Failure::Gone));
+        }
+        match &mut self.storage {
+            Storage::Memory(memory) => {
+                memory.carry_out(task, source, into);
+                Begun::Ended(Ok(()))
+            }
+            Storage::File(file) => file.begin(task, source, into),
+            Storage::Remote(remote) => remote.begin(task, source),
+        }
+    }
+
+    /// Takes the ends of orders that were under way. After one with [`Failure::Gone`] it answers no more.
+    pub(crate) fn poll(&mut self, ends: &mut Vec<End>) {
+        let gone = match &mut self.storage {
+            Storage::Memory(_) => None,
+            Storage::File(file) => file.poll(ends),
+            Storage::Remote(remote) => remote.poll(ends),
+        };
+        if gone.is_some() && self.gone.is_none() {
+            self.gone = gone;
+        }
+    }
+}

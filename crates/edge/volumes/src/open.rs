@@ -1,0 +1,189 @@
+//! From a description to volumes that serve.
+
+use crate::description::{DescriptionError, File, Leg, ServiceName, Volume};
+use crate::engine::VolumeEngine;
+use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, RemoteLeg, Storage, Throttle};
+use crate::stack::{Services, Stack};
+use crate::write_back::WriteBack;
+use flashyard_latte::{Config, Latte, Rule};
+use flashyard_live::{NamespaceError, RemoteNamespace};
+use flashyard_nvmf::initiator::InitiatorConfig;
+use flashyard_nvmf::secret::Secret;
+use flashyard_service::PassThrough;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Blocks of a front end at least: a LATTE takes no request of more than half of it at once. 8 MiB.
+const FRONT_MIN: u64 = 2048;
+/// Blocks of a LATTE at most: what its numbers have room for.
+const LATTE_MAX: u64 = (1 << 31) - 1;
+/// Blocks of the log of a cache, which takes no writes: as many as a request may have. 1 MiB.
+const CACHE_LOG: u32 = 256;
+/// The name of this host, unless the file has one.
+const HOST_NQN: &str = "nqn.2026-11.io.flashyard:volumes";
+/// Commands under way at a namespace at most, and one more.
+const QUEUE_ENTRIES: u16 = 256;
+
+/// Why there are no volumes.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A file of a volume.
+    #[error("volume {volume}")]
+    File {
+        /// Which.
+        volume: String,
+        /// Why.
+        #[source]
+        source: FileError,
+    },
+    /// A namespace of a volume.
+    #[error("volume {volume}: {nqn} at {address}")]
+    Namespace {
+        /// Which.
+        volume: String,
+        /// The subsystem.
+        nqn: String,
+        /// Its address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: NamespaceError,
+    },
+    /// A secret.
+    #[error("volume {volume}: {problem}")]
+    Secret {
+        /// Which.
+        volume: String,
+        /// The problem, without the secret.
+        problem: String,
+    },
+    /// Sizes that do not fit.
+    #[error("volume {volume}: {problem}")]
+    Size {
+        /// Which.
+        volume: String,
+        /// The problem, and what would do.
+        problem: String,
+    },
+    /// The operating system's poll.
+    #[error("the sockets cannot be watched")]
+    Poll(#[source] io::Error),
+}
+
+/// Volumes that are ready to serve.
+pub struct Volumes {
+    /// They, without front ends.
+    pub engine: VolumeEngine,
+    /// Their names, in the order of their numbers.
+    pub names: Vec<String>,
+    /// Beginning of their NVMe qualified names.
+    pub nqn: String,
+}
+
+/// Whether a text describes volumes: it has a table of one.
+pub fn describes_volumes(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("[[volume]]"))
+}
+
+/// Reads a secret of the file at a path, and refuses it where others may read it, too.
+pub type ReadSecret<'a> = &'a dyn Fn(&Path) -> Result<Secret, String>;
+
+/// Opens the volumes that `text` describes; paths in it count from `folder`.
+///
+/// Errors: the first thing that is wrong, with its place or its volume.
+pub fn open(text: &str, folder: &Path, secret: ReadSecret<'_>) -> Result<Volumes, OpenError> {
+    let file = File::parse(text)?;
+    let opening = Opening { folder, secret, waker: Arc::default() };
+    let stacks = file.volume.iter().map(|volume| opening.stack(volume.get_ref())).collect::<Result<Vec<_>, _>>()?;
+    let names = stacks.iter().map(|stack| stack.name.clone()).collect();
+    let mut engine = VolumeEngine::new(stacks).map_err(OpenError::Poll)?;
+    // The first one to set it.
+    let _ = opening.waker.set(engine.fronts_mut().waker());
+    Ok(Volumes { engine, names, nqn: file.nqn })
+}
+
+struct Opening<'a> {
+    folder: &'a Path,
+    secret: ReadSecret<'a>,
+    /// Of the engine, which begins after its legs.
+    waker: Arc<OnceLock<Arc<mio::Waker>>>,
+}
+
+impl Opening<'_> {
+    fn stack(&self, volume: &Volume) -> Result<Stack, OpenError> {
+        let name = volume.name.get_ref();
+        let back = self.leg(name, volume.back.get_ref())?;
+        let Some(front) = &volume.front else {
+            return Ok(Stack::new(name.clone(), Services::None(PassThrough), vec![back]));
+        };
+        let front = self.leg(name, front.get_ref())?;
+        let (fronts, backs) = (front.info().limits.blocks, back.info().limits.blocks);
+        let wrong = |problem| Err(OpenError::Size { volume: name.clone(), problem });
+        let mib = |blocks: u64| blocks * BLOCK as u64 >> 20;
+        if !(FRONT_MIN..=LATTE_MAX).contains(&fronts) {
+            return wrong(format!("a front end of {} MiB, give {} MiB or more", mib(fronts), mib(FRONT_MIN)));
+        }
+        if backs > LATTE_MAX {
+            return wrong(format!("a back end of {} MiB, give at most {}", mib(backs), mib(LATTE_MAX)));
+        }
+        let mut config = Config::halves(backs as u32, fronts as u32);
+        if volume.service == ServiceName::Cache {
+            (config.log_slots, config.cache_slots) = (CACHE_LOG, fronts as u32 - CACHE_LOG);
+            config.rule = Rule::Back;
+        }
+        config.rule = volume.rule.as_ref().map_or(config.rule, |rule| (*rule.get_ref()).into());
+        config.flush_age = volume.flush_age.as_ref().map_or(config.flush_age, |age| age.get_ref().0);
+        let latte = Services::Latte(Box::new(WriteBack::new(Latte::new(config))));
+        Ok(Stack::new(name.clone(), latte, vec![front, back]))
+    }
+
+    fn leg(&self, volume: &str, leg: &Leg) -> Result<LegState, OpenError> {
+        let (storage, name) = if let Some(size) = leg.memory {
+            let blocks = size.0.get() / BLOCK as u64;
+            if blocks == 0 {
+                let problem = format!("memory of {} bytes, give {BLOCK} or more", size.0.get());
+                return Err(OpenError::Size { volume: volume.to_owned(), problem });
+            }
+            (Storage::Memory(Memory::new(blocks)), "memory".to_owned())
+        } else if let Some(path) = &leg.file {
+            let waker = Arc::clone(&self.waker);
+            let wake = move || {
+                // A waker that fails is no reason to stop: the engine looks a few times a second anyway.
+                waker.get().map(|waker| waker.wake());
+            };
+            let path = self.folder.join(path);
+            let file = FileLeg::open(&path, leg.size.map(|size| size.0.get()), wake);
+            let file = file.map_err(|source| OpenError::File { volume: volume.to_owned(), source })?;
+            (Storage::File(file), path.display().to_string())
+        } else {
+            self.remote(volume, leg)?
+        };
+        Ok(LegState { storage, name, throttle: leg.pace().map(Throttle::new), gone: None })
+    }
+
+    fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {
+        let (Some(address), Some(nqn)) = (leg.nvme_tcp, leg.nqn.clone()) else {
+            let problem = "give one of memory, file and nvme_tcp".to_owned();
+            return Err(OpenError::Size { volume: volume.to_owned(), problem });
+        };
+        let read = |path: &PathBuf| {
+            let refused = |problem| OpenError::Secret { volume: volume.to_owned(), problem };
+            (self.secret)(&self.folder.join(path)).map_err(refused)
+        };
+        let config = InitiatorConfig {
+            queue_entries: QUEUE_ENTRIES,
+            secret: leg.secret_file.as_ref().map(read).transpose()?,
+            controller_secret: leg.controller_secret_file.as_ref().map(read).transpose()?,
+            ..InitiatorConfig::new(leg.host_nqn.as_deref().unwrap_or(HOST_NQN), &nqn)
+        };
+        match RemoteNamespace::connect_as(address, config, leg.namespace) {
+            Ok(namespace) => Ok((Storage::Remote(Box::new(RemoteLeg::new(namespace))), format!("{nqn} at {address}"))),
+            Err(source) => Err(OpenError::Namespace { volume: volume.to_owned(), nqn, address, source }),
+        }
+    }
+}

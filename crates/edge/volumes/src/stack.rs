@@ -1,0 +1,546 @@
+//! One volume: a service over its legs, the bytes of requests under way, and their answers.
+//!
+//! Bytes are copied where they must be and nowhere else: a write goes from its client's buffer to memory, and is copied for
+//! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
+
+use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
+use crate::write_back::WriteBack;
+use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
+use flashyard_kernel::Slab;
+use flashyard_latte::Counters;
+use flashyard_live::{Answered, Data as Found, FrontEnds};
+use flashyard_served::Answer;
+use flashyard_service::{Data, Failure, Leg, Order, Orders, PassThrough, Request, Service};
+use flashyard_units::{SimTime, VolumeId};
+
+/// The services that a volume can have. One type, so that no call goes through a table.
+#[derive(Debug)]
+pub(crate) enum Services {
+    None(PassThrough),
+    Latte(Box<WriteBack>),
+}
+
+macro_rules! each {
+    ($self:expr, $service:ident => $call:expr) => {
+        match $self {
+            Services::None($service) => $call,
+            Services::Latte($service) => $call,
+        }
+    };
+}
+
+impl Service for Services {
+    fn legs(&self) -> usize {
+        each!(self, service => service.legs())
+    }
+
+    fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
+        each!(self, service => service.limits(legs))
+    }
+
+    fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        each!(self, service => service.submit(now, request, out));
+    }
+
+    fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {
+        each!(self, service => service.completed(now, order, result, out));
+    }
+
+    fn wake(&mut self, now: SimTime, out: &mut Orders) {
+        each!(self, service => service.wake(now, out));
+    }
+}
+
+/// Where the bytes of a request are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// There are none, or zeros.
+    None,
+    /// In its buffer.
+    Bytes,
+    /// In the memory of a leg, from this block on.
+    Memory { leg: u8, first: u64 },
+}
+
+/// A request under way. A service that takes less at once gets it part by part.
+#[derive(Debug)]
+struct Asked {
+    /// Number of the front end; none for requests of the engine itself.
+    front: Option<usize>,
+    tag: u64,
+    request: VolumeRequest,
+    /// Blocks of the parts that are done, and of the one under way.
+    done: u32,
+    part: u32,
+    content: Content,
+    bytes: Vec<u8>,
+    /// Reads under way that name it.
+    named: u32,
+    is_answered: bool,
+    /// Whether the next part is to begin.
+    goes_on: bool,
+}
+
+/// A buffer of the service.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    named: u32,
+    is_taken: bool,
+    is_released: bool,
+}
+
+/// An order under way.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    order: Order,
+    /// The flush after a durable write is under way.
+    flushing: bool,
+    /// Its end waits to be told.
+    ended: bool,
+}
+
+/// A volume and what it is made of.
+pub(crate) struct Stack {
+    pub(crate) name: String,
+    service: Services,
+    pub(crate) legs: Vec<LegState>,
+    /// Blocks that the service takes in one request.
+    request_blocks: u32,
+    requests: Slab<Asked>,
+    buffers: Vec<Buffer>,
+    placed: Vec<Option<Placed>>,
+    ends: Vec<(u32, Result<(), Failure>)>,
+    /// Requests whose next part is to begin.
+    again: Vec<u32>,
+    out: Orders,
+    wake_at: Option<SimTime>,
+    arrived: Vec<End>,
+    /// Requests that were answered: reads, writes, trims, flushes; and those that have failed.
+    pub(crate) answered: [u64; 4],
+    pub(crate) failed: u64,
+    /// What came of the last request of the engine itself.
+    own: Option<Result<(), Failure>>,
+    told_gone: Vec<bool>,
+}
+
+impl Stack {
+    pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>) -> Self {
+        let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
+        let request_blocks = service.limits(&infos).request_blocks;
+        let told_gone = vec![false; legs.len()];
+        Self {
+            name,
+            service,
+            legs,
+            request_blocks,
+            requests: Slab::default(),
+            buffers: Vec::new(),
+            placed: Vec::new(),
+            ends: Vec::new(),
+            again: Vec::new(),
+            out: Orders::default(),
+            wake_at: None,
+            arrived: Vec::new(),
+            answered: [0; 4],
+            failed: 0,
+            own: None,
+            told_gone,
+        }
+    }
+
+    /// The volume as clients see it: of requests of any length.
+    pub(crate) fn info(&self, id: VolumeId) -> VolumeInfo {
+        let infos: Vec<VolumeInfo> = self.legs.iter().map(LegState::info).collect();
+        let limits = VolumeLimits { request_blocks: u32::MAX, ..self.service.limits(&infos) };
+        VolumeInfo { id, block_bytes: BLOCK as u32, limits, protected: false }
+    }
+
+    /// Counts of its LATTE, if it has one.
+    pub(crate) fn counters(&self) -> Option<&Counters> {
+        match &self.service {
+            Services::None(_) => None,
+            Services::Latte(latte) => Some(latte.counters()),
+        }
+    }
+
+    /// Whether anything is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// When something is to be done without input.
+    pub(crate) fn due(&self) -> Option<SimTime> {
+        let throttles = self.legs.iter().filter_map(|leg| leg.throttle.as_ref()?.due());
+        throttles.chain(self.wake_at).min()
+    }
+
+    /// Takes a request of a front end.
+    pub(crate) fn submit(
+        &mut self,
+        now: SimTime,
+        (front, tag): (Option<usize>, u64),
+        request: VolumeRequest,
+        payload: Payload,
+        fronts: &mut FrontEnds,
+    ) {
+        let (content, bytes) = match payload {
+            Payload::Bytes(bytes) => (Content::Bytes, bytes),
+            Payload::Zeros | Payload::None => (Content::None, Vec::new()),
+        };
+        let asked = Asked {
+            front,
+            tag,
+            request,
+            done: 0,
+            part: 0,
+            content,
+            bytes,
+            named: 0,
+            is_answered: false,
+            goes_on: false,
+        };
+        let id = self.requests.insert(asked) as u32;
+        self.begin_part(now, id, fronts);
+        self.settle(now, fronts);
+    }
+
+    /// Begins a flush of the engine itself; [`Stack::take_own`] has its result.
+    pub(crate) fn flush(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        let (volume, operation) = (VolumeId::new(0), Operation::Flush);
+        let flush = VolumeRequest { volume, operation, first: 0, count: 0, source: 0 };
+        self.submit(now, (None, 0), flush, Payload::None, fronts);
+    }
+
+    /// What came of a flush of the engine.
+    pub(crate) fn take_own(&mut self) -> Option<Result<(), Failure>> {
+        self.own.take()
+    }
+
+    /// Takes what legs have done, and does what is due; returns whether anything has come.
+    pub(crate) fn turn(&mut self, now: SimTime, fronts: &mut FrontEnds) -> bool {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        let mut has_come = false;
+        for number in 0..self.legs.len() {
+            self.legs[number].poll(&mut arrived);
+            has_come |= !arrived.is_empty();
+            arrived.drain(..).for_each(|end| self.arrive(number, end));
+            if self.legs[number].gone.is_some() && !std::mem::replace(&mut self.told_gone[number], true) {
+                self.lose(number);
+            }
+            while let Some((task, bytes)) = self.legs[number].throttle.as_mut().and_then(|throttle| throttle.pop(now)) {
+                let kept = bytes.as_deref().map_or(Source::Zeros, Source::Bytes);
+                self.run(task.order, Some(kept));
+            }
+        }
+        self.arrived = arrived;
+        self.settle(now, fronts);
+        has_come
+    }
+
+    fn begin_part(&mut self, now: SimTime, id: u32, fronts: &mut FrontEnds) {
+        let asked = &mut self.requests[id as usize];
+        let VolumeRequest { operation, first, count, .. } = asked.request;
+        let is_whole = !matches!(operation, Operation::Read | Operation::Write);
+        asked.part = if is_whole { count } else { (count - asked.done).min(self.request_blocks) };
+        let (first, count) = (first + u64::from(asked.done), asked.part);
+        self.service.submit(now, &Request { id, operation, first, count, durable: false }, &mut self.out);
+        self.carry_out(now, None, fronts);
+    }
+
+    /// Carries out what the service asked for in its last step. `fresh` is the request whose bytes may lie in memory.
+    fn carry_out(&mut self, now: SimTime, fresh: Option<u32>, fronts: &mut FrontEnds) {
+        let mut out = std::mem::take(&mut self.out);
+        self.wake_at = out.wake_at.or(self.wake_at);
+        for &(id, blocks) in &out.taken {
+            let place = id as usize;
+            if place >= self.buffers.len() {
+                self.buffers.resize_with(place + 1, Buffer::default);
+            }
+            let buffer = &mut self.buffers[place];
+            debug_assert!(!buffer.is_taken, "buffer {id} is in use");
+            buffer.bytes.resize(blocks as usize * BLOCK, 0);
+            (buffer.is_taken, buffer.is_released) = (true, false);
+        }
+        if !out.orders.is_empty() {
+            // An order may write where the bytes lie.
+            fresh.into_iter().for_each(|id| self.bring(id));
+        }
+        for order in &out.orders {
+            self.place(now, *order);
+        }
+        for &(id, result) in &out.answers {
+            self.answer(id, result, fronts);
+        }
+        for &id in &out.released {
+            self.buffers[id as usize].is_released = true;
+            self.drop_unused(Data::Buffer { id, at: 0 }, fronts);
+        }
+        fresh.into_iter().for_each(|id| self.bring(id));
+        out.clear();
+        self.out = out;
+    }
+
+    /// Copies the bytes of a read that lie in the memory of a leg.
+    fn bring(&mut self, id: u32) {
+        let Some(asked) = self.requests.get_mut(id as usize).filter(|asked| !asked.is_answered) else { return };
+        if let Content::Memory { leg, first } = asked.content
+            && let Storage::Memory(memory) = &self.legs[usize::from(leg)].storage
+        {
+            asked.bytes.clear();
+            asked.bytes.extend_from_slice(memory.slice(first, asked.request.count));
+            asked.content = Content::Bytes;
+        }
+    }
+
+    fn place(&mut self, now: SimTime, order: Order) {
+        let place = order.id as usize;
+        if place >= self.placed.len() {
+            self.placed.resize(place + 1, None);
+        }
+        debug_assert!(self.placed[place].is_none(), "order {} is under way already", order.id);
+        self.placed[place] = Some(Placed { order, flushing: false, ended: false });
+        if order.operation == Operation::Read {
+            match order.data {
+                Data::Request { id, .. } => self.requests[id as usize].named += 1,
+                Data::Buffer { id, .. } => self.buffers[id as usize].named += 1,
+                Data::None => {}
+            }
+        }
+        let leg = &mut self.legs[usize::from(order.leg.0)];
+        if leg.gone.is_some() {
+            return self.end(order.id, Err(Failure::Gone));
+        }
+        let Some(throttle) = &mut leg.throttle else { return self.run(order.id, None) };
+        let is_write = order.operation == Operation::Write;
+        let bytes = if is_write { source(&self.requests, &self.buffers, &order) } else { None };
+        throttle.push(now, task_of(&order), bytes.map(<[u8]>::to_vec));
+    }
+
+    /// Hands an order to its leg; `kept` are the bytes of a write, where they were kept for it.
+    fn run(&mut self, id: u32, kept: Option<Source<'_>>) {
+        let Some(Placed { order, .. }) = self.placed[id as usize] else { return };
+        let Order { leg, operation, first, data, .. } = order;
+        let task = task_of(&order);
+        let state = &mut self.legs[usize::from(leg.0)];
+        let begun = match (operation, data) {
+            (Operation::Write, _) => {
+                let now = || source(&self.requests, &self.buffers, &order).map_or(Source::Zeros, Source::Bytes);
+                state.begin(task, kept.unwrap_or_else(now), &mut [])
+            }
+            (Operation::Read, Data::Request { id, at }) => {
+                let asked = &mut self.requests[id as usize];
+                let is_whole = at == 0 && order.count == asked.request.count;
+                if is_whole && matches!(state.storage, Storage::Memory(_)) {
+                    asked.content = Content::Memory { leg: leg.0, first };
+                    Begun::Ended(Ok(()))
+                } else {
+                    let from = (asked.done + at) as usize * BLOCK;
+                    asked.bytes.resize(asked.request.count as usize * BLOCK, 0);
+                    asked.content = Content::Bytes;
+                    state.begin(task, Source::Zeros, &mut asked.bytes[from..from + task.bytes()])
+                }
+            }
+            (Operation::Read, Data::Buffer { id, at }) => {
+                let from = at as usize * BLOCK;
+                let into = &mut self.buffers[id as usize].bytes[from..from + task.bytes()];
+                state.begin(task, Source::Zeros, into)
+            }
+            _ => state.begin(task, Source::Zeros, &mut []),
+        };
+        if let Begun::Ended(result) = begun {
+            self.end(id, result);
+        }
+    }
+
+    /// A leg has carried out an order that was under way.
+    fn arrive(&mut self, leg: usize, end: End) {
+        let End { order: id, result, mut bytes } = end;
+        let Some(Placed { order, .. }) = self.placed[id as usize] else { return };
+        if order.operation == Operation::Read && result.is_ok() {
+            let (into, at) = match order.data {
+                Data::Request { id, at } => {
+                    let asked = &mut self.requests[id as usize];
+                    (&mut asked.bytes, asked.done + at)
+                }
+                Data::Buffer { id, at } => (&mut self.buffers[id as usize].bytes, at),
+                Data::None => (&mut Vec::new(), 0),
+            };
+            let from = at as usize * BLOCK;
+            if into.len() == bytes.len() {
+                std::mem::swap(into, &mut bytes);
+            } else if let Some(into) = into.get_mut(from..from + bytes.len()) {
+                into.copy_from_slice(&bytes);
+            }
+        }
+        if let Storage::File(file) = &mut self.legs[leg].storage {
+            file.give(bytes);
+        }
+        self.end(id, result);
+    }
+
+    /// An order has ended, or its write has and the flush behind it begins.
+    fn end(&mut self, id: u32, result: Result<(), Failure>) {
+        let Some(placed) = &mut self.placed[id as usize] else { return };
+        let order = placed.order;
+        let changes = matches!(order.operation, Operation::Write | Operation::Trim);
+        if result.is_ok() && order.durable && changes && !std::mem::replace(&mut placed.flushing, true) {
+            let flush = Task { order: id, operation: Operation::Flush, first: 0, count: 0 };
+            match self.legs[usize::from(order.leg.0)].begin(flush, Source::Zeros, &mut []) {
+                Begun::Ended(result) => return self.end(id, result),
+                Begun::UnderWay => return,
+            }
+        }
+        placed.ended = true;
+        self.ends.push((id, result));
+    }
+
+    /// A leg has ended: so have its orders. Threads of a file still tell the ends of theirs.
+    #[cold]
+    fn lose(&mut self, number: usize) {
+        let leg = &mut self.legs[number];
+        let why = leg.gone.as_deref().unwrap_or_default();
+        match (&self.service, number) {
+            (Services::Latte(_), 0) => tracing::error!(
+                volume = %self.name, end = %leg.name, why,
+                "the front end is lost, and with it what was not flushed; the volume goes on with its back end"
+            ),
+            (Services::Latte(_), _) => tracing::error!(
+                volume = %self.name, end = %leg.name, why,
+                "the back end is lost: what only it has cannot be read, and nothing can be flushed any more"
+            ),
+            _ => tracing::error!(volume = %self.name, end = %leg.name, why, "the volume has lost its storage"),
+        }
+        let mut lost: Vec<u32> =
+            leg.throttle.iter_mut().flat_map(|throttle| throttle.take_all()).map(|task| task.order).collect();
+        if matches!(leg.storage, Storage::Remote(_)) {
+            let of_leg = |placed: &&Placed| placed.order.leg == Leg(number as u8) && !placed.ended;
+            lost = self.placed.iter().flatten().filter(of_leg).map(|placed| placed.order.id).collect();
+        }
+        lost.into_iter().for_each(|id| self.end(id, Err(Failure::Gone)));
+    }
+
+    /// Tells the service what has ended by now, until nothing further has.
+    fn settle(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        loop {
+            let mut ends = std::mem::take(&mut self.ends);
+            for (id, result) in ends.drain(..) {
+                let Some(Placed { order, .. }) = self.placed[id as usize].take() else { continue };
+                let fresh = match order.data {
+                    Data::Request { id, .. } if order.operation == Operation::Read => Some(id),
+                    _ => None,
+                };
+                self.service.completed(now, id, result, &mut self.out);
+                self.carry_out(now, fresh, fronts);
+                if order.operation == Operation::Read {
+                    match order.data {
+                        Data::Request { id, .. } => self.requests[id as usize].named -= 1,
+                        Data::Buffer { id, .. } => self.buffers[id as usize].named -= 1,
+                        Data::None => {}
+                    }
+                    self.drop_unused(order.data, fronts);
+                }
+            }
+            if self.ends.is_empty() {
+                self.ends = ends;
+            }
+            while let Some(id) = self.again.pop() {
+                self.begin_part(now, id, fronts);
+            }
+            if self.wake_at.is_some_and(|at| at <= now) {
+                self.wake_at = None;
+                self.service.wake(now, &mut self.out);
+                self.carry_out(now, None, fronts);
+            } else if self.ends.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// A request, or a part of it, has ended.
+    fn answer(&mut self, id: u32, result: Result<(), Failure>, fronts: &mut FrontEnds) {
+        let asked = &mut self.requests[id as usize];
+        let VolumeRequest { operation, first, count, .. } = asked.request;
+        if result.is_ok() && asked.done + asked.part < count {
+            asked.done += asked.part;
+            asked.goes_on = true;
+            return self.drop_unused(Data::Request { id, at: 0 }, fronts);
+        }
+        asked.is_answered = true;
+        let is_read = operation == Operation::Read;
+        let answer = match result {
+            Ok(()) => Answer::Done,
+            Err(Failure::Unread { block }) => Answer::Unread { block },
+            Err(_) if is_read => Answer::Unread { block: first },
+            Err(_) => Answer::Failed,
+        };
+        let kind = match operation {
+            Operation::Read => 0,
+            Operation::Write => 1,
+            Operation::Trim => 2,
+            _ => 3,
+        };
+        self.answered[kind] += 1;
+        self.failed += u64::from(result.is_err());
+        let data = match asked.content {
+            _ if !is_read || result.is_err() => Found::NONE,
+            Content::Bytes => Found::of(&asked.bytes),
+            Content::Memory { leg, first } => match &self.legs[usize::from(leg)].storage {
+                Storage::Memory(memory) => Found::of(memory.slice(first, count)),
+                _ => Found::NONE,
+            },
+            Content::None => Found::NONE,
+        };
+        match asked.front {
+            Some(front) => {
+                let no_room = result == Err(Failure::NoRoom);
+                fronts.answered(front, Answered { tag: asked.tag, answer, no_room, data });
+            }
+            None => self.own = Some(result),
+        }
+        self.drop_unused(Data::Request { id, at: 0 }, fronts);
+    }
+
+    fn drop_unused(&mut self, data: Data, fronts: &mut FrontEnds) {
+        match data {
+            Data::Request { id, .. } => {
+                let Some(asked) = self.requests.get_mut(id as usize).filter(|asked| asked.named == 0) else { return };
+                if asked.is_answered {
+                    let asked = self.requests.remove(id as usize);
+                    asked.into_iter().for_each(|asked| fronts.give_buffer(asked.bytes));
+                } else if std::mem::replace(&mut asked.goes_on, false) {
+                    self.again.push(id);
+                }
+            }
+            Data::Buffer { id, .. } => {
+                let buffer = &mut self.buffers[id as usize];
+                if buffer.is_released && buffer.named == 0 {
+                    buffer.is_taken = false;
+                }
+            }
+            Data::None => {}
+        }
+    }
+}
+
+fn task_of(order: &Order) -> Task {
+    let Order { id, operation, first, count, .. } = *order;
+    Task { order: id, operation, first, count }
+}
+
+/// The bytes that an order writes; `None` for zeros.
+fn source<'a>(requests: &'a Slab<Asked>, buffers: &'a [Buffer], order: &Order) -> Option<&'a [u8]> {
+    let (bytes, at) = match order.data {
+        Data::None => return None,
+        Data::Request { id, at } => {
+            let asked = &requests[id as usize];
+            if asked.content == Content::None {
+                return None;
+            }
+            (&asked.bytes, asked.done + at)
+        }
+        Data::Buffer { id, at } => (&buffers[id as usize].bytes, at),
+    };
+    let from = at as usize * BLOCK;
+    Some(&bytes[from..from + order.count as usize * BLOCK])
+}
