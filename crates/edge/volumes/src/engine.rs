@@ -107,7 +107,9 @@ impl VolumeEngine {
             if has_heard || has_come {
                 heard = elapsed;
             }
-            let timeout = if more || elapsed < heard + LINGER { Duration::ZERO } else { self.sleep_time() };
+            // What is under way outside wakes the poll by itself, and may need this processor.
+            let lingers = elapsed < heard + LINGER && !self.stacks.iter().any(Stack::is_busy);
+            let timeout = if more || lingers { Duration::ZERO } else { self.sleep_time() };
             self.fronts.wait(&mut events, timeout).map_err(EngineError::Poll)?;
         }
         self.fronts.stop(Drives::NONE);

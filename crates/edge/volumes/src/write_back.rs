@@ -190,3 +190,83 @@ impl Service for WriteBack {
         self.go_on(now, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_latte::{Config, Rule};
+    use flashyard_service::Order;
+    use flashyard_service::contract::check_seeds;
+
+    fn small(rule: Rule) -> Config {
+        Config { log_slots: 32, cache_slots: 16, rule, ..Config::halves(4096, 48) }
+    }
+
+    #[test]
+    fn it_keeps_the_contract_of_volumes() {
+        for rule in [Rule::Front, Rule::Back, Rule::Shortest] {
+            check_seeds(120, || WriteBack::new(Latte::new(small(rule))));
+        }
+    }
+
+    /// Ends the orders of a step one by one, in order, until nothing is under way; returns those that were sent.
+    fn run(service: &mut WriteBack, out: &mut Orders, answers: &mut Vec<(u32, Result<(), Failure>)>) -> Vec<Order> {
+        let (now, mut sent, mut at) = (SimTime::ZERO, Vec::new(), 0);
+        loop {
+            sent.extend(out.orders.iter().copied());
+            answers.append(&mut out.answers);
+            let wakes = out.wake_at == Some(now);
+            out.clear();
+            if wakes {
+                service.wake(now, out);
+            } else if let Some(order) = sent.get(at) {
+                at += 1;
+                service.completed(now, order.id, Ok(()), out);
+            } else {
+                return sent;
+            }
+        }
+    }
+
+    fn request(id: u32, operation: Operation, first: u64) -> Request {
+        Request { id, operation, first, count: 1, durable: false }
+    }
+
+    #[test]
+    fn a_flush_brings_what_was_written_before_it_to_the_back_end_first() {
+        let mut service = WriteBack::new(Latte::new(small(Rule::Front)));
+        let (mut out, mut answers, now) = (Orders::default(), Vec::new(), SimTime::ZERO);
+        (0..3).for_each(|id| service.submit(now, &request(id, Operation::Write, u64::from(id) * 2), &mut out));
+        let sent = run(&mut service, &mut out, &mut answers);
+        assert!(answers.len() == 3 && sent.iter().all(|order| order.leg == Leg(0)), "{sent:?}");
+        service.submit(now, &request(3, Operation::Flush, 0), &mut out);
+        // It comes later, and is not flushed.
+        service.submit(now, &request(4, Operation::Write, 9), &mut out);
+        let sent = run(&mut service, &mut out, &mut answers);
+        let flush = sent.iter().position(|order| order.operation == Operation::Flush).expect("the legs are flushed");
+        let is_written = |block| sent[..flush].iter().any(|order| order.leg == BACK && order.first == block);
+        assert!([0, 2, 4].into_iter().all(is_written) && !is_written(9), "{sent:?}");
+        assert_eq!(answers.iter().map(|(id, _)| *id).max(), Some(4));
+        assert!(answers.iter().all(|(_, result)| result.is_ok()));
+    }
+
+    #[test]
+    fn a_flush_fails_where_the_back_end_does_and_once_after_the_front_end_was_lost() {
+        let mut service = WriteBack::new(Latte::new(small(Rule::Front)));
+        let (mut out, mut answers, now) = (Orders::default(), Vec::new(), SimTime::ZERO);
+        service.submit(now, &request(0, Operation::Write, 0), &mut out);
+        run(&mut service, &mut out, &mut answers);
+        // A read finds that the front end has ended.
+        service.submit(now, &request(0, Operation::Read, 0), &mut out);
+        let read = out.orders[0].id;
+        out.clear();
+        service.completed(now, read, Err(Failure::Gone), &mut out);
+        out.clear();
+        answers.clear();
+        for id in [0, 1] {
+            service.submit(now, &request(id, Operation::Flush, 0), &mut out);
+            run(&mut service, &mut out, &mut answers);
+        }
+        assert_eq!(answers, [(0, Err(Failure::Failed)), (1, Ok(()))]);
+    }
+}

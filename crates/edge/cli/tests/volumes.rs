@@ -1,0 +1,297 @@
+//! `flashyard serve` with a file of volumes: what its rules promise, over kills, lost ends and cut connections.
+
+use flashyard_blk::{Blocking, VolumeError};
+use flashyard_live::RemoteNamespace;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const BLOCK: usize = 4096;
+const PREFIX: &str = "nqn.2026-11.io.flashyard:";
+
+/// A server that does not outlive its test.
+struct Server {
+    child: Option<Child>,
+    address: SocketAddr,
+}
+
+/// A port that was free a moment ago.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+    listener.local_addr().expect("it is bound")
+}
+
+fn program(folder: &Path, name: &str, text: &str, more: &[&str]) -> Command {
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("there is room");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashyard"));
+    command.arg("serve").arg(path).args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Server {
+    fn start(folder: &Path, name: &str, text: &str) -> Self {
+        Self::start_with(folder, name, text, &[])
+    }
+
+    fn start_with(folder: &Path, name: &str, text: &str, more: &[&str]) -> Self {
+        let address = free_address();
+        let mut command = program(folder, name, text, &["--listen", &address.to_string(), "--seconds", "120"]);
+        let child = command.args(more).spawn().expect("the program starts");
+        let mut server = Self { child: Some(child), address };
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            let ended = server.child.as_mut().expect("it runs").try_wait().expect("it is ours");
+            assert!(ended.is_none(), "{:?}", server.child.take().map(Child::wait_with_output));
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    fn volume(&self, name: &str) -> Blocking<RemoteNamespace> {
+        let nqn = format!("{PREFIX}{name}");
+        let namespace = RemoteNamespace::connect(self.address, "nqn.2026-01.test:host", &nqn, Some(1));
+        Blocking::new(namespace.expect("the volume is served"))
+    }
+
+    /// The connection of a leg to this server.
+    fn leg(&self, name: &str) -> String {
+        format!("nvme_tcp = \"{}\", nqn = \"{PREFIX}{name}\", namespace = 1", self.address)
+    }
+
+    /// Ends it at once, as a loss of power of its process.
+    fn kill(mut self) -> String {
+        let mut child = self.child.take().expect("it runs");
+        child.kill().expect("it is ours");
+        text(&child.wait_with_output().expect("it was killed").stderr)
+    }
+
+    fn interrupt(mut self) -> Output {
+        let child = self.child.take().expect("it runs");
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+        assert!(sent.success());
+        child.wait_with_output().expect("it ends")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Ended already is as good.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bytes that tell their block and version.
+fn stamped(first: u64, count: u64, version: u8) -> Vec<u8> {
+    let block =
+        |block: u64| (0..BLOCK).map(move |at| (at as u8).wrapping_mul(7) ^ (block as u8).wrapping_mul(31) ^ version);
+    (first..first + count).flat_map(block).collect()
+}
+
+fn read(volume: &mut Blocking<RemoteNamespace>, first: u64, count: usize) -> Result<Vec<u8>, VolumeError> {
+    let mut bytes = vec![0; count * BLOCK];
+    volume.read(first, &mut bytes).map(|()| bytes)
+}
+
+/// A server of one file.
+fn disk(folder: &Path) -> Server {
+    Server::start(folder, "disk.toml", "[[volume]]\nname = \"disk\"\nback = { file = \"disk\", size = \"64 MiB\" }\n")
+}
+
+fn latte(front: &str, back: &str) -> String {
+    let rule = "service = \"latte\"\nrule = \"front\"\n";
+    format!("[[volume]]\nname = \"v\"\n{rule}front = {{ {front} }}\nback = {{ {back} }}\n")
+}
+
+#[test]
+fn after_a_kill_everything_flushed_is_there_and_nothing_else_is_claimed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    for front in ["memory = \"16 MiB\"", "file = \"front\", size = \"16 MiB\""] {
+        let text = latte(front, &back.leg("disk"));
+        let server = Server::start(folder.path(), "latte.toml", &text);
+        let mut volume = server.volume("v");
+        // 4 MiB that are flushed, of which some are written again, and as much that is not.
+        (0..8).for_each(|part| volume.write(part * 128_u64, &stamped(part * 128, 128, 1)).expect("it is there"));
+        volume.flush().expect("both ends are there");
+        volume.write(100_u64, &stamped(100, 50, 2)).expect("it is there");
+        volume.write(2000_u64, &stamped(2000, 64, 2)).expect("it is there");
+        assert_eq!(read(&mut volume, 100, 50), Ok(stamped(100, 50, 2)), "the newest copy is read");
+        server.kill();
+        for server in [None, Some(Server::start(folder.path(), "latte.toml", &text))] {
+            let mut volume = server.as_ref().map_or_else(|| back.volume("disk"), |server| server.volume("v"));
+            assert_eq!(read(&mut volume, 0, 100), Ok(stamped(0, 100, 1)));
+            assert_eq!(read(&mut volume, 150, 874), Ok(stamped(150, 874, 1)));
+            // What was written again is either version; what was never flushed is there or not.
+            for block in (100..150).chain(2000..2064) {
+                let found = read(&mut volume, block, 1).expect("it is there");
+                let old = if block < 150 { stamped(block, 1, 1) } else { vec![0; BLOCK] };
+                assert!(found == old || found == stamped(block, 1, 2), "block {block} is torn or of another");
+            }
+        }
+        let mut volume = back.volume("disk");
+        volume.write(0_u64, &vec![0; 2064 * BLOCK]).expect("it is there");
+    }
+}
+
+#[test]
+fn an_interrupt_brings_everything_to_the_back_end() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    let server = Server::start(folder.path(), "latte.toml", &latte("memory = \"16 MiB\"", &back.leg("disk")));
+    let mut volume = server.volume("v");
+    (0..8).for_each(|part| volume.write(part * 100_u64, &stamped(part * 100, 100, 3)).expect("it is there"));
+    let ended = server.interrupt();
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    assert!(text(&ended.stdout).contains("800 flushed, 0 lost"), "{}", text(&ended.stdout));
+    assert_eq!(read(&mut back.volume("disk"), 0, 800), Ok(stamped(0, 800, 3)));
+}
+
+#[test]
+fn without_its_front_end_a_volume_goes_on_and_says_what_is_lost() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    let front =
+        Server::start(folder.path(), "front.toml", "[[volume]]\nname = \"ram\"\nback = { memory = \"16 MiB\" }\n");
+    let server = Server::start(folder.path(), "latte.toml", &latte(&front.leg("ram"), &back.leg("disk")));
+    let mut volume = server.volume("v");
+    volume.write(0_u64, &stamped(0, 100, 1)).expect("it is there");
+    volume.flush().expect("both ends are there");
+    volume.write(50_u64, &stamped(50, 100, 2)).expect("it is there");
+    front.kill();
+    // Until the server knows, requests may fail; then flushed data is read at the back end.
+    let begun = Instant::now();
+    while read(&mut volume, 0, 50) != Ok(stamped(0, 50, 1)) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not go on");
+    }
+    for block in 50..150 {
+        assert!(read(&mut volume, block, 1).is_err(), "block {block} is lost, and an old version is no answer");
+    }
+    assert!(volume.flush().is_err(), "a flush promises what was written before it");
+    volume.flush().expect("it was told");
+    volume.write(50_u64, &stamped(50, 100, 3)).expect("the back end takes it");
+    assert_eq!(read(&mut volume, 50, 100), Ok(stamped(50, 100, 3)));
+    let ended = server.interrupt();
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("the front end is lost"), "{}", text(&ended.stderr));
+    assert_eq!(read(&mut back.volume("disk"), 50, 100), Ok(stamped(50, 100, 3)));
+}
+
+#[test]
+fn without_its_back_end_a_volume_fails_and_does_not_claim_a_flush() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    let server = Server::start(folder.path(), "latte.toml", &latte("memory = \"16 MiB\"", &back.leg("disk")));
+    let mut volume = server.volume("v");
+    volume.write(0_u64, &stamped(0, 100, 1)).expect("it is there");
+    back.kill();
+    assert_eq!(read(&mut volume, 0, 100), Ok(stamped(0, 100, 1)), "the front end has it");
+    assert!(volume.flush().is_err());
+    assert!(read(&mut volume, 5000, 1).is_err());
+    assert!(volume.flush().is_err(), "nor does a second one");
+    let ended = server.interrupt();
+    assert!(!ended.status.success() && text(&ended.stdout).contains("NOT FLUSHED"), "{}", text(&ended.stdout));
+    assert!(text(&ended.stderr).contains("the back end is lost"), "{}", text(&ended.stderr));
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_lost() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let server = disk(folder.path());
+    let mut volume = server.volume("disk");
+    volume.write(0_u64, &stamped(0, 10, 1)).expect("it is there");
+    let file = std::fs::OpenOptions::new().write(true).open(folder.path().join("disk")).expect("it is there");
+    file.set_len(5 * BLOCK as u64).expect("it is ours");
+    assert!(read(&mut volume, 0, 10).is_err());
+    assert!(read(&mut volume, 0, 1).is_err(), "it has ended");
+    assert!(server.kill().contains("the file is shorter than it was"));
+}
+
+#[test]
+fn a_throttled_volume_takes_its_time_and_keeps_its_bytes() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let text = "[[volume]]\nname = \"slow\"\nback = { memory = \"16 MiB\", latency = \"20 ms\", iops = 1000 }\n";
+    let server = Server::start(folder.path(), "slow.toml", text);
+    let mut volume = server.volume("slow");
+    let begun = Instant::now();
+    (0..5).for_each(|part| volume.write(part * 10_u64, &stamped(part * 10, 10, 1)).expect("it is there"));
+    assert_eq!(read(&mut volume, 0, 50), Ok(stamped(0, 50, 1)));
+    assert!(begun.elapsed() >= Duration::from_millis(120), "six requests of 20 ms");
+}
+
+#[test]
+fn fio_verifies_a_latte_over_nbd() {
+    if !flashyard_conformance::has_program("fio", "it was not tried against volumes") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    let socket = folder.path().join("nbd");
+    let front = "file = \"front\", size = \"16 MiB\"";
+    let more = ["--nbd", &format!("unix:{}", socket.display())];
+    let _server = Server::start_with(folder.path(), "latte.toml", &latte(front, &back.leg("disk")), &more);
+    let output = Command::new("fio")
+        .args(["--name=verify", "--ioengine=nbd", "--rw=randrw", "--bsrange=4k-1m", "--blockalign=4k"])
+        .args(["--iodepth=16", "--size=40m", "--verify=crc32c", "--fsync=32", "--minimal"])
+        .arg(format!("--uri=nbd+unix:///v?socket={}", socket.display()))
+        .arg(format!("--aux-path={}", folder.path().display()))
+        .output()
+        .expect("it starts");
+    let said = text(&output.stdout);
+    let errors = said.lines().last().and_then(|line| line.split(';').nth(4)).expect("terse output has the error");
+    assert_eq!(errors, "0", "{said}{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_wrong_is_one_clear_error() {
+    const SECRET: &str = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+    const OTHER: &str = "DHHC-1:00:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyBoCZcl:";
+    let folder = tempfile::tempdir().expect("there is room");
+    let private = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("there is room");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+        path.display().to_string()
+    };
+    let hosts = private("hosts", &format!("nqn.2026-01.test:v {SECRET}\n"));
+    private("other", OTHER);
+    let text_of_disk = "[[volume]]\nname = \"disk\"\nback = { file = \"disk\", size = \"64 MiB\" }\n";
+    let guarded = Server::start_with(folder.path(), "guarded.toml", text_of_disk, &["--hosts", &hosts]);
+    let open =
+        Server::start(folder.path(), "open.toml", "[[volume]]\nname = \"ram\"\nback = { memory = \"16 MiB\" }\n");
+    let volume = |back: &str| format!("[[volume]]\nname = \"v\"\nback = {{ {back} }}\n");
+    let closed = free_address();
+    let named = "host_nqn = \"nqn.2026-01.test:v\"";
+    let cases = [
+        (volume(&open.leg("ram").replace("namespace = 1", "namespace = 7")), "namespace 7: does not exist"),
+        (volume(&open.leg("nothing")), "nqn.2026-11.io.flashyard:nothing at"),
+        (volume(&format!("nvme_tcp = \"{closed}\", nqn = \"x\"")), "no connection"),
+        (volume(&format!("{}, {named}, secret_file = \"other\"", guarded.leg("disk"))), "at 127.0.0.1"),
+        (volume(&format!("{}, {named}, secret_file = \"hosts\"", guarded.leg("disk"))), "a secret has the form"),
+        (volume("file = \"disk\""), "in use by another server"),
+        (volume("file = \"nowhere\""), "does not exist; say how large"),
+        (volume("file = \"other\""), "a volume needs at least one block"),
+        (volume("memory = \"1 GiB\", size = \"1 GiB\""), "line 3: size goes with file only"),
+        (latte("memory = \"1 MiB\"", "memory = \"16 MiB\""), "a front end of 1 MiB, give 8 MiB or more"),
+    ];
+    for (text_of_file, expected) in cases {
+        let ended =
+            program(folder.path(), "wrong.toml", &text_of_file, &["--seconds", "1"]).output().expect("it starts");
+        let said = text(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(expected), "{text_of_file}: {said}");
+        assert!(!said.contains("DHHC"), "no secret is shown: {said}");
+    }
+    let stray = program(folder.path(), "stray.toml", &volume("memory = \"1 MiB\""), &["--pace", "off"]);
+    let said = text(&{ stray }.output().expect("it starts").stderr);
+    assert!(said.contains("--pace is for the drives of a scenario"), "{said}");
+}
