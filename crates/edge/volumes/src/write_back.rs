@@ -38,6 +38,8 @@ pub(crate) struct WriteBack {
     /// By number of the order.
     watched: Vec<Watched>,
     has_back: bool,
+    /// Why the flushes that wait are to fail.
+    failed: Option<Failure>,
     /// Blocks lost with the front end of which a flush has told.
     lost_told: u64,
     /// Buffers taken and released, orders and answers of this step that were looked at.
@@ -55,6 +57,7 @@ impl WriteBack {
             buffers: 0,
             watched: Vec::new(),
             has_back: true,
+            failed: None,
             lost_told: 0,
             noted: [0; 4],
         }
@@ -112,6 +115,9 @@ impl WriteBack {
     fn go_on(&mut self, now: SimTime, out: &mut Orders) {
         self.latte.wake(now, out);
         self.note(out);
+        if let Some(failure) = self.failed.take() {
+            return self.fail(now, failure, out);
+        }
         if self.flushes.is_empty() || self.buffers > 0 || self.writes > 0 {
             return;
         }
@@ -176,7 +182,7 @@ impl Service for WriteBack {
         if let Err(failure) = result {
             self.has_back &= watched == Watched::Other || failure != Failure::Gone;
             if watched == Watched::BackWrite && !self.flushes.is_empty() {
-                self.fail(now, failure, out);
+                self.failed = Some(failure);
             }
         }
         if !self.flushes.is_empty() {
