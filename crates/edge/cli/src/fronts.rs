@@ -33,6 +33,12 @@ impl Names<'_> {
         self.volumes.get(volume.index()).cloned().unwrap_or_else(|| volume.to_string())
     }
 
+    /// Text that tells a volume with a name from those of other servers; drives of one scenario are told apart by number.
+    fn unique(&self, volume: VolumeId) -> String {
+        let name = self.volumes.get(volume.index()).map_or("", String::as_str);
+        format!("{}{name}", self.nqn)
+    }
+
     fn export(&self, volume: VolumeId) -> String {
         if self.volumes.is_empty() { format!("drive-{volume}") } else { self.of(volume) }
     }
@@ -64,7 +70,7 @@ pub(crate) fn add_nvme(
     let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
         let mut namespace = Namespace::new(1, volume.limits.blocks, BLOCK_LOG2);
-        namespace.uuid = identity(nqn, volume.id);
+        namespace.uuid = identity(&names.unique(volume.id), volume.id);
         let mut subsystem = Subsystem::new(
             &format!("{nqn}{}", names.of(volume.id)),
             &format!("FY{:06}", volume.id.get()),

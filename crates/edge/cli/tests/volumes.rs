@@ -144,6 +144,27 @@ fn after_a_kill_everything_flushed_is_there_and_nothing_else_is_claimed() {
 }
 
 #[test]
+fn through_a_cache_every_answered_write_is_at_the_back_end_and_a_second_read_is_in_front() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let back = disk(folder.path());
+    let text_of_cache = latte("memory = \"16 MiB\"", &back.leg("disk"));
+    let text_of_cache = text_of_cache.replace("service = \"latte\"\nrule = \"front\"", "service = \"cache\"");
+    let server = Server::start(folder.path(), "cache.toml", &text_of_cache);
+    let mut volume = server.volume("v");
+    volume.write(0_u64, &stamped(0, 300, 1)).expect("it is there");
+    server.kill();
+    assert_eq!(read(&mut back.volume("disk"), 0, 300), Ok(stamped(0, 300, 1)));
+    let server = Server::start(folder.path(), "cache.toml", &text_of_cache);
+    let mut volume = server.volume("v");
+    (0..4).for_each(|_| assert_eq!(read(&mut volume, 0, 300), Ok(stamped(0, 300, 1))));
+    volume.write(7_u64, &stamped(7, 1, 2)).expect("it is there");
+    assert_eq!(read(&mut volume, 7, 1), Ok(stamped(7, 1, 2)), "the copy in front is not the newest");
+    drop(back);
+    assert_eq!(read(&mut volume, 8, 290), Ok(stamped(8, 290, 1)), "the copies in front are read without the back end");
+    server.kill();
+}
+
+#[test]
 fn an_interrupt_brings_everything_to_the_back_end() {
     let folder = tempfile::tempdir().expect("there is room");
     let back = disk(folder.path());
