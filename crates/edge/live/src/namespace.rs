@@ -54,6 +54,8 @@ pub struct RemoteNamespace {
     ratio: u32,
     info: VolumeInfo,
     waiting: VecDeque<Waiting>,
+    /// Whether blocks that were trimmed read as zeros.
+    zeroes: bool,
     /// By token, for the words of a failure.
     under_way: BTreeMap<u64, NvmCommand>,
     clock: WallClock,
@@ -97,9 +99,17 @@ impl RemoteNamespace {
             ratio,
             info,
             waiting: VecDeque::new(),
+            zeroes: false,
             under_way: BTreeMap::new(),
             clock: WallClock::begin(),
         })
+    }
+
+    /// Lets trims leave zeros, whatever blocks read as that the controller deallocates. Those of more than 65,536 of its blocks
+    /// are none then.
+    #[must_use]
+    pub fn with_zeroes(self) -> Self {
+        Self { zeroes: true, ..self }
     }
 
     /// Registers the socket of its queue: with [`Volume::advance`] until a time that is past, after each event, it need not be
@@ -128,6 +138,9 @@ impl RemoteNamespace {
             (Operation::Write, Payload::Bytes(bytes)) => (NvmCommand::Write { range, fua: false }, bytes, 0),
             (Operation::Write, Payload::Zeros | Payload::None) => {
                 (NvmCommand::WriteZeroes { range, deallocate: false, fua: false }, Vec::new(), 0)
+            }
+            (Operation::Trim, _) if self.zeroes => {
+                (NvmCommand::WriteZeroes { range, deallocate: true, fua: false }, Vec::new(), 0)
             }
             (Operation::Trim, _) => {
                 let range = DsmRange { attributes: 0.into(), blocks: range.blocks.into(), lba: range.lba.into() };

@@ -182,7 +182,9 @@ impl Opening<'_> {
             ..InitiatorConfig::new(leg.host_nqn.as_deref().unwrap_or(HOST_NQN), &nqn)
         };
         match RemoteNamespace::connect_as(address, config, leg.namespace) {
-            Ok(namespace) => Ok((Storage::Remote(Box::new(RemoteLeg::new(namespace))), format!("{nqn} at {address}"))),
+            Ok(namespace) => {
+                Ok((Storage::Remote(Box::new(RemoteLeg::new(namespace.with_zeroes()))), format!("{nqn} at {address}")))
+            }
             Err(source) => Err(OpenError::Namespace { volume: volume.to_owned(), nqn, address, source }),
         }
     }

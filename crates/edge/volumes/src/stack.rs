@@ -13,6 +13,9 @@ use flashyard_served::Answer;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, PassThrough, Request, Service};
 use flashyard_units::{SimTime, VolumeId};
 
+/// Blocks that are trimmed in one order, which may become a write of zeros: 8 MiB.
+const TRIM_BLOCKS: u32 = 2048;
+
 /// The services that a volume can have. One type, so that no call goes through a table.
 #[derive(Debug)]
 pub(crate) enum Services {
@@ -241,8 +244,11 @@ impl Stack {
     fn begin_part(&mut self, now: SimTime, id: u32, fronts: &mut FrontEnds) {
         let asked = &mut self.requests[id as usize];
         let VolumeRequest { operation, first, count, .. } = asked.request;
-        let is_whole = !matches!(operation, Operation::Read | Operation::Write);
-        asked.part = if is_whole { count } else { (count - asked.done).min(self.request_blocks) };
+        let most = match operation {
+            Operation::Trim => self.request_blocks.min(TRIM_BLOCKS),
+            _ => self.request_blocks,
+        };
+        asked.part = (count - asked.done).min(most);
         let (first, count) = (first + u64::from(asked.done), asked.part);
         self.service.submit(now, &Request { id, operation, first, count, durable: false }, &mut self.out);
         self.carry_out(now, None, fronts);

@@ -80,6 +80,19 @@ impl WriteBack {
         self.latte.submit(now, request, out);
     }
 
+    /// Hands a request to the LATTE. A trim that it leaves out is done as a write of zeros: front ends take trimmed blocks for
+    /// zeros.
+    fn change(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        let (orders, answers) = (out.orders.len(), out.answers.len());
+        self.pass(now, request, out);
+        let is_left_out = out.orders.len() == orders && out.answers[answers..] == [(request.id, Ok(()))];
+        if request.operation == Operation::Trim && is_left_out {
+            out.answers.truncate(answers);
+            self.pass(now, &Request { operation: Operation::Write, ..*request }, out);
+        }
+        self.note(out);
+    }
+
     /// A step begins.
     fn begin(&mut self, out: &Orders) {
         self.noted = [out.taken.len(), out.released.len(), out.orders.len(), out.answers.len()];
@@ -127,7 +140,7 @@ impl WriteBack {
             return self.fail(now, if is_lost { Failure::Failed } else { Failure::Gone }, out);
         }
         for flush in std::mem::take(&mut self.flushes) {
-            self.pass(now, &flush, out);
+            self.change(now, &flush, out);
         }
         self.let_go(now, out);
     }
@@ -141,9 +154,8 @@ impl WriteBack {
     /// No flush waits any more: the writes behind them begin.
     fn let_go(&mut self, now: SimTime, out: &mut Orders) {
         for request in std::mem::take(&mut self.held) {
-            self.pass(now, &request, out);
+            self.change(now, &request, out);
         }
-        self.note(out);
     }
 }
 
@@ -166,11 +178,8 @@ impl Service for WriteBack {
                     self.go_on(now, out);
                 }
             }
-            Operation::Write if waits => self.held.push(*request),
-            _ => {
-                self.pass(now, request, out);
-                self.note(out);
-            }
+            Operation::Write | Operation::Trim if waits => self.held.push(*request),
+            _ => self.change(now, request, out),
         }
     }
 

@@ -210,18 +210,14 @@ fn carry_out(file: &File, task: Task, bytes: &mut Option<Vec<u8>>) -> io::Result
     match (task.operation, bytes) {
         (Operation::Read, Some(bytes)) => file.read_exact_at(bytes, offset),
         (Operation::Write, Some(bytes)) => file.write_all_at(bytes, offset),
-        (Operation::Write, None) => match punch(file, offset, len) {
+        // Front ends take trimmed blocks for zeros.
+        (Operation::Write, None) | (Operation::Trim, _) => match punch(file, offset, len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let zeros = vec![0; len.min(1 << 20)];
                 (0..len)
                     .step_by(zeros.len())
                     .try_for_each(|at| file.write_all_at(&zeros[..zeros.len().min(len - at)], offset + at as u64))
             }
-            result => result.map_err(io::Error::from),
-        },
-        // A trim is a hint.
-        (Operation::Trim, _) => match punch(file, offset, len) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             result => result.map_err(io::Error::from),
         },
         (Operation::Flush, _) => file.sync_data(),
@@ -238,7 +234,9 @@ fn punch(file: &File, offset: u64, len: usize) -> Result<(), Errno> {
 fn failure_of(task: Task, error: &io::Error) -> (Result<(), Failure>, Option<String>) {
     let is_end = error.kind() == io::ErrorKind::UnexpectedEof;
     match (task.operation, error.kind()) {
-        (Operation::Write, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => (Err(Failure::NoRoom), None),
+        (Operation::Write | Operation::Trim, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            (Err(Failure::NoRoom), None)
+        }
         (Operation::Read, _) if !is_end => (Err(Failure::Unread { block: task.first }), None),
         _ => {
             let why = if is_end { "the file is shorter than it was".to_owned() } else { error.to_string() };
