@@ -13,6 +13,7 @@ use flashyard_live::{
     ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Shape, Tempo,
     noise, run_load, set_up,
 };
+use flashyard_nvmf::target::Hosts;
 use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Room, SYSTEMS, Scenario, Serve, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan, VolumeId};
@@ -60,11 +61,15 @@ fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&st
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
     let hosts = fronts::hosts(options)?;
-    // What cannot be read is no scenario either, which says why.
+    // A file that cannot be read is no scenario either, which says why.
     let text = std::fs::read_to_string(&options.scenario).unwrap_or_default();
     if describes_volumes(&text) {
         return volumes::serve(options, &text, hosts);
     }
+    serve_scenario(options, hosts)
+}
+
+fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
     let source = Source::open(&options.scenario, None)?;
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;

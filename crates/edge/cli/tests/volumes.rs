@@ -131,7 +131,7 @@ fn after_a_kill_everything_flushed_is_there_and_nothing_else_is_claimed() {
             let mut volume = server.as_ref().map_or_else(|| back.volume("disk"), |server| server.volume("v"));
             assert_eq!(read(&mut volume, 0, 100), Ok(stamped(0, 100, 1)));
             assert_eq!(read(&mut volume, 150, 874), Ok(stamped(150, 874, 1)));
-            // What was written again is either version; what was never flushed is there or not.
+            // Blocks that were written again have either version; those that were never flushed are there or not.
             for block in (100..150).chain(2000..2064) {
                 let found = read(&mut volume, block, 1).expect("it is there");
                 let old = if block < 150 { stamped(block, 1, 1) } else { vec![0; BLOCK] };

@@ -5,6 +5,7 @@ mod request;
 
 use crate::budget::Limits;
 use crate::clock::{Lateness, Paced, Tempo, noise};
+use crate::error::EngineError;
 use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
@@ -47,29 +48,6 @@ const NOISE_SPAN: Duration = Duration::from_millis(20);
 
 /// Period at which the lifetime records of drives are stored: a kill may cost what they counted in one.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
-
-/// Why the engine ends before it is asked to.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// A front end cannot begin.
-    #[error("{name} cannot be served")]
-    Start {
-        /// Which.
-        name: String,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// The operating system's poll.
-    #[error("the sockets cannot be watched")]
-    Poll(#[source] io::Error),
-    /// Bytes cannot be kept.
-    #[error("the drives' bytes cannot be kept")]
-    Media(#[source] io::Error),
-    /// The journal could not be written to its end. The enclosure was served, and ended in order.
-    #[error("the journal is not whole")]
-    Journal(#[source] io::Error),
-}
 
 /// Runs an enclosure, its media and its front ends.
 pub struct Engine {

@@ -3,7 +3,7 @@
 //! below their volumes is the engine's business: drives of a model ([`crate::Engine`]), or anything else.
 
 use crate::budget::{Budget, Limits};
-use crate::engine::EngineError;
+use crate::error::EngineError;
 use crate::front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use flashyard_blk::VolumeInfo;
 use flashyard_served::Refused;
@@ -183,7 +183,7 @@ impl FrontEnds {
         !self.inbox.is_empty()
     }
 
-    /// What they have asked for; the list comes back by [`FrontEnds::give_inbox`].
+    /// The wishes that they have handed in; the list comes back by [`FrontEnds::give_inbox`].
     pub fn take_inbox(&mut self) -> Vec<Inbound> {
         std::mem::take(&mut self.inbox)
     }

@@ -107,7 +107,7 @@ impl VolumeEngine {
             if has_heard || has_come {
                 heard = elapsed;
             }
-            // What is under way outside wakes the poll by itself, and may need this processor.
+            // Orders under way outside wake the poll when they end, and may need this processor.
             let lingers = elapsed < heard + LINGER && !self.stacks.iter().any(Stack::is_busy);
             let timeout = if more || lingers { Duration::ZERO } else { self.sleep_time() };
             self.fronts.wait(&mut events, timeout).map_err(EngineError::Poll)?;

@@ -1,5 +1,5 @@
-//! Volumes that are no drives of a model: made of files, memory and namespaces of remote targets, with a service above them or
-//! none, and served by the front ends of `live`.
+//! Volumes that are no drives of a model: made of files, memory and namespaces of remote targets, with a service above them or without,
+//! and served by the front ends of `live`.
 //!
 //! What it does: reads a file that describes volumes and opens what they are made of ([`open`]), carries out what a
 //! [`flashyard_service::Service`] orders, throttles legs that stand in for slower ones, and runs all of that on one thread
@@ -13,14 +13,12 @@
 //! Invariants: each request is answered once; a flush that was answered means that the back end has everything that was answered before it,
 //! durably; a leg that has ended answers no further order, and is not opened again.
 
-mod description;
 mod engine;
 mod leg;
 mod open;
 mod stack;
 mod write_back;
 
-pub use description::DescriptionError;
 pub use engine::{VolumeEngine, VolumeReport};
 pub use leg::FileError;
 pub use open::{OpenError, ReadSecret, Volumes, describes_volumes, open};

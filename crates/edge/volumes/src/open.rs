@@ -1,10 +1,10 @@
 //! From a description to volumes that serve.
 
-use crate::description::{DescriptionError, File, Leg, ServiceName, Volume};
 use crate::engine::VolumeEngine;
-use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, RemoteLeg, Storage, Throttle};
+use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, Pace, RemoteLeg, Storage, Throttle};
 use crate::stack::{Services, Stack};
 use crate::write_back::WriteBack;
+use flashyard_describe::volumes::{DescriptionError, File, Leg, RuleName, ServiceName, Volume};
 use flashyard_latte::{Config, Latte, Rule};
 use flashyard_live::{NamespaceError, RemoteNamespace};
 use flashyard_nvmf::initiator::InitiatorConfig;
@@ -52,7 +52,7 @@ pub enum OpenError {
         address: SocketAddr,
         /// Why.
         #[source]
-        source: NamespaceError,
+        source: Box<NamespaceError>,
     },
     /// A secret.
     #[error("volume {volume}: {problem}")]
@@ -124,7 +124,7 @@ impl Opening<'_> {
         let front = self.leg(name, front.get_ref())?;
         let (fronts, backs) = (front.info().limits.blocks, back.info().limits.blocks);
         let wrong = |problem| Err(OpenError::Size { volume: name.clone(), problem });
-        let mib = |blocks: u64| blocks * BLOCK as u64 >> 20;
+        let mib = |blocks: u64| (blocks * BLOCK as u64) >> 20;
         if !(FRONT_MIN..=LATTE_MAX).contains(&fronts) {
             return wrong(format!("a front end of {} MiB, give {} MiB or more", mib(fronts), mib(FRONT_MIN)));
         }
@@ -136,7 +136,7 @@ impl Opening<'_> {
             (config.log_slots, config.cache_slots) = (CACHE_LOG, fronts as u32 - CACHE_LOG);
             config.rule = Rule::Back;
         }
-        config.rule = volume.rule.as_ref().map_or(config.rule, |rule| (*rule.get_ref()).into());
+        config.rule = volume.rule.as_ref().map_or(config.rule, |rule| rule_of(*rule.get_ref()));
         config.flush_age = volume.flush_age.as_ref().map_or(config.flush_age, |age| age.get_ref().0);
         let latte = Services::Latte(Box::new(WriteBack::new(Latte::new(config))));
         Ok(Stack::new(name.clone(), latte, vec![front, back]))
@@ -163,7 +163,7 @@ impl Opening<'_> {
         } else {
             self.remote(volume, leg)?
         };
-        Ok(LegState { storage, name, throttle: leg.pace().map(Throttle::new), gone: None })
+        Ok(LegState { storage, name, throttle: pace_of(leg).map(Throttle::new), gone: None })
     }
 
     fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {
@@ -185,7 +185,30 @@ impl Opening<'_> {
             Ok(namespace) => {
                 Ok((Storage::Remote(Box::new(RemoteLeg::new(namespace.with_zeroes()))), format!("{nqn} at {address}")))
             }
-            Err(source) => Err(OpenError::Namespace { volume: volume.to_owned(), nqn, address, source }),
+            Err(source) => {
+                Err(OpenError::Namespace { volume: volume.to_owned(), nqn, address, source: Box::new(source) })
+            }
         }
     }
+}
+
+fn rule_of(name: RuleName) -> Rule {
+    match name {
+        RuleName::Front => Rule::Front,
+        RuleName::Back => Rule::Back,
+        RuleName::Shortest => Rule::Shortest,
+    }
+}
+
+/// The limits of a leg, if it has any.
+fn pace_of(leg: &Leg) -> Option<Pace> {
+    let Leg { iops, bandwidth, latency, .. } = leg;
+    if iops.is_none() && bandwidth.is_none() && latency.is_none() {
+        return None;
+    }
+    Some(Pace {
+        iops: iops.map(|iops| iops as f64),
+        bytes_per_s: bandwidth.map(|rate| rate.0.get() as f64),
+        latency: latency.map_or_else(Default::default, |time| time.0),
+    })
 }

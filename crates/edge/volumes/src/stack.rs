@@ -122,7 +122,7 @@ pub(crate) struct Stack {
     /// Requests that were answered: reads, writes, trims, flushes; and those that have failed.
     pub(crate) answered: [u64; 4],
     pub(crate) failed: u64,
-    /// What came of the last request of the engine itself.
+    /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
     told_gone: Vec<bool>,
 }
@@ -215,7 +215,7 @@ impl Stack {
         self.submit(now, (None, 0), flush, Payload::None, fronts);
     }
 
-    /// What came of a flush of the engine.
+    /// The result of a flush of the engine.
     pub(crate) fn take_own(&mut self) -> Option<Result<(), Failure>> {
         self.own.take()
     }

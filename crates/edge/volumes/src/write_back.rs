@@ -12,7 +12,7 @@ use flashyard_units::SimTime;
 /// The leg of the back end.
 const BACK: Leg = Leg(1);
 
-/// What an order under way may tell about the blocks that only the front end has.
+/// News that an order under way may bring of the blocks that only the front end has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watched {
     /// Nothing.

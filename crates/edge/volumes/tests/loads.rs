@@ -57,11 +57,11 @@ fn services_over_two_ends_return_what_was_written() {
     for (seed, (front, back)) in (4..).zip(ends) {
         for rule in ["front", "back", "shortest"] {
             let keys = format!("service = \"latte\"\nrule = \"{rule}\"\nfront = {{ {front} }}\nback = {{ {back} }}");
-            let latte = loaded(&keys, 3000, seed).latte.expect("it has one");
+            let latte = loaded(&keys, 1500, seed).latte.expect("it has one");
             assert!(rule != "front" || (latte.front_writes > 0 && latte.flushes > 0), "{latte:?}");
         }
         let keys = format!("service = \"cache\"\nfront = {{ {front} }}\nback = {{ {back} }}");
-        let cache = loaded(&keys, 3000, seed).latte.expect("it has one");
+        let cache = loaded(&keys, 1500, seed).latte.expect("it has one");
         assert!(cache.hits > 0 && cache.promotions > 0 && cache.front_writes == 0, "{cache:?}");
     }
 }

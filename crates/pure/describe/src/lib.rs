@@ -37,6 +37,7 @@ mod serving;
 mod sweep;
 pub mod traces;
 mod used;
+pub mod volumes;
 mod wear;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};

@@ -1,7 +1,8 @@
 //! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
+use super::Engine;
 use super::request::{Pending, Places};
-use super::{Engine, EngineError};
+use crate::error::EngineError;
 use crate::front::Answered;
 use crate::media::{Data, Kept};
 use flashyard_blk::{Operation, Payload, VolumeRequest};

@@ -1,7 +1,7 @@
 //! A file or a block device. What the page cache has is read at once; everything else is done by threads of its own, as it
 //! may take long, and the thread that serves must not wait.
 
-use super::{BLOCK, Begun, End, Source, Task};
+use crate::leg::task::{BLOCK, Begun, End, Source, Task};
 use flashyard_blk::Operation;
 use flashyard_service::Failure;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -24,7 +24,7 @@ pub enum FileError {
     Io {
         /// Which.
         path: String,
-        /// What failed.
+        /// The step that failed.
         doing: &'static str,
         /// Why.
         #[source]
@@ -229,7 +229,7 @@ fn punch(file: &File, offset: u64, len: usize) -> Result<(), Errno> {
     fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len as u64)
 }
 
-/// What an error means for the order, and for the file if it means its end: after a write or a flush that has failed the page
+/// The meaning of an error for the order, and for the file if it means its end: after a write or a flush that has failed the page
 /// cache may hold what the disk does not, and a file that ends early is no longer the one that was opened.
 fn failure_of(task: Task, error: &io::Error) -> (Result<(), Failure>, Option<String>) {
     let is_end = error.kind() == io::ErrorKind::UnexpectedEof;

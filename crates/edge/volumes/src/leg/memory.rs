@@ -1,6 +1,6 @@
 //! Bytes in memory.
 
-use super::{BLOCK, Source, Task};
+use crate::leg::task::{BLOCK, Source, Task};
 use flashyard_blk::Operation;
 
 /// Blocks in memory. They end with the process.

@@ -3,62 +3,19 @@
 mod file;
 mod memory;
 mod remote;
+mod task;
 mod throttle;
 
 pub use file::FileError;
 pub(crate) use file::FileLeg;
 pub(crate) use memory::Memory;
 pub(crate) use remote::RemoteLeg;
+pub(crate) use task::{BLOCK, Begun, End, Source, Task};
 pub(crate) use throttle::{Pace, Throttle};
 
-use flashyard_blk::Operation;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_service::Failure;
 use flashyard_units::VolumeId;
-
-/// Bytes of a block.
-pub(crate) const BLOCK: usize = 4096;
-
-/// What an order wants of a leg.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
-    /// Number of the order.
-    pub(crate) order: u32,
-    pub(crate) operation: Operation,
-    /// First block, and blocks; nothing for a flush.
-    pub(crate) first: u64,
-    pub(crate) count: u32,
-}
-
-impl Task {
-    pub(crate) fn bytes(&self) -> usize {
-        self.count as usize * BLOCK
-    }
-}
-
-/// Bytes of a write.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
-    Zeros,
-    Bytes(&'a [u8]),
-}
-
-/// How an order has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begun {
-    /// It has ended at once.
-    Ended(Result<(), Failure>),
-    /// It ends later.
-    UnderWay,
-}
-
-/// The end of an order that was under way, with the bytes of a read.
-#[derive(Debug)]
-pub(crate) struct End {
-    pub(crate) order: u32,
-    pub(crate) result: Result<(), Failure>,
-    pub(crate) bytes: Vec<u8>,
-}
 
 /// The storage of a leg.
 pub(crate) enum Storage {

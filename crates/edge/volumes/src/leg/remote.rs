@@ -1,7 +1,7 @@
 //! A namespace of an NVMe/TCP target. The end of its connection is the end of the leg: it is not connected again, as writes
 //! that were under way may have happened or not.
 
-use super::{BLOCK, Begun, End, Source, Task};
+use crate::leg::task::{BLOCK, Begun, End, Source, Task};
 use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeInfo, VolumeRequest};
 use flashyard_live::RemoteNamespace;
 use flashyard_service::Failure;

@@ -1,7 +1,7 @@
 //! A leg that is slower than its storage: a stand-in for a network volume, with limits of requests and bytes a second and a
 //! delay.
 
-use super::Task;
+use crate::leg::task::Task;
 use flashyard_blk::Operation;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;

@@ -1,8 +1,6 @@
-//! The file that describes volumes.
+//! The file that describes volumes of real storage, for `flashyard serve`: what they are made of, and the service above it.
 
-use crate::leg::Pace;
-use flashyard_describe::{Rate, Size, Time};
-use flashyard_latte::Rule;
+use crate::quantity::{Rate, Size, Time};
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +17,7 @@ pub enum DescriptionError {
     /// It is no TOML, or a key is wrong; the text has the place.
     #[error("{0}")]
     Toml(String),
-    /// What it describes makes no sense.
+    /// A description that makes no sense.
     #[error("line {line}: {problem}")]
     Value {
         /// From 1.
@@ -29,15 +27,16 @@ pub enum DescriptionError {
     },
 }
 
-/// What a file says.
+/// A whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub struct File {
     /// Beginning of NVMe qualified names; the name of a volume follows.
     #[serde(default = "nqn")]
-    pub(crate) nqn: String,
+    pub nqn: String,
+    /// The volumes, at least one.
     #[serde(default)]
-    pub(crate) volume: Vec<Spanned<Volume>>,
+    pub volume: Vec<Spanned<Volume>>,
 }
 
 fn nqn() -> String {
@@ -47,79 +46,78 @@ fn nqn() -> String {
 /// One volume.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Volume {
-    pub(crate) name: Spanned<String>,
+pub struct Volume {
+    /// Its name: letters, digits, `-`, `_` and `.`.
+    pub name: Spanned<String>,
+    /// The service above its storage.
     #[serde(default)]
-    pub(crate) service: ServiceName,
-    pub(crate) rule: Option<Spanned<RuleName>>,
-    pub(crate) flush_age: Option<Spanned<Time>>,
-    pub(crate) front: Option<Spanned<Leg>>,
-    pub(crate) back: Spanned<Leg>,
+    pub service: ServiceName,
+    /// The end that takes writes, for LATTE.
+    pub rule: Option<Spanned<RuleName>>,
+    /// Age at which LATTE flushes a block.
+    pub flush_age: Option<Spanned<Time>>,
+    /// Storage in front of it.
+    pub front: Option<Spanned<Leg>>,
+    /// Storage of the volume.
+    pub back: Spanned<Leg>,
 }
 
-/// What lies between a volume and its back end.
+/// The service between a volume and its back end.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ServiceName {
+pub enum ServiceName {
+    /// Requests go to the storage as they are.
     #[default]
     None,
     /// A read cache that writes go through.
     Cache,
+    /// Both ends take writes, and copies of what is read twice are kept in front.
     Latte,
 }
 
 /// Which end takes a write.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum RuleName {
+pub enum RuleName {
+    /// The front end, as long as it has room.
     Front,
+    /// The back end.
     Back,
+    /// The end with the shorter predicted completion.
     Shortest,
-}
-
-impl From<RuleName> for Rule {
-    fn from(name: RuleName) -> Self {
-        match name {
-            RuleName::Front => Self::Front,
-            RuleName::Back => Self::Back,
-            RuleName::Shortest => Self::Shortest,
-        }
-    }
 }
 
 /// One leg: exactly one of `memory`, `file` and `nvme_tcp`, and what goes with it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Leg {
-    pub(crate) memory: Option<Size>,
-    pub(crate) file: Option<PathBuf>,
+pub struct Leg {
+    /// Memory of this size.
+    pub memory: Option<Size>,
+    /// A file or a block device.
+    pub file: Option<PathBuf>,
     /// Of a file that is to be made.
-    pub(crate) size: Option<Size>,
-    pub(crate) nvme_tcp: Option<SocketAddr>,
-    pub(crate) nqn: Option<String>,
-    pub(crate) namespace: Option<u32>,
-    pub(crate) host_nqn: Option<String>,
-    pub(crate) secret_file: Option<PathBuf>,
-    pub(crate) controller_secret_file: Option<PathBuf>,
-    pub(crate) iops: Option<u64>,
-    pub(crate) bandwidth: Option<Rate>,
-    pub(crate) latency: Option<Time>,
+    pub size: Option<Size>,
+    /// Address of an NVMe/TCP target.
+    pub nvme_tcp: Option<SocketAddr>,
+    /// Its subsystem.
+    pub nqn: Option<String>,
+    /// The number of its namespace.
+    pub namespace: Option<u32>,
+    /// The name by which this host connects.
+    pub host_nqn: Option<String>,
+    /// File with the secret of this host.
+    pub secret_file: Option<PathBuf>,
+    /// File with the secret of the controller.
+    pub controller_secret_file: Option<PathBuf>,
+    /// Reads and writes a second at most.
+    pub iops: Option<u64>,
+    /// Bytes of reads and writes a second at most.
+    pub bandwidth: Option<Rate>,
+    /// Time that everything takes at least.
+    pub latency: Option<Time>,
 }
 
 impl Leg {
-    /// Its limits, if it has any.
-    pub(crate) fn pace(&self) -> Option<Pace> {
-        let Self { iops, bandwidth, latency, .. } = self;
-        if iops.is_none() && bandwidth.is_none() && latency.is_none() {
-            return None;
-        }
-        Some(Pace {
-            iops: iops.map(|iops| iops as f64),
-            bytes_per_s: bandwidth.map(|rate| rate.0.get() as f64),
-            latency: latency.map_or_else(Default::default, |time| time.0),
-        })
-    }
-
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
         let kinds = [self.memory.is_some(), self.file.is_some(), self.nvme_tcp.is_some()];
@@ -154,7 +152,7 @@ impl File {
     /// Reads the text of a file.
     ///
     /// Errors: the first thing that is wrong, with its place.
-    pub(crate) fn parse(text: &str) -> Result<Self, DescriptionError> {
+    pub fn parse(text: &str) -> Result<Self, DescriptionError> {
         let file: Self = toml::from_str(text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
         let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
         let wrong = |at: usize, problem: String| Err(DescriptionError::Value { line: line(at), problem });
@@ -226,9 +224,8 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
         let file = File::parse(text).expect("it is right");
         assert_eq!(file.nqn, NQN);
         let back = file.volume[1].get_ref().back.get_ref();
-        let pace = back.pace().expect("it is throttled");
-        assert_eq!((pace.iops, pace.bytes_per_s, pace.latency.as_ns()), (Some(50_000.0), None, 200_000));
-        assert!(file.volume[0].get_ref().back.get_ref().pace().is_none());
+        assert_eq!((back.iops, back.latency.map(|time| time.0.as_ns())), (Some(50_000), Some(200_000)));
+        assert_eq!(file.volume[0].get_ref().back.get_ref().latency, None);
     }
 
     #[test]
