@@ -17,7 +17,7 @@ mod engine;
 mod leg;
 mod open;
 mod stack;
-mod write_back;
+mod zeroing;
 
 pub use engine::{VolumeEngine, VolumeReport};
 pub use leg::FileError;

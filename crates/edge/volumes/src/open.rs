@@ -3,7 +3,7 @@
 use crate::engine::VolumeEngine;
 use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, Pace, RemoteLeg, Storage, Throttle};
 use crate::stack::{Services, Stack};
-use crate::write_back::WriteBack;
+use crate::zeroing::Zeroing;
 use flashyard_describe::volumes::{DescriptionError, File, Leg, RuleName, ServiceName, Volume};
 use flashyard_latte::{Config, Latte, Rule};
 use flashyard_live::{NamespaceError, RemoteNamespace};
@@ -138,7 +138,7 @@ impl Opening<'_> {
         }
         config.rule = volume.rule.as_ref().map_or(config.rule, |rule| rule_of(*rule.get_ref()));
         config.flush_age = volume.flush_age.as_ref().map_or(config.flush_age, |age| age.get_ref().0);
-        let latte = Services::Latte(Box::new(WriteBack::new(Latte::new(config))));
+        let latte = Services::Latte(Box::new(Zeroing(Latte::new(config))));
         Ok(Stack::new(name.clone(), latte, vec![front, back]))
     }
 

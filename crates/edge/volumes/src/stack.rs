@@ -4,7 +4,7 @@
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
-use crate::write_back::WriteBack;
+use crate::zeroing::Zeroing;
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
 use flashyard_kernel::Slab;
 use flashyard_latte::Counters;
@@ -20,7 +20,7 @@ const TRIM_BLOCKS: u32 = 2048;
 #[derive(Debug)]
 pub(crate) enum Services {
     None(PassThrough),
-    Latte(Box<WriteBack>),
+    Latte(Box<Zeroing>),
 }
 
 macro_rules! each {

@@ -38,6 +38,8 @@ pub struct Latte {
     /// Flushes of clients that wait for the log.
     barriers: Barriers,
     lost: LostBlocks,
+    /// Blocks lost of which a flush has told.
+    lost_told: u64,
     split: Split,
     learned: Option<Box<Learned>>,
     /// Smoothed latencies of writes at each end: rules choose for writes, and reads take another time.
@@ -73,6 +75,7 @@ impl Latte {
             waiting: VecDeque::new(),
             barriers: Barriers::default(),
             lost: LostBlocks::new(blocks),
+            lost_told: 0,
             split: Split::new(front, back),
             learned,
             latencies_us: [1.0; 2],
@@ -381,10 +384,12 @@ impl Latte {
         }
     }
 
-    /// A client's flush: the log goes to the back end first. It fails while a block is lost that was acknowledged.
+    /// A client's flush: the log goes to the back end first. It fails once when blocks were lost that had been acknowledged.
     fn flush_all(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        if let Some(lost) = self.lost.first() {
-            return out.answers.push((request.id, Err(Failure::Unread { block: lost.into() })));
+        let lost = std::mem::replace(&mut self.lost_told, self.counters.lost) < self.counters.lost;
+        if lost {
+            let block = self.lost.first().unwrap_or(0).into();
+            return out.answers.push((request.id, Err(Failure::Unread { block })));
         }
         if self.map.dirty() == 0 {
             return self.sync(now, request.id, out);
@@ -499,13 +504,19 @@ impl Latte {
         }
     }
 
+    /// Flushes of clients end without what they waited for.
+    fn fail_barriers(&mut self, failure: Failure, out: &mut Orders) {
+        out.answers.extend(self.barriers.take_all().into_iter().map(|barrier| (barrier.request, Err(failure))));
+    }
+
     /// An end answers no further order.
     fn lose(&mut self, leg: Leg, out: &mut Orders) {
         if !std::mem::replace(&mut self.has[usize::from(leg.0)], false) {
             return;
         }
         // No flush can bring the log to the back end any more.
-        out.answers.extend(self.barriers.take_all().into_iter().map(|barrier| (barrier.request, Err(Failure::Gone))));
+        let is_told = !self.barriers.is_empty();
+        self.fail_barriers(Failure::Gone, out);
         if leg == BACK {
             return;
         }
@@ -514,6 +525,9 @@ impl Latte {
             lost.insert(block as u32);
             counters.lost += 1;
         });
+        if is_told {
+            self.lost_told = self.counters.lost;
+        }
         self.log.clear();
         self.cache.clear();
     }
@@ -728,6 +742,9 @@ impl Service for Latte {
             }
             Kind::FlushWrite { chunk, place } => {
                 self.flushed(chunk, place, count, is_ok);
+                if let Err(failure) = result {
+                    self.fail_barriers(failure, out);
+                }
                 self.flushes.chunk(chunk).orders -= 1;
                 self.end_chunk(chunk, out);
             }
