@@ -42,7 +42,7 @@ test-spdk: ## the host of SPDK against our target, from a Python module that it 
 	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture
 
 test-linux: ## a Linux host connects to all drives that are served, writes and reads one (a minute or two; root, Debian packages)
-	tests/live/run.sh connect-all vhost-user
+	tests/live/run.sh connect-all vhost-user vhost-volume
 
 test-live: ## real clients against an enclosure that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (a quarter of an hour; root, Debian packages)
 	tests/live/run.sh

@@ -10,7 +10,7 @@
 # Needs root, for the network, and what `packages.sh` installs. What is missing is named, and is a failure.
 set -uo pipefail
 
-every="connect-all vhost-user identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
+every="connect-all vhost-user vhost-volume identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -31,10 +31,10 @@ missing() { # CASE...
         program "$pair"
     done
     for name; do
-        case $name in connect-all | vhost-user | anywhere | ranges | auth) ;; *) program fio=fio ;; esac
+        case $name in connect-all | vhost-user | vhost-volume | anywhere | ranges | auth) ;; *) program fio=fio ;; esac
         case $name in
         identify) program tcpdump=tcpdump && program tshark=tshark ;;
-        vhost-user) program mkfs.ext4=e2fsprogs ;;
+        vhost-user | vhost-volume) program mkfs.ext4=e2fsprogs ;;
         filesystems) program mkfs.ext4=e2fsprogs && program mkfs.xfs=xfsprogs && program mkfs.f2fs=f2fs-tools ;;
         databases)
             program mkfs.ext4=e2fsprogs && program sqlite3=sqlite3 && program db_bench=rocksdb-tools
@@ -91,6 +91,29 @@ case_vhost-user() {
     DISK=$socket-0 ROOT=vda boot vhost-user || return 1
     stop
     rm -rf "$data"
+}
+# The same through a LATTE: a front end of memory, a back end in a file that is slower than it is.
+case_vhost-volume() {
+    local socket=$work/vhost-$$.sock description=$work/volumes.toml image=$work/volume.img
+    rm -f "$image"
+    printf '[[volume]]\nname = "v0"\nservice = "latte"\nfront = { memory = "256 MiB" }\n' >"$description"
+    printf 'back = { file = "%s", size = "1 GiB", latency = "200 us" }\n' "$image" >>"$description"
+    serve_volumes "$description" "$socket" && DISK=$socket boot vhost-user || return 1
+    stop
+    serve_volumes "$description" "$socket" && DISK=$socket ROOT=vda boot vhost-user || return 1
+    stop
+    rm -f "$image"
+}
+serve_volumes() { # DESCRIPTION SOCKET: in the background, its process in $pid
+    rm -rf "$work/out"
+    $inside "$flashyard" serve "$1" --vhost-user-blk "$2" >"$work/server.log" 2>&1 &
+    pid=$!
+    for _ in $(seq 100); do
+        [ -S "$2" ] && return 0
+        sleep 0.1
+    done
+    echo "the server does not serve"
+    return 1
 }
 # The server listens everywhere; what discovery names is where the client came to.
 case_anywhere() { start --listen 0.0.0.0:4420 && boot connect-all "$drives"; }

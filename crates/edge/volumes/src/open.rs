@@ -5,7 +5,7 @@ use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, Pace, RemoteLeg, S
 use crate::stack::{Services, Stack};
 use crate::zeroing::Zeroing;
 use flashyard_describe::volumes::{DescriptionError, File, Leg, RuleName, ServiceName, Volume};
-use flashyard_latte::{Config, Latte, Rule};
+use flashyard_latte::{Config, Latte, Learning, Rule};
 use flashyard_live::{NamespaceError, RemoteNamespace};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::secret::Secret;
@@ -197,6 +197,8 @@ fn rule_of(name: RuleName) -> Rule {
         RuleName::Front => Rule::Front,
         RuleName::Back => Rule::Back,
         RuleName::Shortest => Rule::Shortest,
+        // A run of a real volume is not repeated: any seed will do.
+        RuleName::Learned => Rule::Learned(Learning::published(1)),
     }
 }
 

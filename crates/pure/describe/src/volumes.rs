@@ -85,6 +85,8 @@ pub enum RuleName {
     Back,
     /// The end with the shorter predicted completion.
     Shortest,
+    /// The end that a model names which is trained on the requests as they come.
+    Learned,
 }
 
 /// One leg: exactly one of `memory`, `file` and `nvme_tcp`, and what goes with it.
