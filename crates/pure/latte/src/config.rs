@@ -55,6 +55,13 @@ impl Config {
     pub const fn front_slots(&self) -> u64 {
         self.log_slots as u64 + self.cache_slots as u64
     }
+
+    /// CSAL, the ancestor: the front end is a log that takes all writes, and reads are not copied to it. The read cache, which
+    /// has one slot at least, stays empty. `front` is at least 2. Source: sheet §3.6.
+    pub const fn csal(blocks: u32, front: u32) -> Self {
+        let halves = Self::halves(blocks, front);
+        Self { log_slots: front - 1, cache_slots: 1, rule: Rule::Front, promotes: false, ..halves }
+    }
 }
 
 /// Counts of blocks since the beginning, unless they say otherwise.

@@ -40,11 +40,11 @@ fn planted_mistakes_are_found() {
     }
 }
 
-#[test]
-fn each_part_does_some_of_the_work() {
+/// Counts after 100 writes of all blocks and 500 reads of five.
+fn counts(config: Config) -> Counters {
     let plan = Plan::new(3);
     let legs = (0..2).map(|leg| ModelVolume::new(leg, plan)).collect();
-    let service = Latte::new(small(Rule::Split(5, 5), 16, 8));
+    let service = Latte::new(config);
     let volume_id = VolumeId::new(0);
     let mut volume = Over::new(volume_id, service, legs);
     let (mut now, mut ended) = (SimTime::ZERO, Vec::new());
@@ -59,7 +59,12 @@ fn each_part_does_some_of_the_work() {
         volume.submit(now, token, &request, payload).expect("it takes it");
         now = volume.advance(now + SimSpan::from_ms(10), &mut ended).expect("it goes on");
     }
-    let counters = *volume.service().counters();
+    *volume.service().counters()
+}
+
+#[test]
+fn each_part_does_some_of_the_work() {
+    let counters = counts(small(Rule::Split(5, 5), 16, 8));
     let Counters { hits, misses, front_writes, back_writes, promotions, flushes, lost, .. } = counters;
     assert!(
         [hits, misses, front_writes, back_writes, promotions, flushes].iter().all(|&count| count > 0),
@@ -67,6 +72,15 @@ fn each_part_does_some_of_the_work() {
     );
     assert_eq!((front_writes + back_writes, hits + misses, lost), (100, 500, 0));
     assert!(hits > misses, "five blocks fit: {counters:?}");
+}
+
+#[test]
+fn csal_writes_to_the_front_end_alone_and_copies_nothing() {
+    let flush_age = SimSpan::from_ms(1);
+    let csal = counts(Config { flush_age, ..Config::csal(24, 24) });
+    let latte = counts(small(Rule::Split(5, 5), 16, 8));
+    assert_eq!((csal.front_writes, csal.back_writes, csal.promotions), (100, 0, 0), "{csal:?}");
+    assert!(latte.back_writes > 0 && latte.promotions > 0, "{latte:?}");
 }
 
 #[test]

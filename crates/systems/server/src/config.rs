@@ -142,23 +142,16 @@ impl ServerConfig {
 
     /// The service of virtual drive `number`. CSAL writes to the front end always, which is all log, and keeps no copies.
     pub(crate) fn tiers(&self, number: u32) -> flashyard_latte::Config {
-        let chooses = self.stack.table().tiers.is_some_and(|tiers| tiers.chooses);
-        let rule = match self.latte.rule {
-            _ if !chooses => Rule::Front,
+        let latte = self.latte;
+        if !self.stack.table().tiers.is_some_and(|tiers| tiers.chooses) {
+            let csal = flashyard_latte::Config::csal(latte.blocks, latte.log_slots + latte.cache_slots);
+            return flashyard_latte::Config { flush_age: latte.flush_age, ..csal };
+        }
+        let rule = match latte.rule {
             Rule::Learned(plan) => Rule::Learned(Learning { seed: plan.seed.wrapping_add(number.into()), ..plan }),
             rule => rule,
         };
-        let config = flashyard_latte::Config { rule, ..self.latte };
-        if chooses {
-            return config;
-        }
-        let (cache_slots, promotes) = (1, false);
-        flashyard_latte::Config {
-            log_slots: config.log_slots + config.cache_slots - 1,
-            cache_slots,
-            promotes,
-            ..config
-        }
+        flashyard_latte::Config { rule, ..latte }
     }
 
     /// Checks the streams, of which there are `streams` to volumes up to `last`.
