@@ -1,6 +1,7 @@
 //! Parameters of a LATTE, and counts of its work.
 
 use crate::learned::Learning;
+use flashyard_cache::PolicyKind;
 use flashyard_units::SimSpan;
 
 /// The rule that chooses an end for a write.
@@ -18,6 +19,15 @@ pub enum Rule {
     Learned(Learning),
 }
 
+/// The policy of the read cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachePolicy {
+    /// S3-FIFO, with its counters and history in the location map: 4 bytes a slot. Source: \[P\] sheet §3.3.
+    InMap,
+    /// Any policy, with an index of its own: 27 to 72 bytes a slot, and as many for candidates. To compare.
+    Apart(PolicyKind),
+}
+
 /// Parameters of a LATTE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -29,6 +39,8 @@ pub struct Config {
     pub cache_slots: u32,
     /// The rule for writes. Durable ones go to the back end always.
     pub rule: Rule,
+    /// The policy of the copies.
+    pub policy: CachePolicy,
     /// Whether blocks that are read twice are copied to the front end. CSAL has no such copies. Source: sheet §3.3, §3.6.
     pub promotes: bool,
     /// Orders to each end from which on latency grows with them. Source: \[A\] sheet §3.2.
@@ -45,6 +57,7 @@ impl Config {
             log_slots: front / 2,
             cache_slots: front - front / 2,
             rule: Rule::Shortest,
+            policy: CachePolicy::InMap,
             promotes: true,
             saturation_depths: [128, 128],
             flush_age: SimSpan::from_ms(30_000),

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 const LATENCY_WEIGHT: f32 = 1.0 / 16.0;
 
 /// A local disk in front of a network volume. Source: sheet alibaba-local-storage §2.6.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Latte {
     config: Config,
     map: Locations,
@@ -68,7 +68,7 @@ impl Latte {
         Self {
             map: Locations::at_back(blocks as usize),
             log: FrontLog::new(log_slots),
-            cache: ReadCache::new(log_slots, cache_slots),
+            cache: ReadCache::new(config.policy, log_slots, cache_slots),
             flushes: Flushes::new(),
             table: Table::default(),
             pins: vec![0; (log_slots + cache_slots) as usize],
@@ -485,6 +485,20 @@ impl Latte {
         self.end_chunk(number, out);
     }
 
+    /// Slots of a chunk were read, or could not be.
+    fn flush_read(&mut self, now: SimTime, (number, place): (u32, u32), count: u32, is_ok: bool, out: &mut Orders) {
+        let chunk = self.flushes.chunk(number);
+        chunk.orders -= 1;
+        if !is_ok {
+            chunk.unread |= (((1_u64 << count) - 1) << place) as u32;
+        }
+        let (slot, is_over) = (chunk.slots[place as usize], chunk.orders == 0);
+        self.unpin(slot, count);
+        if is_over {
+            self.write_chunk(now, number, out);
+        }
+    }
+
     fn end_chunk(&mut self, number: u32, out: &mut Orders) {
         if self.flushes.chunk(number).orders == 0 {
             self.flushes.end(number);
@@ -728,18 +742,7 @@ impl Service for Latte {
                 self.unpin(slot, 1);
                 self.promoted(block, slot, began, is_ok);
             }
-            Kind::FlushRead { chunk: number, place } => {
-                let chunk = self.flushes.chunk(number);
-                chunk.orders -= 1;
-                if !is_ok {
-                    chunk.unread |= (((1_u64 << count) - 1) << place) as u32;
-                }
-                let (slot, is_over) = (chunk.slots[place as usize], chunk.orders == 0);
-                self.unpin(slot, count);
-                if is_over {
-                    self.write_chunk(now, number, out);
-                }
-            }
+            Kind::FlushRead { chunk, place } => self.flush_read(now, (chunk, place), count, is_ok, out),
             Kind::FlushWrite { chunk, place } => {
                 self.flushed(chunk, place, count, is_ok);
                 if let Err(failure) = result {

@@ -32,7 +32,7 @@ mod read_cache;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Counters, Rule};
+pub use config::{CachePolicy, Config, Counters, Rule};
 pub use crash::LatteWorld;
 pub use latte::Latte;
 pub use learned::{Learning, Learnt};

@@ -1,8 +1,9 @@
 //! The service against the contract of volumes, under small ends that fill, fail and end.
 
 use crate::config::Bug;
-use crate::{Config, Counters, Latte, Learning, Rule};
+use crate::{CachePolicy, Config, Counters, Latte, Learning, Rule};
 use flashyard_blk::{Operation, Payload, Volume, VolumeRequest};
+use flashyard_cache::PolicyKind;
 use flashyard_service::Over;
 use flashyard_service::contract::{Breach, ModelVolume, Plan, check, check_seeds};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
@@ -24,6 +25,41 @@ fn the_contract_holds_under_every_rule() {
             }
         }
     }
+}
+
+#[test]
+fn the_contract_holds_under_every_policy_of_the_cache() {
+    for kind in PolicyKind::ALL {
+        let policy = CachePolicy::Apart(kind);
+        for (log_slots, cache_slots) in [(16, 4), (8, 1), (9, 24)] {
+            check_seeds(60, || Latte::new(Config { policy, ..small(Rule::Split(6, 4), log_slots, cache_slots) }));
+        }
+    }
+}
+
+#[test]
+fn policies_differ_in_what_they_keep() {
+    // A loop over more blocks than the cache holds, beside two that are read all the time.
+    let hits = |policy| {
+        let legs = (0..2).map(|leg| ModelVolume::new(leg, Plan::new(1))).collect();
+        let latte = Latte::new(Config { policy, ..small(Rule::Back, 4, 8) });
+        let mut volume = Over::new(VolumeId::new(0), latte, legs);
+        let (mut now, mut ended) = (SimTime::ZERO, Vec::new());
+        for token in 0..3000_u64 {
+            let first = if token % 3 == 0 { token / 3 % 2 } else { 2 + token * 2 / 3 % 7 };
+            let request =
+                VolumeRequest { volume: VolumeId::new(0), operation: Operation::Read, first, count: 1, source: 0 };
+            volume.submit(now, token, &request, Payload::None).expect("it takes it");
+            now = volume.advance(now + SimSpan::from_ms(1), &mut ended).expect("it goes on");
+        }
+        volume.service().counters().hits
+    };
+    let found: std::collections::BTreeSet<u64> =
+        PolicyKind::ALL.into_iter().map(|kind| hits(CachePolicy::Apart(kind))).collect();
+    assert!(found.len() >= 4, "eight policies, and these counts of hits: {found:?}");
+    // It remembers what left, and lets that in at the first miss: a loop a little longer than the cache hits nothing.
+    let in_map = hits(CachePolicy::InMap);
+    assert!((990..=1000).contains(&in_map), "the two hot blocks: {in_map}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use crate::stack::Stack;
 use crate::{NetworkLimits, ServerConfig, ServerError};
+use flashyard_cache::PolicyKind;
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::drive::drive;
 use flashyard_describe::{Choice, Rate, Scenario, ScenarioError, Section, Size, Time, is_in, keyed};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_latte::{Learning, Rule};
+use flashyard_latte::{CachePolicy, Learning, Rule};
 use flashyard_units::{Bytes, Named, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -85,6 +86,57 @@ impl Named for RuleName {
     }
 }
 
+/// The policy of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PolicyName {
+    InMap,
+    Fifo,
+    Lru,
+    Clock,
+    Sieve,
+    Arc,
+    Lirs,
+    S3Fifo,
+    WTinyLfu,
+}
+
+impl PolicyName {
+    fn policy(self) -> CachePolicy {
+        CachePolicy::Apart(match self {
+            Self::InMap => return CachePolicy::InMap,
+            Self::Fifo => PolicyKind::Fifo,
+            Self::Lru => PolicyKind::Lru,
+            Self::Clock => PolicyKind::Clock,
+            Self::Sieve => PolicyKind::Sieve,
+            Self::Arc => PolicyKind::Arc,
+            Self::Lirs => PolicyKind::Lirs,
+            Self::S3Fifo => PolicyKind::S3Fifo,
+            Self::WTinyLfu => PolicyKind::WTinyLfu,
+        })
+    }
+}
+
+impl Named for PolicyName {
+    const ALL: &'static [Self] = &[
+        Self::InMap,
+        Self::Fifo,
+        Self::Lru,
+        Self::Clock,
+        Self::Sieve,
+        Self::Arc,
+        Self::Lirs,
+        Self::S3Fifo,
+        Self::WTinyLfu,
+    ];
+
+    fn name(self) -> &'static str {
+        match self.policy() {
+            CachePolicy::InMap => "s3-fifo-in-map",
+            CachePolicy::Apart(kind) => kind.name(),
+        }
+    }
+}
+
 /// A service with a drive as its front end and a network volume as its back end. All have defaults.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -105,6 +157,9 @@ pub(super) struct LatteSection {
     /// The rule that chooses an end for a write: `learned`, `shortest` (the end with the shorter predicted completion), `split` (by
     /// share), `front` or `back`.
     pub(super) rule: Choice<RuleName>,
+    /// The policy of the cache: `s3-fifo-in-map` (its counters in the location map), or one with an index of its own: `fifo`, `lru`,
+    /// `clock`, `sieve`, `arc`, `lirs`, `s3-fifo` or `w-tinylfu`.
+    pub(super) policy: Choice<PolicyName>,
     /// Share of writes that `split` sends to the drive.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub(super) front_share: f64,
@@ -134,6 +189,7 @@ impl Default for LatteSection {
             warm: true,
             promotes: true,
             rule: Choice(RuleName::Learned),
+            policy: Choice(PolicyName::InMap),
             front_share: 0.5,
             // [P] sheet §3.2
             check_every: Time(SimSpan::from_secs(60)),
@@ -166,6 +222,7 @@ impl LatteSection {
             log_slots: blocks(self.log),
             cache_slots: blocks(self.cache),
             rule,
+            policy: self.policy.0.policy(),
             promotes: self.promotes,
             saturation_depths: self.saturation_depths,
             flush_age: self.flush_age.0,
@@ -189,7 +246,9 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
     let needed = match key {
         "latte.front_share" => RuleName::Split,
         "latte.check_every" | "latte.training" => RuleName::Learned,
-        "latte.rule" | "latte.promotes" | "latte.saturation_depths" if !stacks().any(|tiers| tiers.chooses) => {
+        "latte.rule" | "latte.policy" | "latte.promotes" | "latte.saturation_depths"
+            if !stacks().any(|tiers| tiers.chooses) =>
+        {
             return Some("csal alone has no choice".to_owned());
         }
         _ => return None,
