@@ -193,7 +193,8 @@ mod tests {
                     if ftl.age_write(logical, self.stamp, &mut Nothing::default()).is_ok() {
                         self.stamps.insert(logical, self.stamp);
                     } else {
-                        assert!(!self.retired.is_empty(), "worn out without a reason, {erased} are erased");
+                        let (retired, condemned) = (ftl.retired_superblocks(), &self.condemned);
+                        assert!(retired > 0, "worn out without a reason, {erased} are erased, {condemned:?} are to be");
                     }
                 }
                 Step::Trim(logical) => {
