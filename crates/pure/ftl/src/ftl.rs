@@ -162,6 +162,12 @@ impl Ftl {
         self.stamps.as_ref().map_or(0, |stamps| stamps[slot.get() as usize])
     }
 
+    /// The logical slot whose data is at `slot`; `None` where nothing current is.
+    #[inline]
+    pub fn owner(&self, slot: Slot) -> Option<u32> {
+        self.blocks.is_valid(slot).then(|| self.blocks.reverse.get(slot.get()).get())
+    }
+
     /// Whether the data of `slot` is on flash, and not only in the write buffer.
     #[inline]
     pub fn is_programmed(&self, slot: Slot) -> bool {

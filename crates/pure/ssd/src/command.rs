@@ -128,6 +128,8 @@ pub(crate) enum Tag {
     Ahead(u32),
     /// Die row read to recover the map.
     Scan,
+    /// Page of the journal or of a checkpoint programmed.
+    Record,
 }
 
 impl Tag {
@@ -146,6 +148,7 @@ impl Tag {
             Self::Merge(command) => (9, 0, command),
             Self::Ahead(fetch) => (10, 0, fetch),
             Self::Scan => (11, 0, 0),
+            Self::Record => (12, 0, 0),
         };
         kind << 60 | u64::from(high) << 32 | u64::from(low)
     }
@@ -165,7 +168,8 @@ impl Tag {
             8 => Self::Parity(low),
             9 => Self::Merge(low),
             10 => Self::Ahead(low),
-            _ => Self::Scan,
+            11 => Self::Scan,
+            _ => Self::Record,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::command::CommandSpec;
 use crate::offsite::{PLACES_MAX, RECORDS_MAX};
 use crate::pacing::PacingRule;
 use crate::read_plan::Together;
+use crate::records::RecordsConfig;
 use crate::stripe::StripeConfig;
 use flashyard_flash::Geometry;
 use flashyard_ftl::{Frontiers, FtlConfig, FtlConfigError, RecoveryError};
@@ -92,6 +93,8 @@ pub struct DriveConfig {
     /// Bytes that are programmed in a second at most, whatever the dies could do: what the drive's power is enough
     /// for. No limit without it.
     pub program_rate: Option<ByteRate>,
+    /// Journal and checkpoints of the map that the drive writes to flash; none without it.
+    pub records: Option<RecordsConfig>,
     /// Parity across dies; none without it.
     pub stripe: Option<StripeConfig>,
 }
@@ -136,6 +139,15 @@ pub enum DriveConfigError {
     /// A mapping unit on a drive whose state is drawn slot by slot.
     #[error("a drawn state has slots and no mapping units")]
     UnitDrawn,
+    /// Entries of the map that cannot be.
+    #[error("an entry of the map has {bytes} bytes, give 4 or 8")]
+    MapEntry {
+        /// Bytes asked for.
+        bytes: u32,
+    },
+    /// Records that leave no flash for data.
+    #[error("journal and checkpoints take all blocks, give a shorter journal")]
+    Records,
     /// Stripes that do not fit the channels.
     #[error("stripes of {members} dies on {channels} channels, give a divisor of the channels from 2 up")]
     Stripe {
@@ -147,10 +159,14 @@ pub enum DriveConfigError {
 }
 
 impl DriveConfig {
-    /// The flash without parity, as the translation layer sees it. Means nothing unless the stripes fit.
+    /// The flash without parity and records, as the translation layer sees it. Means nothing unless the stripes and the records
+    /// fit.
     pub fn data_geometry(&self) -> Geometry {
         let geometry = self.nand.geometry;
-        self.stripe.map_or(geometry, |stripe| stripe.data_geometry(&geometry))
+        let geometry = self.stripe.map_or(geometry, |stripe| stripe.data_geometry(&geometry));
+        let records =
+            self.records.map_or(0, |records| records.blocks(&geometry, self.ftl.logical_slots, self.mapping_unit));
+        Geometry { blocks_per_plane: geometry.blocks_per_plane.saturating_sub(records), ..geometry }
     }
 
     /// The translation layer with what it has to know of the flash, and the drive's seed for its random choices.
@@ -207,6 +223,28 @@ impl DriveConfig {
         self.expects_power_cuts && !self.power_loss_protection
     }
 
+    /// Checks the records, if there are any.
+    fn check_records(&self) -> Result<(), DriveConfigError> {
+        let Some(RecordsConfig { journal_entry_bytes, map_entry_bytes, journal_pages }) = self.records else {
+            return Ok(());
+        };
+        if !matches!(map_entry_bytes, 4 | 8) {
+            return Err(DriveConfigError::MapEntry { bytes: map_entry_bytes });
+        }
+        let ranges =
+            [("journal_entry_bytes", journal_entry_bytes, 4, 64), ("journal_pages", journal_pages, 1, 1 << 28)];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                let [value, least, most] = [value, least, most].map(u64::from);
+                return Err(DriveConfigError::Range { name, value, least, most });
+            }
+        }
+        if self.data_geometry().blocks_per_plane == 0 {
+            return Err(DriveConfigError::Records);
+        }
+        Ok(())
+    }
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), DriveConfigError> {
         self.nand.validate()?;
@@ -216,6 +254,7 @@ impl DriveConfig {
                 return Err(DriveConfigError::Stripe { members, channels });
             }
         }
+        self.check_records()?;
         self.ftl.validate(&self.data_geometry())?;
         let row = u64::from(self.nand.geometry.planes_per_die) * u64::from(self.nand.geometry.page_bytes / 4096);
         let ranges = [

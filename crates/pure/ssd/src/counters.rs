@@ -27,6 +27,10 @@ pub struct DataCounters {
     pub translation_reads: u64,
     /// Flash pages of translation pages programmed.
     pub translation_programs: u64,
+    /// Flash pages of the journal of the map programmed.
+    pub journal_programs: u64,
+    /// Flash pages of checkpoints of the map programmed.
+    pub checkpoint_programs: u64,
     /// Slots read from the write buffer.
     pub buffer_hits: u64,
     /// Times that data could not be corrected: reads of flash that were given up, for hosts or for garbage collection,

@@ -17,6 +17,7 @@ use crate::preconditioning::Overwrites;
 use crate::read_cache::ReadCache;
 use crate::read_plan::ReadPlan;
 use crate::rebuilds::Rebuilds;
+use crate::records::Records;
 use crate::scan::Scan;
 use crate::supply::Power;
 use crate::volatile::Volatile;
@@ -61,6 +62,8 @@ pub struct DataEnd {
     pub(crate) merging: Merging,
     pub(crate) pending_store: u32,
     pub(crate) next_store_die: u32,
+    /// `None` where the drive writes nothing about itself.
+    pub(crate) records: Option<Box<Records>>,
     pub(crate) buffer: WriteBuffer,
     pub(crate) lost: LostData,
     /// `None` unless a power cut may come that takes what is not on flash.
@@ -141,6 +144,10 @@ impl DataEnd {
             merging: Merging::default(),
             pending_store: 0,
             next_store_die: 0,
+            records: config.records.map(|records| {
+                let page_bytes = config.nand.geometry.page_bytes;
+                Box::new(Records::new(records, page_bytes, config.ftl.logical_slots, config.mapping_unit))
+            }),
             buffer,
             lost: LostData::default(),
             volatile,
@@ -265,7 +272,7 @@ impl DataEnd {
                 self.admit_waiting(now, out);
             }
             Tag::MovedRow(row) => self.programmed(now, row, out),
-            Tag::Store => {}
+            Tag::Store | Tag::Record => {}
             Tag::Reclaim(row) => self.reclaim_read_done(now, row, out),
             Tag::Erase(superblock) => self.erase_done(now, superblock, out),
             Tag::Rebuild(number) => self.rebuild_done(now, number, &done.time, out),

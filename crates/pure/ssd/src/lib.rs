@@ -18,6 +18,7 @@
 //! - `flash_port`: the way to the flash, with `stripe`, `turns` and `power_limit`;
 //! - `read_cache`: data kept of reads, and read ahead; `merging`: what writes leave of their mapping units;
 //! - `read_plan`, `rebuilds`, `lost`, `movement`: parts of a read, reads being rebuilt, lost data, the record of payload;
+//! - `records`: the journal of the map and its checkpoints;
 //! - `offsite::segments`: borrowed segments and their logs.
 //!
 //! The paths go through several parts, and no part knows them: `lookup`, `read`, `rebuild`, `given_up`, `write`, `change`, `remap`,
@@ -66,6 +67,7 @@ mod read_plan;
 mod rebuild;
 mod rebuilds;
 mod reclaim;
+mod records;
 mod remap;
 mod scan;
 mod stripe;
@@ -93,6 +95,7 @@ pub use offsite::{LoanId, OffsiteCounters, SegmentState};
 pub use pacing::PacingRule;
 pub use preconditioning::Overwrites;
 pub use read_plan::ReadGroup;
+pub use records::RecordsConfig;
 pub use stripe::{BlockedReads, StripeConfig};
 pub use translate::Translation;
 pub use wear::WearStates;

@@ -82,6 +82,9 @@ impl DataEnd {
         if let Some(parity) = parity {
             self.flash.issue(now, parity, out);
         }
+        if self.records.is_some() {
+            self.write_records(now, out);
+        }
     }
 
     /// The program of a full die row, counted as outstanding from now on, and that of the parity of the stripe that it fills.
@@ -92,6 +95,9 @@ impl DataEnd {
             Stream::Moved | Stream::Leveled => (Tag::MovedRow(row.number), Priority::Background),
         };
         self.buffer.program_begins();
+        if let Some(records) = &mut self.records {
+            records.note_row(&self.ftl, row.number);
+        }
         let command = self.ftl.program_command(row, priority, tag.pack());
         let program = self.flash.placed(command, row.number);
         let parity = self.flash.parity_command(row.number, &program);

@@ -81,6 +81,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,
+        records: None,
         stripe: None,
     }
 }

@@ -54,6 +54,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         erases: 0,
         pacing: section.pacing.map_or(PacingRule::None, |choice| choice.0),
         program_rate: section.program_rate.map(|rate| rate.0),
+        records: None,
         stripe: section.stripe.as_ref().map(|section| stripe(section, geometry.channels)).transpose()?,
     };
     // Parity takes its space beside the spare space.

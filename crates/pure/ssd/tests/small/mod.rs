@@ -90,6 +90,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,
+        records: None,
         stripe: None,
     }
 }

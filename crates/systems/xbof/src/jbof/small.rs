@@ -75,6 +75,7 @@ pub(super) fn drive() -> DriveConfig {
         erases: 0,
         pacing: PacingRule::None,
         program_rate: None,
+        records: None,
         stripe: None,
     }
 }
