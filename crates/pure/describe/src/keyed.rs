@@ -40,6 +40,20 @@ pub fn drive(error: DriveConfigError) -> ScenarioError {
             "more than 4 KiB need drive.frontiers = \"separate\", and drive.coalesce_writes = true or pages that hold whole units"
                 .to_owned(),
         ),
+        DriveConfigError::MapEntry { bytes } => {
+            value("drive.records.map_entry_bytes", format!("an entry of the map has no {bytes} bytes; give 4 or 8"))
+        }
+        DriveConfigError::Records => value(
+            "drive.records.journal",
+            "journal and checkpoints, two of each, take all blocks of the drive; give less".to_owned(),
+        ),
+        DriveConfigError::Range { name: "journal_entry_bytes", value: given, least, most } => {
+            value("drive.records.journal_entry_bytes", format!("{given} is out of range; give {least} to {most}"))
+        }
+        DriveConfigError::Range { name: "journal_pages", value: given, most, .. } => value(
+            "drive.records.journal",
+            format!("it has {given} flash pages, and at most {most} are possible; give less"),
+        ),
         DriveConfigError::Range { name, value: given, least, most } => {
             let key = if name == "cores" { "drive.cores" } else { "drive.reclaim_reads" };
             value(key, format!("{given} is out of range; give {least} to {most}"))

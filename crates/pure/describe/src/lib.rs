@@ -41,7 +41,7 @@ pub mod volumes;
 mod wear;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};
-pub use drive::{DriveSection, StripeSection, idle_where_aged};
+pub use drive::{DriveSection, RecordsSection, StripeSection, idle_where_aged};
 pub use error::ScenarioError;
 pub use files::{Files, NoFiles};
 pub use fio::{JobFile, JobFiles};

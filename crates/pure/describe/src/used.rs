@@ -178,7 +178,7 @@ fn not_read(key: &str, purpose: Purpose, sections: &[&'static Section]) -> Optio
     };
     if let (Age, Some(of_drive)) = (purpose, key.strip_prefix("drive."))
         && !AGED.contains(&of_drive)
-        && !["wear", "stripe"].iter().any(|section| is_in(of_drive, section))
+        && !["wear", "stripe", "records"].iter().any(|section| is_in(of_drive, section))
     {
         return Some(others(&[Run, Serve, Faults]));
     }

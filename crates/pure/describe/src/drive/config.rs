@@ -60,6 +60,8 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
     // Parity takes its space beside the spare space.
     let logical_slots = FtlConfig::logical_slots_for(&config.data_geometry(), section.over_provisioning);
     config.ftl.logical_slots = logical_slots;
+    // Records take theirs off the spare space.
+    config.records = section.records.as_ref().map(|records| records.config(&config)).transpose()?;
     config.ftl.filled_slots = (f64::from(logical_slots) * section.filled) as u32;
     if let Some(wear) = &section.wear {
         wear.apply(&mut config)?;

@@ -8,6 +8,7 @@ mod complete;
 mod config;
 mod derive;
 mod link;
+mod records;
 mod section;
 mod sheet;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod write;
 
 pub(crate) use complete::{Completion, FLASH, complete, is_whole};
 pub use config::{bytes_u32, drive, idle_where_aged};
+pub use records::RecordsSection;
 pub use section::{DriveSection, StripeSection};
 pub use sheet::{Precondition, ProgramUnit, SheetSection};
 pub use write::{NewDrive, new_drive};

@@ -1,5 +1,6 @@
 //! The keys of a drive.
 
+use super::records::RecordsSection;
 use crate::flash::FlashSection;
 use crate::names::{Choice, Policy};
 use crate::quantity::{Rate, Size, Time};
@@ -180,6 +181,8 @@ pub struct DriveSection {
     /// where that is below link and dies. All dies at once without the key.
     #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 TB/s"))]
     pub program_rate: Option<Rate>,
+    /// Journal and checkpoints of the map that the drive writes to flash; none without it.
+    pub records: Option<RecordsSection>,
     /// Stripes of dies with parity; none without it.
     pub stripe: Option<StripeSection>,
     /// Superblocks of single-level cache.

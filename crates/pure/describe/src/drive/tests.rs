@@ -163,3 +163,24 @@ proptest! {
         prop_assert!(is_whole(&completed(&text).expect("it is a drive")));
     }
 }
+
+#[test]
+fn records_have_as_many_entries_as_the_map_and_take_spare_space() {
+    let given = |records: &str| drive(&section(&format!("capacity = \"1.92 TB\"\n{records}"))).expect("it can be made");
+    let (plain, config) = (given(""), given("[records]"));
+    let records = config.records.expect("it has records");
+    assert_eq!((plain.records, records.journal_entry_bytes, records.map_entry_bytes), (None, 8, 4));
+    let entries = config.nand.geometry.page_bytes / 8;
+    assert_eq!(records.journal_pages, config.ftl.logical_slots.div_ceil(entries));
+    assert_eq!(config.ftl, plain.ftl);
+    config.validate().expect("it can be built");
+    // Two journals of 8 bytes and two maps of 4 for each slot of 4 KiB: 24 bytes.
+    let lost = plain.data_geometry().raw_bytes().get() - config.data_geometry().raw_bytes().get();
+    let superblock = plain.data_geometry().raw_bytes().get() / u64::from(plain.data_geometry().blocks_per_plane);
+    let least = u64::from(config.ftl.logical_slots) * 24;
+    assert!((least..least + superblock + 4 * 65_536).contains(&lost), "{lost} bytes, {least} at least");
+    let given = |records: &str| given(&format!("[records]\n{records}")).records.expect("it has records");
+    let page = u64::from(config.nand.geometry.page_bytes);
+    assert_eq!(u64::from(given("journal = \"1 GiB\"").journal_pages), (1 << 30) / page);
+    assert_eq!(given("map_entry_bytes = 8").map_entry_bytes, 8);
+}
