@@ -1,4 +1,4 @@
-//! What a drive writes to flash about itself: the journal of its map, and checkpoints.
+//! Records that a drive writes to flash about itself: the journal of its map, and checkpoints.
 //!
 //! Each mapping unit that is programmed adds an entry to the journal. A page of the journal goes to flash when it is full. Along
 //! with it goes a share of the checkpoint, which sweeps over the map once for each length of the journal and writes
@@ -11,17 +11,13 @@
 //! What it does not model: entries of trims and remaps, erases of the records' own blocks, and reads of records at power-on.
 
 use crate::command::Tag;
-use crate::data::DataEnd;
-use crate::event::{DriveEffect, DriveEvent};
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Pages, Planes, Priority, SLOT_BYTES, Slot};
 use flashyard_ftl::Ftl;
-use flashyard_kernel::Outbox;
-use flashyard_units::SimTime;
 
 /// Bytes of a page of the map: what is written of it at once. Source: \[A\] a slot of 4 KiB, as translation pages have.
 const MAP_PAGE_BYTES: u32 = SLOT_BYTES;
 
-/// What a drive records about its map.
+/// Records of a drive about its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordsConfig {
     /// Bytes of an entry of the journal, 4 to 64: one for each mapping unit that is programmed, padding among them.
@@ -142,39 +138,24 @@ impl Records {
     }
 
     /// Takes the programs that are due: pages of the journal and of the checkpoint.
-    fn take_due(&mut self) -> (u32, u32) {
+    pub(crate) fn take_due(&mut self) -> (u32, u32) {
         (std::mem::take(&mut self.journal_due), std::mem::take(&mut self.checkpoint_due))
     }
 
-    /// The die of the next program.
-    fn turn(&mut self, dies: u32) -> u16 {
-        self.next_die = (self.next_die + 1) % dies;
-        self.next_die as u16
-    }
-}
-
-impl DataEnd {
-    /// Programs the records that are due.
-    pub(crate) fn write_records(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let Some(records) = &mut self.records else { return };
-        let (journal, checkpoint) = records.take_due();
-        self.counters.journal_programs += u64::from(journal);
-        self.counters.checkpoint_programs += u64::from(checkpoint);
-        let geometry = self.config.nand.geometry;
-        for _ in 0..journal + checkpoint {
-            let command = FlashCommand {
-                kind: CommandKind::Program,
-                die: records.turn(geometry.dies()),
-                planes: Planes::together(1),
-                pages: Pages::LSB.single_level(),
-                priority: Priority::Background,
-                // The wear of the blocks of records is not modelled.
-                erases: 0,
-                reads: 0,
-                bus_bytes: geometry.page_bytes,
-                tag: Tag::Record.pack(),
-            };
-            self.flash.issue(now, command, out);
+    /// The program of a page of records, on the die whose turn it is.
+    pub(crate) fn program(&mut self, geometry: &Geometry) -> FlashCommand {
+        self.next_die = (self.next_die + 1) % geometry.dies();
+        FlashCommand {
+            kind: CommandKind::Program,
+            die: self.next_die as u16,
+            planes: Planes::together(1),
+            pages: Pages::LSB.single_level(),
+            priority: Priority::Background,
+            // The wear of the blocks of records is not modelled.
+            erases: 0,
+            reads: 0,
+            bus_bytes: geometry.page_bytes,
+            tag: Tag::Record.pack(),
         }
     }
 }

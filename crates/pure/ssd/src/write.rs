@@ -82,8 +82,13 @@ impl DataEnd {
         if let Some(parity) = parity {
             self.flash.issue(now, parity, out);
         }
-        if self.records.is_some() {
-            self.write_records(now, out);
+        if let Some(records) = &mut self.records {
+            let (journal, checkpoint) = records.take_due();
+            self.counters.journal_programs += u64::from(journal);
+            self.counters.checkpoint_programs += u64::from(checkpoint);
+            for _ in 0..journal + checkpoint {
+                self.flash.issue(now, records.program(&self.config.nand.geometry), out);
+            }
         }
     }
 
