@@ -74,10 +74,12 @@ impl Ftl {
 
     /// Empties and erases one victim; returns whether there was one.
     fn reclaim_one(&mut self, medium: &mut impl Medium) -> bool {
-        if let Some(victim) = self.reclaim_victim(Want::Space)
-            && self.fits_at_once(victim)
-        {
-            self.move_at_once(victim, medium);
+        if let Some(victim) = self.reclaim_victim(Want::Space) {
+            // At once, if garbage collection would not stop for room meanwhile.
+            let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
+            if self.reclaim.leveled || u64::from(needed) <= self.moved_room() {
+                self.move_at_once(victim, medium);
+            }
         }
         self.reclaim_rows(medium)
     }
@@ -103,12 +105,6 @@ impl Ftl {
         }
         self.reclaim_erased(emptied.superblock);
         true
-    }
-
-    /// Whether garbage collection would not stop for room while it empties the victim.
-    fn fits_at_once(&self, victim: u32) -> bool {
-        let needed = self.blocks.all[victim as usize].valid + self.layout.slots_per_die_row;
-        self.reclaim.leveled || u64::from(needed) <= self.moved_room()
     }
 
     /// Moves all that is still valid of the victim.
