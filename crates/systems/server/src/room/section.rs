@@ -169,9 +169,12 @@ pub(super) struct LatteSection {
     /// Time that a training takes.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1000 s"))]
     pub(super) training: Time,
-    /// Orders to the drive, and to the network volume, from which on their latency grows with their number, as rules predict it.
+    /// Orders to the drive from which on their latency grows with their number, as rules predict it.
     #[schemars(range(min = 1, max = 65_536))]
-    pub(super) saturation_depths: [u32; 2],
+    pub(super) front_depth: u32,
+    /// Orders to the network volume from which on their latency grows with their number, as rules predict it.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub(super) back_depth: u32,
     /// Age at which the oldest write is flushed.
     #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "1000 s"))]
     pub(super) flush_age: Time,
@@ -195,7 +198,8 @@ impl Default for LatteSection {
             check_every: Time(SimSpan::from_secs(60)),
             training: Time(SimSpan::from_secs(5)),
             // [A] sheet §3.2
-            saturation_depths: [128; 2],
+            front_depth: 128,
+            back_depth: 128,
             // [A] sheet §3.4
             flush_age: Time(SimSpan::from_secs(30)),
         }
@@ -224,7 +228,7 @@ impl LatteSection {
             rule,
             policy: self.policy.0.policy(),
             promotes: self.promotes,
-            saturation_depths: self.saturation_depths,
+            saturation_depths: [self.front_depth, self.back_depth],
             flush_age: self.flush_age.0,
         }
     }
@@ -246,7 +250,7 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
     let needed = match key {
         "latte.front_share" => RuleName::Split,
         "latte.check_every" | "latte.training" => RuleName::Learned,
-        "latte.rule" | "latte.policy" | "latte.promotes" | "latte.saturation_depths"
+        "latte.rule" | "latte.policy" | "latte.promotes" | "latte.front_depth" | "latte.back_depth"
             if !stacks().any(|tiers| tiers.chooses) =>
         {
             return Some("csal alone has no choice".to_owned());
