@@ -38,7 +38,7 @@ pub(crate) struct Device {
     regions: Vec<Region>,
     pub(crate) memory: Option<Arc<Memory>>,
     pub(crate) rings: Vec<Ring>,
-    /// Kicks that no ring has any more, and rings that have a new one: for whoever listens to them.
+    /// Kicks that no ring has any more, and rings that have a new one: the front end listens to them.
     pub(crate) retired: Vec<File>,
     pub(crate) renewed: Vec<usize>,
 }

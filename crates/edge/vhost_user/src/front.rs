@@ -58,7 +58,7 @@ struct Peer {
     stream: UnixStream,
     messages: BackendReqHandler<Mutex<Device>>,
     device: Arc<Mutex<Device>>,
-    /// Kicks of rings that are listened to.
+    /// A message may have come.
     has_message: bool,
 }
 

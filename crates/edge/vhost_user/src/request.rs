@@ -109,14 +109,12 @@ pub(crate) fn parse(
             let range = range.filter(|_| given.is_empty()).ok_or(refused(Status::Unsupported))?;
             let word = |at: usize| u32::from_le_bytes([range[at], range[at + 1], range[at + 2], range[at + 3]]);
             let (sector, sectors) = (u64::from(word(0)) | u64::from(word(4)) << 32, u64::from(word(8)));
-            let unmaps = word(12) & 1 == 1;
             // A discard has no flags; zeroes may say that blocks are given back.
             if word(12) > u32::from(kind == 13) {
                 return Err(refused(Status::Unsupported));
             }
             // A trimmed block need not read as zeros, so one that must is written.
             let asked = if kind == 11 { Asked::Trim } else { Asked::Zeroes };
-            debug_assert!(kind == 13 || !unmaps);
             (asked, blocks(sector, sectors * SECTOR_BYTES)?, Vec::new())
         }
         _ => return Err(refused(Status::Unsupported)),

@@ -214,7 +214,7 @@ fn a_guest_reads_what_it_wrote_and_hears_of_what_cannot_be() {
         assert_eq!(guest.ask(DISCARD, 0, 16), 0);
         assert_eq!(guest.ask(READ, 0, 512), 1, "a part of a block");
         assert_eq!(guest.ask(READ, sectors, 4096), 1, "beyond the end");
-        assert_eq!(guest.ask(99, 0, 4096), 2, "nobody knows this kind");
+        assert_eq!(guest.ask(99, 0, 4096), 2, "there is no such kind");
     });
 }
 

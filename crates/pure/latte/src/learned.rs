@@ -27,7 +27,7 @@ impl Learning {
 
 /// Windows that are kept for a training, whatever period they are of. Source: \[A\] sheet §3.2 has at most 100 K of the last
 /// 60 s. Trained on the last period alone, a model at full load changes the depths that it was trained on, is wrong there,
-/// and alternates between two borders (at 128 KiB and depth 128 it was right for 37 % of writes; with all windows for 99 %).
+/// and alternates between two borders (in a trial at 128 KiB and depth 128 it was right for 37 % of writes; with all windows it is for 99 %).
 const WINDOWS: usize = 100_000;
 
 /// Of so many writes one goes to the other end: before the first training, and after it. Source: \[A\] sheet §3.2 has a tenth

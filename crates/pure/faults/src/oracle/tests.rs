@@ -325,7 +325,7 @@ fn a_write_that_was_given_up_makes_no_flush_sure_of_it() {
     told.oracle.settle(at, 0);
     told.flush();
     told.cut();
-    assert_eq!(told.may_hold(10), [5, 6], "nobody knows whether it has happened");
+    assert_eq!(told.may_hold(10), [5, 6], "it may have happened or not");
 }
 
 #[test]
