@@ -18,8 +18,8 @@ use crate::s3_fifo::HITS_MAX;
 const FREE: u32 = 1 << 31;
 /// Ends the chain of free slots.
 const LAST: u32 = u32::MAX;
-/// Bits of a stamp. More than 2^40 misses later a block may be admitted at its first access, which harms nothing.
-const STAMP_BITS: u32 = 40;
+/// Bits of a stamp. More than 2^32 misses later a block may be admitted at its first access, which harms nothing.
+const STAMP_BITS: u32 = 32;
 const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
 
 /// Where hits and stamps of blocks are: the location map of the owner. A block needs one of them at a time.
@@ -30,10 +30,10 @@ pub trait Marks {
     /// Keeps hits, 0 to 3, of a block that the cache holds.
     fn set_hits(&mut self, block: u32, hits: u8);
 
-    /// The stamp of a block that the cache does not hold, below 2^40; 0 where it has none.
+    /// The stamp of a block that the cache does not hold, below 2^32; 0 where it has none.
     fn stamp(&self, block: u32) -> u64;
 
-    /// Keeps a stamp, below 2^40, of a block that the cache does not hold.
+    /// Keeps a stamp, below 2^32, of a block that the cache does not hold.
     fn set_stamp(&mut self, block: u32, stamp: u64);
 }
 
@@ -55,7 +55,7 @@ pub struct MovedBlock {
     pub evicted: Option<SlottedBlock>,
 }
 
-/// S3-FIFO whose counters and history are [`Marks`]. 4 bytes a slot; with a map of 8 bytes a block, 12 bytes for each block
+/// S3-FIFO whose counters and history are [`Marks`]. 4 bytes a slot; with a map of 7 bytes a block, 11 bytes for each block
 /// that the cache holds.
 #[derive(Clone, Debug)]
 pub struct MarkedS3Fifo {
@@ -207,7 +207,7 @@ impl MarkedS3Fifo {
     }
 }
 
-/// A location map of 8 bytes a block with room to spare: 40 bits of a slot or a stamp, two of hits, one that says which.
+/// A location map of 8 bytes a block with room to spare: 32 bits of a slot or a stamp, two of hits, one that says which.
 #[derive(Clone, Debug)]
 pub struct PackedMarks {
     entries: Vec<u64>,

@@ -1,9 +1,12 @@
 //! The log of writes at the front end: slots in a ring, taken in the order of arrival and given back in the same order.
 
 use crate::location::{Locations, State};
+use crate::pins::Pins;
 
 /// No block owns the slot.
 const FREE: u32 = u32::MAX;
+/// Set in the owner of a slot that is being written: blocks have numbers of 31 bits.
+const WRITING: u32 = 1 << 31;
 
 /// Slots of the front end that take writes, from its first block on.
 ///
@@ -45,16 +48,17 @@ impl FrontLog {
         self.tail..self.head
     }
 
-    /// The first position from `from` on, below `until`, whose slot is in use or holds the newest copy of a block that the back end
-    /// has not; `until` if there is none. A position that this has passed is never looked at again.
-    pub(crate) fn unsettled(&self, map: &Locations, pins: &[u16], from: u64, until: u64) -> u64 {
+    /// The first position from `from` on, below `until`, whose slot is being written or holds the newest copy of a block that the
+    /// back end has not; `until` if there is none. A position that this has passed is never looked at again.
+    pub(crate) fn unsettled(&self, map: &Locations, from: u64, until: u64) -> u64 {
         let is_settled = |position: &u64| {
-            let (slot, owner) = self.at(*position);
-            let is_dirty = |block: u32| {
-                let location = map.get(block.into());
+            let slot = self.slot_of(*position);
+            let owner = self.owners[slot as usize];
+            let is_dirty = || {
+                let location = map.get(owner.into());
                 location.state == State::Dirty && location.slot == u64::from(slot)
             };
-            pins[slot as usize] == 0 && !owner.is_some_and(is_dirty)
+            owner == FREE || owner & WRITING == 0 && !is_dirty()
         };
         (from.max(self.tail)..until).find(|position| !is_settled(position)).unwrap_or(until)
     }
@@ -66,14 +70,13 @@ impl FrontLog {
     /// The slot at a position with its block, if one owns it.
     pub(crate) fn at(&self, position: u64) -> (u32, Option<u32>) {
         let slot = self.slot_of(position);
-        let owner = self.owners[slot as usize];
-        (slot, (owner != FREE).then_some(owner))
+        (slot, self.owner(slot))
     }
 
     /// The block that owns a slot.
     pub(crate) fn owner(&self, slot: u32) -> Option<u32> {
         let owner = self.owners[slot as usize];
-        (owner != FREE).then_some(owner)
+        (owner != FREE).then_some(owner & !WRITING)
     }
 
     /// Takes slots for the blocks from `first` on, as many as follow each other up to `count`. There must be room.
@@ -82,10 +85,15 @@ impl FrontLog {
         let count = count.min(self.slots() - slot);
         debug_assert!(self.used() + count <= self.slots(), "the log has room");
         for place in 0..count {
-            self.owners[(slot + place) as usize] = first as u32 + place;
+            self.owners[(slot + place) as usize] = first as u32 + place | WRITING;
         }
         self.head += u64::from(count);
         Slots { first: slot, count }
+    }
+
+    /// A write to the slot has ended.
+    pub(crate) fn written(&mut self, slot: u32) {
+        self.owners[slot as usize] &= !WRITING;
     }
 
     /// No block owns the slot any more.
@@ -94,11 +102,11 @@ impl FrontLog {
     }
 
     /// Gives back what can be given back at the tail; a clean copy goes with its slot. Returns whether anything was.
-    pub(crate) fn advance(&mut self, map: &mut Locations, pins: &[u16]) -> bool {
+    pub(crate) fn advance(&mut self, map: &mut Locations, pins: &Pins) -> bool {
         let before = self.tail;
         while self.tail < self.head {
             let (slot, owner) = self.at(self.tail);
-            if pins[slot as usize] > 0 {
+            if !pins.is_free(slot) {
                 break;
             }
             if let Some(block) = owner {
@@ -135,16 +143,22 @@ mod tests {
     #[test]
     fn slots_come_back_in_order_and_clean_copies_with_them() {
         let (mut log, mut map) = (FrontLog::new(4), Locations::new(10));
-        let pins = [0; 4];
+        let mut pins = Pins::new(4);
         assert_eq!(log.append(7, 3), Slots { first: 0, count: 3 });
+        assert_eq!(log.unsettled(&map, 0, 3), 0, "the first one is being written");
         (0..3).for_each(|place| _ = map.written_front(7 + place, place));
+        (0..3).for_each(|slot| log.written(slot));
         assert!(!log.advance(&mut map, &pins), "the first one is dirty");
         // The second is flushed, the first is not: nothing moves.
         let began = map.begin_flush(8, 1).expect("it is dirty");
         assert!(map.end_flush(8, began, true) && !log.advance(&mut map, &pins));
         let began = map.begin_flush(7, 0).expect("it is dirty");
         assert!(map.end_flush(7, began, true));
-        assert!(!log.advance(&mut map, &[1, 0, 0, 0]), "somebody reads it");
+        assert_eq!(log.unsettled(&map, 0, 3), 2, "the third is dirty");
+        pins.pin(0, 1);
+        assert!(!log.advance(&mut map, &pins), "somebody reads it");
+        assert_eq!(log.unsettled(&map, 0, 2), 2, "a read keeps no flush waiting");
+        pins.unpin(0, 1);
         assert!(log.advance(&mut map, &pins));
         assert_eq!((log.used(), map.get(7).state, map.get(9).state), (1, State::Back, State::Dirty));
         // A run ends at the end of the ring.

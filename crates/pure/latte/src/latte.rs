@@ -5,51 +5,41 @@
 //! that are read twice are copied to the front end.
 
 use crate::barrier::{Barrier, Barriers};
-use crate::config::{Config, Counters, Rule};
-use crate::dispatch::{BACK, FRONT, Path, Split, shortest};
+use crate::config::{Config, Counters};
+use crate::dispatch::{BACK, FRONT};
+use crate::dispatcher::Dispatcher;
 use crate::flush::Flushes;
-use crate::front_log::FrontLog;
-use crate::learned::{Learned, Learnt};
-use crate::location::{Locations, State};
-use crate::lost::LostBlocks;
+use crate::learned::Learnt;
 use crate::operation::{Kind, RUN, Table, Under};
-use crate::read_cache::ReadCache;
+use crate::placement::Placement;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_service::{Data, Failure, Leg, Order, Orders, Request, Service};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
-/// Weight of a new latency in the average of an end, as a part of 16. Source: \[A\] a dozen requests are remembered.
-const LATENCY_WEIGHT: f32 = 1.0 / 16.0;
+/// Time after which a flush that has failed is tried again. Source: \[A\] a few round trips.
+const RETRY: SimSpan = SimSpan::from_ms(1);
 
 /// A local disk in front of a network volume. Source: sheet alibaba-local-storage §2.6.
 #[derive(Debug)]
 pub struct Latte {
     config: Config,
-    map: Locations,
-    log: FrontLog,
-    cache: ReadCache,
+    place: Placement,
+    dispatcher: Dispatcher,
     flushes: Flushes,
     table: Table,
-    /// Orders under way on each slot of the front end.
-    pins: Vec<u16>,
     /// Requests that wait for room or for a flush, in the order of arrival.
     waiting: VecDeque<Request>,
     /// Flushes of clients that wait for the log.
     barriers: Barriers,
-    lost: LostBlocks,
     /// Blocks lost of which a flush has told.
     lost_told: u64,
-    split: Split,
-    learned: Option<Box<Learned>>,
-    /// Smoothed latencies of writes at each end: rules choose for writes, and reads take another time.
-    latencies_us: [f32; 2],
     /// Whether each end answers.
     has: [bool; 2],
     counters: Counters,
     /// A mistake that tests plant.
     #[cfg(test)]
-    pub(crate) bug: Option<crate::config::Bug>,
+    bug: Option<crate::config::Bug>,
 }
 
 impl Latte {
@@ -57,28 +47,14 @@ impl Latte {
     pub fn new(config: Config) -> Self {
         let Config { blocks, log_slots, cache_slots, .. } = config;
         assert!(blocks > 0 && log_slots > 0 && cache_slots > 0, "each part of {config:?} needs a block");
-        let (front, back) = match config.rule {
-            Rule::Split(front, back) => (front, back),
-            _ => (1, 1),
-        };
-        let learned = match config.rule {
-            Rule::Learned(plan) => Some(Box::new(Learned::new(plan))),
-            _ => None,
-        };
         Self {
-            map: Locations::at_back(blocks as usize),
-            log: FrontLog::new(log_slots),
-            cache: ReadCache::new(config.policy, log_slots, cache_slots),
+            place: Placement::new(&config),
+            dispatcher: Dispatcher::new(&config),
             flushes: Flushes::new(),
             table: Table::default(),
-            pins: vec![0; (log_slots + cache_slots) as usize],
             waiting: VecDeque::new(),
             barriers: Barriers::default(),
-            lost: LostBlocks::new(blocks),
             lost_told: 0,
-            split: Split::new(front, back),
-            learned,
-            latencies_us: [1.0; 2],
             has: [true; 2],
             counters: Counters::default(),
             #[cfg(test)]
@@ -87,34 +63,17 @@ impl Latte {
         }
     }
 
+    /// Plants a mistake.
+    #[cfg(test)]
+    pub(crate) fn plant(&mut self, bug: crate::config::Bug) {
+        self.bug = Some(bug);
+        self.place.pins.forgets = bug == crate::config::Bug::SlotsWithoutPins;
+    }
+
     /// Fills the cache with copies, as if they had been read often: runs of 32 blocks spread evenly over the volume. For a LATTE
     /// that has done nothing yet; the front end is to have the data.
     pub fn warm(&mut self) {
-        let (blocks, slots) =
-            (u64::from(self.config.blocks), u64::from(self.config.cache_slots.min(self.config.blocks)));
-        let run = RUN as u64;
-        let upto = |runs: u64| (runs * run).min(blocks) * slots / blocks / run;
-        let mut left = slots;
-        for number in 0..blocks.div_ceil(run) {
-            // The share of the blocks up to here gains a run over that of the blocks before, or does not.
-            if upto(number + 1) == upto(number) {
-                continue;
-            }
-            for block in number * run..((number + 1) * run).min(blocks) {
-                if left > 0 {
-                    left -= 1;
-                    self.warm_block(block as u32);
-                }
-            }
-        }
-    }
-
-    fn warm_block(&mut self, block: u32) {
-        let Some(slot) = self.cache.admit(&mut self.map, block, &self.pins) else { return };
-        self.cache.arrived(block);
-        if let Some(version) = self.map.begin_promotion(block.into()) {
-            self.map.promoted(block.into(), version, slot.into());
-        }
+        self.place.warm(&self.config);
     }
 
     /// Counts since the beginning.
@@ -124,36 +83,20 @@ impl Latte {
 
     /// Counts of the learned rule since the beginning; zero under another one.
     pub fn learnt(&self) -> Learnt {
-        self.learned.as_ref().map_or_else(Learnt::default, |learned| learned.counts)
+        self.dispatcher.learnt()
     }
 
     /// Memory that was taken in the beginning, in bytes: the map by block of the volume, the rest by slot of the front end.
     pub fn memory_bytes(&self) -> usize {
-        let slots = self.log.memory_bytes() + self.cache.memory_bytes() + self.pins.capacity() * size_of::<u16>();
-        self.map.memory_bytes() + self.lost.memory_bytes() + slots
+        self.place.memory_bytes()
     }
 
-    /// Sends an order of at most [`RUN`] blocks.
-    fn send(&mut self, now: SimTime, leg: Leg, kind: Kind, order: Order, out: &mut Orders) {
+    /// Sends an order of at most [`RUN`] blocks; returns its number.
+    fn send(&mut self, now: SimTime, leg: Leg, kind: Kind, order: Order, out: &mut Orders) -> u32 {
         let id = self.table.insert(Under { kind, leg, count: order.count, began_at: now });
         self.table.depths[usize::from(leg.0)] += 1;
         out.orders.push(Order { id, leg, ..order });
-    }
-
-    fn pin(&mut self, slot: u32, count: u32) {
-        #[cfg(test)]
-        if self.bug == Some(crate::config::Bug::SlotsWithoutPins) {
-            return;
-        }
-        self.pins[slot as usize..(slot + count) as usize].iter_mut().for_each(|pins| *pins += 1);
-    }
-
-    fn unpin(&mut self, slot: u32, count: u32) {
-        #[cfg(test)]
-        if self.bug == Some(crate::config::Bug::SlotsWithoutPins) {
-            return;
-        }
-        self.pins[slot as usize..(slot + count) as usize].iter_mut().for_each(|pins| *pins -= 1);
+        id
     }
 
     /// Begins a request, or says that it must wait.
@@ -169,7 +112,7 @@ impl Latte {
 
     fn read(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         let first = request.first as u32;
-        if let Some(lost) = self.lost.first_in(first, first + request.count) {
+        if let Some(lost) = self.place.lost.first_in(first, first + request.count) {
             return out.answers.push((request.id, Err(Failure::Unread { block: lost.into() })));
         }
         self.table.begin(request.id);
@@ -180,70 +123,44 @@ impl Latte {
     fn read_blocks(&mut self, now: SimTime, id: u32, base: u32, (mut block, end): (u32, u32), out: &mut Orders) {
         while block < end {
             let at = block - base;
-            let location = self.map.get(block.into());
             let data = Data::Request { id, at };
-            let order = |first, count| Order {
-                id: 0,
-                leg: FRONT,
-                operation: Operation::Read,
-                first,
-                count,
-                data,
-                durable: false,
-            };
             self.table.expects(id);
-            let count = if let State::Dirty | State::Clean = location.state {
-                let count = self.front_run(block, end);
-                let slot = location.slot as u32;
+            let count = if let Some(slot) = self.place.front_slot(block) {
+                let count = self.place.front_run(block, end, slot);
                 self.counters.hits += u64::from(count);
-                (block..block + count).for_each(|block| self.cache.hit(&mut self.map, block));
-                self.pin(slot, count);
+                (block..block + count).for_each(|block| self.place.cache.hit(&mut self.place.map, block));
+                self.place.pins.pin(slot, count);
                 let kind = Kind::FrontRead { request: id, slot };
-                self.send(now, FRONT, kind, order(slot.into(), count), out);
+                self.send(now, FRONT, kind, order(Operation::Read, slot, count, data), out);
                 count
             } else {
-                let count = self.back_run(block, end);
+                let count = self.place.back_run(block, end);
                 self.counters.misses += u64::from(count);
-                let (mut admitted, mut began) = (0, [0; RUN]);
-                for place in 0..count {
-                    let version = self.map.begin_promotion((block + place).into());
-                    if self.config.promotes
-                        && self.cache.miss(&mut self.map, block + place)
-                        && let Some(version) = version
-                    {
-                        admitted |= 1 << place;
-                        began[place as usize] = version;
-                    }
-                }
-                let kind = Kind::BackRead { request: id, at, first: block, admitted, began };
-                self.send(now, BACK, kind, order(block.into(), count), out);
+                self.read_back(now, (id, at), block, count, out);
                 count
             };
             block += count;
         }
     }
 
-    /// Whether a copy of one of the blocks is at the front end.
-    fn is_at_front(&self, first: u32, end: u32) -> bool {
-        (first..end).any(|block| matches!(self.map.get(block.into()).state, State::Dirty | State::Clean))
-    }
-
-    /// Blocks from `block` on whose copies follow each other at the front end.
-    fn front_run(&self, block: u32, end: u32) -> u32 {
-        let first = self.map.get(block.into()).slot;
-        let follows = |place: u32| {
-            let location = self.map.get((block + place).into());
-            matches!(location.state, State::Dirty | State::Clean) && location.slot == first + u64::from(place)
-        };
-        let most = (end - block).min(RUN as u32);
-        (1..most).find(|&place| !follows(place)).unwrap_or(most)
-    }
-
-    /// Blocks from `block` on that are at the back end alone.
-    fn back_run(&self, block: u32, end: u32) -> u32 {
-        let is_there = |place: u32| matches!(self.map.get((block + place).into()).state, State::Back | State::Unmapped);
-        let most = (end - block).min(RUN as u32);
-        (1..most).find(|&place| !is_there(place)).unwrap_or(most)
+    /// Reads blocks that are at the back end alone, and lets the cache choose among them.
+    fn read_back(&mut self, now: SimTime, (request, at): (u32, u32), first: u32, count: u32, out: &mut Orders) {
+        let (mut admitted, mut began) = (0, [0; RUN]);
+        for place in 0..if self.config.promotes { count } else { 0 } {
+            let version = self.place.map.begin_promotion((first + place).into());
+            if self.place.cache.miss(&mut self.place.map, first + place)
+                && let Some(version) = version
+            {
+                admitted |= 1 << place;
+                began[place as usize] = version;
+            }
+        }
+        let kind = Kind::BackRead { request, at, first, admitted };
+        let data = Data::Request { id: request, at };
+        let number = self.send(now, BACK, kind, order(Operation::Read, first, count, data), out);
+        if admitted != 0 {
+            *self.table.began(number) = began;
+        }
     }
 
     /// Sends a write to an end that can take all of it. `false` where none can now.
@@ -254,9 +171,9 @@ impl Latte {
             && !request.durable
             && !self.delays_flush(first, end)
             && self.make_room(now, request.count, out);
-        let takes_back = self.has[1] && (first..end).all(|block| self.map.takes_back(block.into()));
+        let takes_back = self.has[1] && self.place.takes_back(first, end);
         let leg = match (takes_front, takes_back) {
-            (true, true) => self.choose(now, request.count),
+            (true, true) => self.dispatcher.choose(now, request.count, self.table.depths),
             (true, false) => FRONT,
             (false, true) => BACK,
             (false, false) if self.has[1] => return false,
@@ -277,62 +194,33 @@ impl Latte {
     /// Whether a write to the log would put a newer version in the place of one that a client's flush waits for: the flush would
     /// have neither at the back end.
     fn delays_flush(&self, first: u32, end: u32) -> bool {
-        let is_dirty = |block: u32| self.map.get(block.into()).state == State::Dirty;
-        !self.barriers.is_empty() && (first..end).any(is_dirty)
-    }
-
-    /// The end that the rule wants for a write.
-    fn choose(&mut self, now: SimTime, count: u32) -> Leg {
-        let path = |end: usize| Path {
-            latency_us: self.latencies_us[end],
-            depth: self.table.depths[end],
-            saturation_depth: self.config.saturation_depths[end],
-        };
-        let paths = [path(0), path(1)];
-        match self.config.rule {
-            Rule::Front => FRONT,
-            Rule::Back => BACK,
-            Rule::Split(..) => self.split.next(count),
-            Rule::Shortest => shortest(&paths[0], &paths[1]),
-            Rule::Learned(_) => {
-                let learned = self.learned.as_mut().expect("it is made with the rule");
-                learned.choose(now, count, &paths)
-            }
-        }
+        !self.barriers.is_empty() && self.place.is_dirty(first, end)
     }
 
     /// Whether the log has room for `count` blocks, after what can be given back is.
     fn make_room(&mut self, now: SimTime, count: u32, out: &mut Orders) -> bool {
-        let has_room = |log: &FrontLog| log.used() + count <= log.slots();
-        if !has_room(&self.log) {
-            self.log.advance(&mut self.map, &self.pins);
+        let has_room = |place: &Placement| place.log.used() + count <= place.log.slots();
+        if !has_room(&self.place) {
+            self.place.advance();
         }
-        if !has_room(&self.log) || 2 * self.map.dirty() > self.log.slots() {
+        if !has_room(&self.place) || 2 * self.place.dirty() > self.place.log.slots() {
             self.flush(now, out);
         }
-        has_room(&self.log)
+        has_room(&self.place)
     }
 
     fn write_front(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         self.counters.front_writes += u64::from(request.count);
-        let was_clean = self.map.dirty() == 0;
+        let was_clean = self.place.dirty() == 0;
         let mut at = 0;
         while at < request.count {
-            let block = request.first + u64::from(at);
-            let slots = self.log.append(block, (request.count - at).min(RUN as u32));
-            self.pin(slots.first, slots.count);
+            let block = request.first as u32 + at;
+            let slots = self.place.log.append(block.into(), (request.count - at).min(RUN as u32));
+            self.place.pins.pin(slots.first, slots.count);
             self.table.expects(request.id);
-            let kind = Kind::FrontWrite { request: request.id, first: block as u32, slot: slots.first };
-            let order = Order {
-                id: 0,
-                leg: FRONT,
-                operation: Operation::Write,
-                first: slots.first.into(),
-                count: slots.count,
-                data: Data::Request { id: request.id, at },
-                durable: false,
-            };
-            self.send(now, FRONT, kind, order, out);
+            let kind = Kind::FrontWrite { request: request.id, first: block, slot: slots.first };
+            let data = Data::Request { id: request.id, at };
+            self.send(now, FRONT, kind, order(Operation::Write, slots.first, slots.count, data), out);
             at += slots.count;
         }
         if was_clean {
@@ -346,28 +234,19 @@ impl Latte {
         while at < request.count {
             let count = (request.count - at).min(RUN as u32);
             let first = request.first as u32 + at;
-            let mut began = [0; RUN];
-            for place in 0..count {
-                let version = self.map.begin_back((first + place).into());
-                began[place as usize] = version.expect("the caller has looked");
-            }
             self.table.expects(request.id);
             let is_write = request.operation == Operation::Write;
             self.counters.back_writes += u64::from(if is_write { count } else { 0 });
             let data = if is_write { Data::Request { id: request.id, at } } else { Data::None };
-            let order = Order {
-                id: 0,
-                leg: BACK,
-                operation: request.operation,
-                first: first.into(),
-                count,
-                data,
-                durable: request.durable,
-            };
-            self.send(now, BACK, Kind::Back { request: request.id, first, began, alone: !self.has[0] }, order, out);
+            let kind = Kind::Back { request: request.id, first, alone: !self.has[0] };
+            let order = Order { durable: request.durable, ..order(request.operation, first, count, data) };
+            let number = self.send(now, BACK, kind, order, out);
+            for (block, began) in (first..first + count).zip(self.table.began(number)) {
+                *began = self.place.map.begin_back(block.into()).expect("the caller has looked");
+            }
             #[cfg(test)]
             if self.bug == Some(crate::config::Bug::MapBeforeBackEnd) {
-                self.forget_copies(first, count);
+                self.place.forget_copies(first, count);
             }
             at += count;
         }
@@ -376,7 +255,7 @@ impl Latte {
     /// Trims what is free to be trimmed: blocks that were trimmed may read as anything, as they did before, too.
     fn trim(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         let end = request.first as u32 + request.count;
-        if self.has[1] && (request.first as u32..end).all(|block| self.map.takes_back(block.into())) {
+        if self.has[1] && self.place.takes_back(request.first as u32, end) {
             self.table.begin(request.id);
             self.change_back(now, request, out);
         } else {
@@ -388,16 +267,16 @@ impl Latte {
     fn flush_all(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         let lost = std::mem::replace(&mut self.lost_told, self.counters.lost) < self.counters.lost;
         if lost {
-            let block = self.lost.first().unwrap_or(0).into();
+            let block = self.place.lost.first().unwrap_or(0).into();
             return out.answers.push((request.id, Err(Failure::Unread { block })));
         }
-        if self.map.dirty() == 0 {
+        if self.place.dirty() == 0 {
             return self.sync(now, request.id, out);
         }
         if !self.has[1] {
             return out.answers.push((request.id, Err(Failure::Gone)));
         }
-        let range = self.log.positions();
+        let range = self.place.log.positions();
         self.barriers.push(Barrier { request: request.id, until: range.end, settled: range.start });
         self.pass_barriers(now, out);
     }
@@ -405,8 +284,8 @@ impl Latte {
     /// Lets flushes of clients go on whose part of the log is at the back end.
     fn pass_barriers(&mut self, now: SimTime, out: &mut Orders) {
         while !self.barriers.is_empty() {
-            let (log, map, pins) = (&self.log, &self.map, &self.pins);
-            let settle = |barrier: &Barrier| log.unsettled(map, pins, barrier.settled, barrier.until);
+            let place = &self.place;
+            let settle = |barrier: &Barrier| place.log.unsettled(&place.map, barrier.settled, barrier.until);
             let Some(barrier) = self.barriers.take_settled(settle) else { break };
             self.sync(now, barrier.request, out);
         }
@@ -423,15 +302,7 @@ impl Latte {
     /// Both ends make durable what they have.
     fn sync(&mut self, now: SimTime, id: u32, out: &mut Orders) {
         self.table.begin(id);
-        let order = Order {
-            id: 0,
-            leg: BACK,
-            operation: Operation::Flush,
-            first: 0,
-            count: 0,
-            data: Data::None,
-            durable: true,
-        };
+        let order = Order { durable: true, ..order(Operation::Flush, 0, 0, Data::None) };
         let has = self.has;
         for leg in [FRONT, BACK].into_iter().filter(|leg| has[usize::from(leg.0)]) {
             self.table.expects(id);
@@ -448,17 +319,16 @@ impl Latte {
         if self.has != [true; 2] {
             return;
         }
-        while let Some(number) = self.flushes.begin(&self.log, &mut self.map) {
+        while let Some(number) = self.flushes.begin(&self.place.log, &mut self.place.map) {
             let chunk = *self.flushes.chunk(number);
             out.taken.push((number, chunk.count));
             let mut place = 0;
             while place < chunk.count {
                 let (slot, count) = (chunk.slots[place as usize], chunk.slots_from(place));
-                self.pin(slot, count);
+                self.place.pins.pin(slot, count);
                 self.flushes.chunk(number).orders += 1;
                 let data = Data::Buffer { id: number, at: place };
-                let (first, operation) = (u64::from(slot), Operation::Read);
-                let order = Order { id: 0, leg: FRONT, operation, first, count, data, durable: false };
+                let order = order(Operation::Read, slot, count, data);
                 self.send(now, FRONT, Kind::FlushRead { chunk: number, place }, order, out);
                 place += count;
             }
@@ -471,14 +341,14 @@ impl Latte {
         let mut place = 0;
         while place < chunk.count {
             if chunk.unread >> place & 1 == 1 {
-                self.map.end_flush(chunk.blocks[place as usize].into(), chunk.began[place as usize], false);
+                self.place.map.end_flush(chunk.blocks[place as usize].into(), chunk.began[place as usize], false);
                 place += 1;
                 continue;
             }
-            let (first, count) = (u64::from(chunk.blocks[place as usize]), chunk.blocks_from(place));
+            let (first, count) = (chunk.blocks[place as usize], chunk.blocks_from(place));
             self.flushes.chunk(number).orders += 1;
             let data = Data::Buffer { id: number, at: place };
-            let order = Order { id: 0, leg: BACK, operation: Operation::Write, first, count, data, durable: false };
+            let order = order(Operation::Write, first, count, data);
             self.send(now, BACK, Kind::FlushWrite { chunk: number, place }, order, out);
             place += count;
         }
@@ -493,7 +363,7 @@ impl Latte {
             chunk.unread |= (((1_u64 << count) - 1) << place) as u32;
         }
         let (slot, is_over) = (chunk.slots[place as usize], chunk.orders == 0);
-        self.unpin(slot, count);
+        self.place.pins.unpin(slot, count);
         if is_over {
             self.write_chunk(now, number, out);
         }
@@ -503,18 +373,6 @@ impl Latte {
         if self.flushes.chunk(number).orders == 0 {
             self.flushes.end(number);
             out.released.push(number);
-        }
-    }
-
-    /// The copy of a block in `slot` of the front end counts no more.
-    fn free(&mut self, block: u32, slot: u64) {
-        let slot = slot as u32;
-        if slot < self.log.slots() {
-            if self.log.owner(slot) == Some(block) {
-                self.log.release(slot);
-            }
-        } else {
-            self.cache.forget(&mut self.map, block, slot);
         }
     }
 
@@ -534,102 +392,38 @@ impl Latte {
         if leg == BACK {
             return;
         }
-        let (lost, counters) = (&mut self.lost, &mut self.counters);
-        self.map.lose_front(|block| {
-            lost.insert(block as u32);
-            counters.lost += 1;
-        });
+        self.place.lose_front(&mut self.counters);
         if is_told {
             self.lost_told = self.counters.lost;
-        }
-        self.log.clear();
-        self.cache.clear();
-    }
-
-    /// A write at end `end` took so long.
-    fn took(&mut self, end: usize, span: SimSpan) {
-        let latency_us = span.as_us_f64() as f32;
-        self.latencies_us[end] += LATENCY_WEIGHT * (latency_us - self.latencies_us[end]);
-        if let Some(learned) = &mut self.learned {
-            learned.saw(latency_us);
-        }
-    }
-
-    fn front_written(&mut self, first: u32, slot: u32, count: u32, is_ok: bool) {
-        for place in 0..count {
-            let (block, slot) = (first + place, slot + place);
-            if is_ok && self.has[0] {
-                if let Some(old) = self.map.written_front(block.into(), slot.into()) {
-                    self.free(block, old);
-                }
-            } else {
-                self.log.release(slot);
-            }
         }
     }
 
     fn promote(&mut self, now: SimTime, request: u32, at: u32, block: u32, began: u16, out: &mut Orders) {
         // Another read of the block may have admitted it meanwhile.
-        if !self.has[0] || self.map.begin_promotion(block.into()) != Some(began) || self.cache.is_admitted(block) {
+        let is_new =
+            self.place.map.begin_promotion(block.into()) == Some(began) && !self.place.cache.is_admitted(block);
+        if !self.has[0] || !is_new {
             self.counters.promotions_dropped += 1;
             return;
         }
-        let Some(slot) = self.cache.admit(&mut self.map, block, &self.pins) else { return };
-        self.pin(slot, 1);
+        let Placement { map, cache, pins, .. } = &mut self.place;
+        let Some(slot) = cache.admit(map, block, pins) else { return };
+        pins.pin(slot, 1);
         let data = Data::Request { id: request, at };
-        let order = Order {
-            id: 0,
-            leg: FRONT,
-            operation: Operation::Write,
-            first: slot.into(),
-            count: 1,
-            data,
-            durable: false,
-        };
-        self.send(now, FRONT, Kind::Promotion { block, slot, began }, order, out);
+        let kind = Kind::Promotion { block, slot, began };
+        self.send(now, FRONT, kind, order(Operation::Write, slot, 1, data), out);
     }
 
     fn promoted(&mut self, block: u32, slot: u32, began: u16, is_ok: bool) {
-        self.cache.arrived(block);
-        // Evicted again before its copy was there?
-        if !self.cache.holds(block, slot) {
-            self.counters.promotions_dropped += 1;
-            return;
-        }
         #[cfg(test)]
         let began = match self.bug {
-            Some(crate::config::Bug::PromotionOfAnyVersion) => self.map.get(block.into()).version,
+            Some(crate::config::Bug::PromotionOfAnyVersion) => self.place.map.get(block.into()).version,
             _ => began,
         };
-        if is_ok && self.has[0] && self.map.promoted(block.into(), began, slot.into()) {
+        if self.place.promoted(block, slot, began, is_ok && self.has[0]) {
             self.counters.promotions += 1;
         } else {
             self.counters.promotions_dropped += 1;
-            self.cache.forget(&mut self.map, block, slot);
-        }
-    }
-
-    /// A planted mistake: blocks count as written before the back end has them.
-    #[cfg(test)]
-    fn forget_copies(&mut self, first: u32, count: u32) {
-        for block in first..first + count {
-            let location = self.map.get(block.into());
-            if let State::Clean | State::Dirty = location.state {
-                self.map.set_back(block.into());
-                self.free(block, location.slot);
-            }
-        }
-    }
-
-    fn back_changed(&mut self, first: u32, began: &[u16], is_ok: bool, alone: bool) {
-        for (block, &began) in (first..).zip(began) {
-            if let Some(slot) = self.map.end_back(block.into(), began, is_ok) {
-                self.free(block, slot);
-            }
-            // One that began before may be older than what was lost.
-            if is_ok && alone {
-                self.lost.remove(block);
-            }
         }
     }
 
@@ -637,7 +431,7 @@ impl Latte {
         for place in place as usize..(place + count) as usize {
             let chunk = self.flushes.chunk(chunk);
             let (block, began) = (chunk.blocks[place], chunk.began[place]);
-            if self.map.end_flush(block.into(), began, is_ok) {
+            if self.place.map.end_flush(block.into(), began, is_ok) {
                 self.counters.flushes += 1;
             }
         }
@@ -650,7 +444,7 @@ impl Latte {
     fn go_on(&mut self, now: SimTime, out: &mut Orders) {
         let mut left = self.waiting.len();
         if left > 0 {
-            self.log.advance(&mut self.map, &self.pins);
+            self.place.advance();
         }
         while left > 0
             && let Some(request) = self.waiting.front().copied()
@@ -673,8 +467,10 @@ impl Latte {
     }
 }
 
-/// Time after which a flush that has failed is tried again. Source: \[A\] a few round trips.
-const RETRY: SimSpan = SimSpan::from_ms(1);
+/// An order whose number and leg come when it is sent.
+fn order(operation: Operation, first: u32, count: u32, data: Data) -> Order {
+    Order { id: 0, leg: FRONT, operation, first: first.into(), count, data, durable: false }
+}
 
 impl Service for Latte {
     fn legs(&self) -> usize {
@@ -703,7 +499,7 @@ impl Service for Latte {
         let end = usize::from(leg.0);
         self.table.depths[end] -= 1;
         if kind.is_write() {
-            self.took(end, now.since(began_at));
+            self.dispatcher.took(end, now.since(began_at));
         }
         if result == Err(Failure::Gone) {
             self.lose(leg, out);
@@ -711,27 +507,29 @@ impl Service for Latte {
         let is_ok = result.is_ok();
         match kind {
             Kind::FrontWrite { request, first, slot } => {
-                self.unpin(slot, count);
+                self.place.pins.unpin(slot, count);
                 let result = if is_ok && !self.has[0] { Err(Failure::Gone) } else { result };
-                self.front_written(first, slot, count, is_ok);
+                self.place.front_written(first, slot, count, is_ok && self.has[0]);
                 self.table.ended(request, result, out);
             }
-            Kind::Back { request, first, began, alone } => {
-                self.back_changed(first, &began[..count as usize], is_ok, alone);
+            Kind::Back { request, first, alone } => {
+                let began = *self.table.began(order);
+                self.place.back_changed(first, &began[..count as usize], is_ok, alone);
                 self.table.ended(request, result, out);
             }
             Kind::FrontRead { request, slot } => {
-                self.unpin(slot, count);
+                self.place.pins.unpin(slot, count);
                 self.table.ended(request, result, out);
             }
-            Kind::BackRead { request, at, first, .. } if is_ok && self.is_at_front(first, first + count) => {
+            Kind::BackRead { request, at, first, .. } if is_ok && self.place.is_at_front(first, first + count) => {
                 // The back end may have a write already that has not ended. Reads since then have seen the copy at the front
                 // end, and versions must not go back: this one sees that, too.
                 self.read_blocks(now, request, first - at, (first, first + count), out);
                 self.table.ended(request, Ok(()), out);
             }
-            Kind::BackRead { request, at, first, admitted, began } => {
-                let lost = self.lost.first_in(first, first + count);
+            Kind::BackRead { request, at, first, admitted } => {
+                let began = *self.table.began(order);
+                let lost = self.place.lost.first_in(first, first + count);
                 let result = lost.map_or(result, |block| Err(Failure::Unread { block: block.into() }));
                 for place in (0..count).filter(|place| is_ok && admitted >> place & 1 == 1) {
                     self.promote(now, request, at + place, first + place, began[place as usize], out);
@@ -739,7 +537,7 @@ impl Service for Latte {
                 self.table.ended(request, result, out);
             }
             Kind::Promotion { block, slot, began } => {
-                self.unpin(slot, 1);
+                self.place.pins.unpin(slot, 1);
                 self.promoted(block, slot, began, is_ok);
             }
             Kind::FlushRead { chunk, place } => self.flush_read(now, (chunk, place), count, is_ok, out),
@@ -763,7 +561,7 @@ impl Service for Latte {
         self.flushes.look_again();
         self.flush(now, out);
         self.go_on(now, out);
-        if self.map.dirty() > 0 && out.wake_at.is_none() {
+        if self.place.dirty() > 0 && out.wake_at.is_none() {
             out.wake_at = Some(now + self.config.flush_age);
         }
     }

@@ -20,6 +20,7 @@ mod barrier;
 mod config;
 mod crash;
 pub mod dispatch;
+mod dispatcher;
 mod flush;
 mod front_log;
 mod latte;
@@ -28,6 +29,8 @@ mod location;
 mod lost;
 pub mod model;
 mod operation;
+mod pins;
+mod placement;
 mod read_cache;
 #[cfg(test)]
 mod tests;

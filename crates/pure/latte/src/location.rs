@@ -1,14 +1,17 @@
-//! Where the newest acknowledged copy of each block lies. Source: sheet §3.1: 8 bytes a block, 2 bits of state, 40 of front
-//! slot, 16 of version; the rest are two bits of visits and four that count what is under way at the back end.
+//! Where the newest acknowledged copy of each block lies, in 7 bytes a block: 2 bits of state, 32 of front slot, 16 of version, two
+//! of visits and four that count what is under way at the back end. Source: sheet §3.1, which assumes 8 bytes and 40 bits of slot;
+//! 2^32 slots are a front end of 16 TiB.
 //!
 //! Orders to the back end for one block must not pass each other: a flush that ended after a later write would bring the old
 //! version back. Back writes may run beside each other, since their answers have no order; a flush runs alone.
 
-const SLOT_BITS: u32 = 40;
+const SLOT_BITS: u32 = 32;
 const SLOT_SHIFT: u32 = 2;
-const VERSION_SHIFT: u32 = 42;
-const VISITS_SHIFT: u32 = 58;
-const PENDING_SHIFT: u32 = 60;
+const VERSION_SHIFT: u32 = 34;
+const VISITS_SHIFT: u32 = 50;
+const PENDING_SHIFT: u32 = 52;
+/// Bytes of an entry.
+const ENTRY: usize = 7;
 /// Back writes under way for one block at most.
 const WRITES: u64 = 14;
 /// A flush is under way.
@@ -45,8 +48,48 @@ pub struct Location {
 /// Locations of all blocks of a volume.
 #[derive(Clone, Debug)]
 pub struct Locations {
-    entries: Vec<u64>,
+    entries: Entries,
     dirty: u32,
+}
+
+/// Entries behind each other, with a byte behind the last one so that each is read as eight.
+#[derive(Clone, Debug)]
+struct Entries(Vec<u8>);
+
+impl Entries {
+    fn new(blocks: usize, entry: u64) -> Self {
+        let mut entries = Self(vec![0; blocks * ENTRY + 1]);
+        if entry != 0 {
+            (0..blocks as u64).for_each(|block| entries.store(block, entry));
+        }
+        entries
+    }
+
+    fn len(&self) -> u64 {
+        (self.0.len() / ENTRY) as u64
+    }
+
+    #[inline]
+    fn load(&self, block: u64) -> u64 {
+        let from = block as usize * ENTRY;
+        let bytes: &[u8; 8] = self.0[from..from + 8].try_into().expect("it has eight bytes");
+        u64::from_le_bytes(*bytes) & ((1 << (8 * ENTRY)) - 1)
+    }
+
+    #[inline]
+    fn store(&mut self, block: u64, entry: u64) {
+        let from = block as usize * ENTRY;
+        self.0[from..from + ENTRY].copy_from_slice(&entry.to_le_bytes()[..ENTRY]);
+    }
+
+    /// Changes the entry of `block`.
+    #[inline]
+    fn change<R>(&mut self, block: u64, act: impl FnOnce(&mut u64) -> R) -> R {
+        let mut entry = self.load(block);
+        let result = act(&mut entry);
+        self.store(block, entry);
+        result
+    }
 }
 
 const fn field(entry: u64, shift: u32, bits: u32) -> u64 {
@@ -93,17 +136,17 @@ fn slot(entry: u64) -> Option<u64> {
 impl Locations {
     /// Those of a volume of `blocks`, all unmapped.
     pub fn new(blocks: usize) -> Self {
-        Self { entries: vec![0; blocks], dirty: 0 }
+        Self { entries: Entries::new(blocks, 0), dirty: 0 }
     }
 
     /// Those of a volume of `blocks`, all at the back end, which may hold data from before.
     pub fn at_back(blocks: usize) -> Self {
-        Self { entries: vec![State::Back as u64; blocks], dirty: 0 }
+        Self { entries: Entries::new(blocks, State::Back as u64), dirty: 0 }
     }
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<u64>()
+        self.entries.0.capacity()
     }
 
     /// Dirty blocks.
@@ -113,7 +156,7 @@ impl Locations {
 
     /// The entry of `block`.
     pub fn get(&self, block: u64) -> Location {
-        let entry = self.entries[block as usize];
+        let entry = self.entries.load(block);
         Location {
             state: state(entry),
             slot: field(entry, SLOT_SHIFT, SLOT_BITS),
@@ -123,66 +166,65 @@ impl Locations {
         }
     }
 
-    /// Counts a visit.
-    pub fn visit(&mut self, block: u64) {
-        let entry = &mut self.entries[block as usize];
-        let visits = field(*entry, VISITS_SHIFT, 2);
-        set(entry, VISITS_SHIFT, 2, (visits + 1).min(3));
-    }
-
     /// Sets the visits, up to 3.
     pub fn set_visits(&mut self, block: u64, visits: u8) {
-        set(&mut self.entries[block as usize], VISITS_SHIFT, 2, visits.min(3).into());
+        self.entries.change(block, |entry| set(entry, VISITS_SHIFT, 2, visits.min(3).into()));
     }
 
-    /// A number below 2^40 that was kept for a block at the back end alone; 0 without one.
+    /// A number below 2^32 that was kept for a block at the back end alone; 0 without one.
     pub fn stamp(&self, block: u64) -> u64 {
-        let entry = self.entries[block as usize];
+        let entry = self.entries.load(block);
         if slot(entry).is_none() { field(entry, SLOT_SHIFT, SLOT_BITS) } else { 0 }
     }
 
-    /// Keeps a number below 2^40 for a block at the back end alone, until it has a copy at the front end.
+    /// Keeps a number below 2^32 for a block at the back end alone, until it has a copy at the front end.
     pub fn set_stamp(&mut self, block: u64, stamp: u64) {
-        let entry = &mut self.entries[block as usize];
-        if slot(*entry).is_none() {
-            set(entry, SLOT_SHIFT, SLOT_BITS, stamp);
-        }
+        self.entries.change(block, |entry| {
+            if slot(*entry).is_none() {
+                set(entry, SLOT_SHIFT, SLOT_BITS, stamp);
+            }
+        })
     }
 
     /// A planted mistake: the copy at the front end counts no more.
     #[cfg(test)]
     pub(crate) fn set_back(&mut self, block: u64) {
-        let entry = &mut self.entries[block as usize];
-        self.dirty -= u32::from(state(*entry) == State::Dirty);
-        place(entry, State::Back, 0);
+        let Self { entries, dirty } = self;
+        entries.change(block, |entry| {
+            *dirty -= u32::from(state(*entry) == State::Dirty);
+            place(entry, State::Back, 0);
+        })
     }
 
     /// Whether [`Locations::begin_back`] would take a write of the block.
     pub fn takes_back(&self, block: u64) -> bool {
-        pending(self.entries[block as usize]) < WRITES
+        pending(self.entries.load(block)) < WRITES
     }
 
     /// A write at the front end has ended, in `slot`. Returns the slot that is free by it.
     pub fn written_front(&mut self, block: u64, at: u64) -> Option<u64> {
-        debug_assert!(at >> SLOT_BITS == 0, "slots have 40 bits");
-        let entry = &mut self.entries[block as usize];
-        let old = slot(*entry);
-        self.dirty += u32::from(state(*entry) != State::Dirty);
-        place(entry, State::Dirty, at);
-        next_version(entry);
-        old
+        debug_assert!(at >> SLOT_BITS == 0, "slots have 32 bits");
+        let Self { entries, dirty } = self;
+        entries.change(block, |entry| {
+            let old = slot(*entry);
+            *dirty += u32::from(state(*entry) != State::Dirty);
+            place(entry, State::Dirty, at);
+            next_version(entry);
+            old
+        })
     }
 
     /// A write at the back end begins. Returns the version to hand to [`Locations::end_back`]; `None` while a flush of the
     /// block or 14 writes are under way: the write waits or goes to the front end.
     pub fn begin_back(&mut self, block: u64) -> Option<u16> {
-        let entry = &mut self.entries[block as usize];
-        let writes = pending(*entry);
-        if writes >= WRITES {
-            return None;
-        }
-        set(entry, PENDING_SHIFT, 4, writes + 1);
-        Some(version(*entry))
+        self.entries.change(block, |entry| {
+            let writes = pending(*entry);
+            if writes >= WRITES {
+                return None;
+            }
+            set(entry, PENDING_SHIFT, 4, writes + 1);
+            Some(version(*entry))
+        })
     }
 
     /// A write at the back end has ended, carried out or not. Returns the slot that is free by it.
@@ -190,100 +232,99 @@ impl Locations {
     /// A clean copy goes in both cases, as the back end may have either version after a failure. A dirty one goes if it is
     /// older than the write and the write was carried out.
     pub fn end_back(&mut self, block: u64, began: u16, is_ok: bool) -> Option<u64> {
-        let entry = &mut self.entries[block as usize];
-        let writes = pending(*entry);
-        debug_assert!((1..=WRITES).contains(&writes), "a write is under way");
-        set(entry, PENDING_SHIFT, 4, writes - 1);
-        let goes = match state(*entry) {
-            State::Unmapped | State::Clean => true,
-            State::Back => false,
-            State::Dirty => is_ok && version(*entry) == began,
-        };
-        let old = slot(*entry).filter(|_| goes);
-        if goes {
-            self.dirty -= u32::from(state(*entry) == State::Dirty);
-            place(entry, State::Back, 0);
-        }
-        // A copy that was read from the back end before this is old, whatever the state, unless a dirty one has made it so.
-        if state(*entry) != State::Dirty {
-            next_version(entry);
-        }
-        old
+        let Self { entries, dirty } = self;
+        entries.change(block, |entry| {
+            let writes = pending(*entry);
+            debug_assert!((1..=WRITES).contains(&writes), "a write is under way");
+            set(entry, PENDING_SHIFT, 4, writes - 1);
+            let goes = match state(*entry) {
+                State::Unmapped | State::Clean => true,
+                State::Back => false,
+                State::Dirty => is_ok && version(*entry) == began,
+            };
+            let old = slot(*entry).filter(|_| goes);
+            if goes {
+                *dirty -= u32::from(state(*entry) == State::Dirty);
+                place(entry, State::Back, 0);
+            }
+            // A copy that was read from the back end before this is old, whatever the state, unless a dirty one has made it so.
+            if state(*entry) != State::Dirty {
+                next_version(entry);
+            }
+            old
+        })
     }
 
     /// A flush of `at` begins. Returns the version to hand to [`Locations::end_flush`]; `None` if the slot is no longer the
     /// newest copy, or orders for the block are under way at the back end.
     pub fn begin_flush(&mut self, block: u64, at: u64) -> Option<u16> {
-        let entry = &mut self.entries[block as usize];
-        if state(*entry) != State::Dirty || slot(*entry) != Some(at) || pending(*entry) > 0 {
-            return None;
-        }
-        set(entry, PENDING_SHIFT, 4, FLUSH);
-        Some(version(*entry))
+        self.entries.change(block, |entry| {
+            if state(*entry) != State::Dirty || slot(*entry) != Some(at) || pending(*entry) > 0 {
+                return None;
+            }
+            set(entry, PENDING_SHIFT, 4, FLUSH);
+            Some(version(*entry))
+        })
     }
 
     /// A flush has ended. Returns whether the block is clean by it.
     pub fn end_flush(&mut self, block: u64, began: u16, is_ok: bool) -> bool {
-        let entry = &mut self.entries[block as usize];
-        debug_assert_eq!(pending(*entry), FLUSH, "a flush is under way");
-        set(entry, PENDING_SHIFT, 4, 0);
-        let is_clean = is_ok && state(*entry) == State::Dirty && version(*entry) == began;
-        if is_clean {
-            self.dirty -= 1;
-            set(entry, 0, 2, State::Clean as u64);
-        }
-        is_clean
+        let Self { entries, dirty } = self;
+        entries.change(block, |entry| {
+            debug_assert_eq!(pending(*entry), FLUSH, "a flush is under way");
+            set(entry, PENDING_SHIFT, 4, 0);
+            let is_clean = is_ok && state(*entry) == State::Dirty && version(*entry) == began;
+            if is_clean {
+                *dirty -= 1;
+                set(entry, 0, 2, State::Clean as u64);
+            }
+            is_clean
+        })
     }
 
     /// The version before a read of the back end that may be promoted, to hand to [`Locations::promoted`]; `None` if the
     /// newest copy is not at the back end alone.
     pub fn begin_promotion(&self, block: u64) -> Option<u16> {
-        let entry = self.entries[block as usize];
+        let entry = self.entries.load(block);
         (state(entry) == State::Back && pending(entry) == 0).then(|| version(entry))
     }
 
     /// A copy of the back end was written to `at`. Returns whether it counts: a block that has changed keeps its location,
     /// and the slot is free.
     pub fn promoted(&mut self, block: u64, began: u16, at: u64) -> bool {
-        let entry = &mut self.entries[block as usize];
-        let counts = state(*entry) == State::Back && version(*entry) == began && pending(*entry) == 0;
-        if counts {
-            place(entry, State::Clean, at);
-        }
-        counts
+        self.entries.change(block, |entry| {
+            let counts = state(*entry) == State::Back && version(*entry) == began && pending(*entry) == 0;
+            if counts {
+                place(entry, State::Clean, at);
+            }
+            counts
+        })
     }
 
     /// Gives up the clean copy in `at`. Returns whether it was one.
     pub fn evict(&mut self, block: u64, at: u64) -> bool {
-        let entry = &mut self.entries[block as usize];
-        let goes = state(*entry) == State::Clean && slot(*entry) == Some(at);
-        if goes {
-            place(entry, State::Back, 0);
-        }
-        goes
-    }
-
-    /// A copy in `from` was written again to `to`. Returns whether it counts: otherwise `to` is free.
-    pub fn moved(&mut self, block: u64, from: u64, to: u64) -> bool {
-        let entry = &mut self.entries[block as usize];
-        let counts = slot(*entry) == Some(from);
-        if counts {
-            set(entry, SLOT_SHIFT, SLOT_BITS, to);
-        }
-        counts
+        self.entries.change(block, |entry| {
+            let goes = state(*entry) == State::Clean && slot(*entry) == Some(at);
+            if goes {
+                place(entry, State::Back, 0);
+            }
+            goes
+        })
     }
 
     /// The front end is lost: all blocks are at the back end. Names each block whose newest version is lost with it.
     pub fn lose_front(&mut self, mut lost: impl FnMut(u64)) {
         self.dirty = 0;
-        for (block, entry) in self.entries.iter_mut().enumerate() {
-            if state(*entry) == State::Dirty {
-                lost(block as u64);
-            }
-            if slot(*entry).is_some() {
-                place(entry, State::Back, 0);
-                next_version(entry);
-            }
+        for block in 0..self.entries.len() {
+            self.entries.change(block, |entry| {
+                if state(*entry) == State::Dirty {
+                    lost(block);
+                }
+                if slot(*entry).is_some() {
+                    place(entry, State::Back, 0);
+                    next_version(entry);
+                }
+            });
         }
     }
 }
@@ -394,8 +435,10 @@ mod tests {
         }
 
         #[test]
-        fn fields_do_not_touch_each_other(slot in 0_u64..1 << 40, visits in 0_u8..9, changes in 0_u32..70_000) {
-            let mut map = Locations::new(2);
+        fn fields_do_not_touch_each_other(slot in 0_u64..1 << 32, visits in 0_u8..9, changes in 0_u32..70_000) {
+            let mut map = Locations::new(3);
+            map.written_front(2, u32::MAX.into());
+            let neighbour = map.get(2);
             map.set_visits(1, visits);
             for _ in 0..=changes {
                 map.written_front(1, slot);
@@ -408,6 +451,7 @@ mod tests {
             prop_assert!(map.end_flush(1, began, true));
             prop_assert_eq!(map.get(1), Location { state: State::Clean, pending: false, ..seen });
             prop_assert_eq!(map.get(0), Location { state: State::Unmapped, slot: 0, version: 0, visits: 0, pending: false });
+            prop_assert_eq!((map.get(2), neighbour.slot), (neighbour, u32::MAX.into()));
         }
     }
 
@@ -426,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_takes_eight_bytes() {
-        assert_eq!(Locations::new(1000).memory_bytes(), 8000);
+    fn a_block_takes_seven_bytes() {
+        assert_eq!(Locations::new(1000).memory_bytes(), 7001);
     }
 }

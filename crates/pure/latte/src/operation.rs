@@ -16,11 +16,11 @@ pub(crate) enum Kind {
     /// Blocks of a request are written to slots of the log.
     FrontWrite { request: u32, first: u32, slot: u32 },
     /// Blocks of a request are written, or trimmed, at the back end; `alone` where there was no front end any more.
-    Back { request: u32, first: u32, began: Versions, alone: bool },
+    Back { request: u32, first: u32, alone: bool },
     /// Copies of blocks are read for a request.
     FrontRead { request: u32, slot: u32 },
-    /// Blocks are read for a request; those in `admitted` are to be copied to the front end, from these versions.
-    BackRead { request: u32, at: u32, first: u32, admitted: u32, began: Versions },
+    /// Blocks are read for a request; those in `admitted` are to be copied to the front end.
+    BackRead { request: u32, at: u32, first: u32, admitted: u32 },
     /// A block that was read is copied to a slot.
     Promotion { block: u32, slot: u32, began: u16 },
     /// Slots are read into the buffer of a flush.
@@ -58,6 +58,8 @@ struct Asked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     under_way: Slab<Under>,
+    /// Versions of blocks by order, where its end asks for them: copied once, unlike the rest of an order.
+    began: Vec<Versions>,
     requests: Vec<Option<Asked>>,
     /// Orders under way at each end.
     pub(crate) depths: [u32; 2],
@@ -101,7 +103,17 @@ impl Table {
     }
 
     pub(crate) fn insert(&mut self, under: Under) -> u32 {
-        self.under_way.insert(under) as u32
+        let order = self.under_way.insert(under);
+        if order >= self.began.len() {
+            self.began.resize(order + 1, [0; RUN]);
+        }
+        order as u32
+    }
+
+    /// Versions of the blocks of an order that was inserted last, or removed last.
+    #[inline]
+    pub(crate) fn began(&mut self, order: u32) -> &mut Versions {
+        &mut self.began[order as usize]
     }
 
     pub(crate) fn remove(&mut self, order: u32) -> Option<Under> {

@@ -68,7 +68,7 @@ fn planted_mistakes_are_found() {
     for bug in [Bug::MapBeforeBackEnd, Bug::PromotionOfAnyVersion, Bug::SlotsWithoutPins] {
         let is_found = |seed: u64| {
             let mut latte = Latte::new(config);
-            latte.bug = Some(bug);
+            latte.plant(bug);
             matches!(check(latte, Plan::new(seed)), Err(Breach::Version { .. }))
         };
         let found = (0..2000).find(|&seed| is_found(seed));
@@ -120,10 +120,43 @@ fn csal_writes_to_the_front_end_alone_and_copies_nothing() {
 }
 
 #[test]
-fn memory_is_eight_bytes_a_block_and_six_a_slot() {
+fn a_front_end_as_large_as_its_volume_takes_less_than_twelve_bytes_a_block() {
     let memory = |blocks, front| Latte::new(Config::halves(blocks, front)).memory_bytes();
-    // The bit of each block says whether it is lost.
-    assert_eq!(memory(1 << 20, 1 << 18), (8 << 20) + (1 << 17) + (6 << 18));
+    // A bit of each block says whether it is lost; sixteen slots share a count of orders.
+    let slots = 1 << 20;
+    assert_eq!(memory(slots, slots), ((7 << 20) + 1) + (1 << 17) + (4 << 20) + (1 << 17));
+    assert!(memory(slots, slots) < 12 << 20);
+    assert_eq!(memory(2 << 20, slots), ((7 << 21) + 1) + (1 << 18) + (4 << 20) + (1 << 17));
+}
+
+#[test]
+fn reads_that_never_end_keep_no_flush_waiting() {
+    use flashyard_service::{Orders, Request, Service};
+    let mut latte = Latte::new(small(Rule::Front, 16, 4));
+    let (mut out, now) = (Orders::default(), SimTime::ZERO);
+    let request = |id, operation| Request { id, operation, first: 3, count: 1, durable: false };
+    latte.submit(now, &request(0, Operation::Write), &mut out);
+    let written = out.orders[0].id;
+    latte.completed(now, written, Ok(()), &mut out);
+    out.clear();
+    // The copy at the front end is being read from here on.
+    latte.submit(now, &request(1, Operation::Read), &mut out);
+    assert_eq!(out.orders.len(), 1);
+    let read = out.orders[0].id;
+    out.clear();
+    latte.submit(now, &request(2, Operation::Flush), &mut out);
+    let mut answered = Vec::new();
+    while let Some(order) = out.orders.iter().map(|order| order.id).find(|&id| id != read) {
+        let others: Vec<u32> =
+            out.orders.iter().map(|order| order.id).filter(|&id| id != order && id != read).collect();
+        out.clear();
+        latte.completed(now, order, Ok(()), &mut out);
+        for other in others {
+            latte.completed(now, other, Ok(()), &mut out);
+        }
+        answered.append(&mut out.answers);
+    }
+    assert_eq!(answered, [(2, Ok(()))]);
 }
 
 #[test]
