@@ -156,9 +156,11 @@ impl Server {
     /// The application hears of its request's completion.
     #[inline]
     fn finish(&mut self, now: SimTime, id: u32) {
-        let Some(request) = self.requests.remove(id as usize) else { return };
+        let request = &self.requests[id as usize];
         debug_assert_eq!(request.time.total(), now.since(request.issued), "the parts of {request:?}");
+        let stream = request.stream;
         let pause_end = self.bench.finished(now, &request.completion(), &request.time);
-        self.go_on(now, request.stream, pause_end);
+        self.requests.remove(id as usize);
+        self.go_on(now, stream, pause_end);
     }
 }

@@ -29,11 +29,13 @@ impl Server {
     /// An order has come back from its end.
     #[inline]
     pub(crate) fn order_ended(&mut self, now: SimTime, id: u32) {
-        let Some(ended) = self.requests.remove(id as usize) else { return };
+        let ended = &self.requests[id as usize];
         let Role::Order { number, .. } = ended.role else { unreachable!("the caller has looked") };
+        let drive = ended.drive;
         let mut out = std::mem::take(&mut self.orders);
-        self.services[usize::from(ended.drive)].latte.completed(now, number, Ok(()), &mut out);
-        self.carry_out(now, ended.drive, out, Some(&ended));
+        self.services[usize::from(drive)].latte.completed(now, number, Ok(()), &mut out);
+        self.carry_out(now, drive, out, Some(id));
+        self.requests.remove(id as usize);
     }
 
     /// The time that a service has asked for has come, unless it asked for another one since.
@@ -47,7 +49,7 @@ impl Server {
     }
 
     /// Carries out what a service asked for in a step that the end of the order `ended` began.
-    fn carry_out(&mut self, now: SimTime, drive: u16, mut out: Orders, ended: Option<&Request>) {
+    fn carry_out(&mut self, now: SimTime, drive: u16, mut out: Orders, ended: Option<u32>) {
         if let Some(at) = out.wake_at {
             self.services[usize::from(drive)].wake_at = at;
             self.runner.queue.push(at, Event::Wake { drive });
@@ -88,18 +90,19 @@ impl Server {
 
     /// The service answers a guest's request. Its time is that of the order which ended last, if this was one of its own, and for
     /// the rest the service held it.
-    fn answered(&mut self, now: SimTime, id: u32, ended: Option<&Request>) {
-        let request = &mut self.requests[id as usize];
-        let asked = request.unqueued;
+    fn answered(&mut self, now: SimTime, id: u32, ended: Option<u32>) {
+        let asked = self.requests[id as usize].unqueued;
         let is_its = |order: &&Request| {
             matches!(order.role, Role::Order { owner, .. } if owner == Some(id)) && order.issued >= asked
         };
+        let spent = ended.map(|order| &self.requests[order as usize]).filter(is_its).map(|order| order.time);
+        let time = &mut self.requests[id as usize].time;
         let mut held = now.since(asked);
-        if let Some(order) = ended.filter(is_its) {
-            request.time.merge(&order.time);
-            held = held - order.time.total();
+        if let Some(spent) = spent {
+            time.merge(&spent);
+            held = held - spent.total();
         }
-        request.time.add(Own::Service, held);
+        time.add(Own::Service, held);
         self.go_through(now, id);
     }
 }
