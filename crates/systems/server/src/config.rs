@@ -18,20 +18,41 @@ pub const QUEUES_MAX: u32 = 128;
 pub struct ServerConfig {
     /// The stack.
     pub stack: Stack,
-    /// Virtual drives: 1 to [`DRIVES_MAX`]. Each has a drive, or a network volume, of its own.
+    /// Virtual drives: 1 to [`DRIVES_MAX`]. Each has a drive or its part of one, or a network volume of its own.
     pub drives: u32,
     /// The drive behind each of them; its capacity is that of network volumes, too.
     pub drive: DriveConfig,
     /// Overwrites before the run.
     pub overwrites: Overwrites,
+    /// Virtual drives that have parts of one drive: 1 to [`DRIVES_MAX`].
+    pub per_drive: u32,
     /// Queues of a guest: 1 to [`QUEUES_MAX`].
     pub queues: u32,
+    /// When completions of a queue share an interrupt.
+    pub coalescing: Coalescing,
     /// The service of stacks that have one: LATTE as it is asked for.
     pub latte: flashyard_latte::Config,
     /// Whether its cache is full when the run begins.
     pub is_warm: bool,
     /// Limits of network volumes, in place of those of their class.
     pub limits: NetworkLimits,
+}
+
+/// When completions of one queue share an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Completions from which on an interrupt comes: 1 to 256. With 1 each has its own.
+    pub completions: u32,
+    /// Time after which it comes whatever waits.
+    pub time: SimSpan,
+}
+
+impl Coalescing {
+    /// Every completion has an interrupt of its own.
+    pub const NONE: Self = Self { completions: 1, time: SimSpan::ZERO };
+
+    /// Completions that an interrupt may be for at most. Source: feature 08h, eight bits of which 0 is one.
+    pub const COMPLETIONS_MAX: u32 = 256;
 }
 
 /// Limits of a network volume that differ from those of its class.
@@ -118,16 +139,18 @@ impl ServerConfig {
     ///
     /// Errors: a number outside its range, a drive that cannot be.
     pub fn validate(&self) -> Result<(), ServerError> {
-        if !(1..=DRIVES_MAX).contains(&self.drives) {
-            let (value, most) = (u64::from(self.drives), u64::from(DRIVES_MAX));
-            return Err(ServerError::Range { name: "virtual drives", value, least: 1, most });
-        }
-        if !(1..=QUEUES_MAX).contains(&self.queues) {
-            let (value, most) = (u64::from(self.queues), u64::from(QUEUES_MAX));
-            return Err(ServerError::Range { name: "queues", value, least: 1, most });
+        for (name, value, most) in [
+            ("virtual drives", self.drives, DRIVES_MAX),
+            ("virtual drives of one drive", self.per_drive, DRIVES_MAX),
+            ("queues", self.queues, QUEUES_MAX),
+            ("completions of an interrupt", self.coalescing.completions, Coalescing::COMPLETIONS_MAX),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(ServerError::Range { name, value: value.into(), least: 1, most: most.into() });
+            }
         }
         if self.stack.table().tiers.is_some() {
-            let (value, most) = (self.latte.front_slots(), u64::from(self.drive.ftl.logical_slots));
+            let (value, most) = (self.latte.front_slots(), u64::from(self.part_slots()));
             if value > most {
                 return Err(ServerError::Range { name: "blocks of the front end", value, least: 2, most });
             }
@@ -168,10 +191,15 @@ impl ServerConfig {
         }
     }
 
+    /// Slots of a drive that each of its virtual drives has.
+    pub(crate) fn part_slots(&self) -> u32 {
+        self.drive.ftl.logical_slots / self.per_drive
+    }
+
     /// Bytes of each volume.
     pub fn capacity(&self) -> u64 {
         let has_service = self.stack.table().tiers.is_some();
-        let blocks = if has_service { self.latte.blocks } else { self.drive.ftl.logical_slots };
+        let blocks = if has_service { self.latte.blocks } else { self.part_slots() };
         u64::from(blocks) * u64::from(SLOT_BYTES)
     }
 }

@@ -1,6 +1,6 @@
 //! Figures of a run over its measured window, and the laws that it must obey.
 
-use crate::marks::ServerReading;
+use crate::marks::{Marks, ServerReading};
 use crate::request::CAUSES;
 use crate::stack::{Cores, Stack};
 use crate::tiers::ServiceCounts;
@@ -30,6 +30,8 @@ pub struct DriveFigures {
     pub ftl: FtlCounters,
     /// Counts of its service, if it has one.
     pub service: Option<ServiceCounts>,
+    /// Requests that its network volume has carried out.
+    pub networked: u64,
 }
 
 /// Figures of a run.
@@ -53,6 +55,8 @@ pub struct ServerFigures {
     pub drives: Vec<DriveFigures>,
     /// Cores of the host that the stack took, on average.
     pub host_cores: f64,
+    /// Interrupts of guests that completions could share; none where each has its own, or guests poll.
+    pub interrupts: u64,
     /// Busy share of each pool, with its name.
     pub pools: Vec<(&'static str, f64)>,
     /// Where the time of requests went.
@@ -94,6 +98,7 @@ impl ServerFigures {
         });
         // The sum of nothing is a negative zero.
         let host_cores = cores.fold(0.0, |sum, own| sum + own);
+        let interrupts = ended.counters.interrupts - begun.counters.interrupts;
         let sanity = sanity(&world);
         let timeline = std::mem::take(&mut world.bench.timeline);
         let bench = world.bench;
@@ -107,6 +112,7 @@ impl ServerFigures {
             closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
             drives,
             host_cores,
+            interrupts,
             pools,
             split: bench.split(),
             requests: bench.streams.iter().map(|stream| stream.issued).sum(),
@@ -134,6 +140,14 @@ impl ServerFigures {
         latency
     }
 
+    /// What all virtual drives cost each month for 4 TB, in units of RISTRETTO's drive, with the requests of the window; `None` where
+    /// the source has no price.
+    pub fn price(&self) -> Option<f64> {
+        let price = self.stack.table().price?;
+        let of = |drive: &DriveFigures| price.fixed + price.for_million * self.per_second(drive.networked) / 1e6;
+        Some(self.drives.iter().map(of).sum())
+    }
+
     /// `amount` a second over the window.
     pub fn per_second(&self, amount: u64) -> f64 {
         if self.window == SimSpan::ZERO { 0.0 } else { amount as f64 / self.window.as_secs_f64() }
@@ -145,22 +159,25 @@ impl DriveFigures {
         let mut latency = LatencyHistogram::new();
         let own = || world.bench.streams.iter().filter(|stream| stream.volume.index() == number);
         own().for_each(|stream| latency.merge(&stream.latency()));
+        let behind = usize::from(world.parts[number].drive);
         let (mut flash_utilization, mut ftl) = (0.0, FtlCounters::default());
         if let (Some(drive), Some(begun), Some(ended)) =
-            (world.drives.get(number), &world.bench.begun, &world.bench.ended)
+            (world.drives.get(behind), &world.bench.begun, &world.bench.ended)
         {
-            let (from, to) = (&begun.counters.drives[number], &ended.counters.drives[number]);
+            let (from, to) = (&begun.counters.drives[behind], &ended.counters.drives[behind]);
             let geometry = drive.config().nand.geometry;
             let share = |busy: SimSpan, servers: u32| busy.ratio_of(window * u64::from(servers)).min(1.0);
             let (bus, die) = (share(to.bus - from.bus, geometry.channels), share(to.die - from.die, geometry.dies()));
             (flash_utilization, ftl) = (bus.max(die), to.ftl.since(&from.ftl));
         }
-        let service = match (&world.bench.begun, &world.bench.ended) {
+        let networked = |marks: &Marks| marks.networks.get(number).copied().unwrap_or(0);
+        let (networked, service) = match (&world.bench.begun, &world.bench.ended) {
             (Some(begun), Some(ended)) => {
                 let of = ended.counters.services.get(number).zip(begun.counters.services.get(number));
-                of.map(|(to, from)| to.since(from))
+                let carried = networked(&ended.counters) - networked(&begun.counters);
+                (carried, of.map(|(to, from)| to.since(from)))
             }
-            _ => None,
+            _ => (0, None),
         };
         Self {
             ios: own().map(|stream| stream.ios).sum(),
@@ -170,6 +187,7 @@ impl DriveFigures {
             flash_utilization,
             ftl,
             service,
+            networked,
         }
     }
 }

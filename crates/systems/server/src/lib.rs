@@ -12,11 +12,12 @@
 //! Invariants: every picosecond of a request belongs to one cause (the parts of the stack, waiting for one of them, or a cause
 //! of drives, or the service that held it); a stage takes what its table says and nothing else; pools serve in the order of arrival.
 //!
-//! What it does not model: coalescing of interrupts, faults, the cost of copies inside a guest, cores of a network volume's
+//! What it does not model: faults, the cost of copies inside a guest, cores of a network volume's
 //! client. Sources of the figures are in `stack.rs`.
 
 mod config;
 mod figures;
+mod interrupts;
 mod marks;
 mod network;
 mod path;
@@ -30,7 +31,7 @@ mod tests;
 mod tiers;
 mod world;
 
-pub use config::{DRIVES_MAX, NetworkLimits, QUEUES_MAX, ServerConfig, ServerError};
+pub use config::{Coalescing, DRIVES_MAX, NetworkLimits, QUEUES_MAX, ServerConfig, ServerError};
 pub use figures::{DriveFigures, ServerFigures};
 pub use request::{CAUSES, Own};
 pub use stack::{Part, Stack};

@@ -1,5 +1,6 @@
 //! Counters of a server: at the ends of the measured window, and over time.
 
+use crate::network::NetworkVolume;
 use crate::tiers::{ServiceCounts, Tiered};
 use flashyard_ftl::FtlCounters;
 use flashyard_host::ProcessorPool;
@@ -12,6 +13,10 @@ use flashyard_units::{SimSpan, SimTime};
 pub struct Marks {
     pub(crate) drives: Vec<DriveMarks>,
     pub(crate) services: Vec<ServiceCounts>,
+    /// Requests that each network volume has carried out.
+    pub(crate) networks: Vec<u64>,
+    /// Interrupts that were shared.
+    pub(crate) interrupts: u64,
     /// Busy time of each pool, over all its groups.
     pub(crate) pools: Vec<SimSpan>,
 }
@@ -24,7 +29,14 @@ pub(crate) struct DriveMarks {
 }
 
 impl Marks {
-    pub(crate) fn of(drives: &[Drive], services: &[Tiered], pools: &[Vec<ProcessorPool>], now: SimTime) -> Self {
+    /// Those of the components; the world adds its own count of interrupts.
+    pub(crate) fn of(
+        drives: &[Drive],
+        services: &[Tiered],
+        networks: &[NetworkVolume],
+        pools: &[Vec<ProcessorPool>],
+        now: SimTime,
+    ) -> Self {
         let drive = |drive: &Drive| {
             let nand = &drive.data.flash.nand;
             DriveMarks { bus: nand.bus_busy(), die: nand.die_busy(), ftl: *drive.data.ftl.counters() }
@@ -33,6 +45,8 @@ impl Marks {
         Self {
             drives: drives.iter().map(drive).collect(),
             services: services.iter().map(Tiered::counts).collect(),
+            networks: networks.iter().map(NetworkVolume::carried).collect(),
+            interrupts: 0,
             pools: pools.iter().map(pool).collect(),
         }
     }

@@ -12,6 +12,7 @@ pub(crate) struct NetworkVolume {
     limit: ProcessorPool,
     links: [ProcessorPool; 2],
     rng: Rng,
+    carried: u64,
 }
 
 /// One server, for what is one after the other.
@@ -26,11 +27,17 @@ pub(crate) fn span_of(bytes: u64, bytes_per_us: u64) -> SimSpan {
 
 impl NetworkVolume {
     pub(crate) fn new(network: Network, rng: Rng) -> Self {
-        Self { network, limit: single(), links: [single(), single()], rng }
+        Self { network, limit: single(), links: [single(), single()], rng, carried: 0 }
+    }
+
+    /// Requests carried out since the beginning.
+    pub(crate) fn carried(&self) -> u64 {
+        self.carried
     }
 
     /// Carries a request out; returns when it has ended.
     pub(crate) fn carry_out(&mut self, now: SimTime, is_read: bool, bytes: u64) -> SimTime {
+        self.carried += 1;
         let step = SimSpan::from_ps(1_000_000_000_000 / self.network.requests_per_second);
         let admitted = self.limit.run(now, step);
         let way = if is_read { Way::Up } else { Way::Down };

@@ -4,7 +4,7 @@ use crate::config::ServerError;
 use crate::network::span_of;
 use crate::request::{Event, Own, Request, Role};
 use crate::stack::{Part, Stage, Way};
-use crate::world::Server;
+use crate::world::{OfDrive, Server};
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_latte::dispatch::FRONT;
@@ -59,7 +59,13 @@ impl Server {
         while next == now {
             let request = &mut self.requests[id as usize];
             let way = request.role.way(self.table);
-            while let Some(&Stage::Delay { time, part }) = way.get(usize::from(request.stage)) {
+            while let Some(stage) = way.get(usize::from(request.stage)) {
+                let (time, part) = match *stage {
+                    Stage::Delay { time, part } => (time, part),
+                    // One of its own is a delay, too.
+                    Stage::Interrupt { time } if !self.coalesces => (time, Part::Guest),
+                    _ => break,
+                };
                 request.time.add(Own::Of(part), time);
                 request.stage += 1;
                 next += time;
@@ -85,6 +91,7 @@ impl Server {
                     self.work(now, id, pool, span_of(bytes, bytes_per_us), part)
                 }
                 Stage::Storage => return self.ask_storage(now, id),
+                Stage::Interrupt { time } => return self.wait_for_interrupt(now, id, time),
                 Stage::Delay { .. } => unreachable!("delays are taken above"),
             };
         }
@@ -120,6 +127,7 @@ impl Server {
         match (request.role, self.table.network) {
             (Role::Guest, _) if self.table.tiers.is_some() => self.ask_service(now, id),
             (Role::Guest, None) | (Role::Order { leg: FRONT, .. }, _) => {
+                let number = self.parts[usize::from(number)].drive;
                 let job = self.drives[usize::from(number)].firmware_job(id, request.count);
                 request.time.add(Cause::Core, job.busy + job.stall);
                 request.unqueued = now + job.busy + job.stall;
@@ -142,7 +150,8 @@ impl Server {
         let request = &mut self.requests[id as usize];
         request.time.add(Cause::Queue, now.since(request.unqueued));
         let Request { operation, first, count, drive, .. } = *request;
-        let spec = CommandSpec { tag: id, operation, first, count, source: 0, stamp };
+        let OfDrive { drive, from } = self.parts[usize::from(drive)];
+        let spec = CommandSpec { tag: id, operation, first: from + first, count, source: 0, stamp };
         self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
     }
 

@@ -18,7 +18,7 @@ pub const CAUSES: usize = CAUSE_COUNT + 6;
 pub enum Own {
     /// Work and delays of a part.
     Of(Part),
-    /// Waiting for a core, an engine or a link of the stack.
+    /// Waiting for a core, an engine or a link of the stack, or for an interrupt that others share.
     Wait,
     /// A service holds the request: for room, or for others of its orders.
     Service,
@@ -45,6 +45,8 @@ pub(crate) enum Event {
     Next { request: u32 },
     /// A service wants to be woken.
     Wake { drive: u16 },
+    /// Completions at a place have waited long enough for an interrupt, unless one has come.
+    Interrupt { place: u32, number: u32 },
     /// A stream's next arrival.
     Issue { stream: u16 },
     /// A stream starts late, or goes on after a pause.
@@ -57,6 +59,14 @@ pub(crate) enum Event {
 
 /// An event is copied a few times: it must not grow unnoticed.
 const _: () = assert!(size_of::<Event>() <= 16);
+
+/// Completions of one queue that wait for an interrupt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    pub(crate) requests: Vec<u32>,
+    /// Interrupts so far: a time that was set for an earlier one is over.
+    pub(crate) interrupts: u32,
+}
 
 /// A request's part in the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +101,8 @@ pub(crate) struct Request {
     pub(crate) issued: SimTime,
     /// The stage that comes next.
     pub(crate) stage: u8,
-    /// When its firmware job would end if it never waited for a core of the drive; of a guest's request under a service, when
-    /// that was asked.
+    /// When its firmware job would end if it never waited for a core of the drive; of a guest's request, when
+    /// a service was asked, and then when it began to wait for an interrupt.
     pub(crate) unqueued: SimTime,
     pub(crate) time: TimeSplit<CAUSES>,
     pub(crate) role: Role,

@@ -121,6 +121,8 @@ pub enum Stage {
     Turn { pool: usize, time: SimSpan },
     /// Time passes, and nothing is occupied.
     Delay { time: SimSpan, part: Part },
+    /// An interrupt of the guest, which completions of one queue may share.
+    Interrupt { time: SimSpan },
     /// The bytes of a request in one direction keep a pool of one server busy, at `bytes_per_us`.
     Carry { pool: usize, bytes_per_us: u64, way: Way, part: Part },
     /// The storage, or the service in front of it, carries the request out.
@@ -166,7 +168,22 @@ pub struct Table {
     pub network: Option<Network>,
     /// The service in front of a drive and that volume.
     pub tiers: Option<Tiers>,
+    /// What a volume of 4 TB costs; `None` where the source has no price.
+    pub price: Option<Price>,
 }
+
+/// A price each month, in units of that of RISTRETTO's drive. Source: \[P\] table 6, 4 TB.
+#[derive(Clone, Copy, Debug)]
+pub struct Price {
+    /// Whatever is asked of it.
+    pub fixed: f64,
+    /// For each million requests a second that its network volume has carried out.
+    pub for_million: f64,
+}
+
+/// A network volume of the standard class. Source: \[D\] LATTE costs 2.1 where its volume scales and little is asked of it, of which
+/// 1 is the drive's, and 13 with the most requests always to be had, a million a second (\[P\] §6.2).
+const EBS_PRICE: Price = Price { fixed: 1.1, for_million: 10.9 };
 
 /// A service with a drive of the server as its front end, and a network volume as its back end.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +201,7 @@ pub struct Tiers {
 const GUEST_SUBMITS: Stage = Stage::Delay { time: SimSpan::from_ns(1000), part: Part::Guest };
 
 /// The interrupt in the guest. Source: \[A\] sheet alibaba-local-storage §8.
-const GUEST_INTERRUPT: Stage = Stage::Delay { time: SimSpan::from_ns(2000), part: Part::Guest };
+const GUEST_INTERRUPT: Stage = Stage::Interrupt { time: SimSpan::from_ns(2000) };
 
 /// A guest that polls sees a completion. Source: \[A\] a loop over a queue.
 const GUEST_POLLS: Stage = Stage::Delay { time: SimSpan::from_ns(200), part: Part::Guest };
@@ -211,6 +228,7 @@ const PHYSICAL: Table = Table {
     stages: &[GUEST_SUBMITS, Stage::Storage, GUEST_INTERRUPT],
     network: None,
     tiers: None,
+    price: None,
 };
 
 const KERNEL: Table = Table {
@@ -228,6 +246,7 @@ const KERNEL: Table = Table {
     ],
     network: None,
     tiers: None,
+    price: None,
 };
 
 const ESPRESSO: Table = Table {
@@ -243,6 +262,7 @@ const ESPRESSO: Table = Table {
     ],
     network: None,
     tiers: None,
+    price: None,
 };
 
 const ESPRESSO_M: Table = Table {
@@ -257,6 +277,7 @@ const ESPRESSO_M: Table = Table {
     ],
     network: None,
     tiers: None,
+    price: None,
 };
 
 /// Limits of DOPPIO. Source: \[P\] table 4: 661 thousand requests a second and 4.1 GB/s of a virtual function; \[D\] sheet §7.2:
@@ -284,6 +305,7 @@ const DOPPIO: Table = Table {
     ],
     network: None,
     tiers: None,
+    price: None,
 };
 
 /// Cores of RISTRETTO's card. Source: \[P\] §5, four cores of 2.5 GHz and four drives a card; \[D\] sheet §7.3, from 7,385
@@ -314,6 +336,7 @@ const RISTRETTO: Table = Table {
     ],
     network: None,
     tiers: None,
+    price: Some(Price { fixed: 1.0, for_million: 0.0 }),
 };
 
 /// Work of a card's core for a request of LATTE itself: location map, and the rule for a write. Source: \[P\] sheet §3.2, 200 ns
@@ -337,6 +360,7 @@ const LATTE: Table = Table {
         back: &[Stage::Storage],
         chooses: true,
     }),
+    price: Some(Price { fixed: 1.0 + EBS_PRICE.fixed, ..EBS_PRICE }),
 };
 
 const CSAL: Table = Table {
@@ -364,6 +388,7 @@ const EBS: Table = Table {
         tail_factor: 5.0,
     }),
     tiers: None,
+    price: Some(EBS_PRICE),
 };
 
 const EBSX: Table = Table {
@@ -386,7 +411,18 @@ const EBSX: Table = Table {
         tail_factor: 5.0,
     }),
     tiers: None,
+    price: Some(Price { fixed: 19.0, for_million: 0.0 }),
 };
+
+impl Table {
+    /// The time of the guest's interrupt; `None` for one that polls.
+    pub(crate) fn interrupt(&self) -> Option<SimSpan> {
+        self.stages.iter().find_map(|stage| match stage {
+            Stage::Interrupt { time } => Some(*time),
+            _ => None,
+        })
+    }
+}
 
 impl Stack {
     /// Its stages.

@@ -32,7 +32,7 @@ fn run(stack: Stack, drives: u32, requests: Option<u64>, settings: &[&str]) -> S
 /// Time that a lone request spends in the stages of its stack.
 fn alone(stack: Stack, way: Way, bytes: u64) -> SimSpan {
     let stage = |stage: &Stage| match *stage {
-        Stage::Work { time, .. } | Stage::Delay { time, .. } => time,
+        Stage::Work { time, .. } | Stage::Delay { time, .. } | Stage::Interrupt { time } => time,
         Stage::Carry { bytes_per_us, way: of, .. } if of == way => SimSpan::from_ps(bytes * 1_000_000 / bytes_per_us),
         Stage::Carry { .. } | Stage::Turn { .. } | Stage::Storage => SimSpan::ZERO,
     };
@@ -118,7 +118,7 @@ const SMALL: [&str; 3] = ["latte.volume=64 MiB", "latte.log=64 MiB", "latte.cach
 fn a_lone_read_of_a_service_takes_the_time_of_its_end_and_of_the_stages_there() {
     let alone_on = |stages: &[Stage]| -> SimSpan {
         let span = |stage: &Stage| match *stage {
-            Stage::Work { time, .. } | Stage::Delay { time, .. } => time,
+            Stage::Work { time, .. } | Stage::Delay { time, .. } | Stage::Interrupt { time } => time,
             _ => SimSpan::ZERO,
         };
         stages.iter().map(span).sum()
@@ -179,4 +179,61 @@ fn each_rule_sends_writes_where_it_says() {
     assert!(learned.learnt.decisions > 1000, "it was trained in the warm-up: {learned:?}");
     let right = learned.learnt.right as f64 / learned.learnt.decisions as f64;
     assert!(right > 0.9, "{right}");
+}
+
+#[test]
+fn completions_share_interrupts_up_to_their_number_and_their_time() {
+    let queues = "server.queues=1";
+    // In a loop of eight requests, seven wait for the eighth.
+    let eight = ["workload.depth=8", "server.shared_interrupts=8", "server.interrupt_time=10 ms", queues];
+    let shared = run(Stack::Ristretto, 1, None, &eight);
+    let completions = shared.ios() as f64 / shared.interrupts as f64;
+    assert!((completions - 8.0).abs() < 0.05, "{completions} completions an interrupt");
+    let own = run(Stack::Ristretto, 1, None, &["workload.depth=8", queues]);
+    assert_eq!(own.interrupts, 0);
+    assert!(shared.latency().mean_us() > own.latency().mean_us() + 1.0, "seven of eight wait");
+    // A lone request waits as long as it must.
+    let alone =
+        |settings: &[&str]| run(Stack::Ristretto, 1, Some(100), &[&["workload.depth=1", queues], settings].concat());
+    let timed = alone(&["server.shared_interrupts=8", "server.interrupt_time=30 us"]);
+    let found = timed.latency().mean_us() - alone(&[]).latency().mean_us();
+    assert!((found - 30.0).abs() < 0.5, "{found} us later than with an interrupt of its own");
+    assert_eq!(timed.interrupts, 100);
+    // A guest that polls has none.
+    assert_eq!(run(Stack::EspressoM, 1, None, &eight).interrupts, 0);
+}
+
+#[test]
+fn virtual_drives_share_a_drive_and_not_a_block_of_it() {
+    // A million commands a second of one drive, a quarter for each of four.
+    let figures = run(Stack::Ristretto, 4, None, &["server.per_drive=4", "workload.depth=128"]);
+    for drive in &figures.drives {
+        let found = figures.per_second(drive.ios) / 1e3;
+        assert!((found - 231.0).abs() < 25.0, "{found} thousand a second of one of four");
+    }
+    let thousands = figures.per_second(figures.ios()) / 1e3;
+    assert!(thousands < 1000.5, "{thousands} thousand a second of one drive");
+    // Each has written its part once: more would take space from another one, and make garbage.
+    let fills =
+        ["server.per_drive=4", "workload.read_share=0.0", "workload.pattern=sequential", "workload.size=128 KiB"];
+    let apart = run(Stack::Ristretto, 4, None, &fills);
+    let alone = run(Stack::Ristretto, 1, None, &fills);
+    let rate = |figures: &ServerFigures| figures.per_second(figures.bytes());
+    assert!((rate(&apart) / rate(&alone) - 1.0).abs() < 0.05, "{} and {}", rate(&apart), rate(&alone));
+    let services = run(Stack::Latte, 2, None, &[&SMALL[..], &["server.per_drive=2", "workload.depth=64"]].concat());
+    assert_eq!(services.drives.len(), 2);
+}
+
+#[test]
+fn a_volume_costs_what_its_network_has_carried_out() {
+    let price = |stack, settings: &[&str]| run(stack, 1, None, settings).price();
+    let found = price(Stack::Ebs, &["workload.depth=256"]).expect("it has a price");
+    // 225 thousand requests a second.
+    assert!((found - (1.1 + 0.225 * 10.9)).abs() < 0.05, "{found}");
+    assert_eq!([price(Stack::Ristretto, &[]), price(Stack::Ebsx, &[])], [Some(1.0), Some(19.0)]);
+    assert_eq!(price(Stack::Kernel, &[]), None);
+    let reads = [&SMALL[..], &["server.queues=1", "latte.promotes=false", "workload.depth=128"]].concat();
+    let (half, all) =
+        (price(Stack::Latte, &reads), price(Stack::Latte, &[&reads[..], &["latte.cache=64 MiB"]].concat()));
+    assert!(half > all && all == Some(2.1), "{half:?} and {all:?}");
 }

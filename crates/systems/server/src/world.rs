@@ -3,7 +3,7 @@
 use crate::config::{ServerConfig, ServerError};
 use crate::marks::{Marks, ServerReading};
 use crate::network::NetworkVolume;
-use crate::request::{CAUSES, Event, Request, Role};
+use crate::request::{CAUSES, Event, Request, Role, Waiting};
 use crate::stack::Table;
 use crate::tiers::Tiered;
 use flashyard_blk::TraceRecord;
@@ -18,11 +18,19 @@ use flashyard_workload::SourceError;
 
 /// Names a drive's own events among the world's.
 #[derive(Clone, Copy)]
-pub(crate) struct OfDrive {
+pub(crate) struct Named {
     drive: u16,
 }
 
-impl Wrap<DriveEvent> for OfDrive {
+/// The part of a drive that a virtual drive has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfDrive {
+    pub(crate) drive: u16,
+    /// Its first block.
+    pub(crate) from: u32,
+}
+
+impl Wrap<DriveEvent> for Named {
     type Parent = Event;
 
     #[inline]
@@ -32,15 +40,17 @@ impl Wrap<DriveEvent> for OfDrive {
 }
 
 /// The outbox of a drive inside this world.
-pub(crate) type Out<'a> = Nested<'a, EventQueue<Event>, OfDrive, DriveEffect>;
+pub(crate) type Out<'a> = Nested<'a, EventQueue<Event>, Named, DriveEffect>;
 
 /// A server, ready to run once.
 pub struct Server {
     pub(crate) config: ServerConfig,
     pub(crate) table: &'static Table,
     pub(crate) runner: Runner<Event>,
-    /// Drives of the server, one for each virtual drive; none behind network volumes alone.
+    /// Drives of the server; none behind network volumes alone.
     pub(crate) drives: Vec<Drive>,
+    /// The part of a drive that each virtual drive has.
+    pub(crate) parts: Vec<OfDrive>,
     /// Network volumes, one for each virtual drive; none behind drives alone.
     pub(crate) networks: Vec<NetworkVolume>,
     /// Services in front of the two.
@@ -50,6 +60,12 @@ pub struct Server {
     /// Servers of each pool of the table, for each group of virtual drives that shares one.
     pub(crate) pools: Vec<Vec<ProcessorPool>>,
     pub(crate) requests: Slab<Request>,
+    /// Whether completions share interrupts.
+    pub(crate) coalesces: bool,
+    /// Completions that wait for one, by queue of each virtual drive.
+    pub(crate) interrupts: Vec<Waiting>,
+    /// Interrupts that were shared.
+    pub(crate) interrupted: u64,
     pub(crate) effects: Vec<DriveEffect>,
     pub(crate) bench: Bench<Marks, ServerReading, CAUSES>,
     /// Stamp of the last write.
@@ -77,7 +93,11 @@ impl Server {
         };
         let drives = match (table.network, table.tiers) {
             (Some(_), None) => Vec::new(),
-            _ => numbers.clone().map(drive).collect::<Result<_, _>>()?,
+            _ => (0..config.drives.div_ceil(config.per_drive)).map(drive).collect::<Result<_, _>>()?,
+        };
+        let part = |number: u32| OfDrive {
+            drive: (number / config.per_drive) as u16,
+            from: number % config.per_drive * config.part_slots(),
         };
         let network = |network| {
             let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
@@ -97,10 +117,14 @@ impl Server {
             pools: pools.collect(),
             runner: Runner::default(),
             drives,
+            parts: numbers.clone().map(part).collect(),
             networks,
             services,
             orders: Orders::default(),
             requests: Slab::default(),
+            coalesces: config.coalescing.completions > 1,
+            interrupts: vec![Waiting::default(); (config.drives * config.queues) as usize],
+            interrupted: 0,
             effects: Vec::with_capacity(64),
             bench: Bench::new(plan, streams, config.drives as usize),
             last_stamp: 0,
@@ -131,6 +155,7 @@ impl Server {
             Event::Drive { drive, event } => self.on_drive(now, drive, |drive, now, out| drive.handle(now, event, out)),
             Event::Next { request } => self.go_through(now, request),
             Event::Wake { drive } => self.wake(now, drive),
+            Event::Interrupt { place, number } => self.interrupt_due(now, place, number),
             Event::Issue { stream } => self.issue_pending(now, stream),
             Event::Resume { stream } => self.resume(now, stream),
             Event::WarmupEnd => self.begin_window(now),
@@ -160,7 +185,7 @@ impl Server {
     /// Lets `act` work on one drive with an outbox that leads back here.
     #[inline]
     pub(crate) fn on_drive(&mut self, now: SimTime, number: u16, act: impl FnOnce(&mut Drive, SimTime, &mut Out<'_>)) {
-        let wrap = OfDrive { drive: number };
+        let wrap = Named { drive: number };
         act(
             &mut self.drives[usize::from(number)],
             now,
@@ -223,7 +248,10 @@ impl Streamed<CAUSES> for Server {
     }
 
     fn marks(&self, now: SimTime) -> Marks {
-        Marks::of(&self.drives, &self.services, &self.pools, now)
+        Marks {
+            interrupts: self.interrupted,
+            ..Marks::of(&self.drives, &self.services, &self.networks, &self.pools, now)
+        }
     }
 
     fn reading(&mut self, at: SimTime) -> ServerReading {

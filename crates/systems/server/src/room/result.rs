@@ -48,6 +48,24 @@ pub static HOST_CORES: Metric = Metric::number(
 )
 .terminal("host\ncores", 1.0, 2);
 
+/// The price of virtual drives.
+pub static PRICE: Metric = Metric::maybe(
+    "price",
+    "Price",
+    Unit::Ratio,
+    "each month for 4 TB a virtual drive, in units of a drive behind ristretto, where network volumes are paid by what they do",
+)
+.or_absent("the source has no price");
+
+/// Interrupts that completions could share.
+pub static INTERRUPTS: Metric = Metric::maybe(
+    "guest_interrupts_per_s",
+    "Interrupts",
+    Unit::PerSecond,
+    "interrupts of guests that completions could share",
+)
+.or_absent("each completion has its own, or guests poll");
+
 /// The busiest server of the stack.
 pub static STACK_UTILIZATION: Metric = Metric::number(
     "stack_utilization",
@@ -169,6 +187,11 @@ static WHOLE: &[OfWhole] = &[
     (&LATENCY_P9999, |run| run.latency.p9999.into()),
     (&LATENCY_MAX, |run| run.latency.max.into()),
     (&HOST_CORES, |run| run.figures.host_cores.into()),
+    (&PRICE, |run| run.figures.price().map_or(Value::Absent, Value::from)),
+    (&INTERRUPTS, |run| match run.figures.interrupts {
+        0 => Value::Absent,
+        count => run.figures.per_second(count).into(),
+    }),
     (&STACK_UTILIZATION, |run| run.figures.pools.iter().map(|pool| pool.1).fold(0.0, f64::max).into()),
     (&READ_HITS, |run| run.share(|counts| counts.blocks.hits, |counts| counts.blocks.misses)),
     (&FRONT_WRITES, |run| run.share(|counts| counts.blocks.front_writes, |counts| counts.blocks.back_writes)),

@@ -1,7 +1,7 @@
 //! The `[server]` section of scenarios, and the parameters that follow from it.
 
 use crate::stack::Stack;
-use crate::{NetworkLimits, ServerConfig, ServerError};
+use crate::{Coalescing, NetworkLimits, ServerConfig, ServerError};
 use flashyard_cache::PolicyKind;
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::drive::drive;
@@ -36,13 +36,34 @@ pub(super) struct Sections {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerSection {
-    /// Virtual drives. Each has a drive of `[drive]` of its own, or a network volume of its capacity, and runs the workload.
+    /// Virtual drives. Each has a drive of `[drive]` or its part of one, or a network volume of as much, and runs the workload.
     #[schemars(range(min = 1, max = 64))]
     pub(super) virtual_drives: u32,
+    /// Virtual drives that have equal parts of one drive; 1 gives each a drive of its own.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 64))]
+    pub(super) per_drive: u32,
     /// Queues of each guest.
     #[serde(default = "four")]
     #[schemars(range(min = 1, max = 128))]
     pub(super) queues: u32,
+    /// Completions of a queue that share an interrupt at most, where guests do not poll; with 1 each has its own.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 256))]
+    pub(super) shared_interrupts: u32,
+    /// Time after which a shared interrupt comes, however few completions wait.
+    #[serde(default = "hundred_us")]
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "100 ms"))]
+    pub(super) interrupt_time: Time,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// [X] NVM Express base specification, feature 08h: the unit of its time
+const fn hundred_us() -> Time {
+    Time(SimSpan::from_us(100))
 }
 
 /// [P] sheet alibaba-local-storage §2.4: four queues of a guest as an example
@@ -236,7 +257,7 @@ impl LatteSection {
 
 /// Why a key of `[latte]` has no effect in a scenario.
 pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
-    let Ok(Sections { latte, .. }) = scenario.own() else { return None };
+    let Ok(Sections { latte, server, .. }) = scenario.own() else { return None };
     let stacks =
         || scenario.designs.iter().filter_map(|name| Stack::by_name(name)).filter_map(|stack| stack.table().tiers);
     if is_in(key, "latte") && stacks().count() == 0 {
@@ -245,6 +266,9 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
     let networked = |name: &String| Stack::by_name(name).is_some_and(|stack| stack.table().network.is_some());
     if is_in(key, "network") && !scenario.designs.iter().any(networked) {
         return Some("no design has a network volume".to_owned());
+    }
+    if key == "server.interrupt_time" && server.shared_interrupts == 1 {
+        return Some("server.shared_interrupts is 1: each completion has an interrupt of its own".to_owned());
     }
     let rule = latte.rule.0;
     let needed = match key {
@@ -268,6 +292,8 @@ pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, 
     let config = ServerConfig {
         stack,
         drives: server.virtual_drives,
+        per_drive: server.per_drive,
+        coalescing: Coalescing { completions: server.shared_interrupts, time: server.interrupt_time.0 },
         drive: drive(&scenario.drive)?,
         overwrites: scenario.drive.overwrites(),
         queues: server.queues,
