@@ -135,7 +135,7 @@ impl Chart {
     }
 
     /// Bars of each series, a value for each of `categories`.
-    pub(crate) fn bars(caption: &str, y: ChartAxis, categories: Vec<String>, series: Vec<ChartSeries>) -> Self {
+    pub fn bars(caption: &str, y: ChartAxis, categories: Vec<String>, series: Vec<ChartSeries>) -> Self {
         let x = ChartAxis::new("", "");
         Self { caption: caption.to_owned(), form: ChartForm::Bars, x, y, categories, series }
     }
@@ -172,7 +172,7 @@ impl ChartSeries {
     }
 
     /// A value for each category, in their order.
-    pub(crate) fn of_categories(name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
+    pub fn of_categories(name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         Self::partly(name, (0_u32..).map(f64::from).zip(values))
     }
 }

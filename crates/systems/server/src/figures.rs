@@ -144,7 +144,7 @@ impl ServerFigures {
     /// the source has no price.
     pub fn price(&self) -> Option<f64> {
         let price = self.stack.table().price?;
-        let of = |drive: &DriveFigures| price.fixed + price.for_million * self.per_second(drive.networked) / 1e6;
+        let of = |drive: &DriveFigures| price.at(self.per_second(drive.networked));
         Some(self.drives.iter().map(of).sum())
     }
 

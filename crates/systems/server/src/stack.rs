@@ -181,6 +181,13 @@ pub struct Price {
     pub for_million: f64,
 }
 
+impl Price {
+    /// The price with so many requests a second of the network volume.
+    pub(crate) fn at(self, requests_per_second: f64) -> f64 {
+        self.fixed + self.for_million * requests_per_second / 1e6
+    }
+}
+
 /// A network volume of the standard class. Source: \[D\] LATTE costs 2.1 where its volume scales and little is asked of it, of which
 /// 1 is the drive's, and 13 with the most requests always to be had, a million a second (\[P\] §6.2).
 const EBS_PRICE: Price = Price { fixed: 1.1, for_million: 10.9 };

@@ -1,9 +1,10 @@
 //! The study as charts: rates and latencies of each stack along the depth.
 
+use super::beyond;
 use super::runs::{FixedRule, StackRecord, StackRun};
 use crate::stack::Stack;
 use flashyard_latte::dispatch::throughput;
-use flashyard_report::{ChartAxis, ChartPanel, ChartSection, Comparison, factor_chart};
+use flashyard_report::{Chart, ChartAxis, ChartPanel, ChartSection, ChartSeries, Comparison, factor_chart};
 use flashyard_units::Named;
 
 /// Depths that are drawn. Source: \[P\] sheet §4: 8 to 128.
@@ -39,7 +40,7 @@ pub(super) fn drawn() -> Vec<StackRun> {
         depths.into_iter().chain(NETWORKS.map(|rate| by_rule(rule, 128, Some(rate))))
     });
     let alone = Stack::ALL.iter().map(|&stack| StackRun::new(stack, 1, true, 4, 1));
-    depths.chain(hits).chain(rules).chain(alone).collect()
+    depths.chain(hits).chain(rules).chain(alone).chain(beyond::drawn()).collect()
 }
 
 pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) -> Vec<ChartSection> {
@@ -64,7 +65,9 @@ pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) ->
     let finding = "Reads of 4 KiB at random from one virtual drive.".to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     let depth = ChartSection::choice("depth", "What does each stack give at which depth?", finding, "", panels);
-    vec![depth, hits(records), rules(records), parts(records)]
+    let mut sections = vec![depth, hits(records), rules(records), parts(records)];
+    sections.extend(beyond::sections(records));
+    sections
 }
 
 /// LATTE along the share of hits, beside the closed form of two servers.
@@ -133,16 +136,14 @@ fn parts(records: &[(StackRun, StackRecord)]) -> ChartSection {
         let wanted = StackRun::new(stack, 1, true, 4, 1);
         records.iter().find(|(run, _)| *run == wanted).map(|(_, record)| record)
     };
-    let names = ["guest", "host", "card", "network"];
-    let bar = |part: usize| {
-        let of = |(place, &stack): (usize, &Stack)| alone(stack).map(|record| (place as f64, record.parts_us[part]));
-        (names[part].to_owned(), Stack::ALL.iter().enumerate().filter_map(of).collect::<Vec<_>>())
+    let stacks: Vec<_> = Stack::ALL.iter().filter(|&&stack| alone(stack).is_some()).collect();
+    let bar = |(part, name): (usize, &str)| {
+        ChartSeries::of_categories(name, stacks.iter().map(|&&stack| alone(stack).map(|record| record.parts_us[part])))
     };
-    let order = Stack::names().collect::<Vec<_>>().join(", ");
-    let finding = format!(
-        "Mean time of a lone read of 4 KiB by part; the rest is the drive's. Stacks from left to right: {order}."
-    );
-    let charts = vec![factor_chart("Parts", "stack", ChartAxis::new("time", "µs"), &[bar(0), bar(1), bar(2), bar(3)])];
+    let series = ["guest", "host", "card", "network"].into_iter().enumerate().map(bar).collect();
+    let names = stacks.iter().map(|stack| stack.name().to_owned()).collect();
+    let finding = "Mean time of a lone read of 4 KiB by part; the rest is the drive's.".to_owned();
+    let charts = vec![Chart::bars("Parts", ChartAxis::new("time", "µs"), names, series)];
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("parts", "Where does a lone request spend its time?", finding, "", panels)
 }

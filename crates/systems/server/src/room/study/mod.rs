@@ -1,5 +1,6 @@
 //! The study of stacks: published results of local storage, and the runs that they are made of.
 
+mod beyond;
 mod charts;
 mod numbers;
 mod runs;
@@ -29,6 +30,6 @@ mod tests {
 
     #[test]
     fn every_row_has_a_number_and_every_number_a_row() {
-        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 22);
+        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 23);
     }
 }

@@ -162,6 +162,11 @@ fn latte() -> Vec<StackNumber> {
     for (id, parts) in [("latte-first-training", [part(1), part(0)]), ("latte-second-training", [part(3), part(2)])] {
         numbers.push(Number::of(id, parts, |records: &[&StackRecord]| mean(records[0]) / mean(records[1])));
     }
+    numbers.push(Number::of("latte-price", [one_job(Stack::Latte)], |records: &[&StackRecord]| {
+        records[0].price.unwrap_or(f64::NAN)
+    }));
+    let most = Stack::Latte.table().price.expect("the source has one");
+    numbers.push(Number::of("latte-price-most", [one_job(Stack::Latte)], move |_: &[&StackRecord]| most.at(1e6)));
     let launch = [reads(Stack::Ristretto, 1, 4, DEEP), StackRun { gen3: true, ..reads(Stack::Doppio, 1, 4, DEEP) }];
     numbers.push(Number::of("ristretto-over-doppio-at-launch", launch, |records: &[&StackRecord]| {
         percent_above(thousands(records[0]), thousands(records[1]))

@@ -10,7 +10,7 @@ use flashyard_describe::drive::drive;
 use flashyard_describe::reproduce::NamedRun;
 use flashyard_describe::{Files, PatternName, Scenario, ScenarioError, Size, Time, load};
 use flashyard_kernel::Rng;
-use flashyard_latte::Rule;
+use flashyard_latte::{CachePolicy, Rule};
 use flashyard_measure::{Pacing, RunPlan, StopRule, StreamSpec};
 use flashyard_report::text_table;
 use flashyard_stats::CAUSE_COUNT;
@@ -52,6 +52,18 @@ pub(crate) struct StackRun {
     pub(super) rule: Option<FixedRule>,
     /// MB/s of the network volume, where it is not its class's.
     pub(super) network_mb: Option<u64>,
+    /// Whether all virtual drives share one drive.
+    pub(super) shared: bool,
+    /// Reads of a few blocks again and again, with or without a scan beside them, in place of the load above.
+    pub(super) scan: Option<Scan>,
+}
+
+/// A load that a cache serves well, and perhaps one that it serves badly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    pub(super) policy: CachePolicy,
+    /// Whether all blocks are read in sequence beside it.
+    pub(super) scans: bool,
 }
 
 /// A rule that does not learn.
@@ -102,6 +114,8 @@ impl StackRun {
             part: None,
             rule: None,
             network_mb: None,
+            shared: false,
+            scan: None,
         }
     }
 
@@ -138,6 +152,10 @@ pub(crate) struct StackRecord {
     pub(super) parts_us: [f64; 6],
     /// Cores of the host.
     pub(super) host_cores: f64,
+    /// Price each month for 4 TB a virtual drive, in units of RISTRETTO's drive; `None` where the source has none.
+    pub(super) price: Option<f64>,
+    /// Mean latency in microseconds of the first stream, and requests a second of it in thousands.
+    pub(super) first_stream: [f64; 2],
     /// Share of writes for which the learned rule is right, in percent; of none without one.
     pub(super) right_percent: Option<f64>,
 }
@@ -169,6 +187,7 @@ impl StackRun {
         let latency = figures.latency();
         let learnt = figures.drives.iter().filter_map(|drive| drive.service).map(|counts| counts.learnt);
         let (right, decisions) = learnt.fold((0, 0), |sum, own| (sum.0 + own.right, sum.1 + own.decisions));
+        let reads = figures.streams[0].of(Operation::Read);
         let mean = figures.split.mean().parts_us;
         StackRecord {
             name: self.name(),
@@ -178,6 +197,8 @@ impl StackRun {
             percentiles_us: [0.99, 0.999, 0.9999].map(|share| latency.percentile_us(share)),
             parts_us: std::array::from_fn(|part| mean[CAUSE_COUNT + part]),
             host_cores: figures.host_cores,
+            price: figures.price(),
+            first_stream: [reads.latency.mean_us(), figures.per_second(reads.ios) / 1e3],
             right_percent: (decisions > 0).then(|| 100.0 * right as f64 / decisions as f64),
         }
     }
@@ -220,6 +241,13 @@ impl NamedRun for StackRun {
         if let Some(rate) = self.network_mb {
             name += &format!(", network {rate} MB/s");
         }
+        if self.shared {
+            name += ", on one drive";
+        }
+        if let Some(Scan { policy, scans }) = self.scan {
+            let beside = if scans { ", beside a scan" } else { "" };
+            name = format!("{stack}, few blocks read again and again, cache {}{beside}", name_of(policy));
+        }
         if let Some(part) = self.part {
             name = format!("{stack}, half of 4 KiB requests writes, step of load, part {part}");
         }
@@ -250,9 +278,13 @@ impl NamedRun for StackRun {
             Some(FixedRule::Front) => config.latte.rule = Rule::Front,
             None => {}
         }
-        let finished = match self.part {
-            Some(part) => step(&scenario, config, part, observer),
-            None => figures(&scenario, config, None, files, observer),
+        if self.shared {
+            config.per_drive = self.drives;
+        }
+        let finished = match (self.part, self.scan) {
+            (Some(part), _) => step(&scenario, config, part, observer),
+            (None, Some(scan)) => scanned(&scenario, config, scan, observer),
+            (None, None) => figures(&scenario, config, None, files, observer),
         };
         let finished = ScenarioError::unless_stopped(finished)?;
         Ok(finished.map(|figures| self.record(&figures)))
@@ -277,6 +309,49 @@ fn gen3(files: &'static dyn Files) -> Result<Scenario, ScenarioError> {
     let settings = ["drive.profile=tlc-gen3-4tb".to_owned()];
     let resolved = SERVERS.resolve(text, "scenarios/local-storage/scenario.toml", &settings, files);
     Ok(resolved?.scenario)
+}
+
+/// The name of a policy in tables and charts.
+pub(super) fn name_of(policy: CachePolicy) -> &'static str {
+    match policy {
+        CachePolicy::InMap => "s3-fifo in the map",
+        CachePolicy::Apart(kind) => kind.name(),
+    }
+}
+
+/// Blocks of the volume of a scan: a hundredth of them are the cache, and the scan goes over them within the run. \[A\]
+const SCANNED: u32 = 1 << 18;
+
+/// 32 reads of 4 KiB in flight by Zipf's law, and beside them perhaps 8,000 reads a second of 128 KiB in sequence: a gigabyte a
+/// second, a quarter of what the network volume carries. Source: \[A\] a backup beside a database.
+fn scanned(
+    scenario: &Scenario,
+    mut config: ServerConfig,
+    Scan { policy, scans }: Scan,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<ServerFigures, ScenarioError> {
+    config.latte.blocks = SCANNED;
+    (config.latte.log_slots, config.latte.cache_slots) = (SCANNED, SCANNED / 20);
+    (config.latte.promotes, config.latte.policy, config.is_warm) = (true, policy, false);
+    let source = |number: u64, pattern, kib: u64, rate: Option<f64>| {
+        let mut load = scenario.workload.clone();
+        (load.pattern, load.size) = (Some(pattern), Some(Size(Bytes::new(kib << 10))));
+        (load.read_share, load.requests_per_second) = (Some(1.0), rate);
+        load.depth = if rate.is_some() { None } else { Some(32) };
+        let spec = load::spec(&load, config.capacity())?;
+        let rng = Rng::named(scenario.seed, &format!("scan.{number}"));
+        let source = Box::new(Synthetic::new(spec, rng).expect("the load is complete"));
+        let pacing = if rate.is_some() { Pacing::Open } else { Pacing::Closed { depth: 32 } };
+        Ok::<_, ScenarioError>(StreamSpec::new(VolumeId::new(0), source, pacing))
+    };
+    let mut streams = vec![source(0, PatternName::Zipf, 4, None)?];
+    if scans {
+        streams.push(source(1, PatternName::Sequential, 128, Some(8000.0))?);
+    }
+    let (warmup, measured) = (SimSpan::from_ms(1500), SimSpan::from_ms(500));
+    let plan =
+        RunPlan { warmup, stop: StopRule::After(measured), ends_together: false, depth: None, seed: scenario.seed };
+    Server::new(config, plan, streams).map_err(of_server)?.run(observer).map_err(of_server)
 }
 
 /// Requests a second of half the load. Source: \[P\] figure 10: 800 MB/s, then 1.6 GB/s; requests of 4 KiB are \[A\].
