@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 /// Blocks of the volume: few, so that requests meet. \[A\]
 const BLOCKS: u32 = 24;
+/// Blocks that half of all runs ask for alone: orders for one block meet there that seldom do otherwise. \[A\]
+const HOT_BLOCKS: u32 = 7;
 /// Blocks of a request at most. \[A\]
 const REQUEST_BLOCKS: u64 = 5;
 /// Slots of the log, and of the cache: fewer than blocks, so that both are full often. \[A\]
@@ -113,6 +115,8 @@ struct Run {
     now: SimTime,
     rng: Rng,
     left: u32,
+    /// Blocks that requests are for.
+    span: u64,
     latte: Latte,
     ends: [End; 2],
     /// Orders by the time of their end and by number.
@@ -153,6 +157,7 @@ impl Run {
             now: SimTime::ZERO,
             rng: Rng::named(seed, "latte.crash"),
             left: requests,
+            span: [BLOCKS, HOT_BLOCKS][seed as usize / 3 % 2].into(),
             latte: latte(seed),
             ends: [end(SLOTS[0] + SLOTS[1]), end(BLOCKS)],
             under_way: BTreeMap::new(),
@@ -194,7 +199,7 @@ impl Run {
                     _ => Operation::Flush,
                 };
                 let count = 1 + self.rng.below(REQUEST_BLOCKS);
-                let first = self.rng.below(u64::from(BLOCKS) - count + 1);
+                let first = self.rng.below(self.span - count + 1);
                 let durable = self.rng.below(4) == 0;
                 self.issue(id as u32, operation, (first, count as u32), durable);
             }
