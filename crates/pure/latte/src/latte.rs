@@ -201,7 +201,7 @@ impl Latte {
     fn make_room(&mut self, now: SimTime, count: u32, out: &mut Orders) -> bool {
         let has_room = |place: &Placement| place.log.used() + count <= place.log.slots();
         if !has_room(&self.place) {
-            self.place.advance();
+            self.place.advance(&self.table);
         }
         if !has_room(&self.place) || 2 * self.place.dirty() > self.place.log.slots() {
             self.flush(now, out);
@@ -329,7 +329,7 @@ impl Latte {
                 self.flushes.chunk(number).orders += 1;
                 let data = Data::Buffer { id: number, at: place };
                 let order = order(Operation::Read, slot, count, data);
-                self.send(now, FRONT, Kind::FlushRead { chunk: number, place }, order, out);
+                self.send(now, FRONT, Kind::FlushRead { chunk: number, place, slot }, order, out);
                 place += count;
             }
         }
@@ -406,9 +406,7 @@ impl Latte {
             self.counters.promotions_dropped += 1;
             return;
         }
-        let Placement { map, cache, pins, .. } = &mut self.place;
-        let Some(slot) = cache.admit(map, block, pins) else { return };
-        pins.pin(slot, 1);
+        let Some(slot) = self.place.admit(block, &self.table) else { return };
         let data = Data::Request { id: request, at };
         let kind = Kind::Promotion { block, slot, began };
         self.send(now, FRONT, kind, order(Operation::Write, slot, 1, data), out);
@@ -444,7 +442,7 @@ impl Latte {
     fn go_on(&mut self, now: SimTime, out: &mut Orders) {
         let mut left = self.waiting.len();
         if left > 0 {
-            self.place.advance();
+            self.place.advance(&self.table);
         }
         while left > 0
             && let Some(request) = self.waiting.front().copied()
@@ -540,7 +538,7 @@ impl Service for Latte {
                 self.place.pins.unpin(slot, 1);
                 self.promoted(block, slot, began, is_ok);
             }
-            Kind::FlushRead { chunk, place } => self.flush_read(now, (chunk, place), count, is_ok, out),
+            Kind::FlushRead { chunk, place, .. } => self.flush_read(now, (chunk, place), count, is_ok, out),
             Kind::FlushWrite { chunk, place } => {
                 self.flushed(chunk, place, count, is_ok);
                 if let Err(failure) = result {

@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     /// A block that was read is copied to a slot.
     Promotion { block: u32, slot: u32, began: u16 },
     /// Slots are read into the buffer of a flush.
-    FlushRead { chunk: u32, place: u32 },
+    FlushRead { chunk: u32, place: u32, slot: u32 },
     /// Blocks are written from the buffer of a flush, from this place on.
     FlushWrite { chunk: u32, place: u32 },
     /// A leg makes durable what it has.
@@ -100,6 +100,22 @@ impl Table {
             self.requests[request as usize] = None;
             out.answers.push((request, answer));
         }
+    }
+
+    /// Whether an order under way is for this slot of the front end. Looks through all of them.
+    pub(crate) fn uses(&self, slot: u32) -> bool {
+        self.under_way.iter().any(|(_, under)| {
+            let first = match under.kind {
+                Kind::FrontWrite { slot, .. }
+                | Kind::FrontRead { slot, .. }
+                | Kind::Promotion { slot, .. }
+                | Kind::FlushRead { slot, .. } => slot,
+                Kind::Back { .. } | Kind::BackRead { .. } | Kind::FlushWrite { .. } | Kind::Sync { .. } => {
+                    return false;
+                }
+            };
+            (first..first + under.count).contains(&slot)
+        })
     }
 
     pub(crate) fn insert(&mut self, under: Under) -> u32 {

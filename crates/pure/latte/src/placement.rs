@@ -4,7 +4,7 @@ use crate::config::{Config, Counters};
 use crate::front_log::FrontLog;
 use crate::location::{Locations, State};
 use crate::lost::LostBlocks;
-use crate::operation::RUN;
+use crate::operation::{RUN, Table};
 use crate::pins::Pins;
 use crate::read_cache::ReadCache;
 
@@ -52,7 +52,7 @@ impl Placement {
     }
 
     fn warm_block(&mut self, block: u32) {
-        let Some(slot) = self.cache.admit(&mut self.map, block, &self.pins) else { return };
+        let Some(slot) = self.cache.admit(&mut self.map, block, |_| true) else { return };
         self.cache.arrived(block);
         if let Some(version) = self.map.begin_promotion(block.into()) {
             self.map.promoted(block.into(), version, slot.into());
@@ -105,8 +105,17 @@ impl Placement {
     }
 
     /// Gives slots of the log back that can be given back.
-    pub(crate) fn advance(&mut self) {
-        self.log.advance(&mut self.map, &self.pins);
+    pub(crate) fn advance(&mut self, table: &Table) {
+        let pins = &self.pins;
+        self.log.advance(&mut self.map, |slot| pins.is_free(slot, |slot| table.uses(slot)));
+    }
+
+    /// Takes a block into the cache; returns its slot, on which an order begins, unless the one that it would get is in use.
+    pub(crate) fn admit(&mut self, block: u32, table: &Table) -> Option<u32> {
+        let pins = &self.pins;
+        let slot = self.cache.admit(&mut self.map, block, |slot| pins.is_free(slot, |slot| table.uses(slot)))?;
+        self.pins.pin(slot, 1);
+        Some(slot)
     }
 
     /// The copy of a block in `slot` of the front end counts no more.

@@ -3,7 +3,6 @@
 
 use crate::config::CachePolicy;
 use crate::location::{Locations, State};
-use crate::pins::Pins;
 use flashyard_cache::{Candidates, Inserted, MarkedS3Fifo, Marks, Policy};
 use std::fmt;
 
@@ -90,7 +89,7 @@ impl ReadCache {
 
     /// Takes a block in; returns its slot at the front end, if nothing is under way there. The block whose copy had lain there
     /// is at the back end only.
-    pub(crate) fn admit(&mut self, map: &mut Locations, block: u32, pins: &Pins) -> Option<u32> {
+    pub(crate) fn admit(&mut self, map: &mut Locations, block: u32, is_free: impl FnOnce(u32) -> bool) -> Option<u32> {
         let slot = match &mut self.kept {
             Kept::InMap(fifo) => fifo.admit(&mut InMap { map, from: self.from.into() }, block).slot,
             Kept::Apart { policy, .. } => {
@@ -102,7 +101,7 @@ impl ReadCache {
             }
         };
         let place = self.from + slot;
-        if pins.is_free(place) {
+        if is_free(place) {
             self.arriving.push(block);
             return Some(place);
         }

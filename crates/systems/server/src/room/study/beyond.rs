@@ -83,8 +83,8 @@ fn shared(records: &[(StackRun, StackRecord)]) -> ChartSection {
         ),
     ];
     let finding = "Each LATTE has a network volume of its own; writes are of 128 KiB at depth 16, reads of 4 KiB at depth 32. A rule \
-                   that looks at both ends moves writes to the network volume as the drive fills up, so that each keeps what its \
-                   own volume gives. Reads that hit have no choice: they wait for the drive."
+                   that looks at both ends moves writes to the network volume as the drive fills up, and each keeps nearly all that \
+                   its own volume gives. Reads that hit have no choice: they wait for the drive."
         .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("shared", "What does each of several LATTEs get of one drive?", finding, "", panels)
@@ -99,9 +99,9 @@ fn scans(records: &[(StackRun, StackRecord)]) -> ChartSection {
     };
     let series = vec![bar("alone", false), bar("beside a scan", true)];
     let charts = vec![Chart::bars("Reads of few blocks, mean latency", ChartAxis::new("latency", "µs"), names, series)];
-    let finding = "32 reads of 4 KiB in flight by Zipf's law over 1 GiB, of which a twentieth fits the cache, beside a scan of 1 GB/s. \
-                   Every policy admits a block at its second miss alone, so a scan brings nothing in: what it takes is room at the \
-                   network volume."
+    let finding = "32 reads of 4 KiB in flight over 256 MiB, nine of ten for blocks that fit the cache, beside a scan of 131 MB/s. \
+                   Every policy admits a block at its second miss alone, and a scan meets each block once: it brings nothing in. \
+                   First in, first out copies its hot blocks again and again, which costs more than the scan."
         .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("scan", "What does a scan take from reads that hit?", finding, "", panels)
