@@ -9,6 +9,7 @@
 
 use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
+use flashyard_latte::dispatch::{BACK, FRONT};
 use flashyard_latte::model::{FIGURES, Model, Window};
 use flashyard_latte::{Config, Latte, Locations, Rule};
 use flashyard_service::{Orders, Request, Service};
@@ -23,6 +24,7 @@ fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let (blocks, steps) = if is_bench { (1 << 22, 4_000_000) } else { (1 << 10, 1000) };
     inference(steps);
+    training(is_bench);
     map(blocks, steps);
     for (name, operation, is_warm, durable) in [
         ("read that hits", Operation::Read, true, false),
@@ -61,6 +63,24 @@ fn inference(steps: u32) {
             black_box(model.infer(window.features()));
         }
     });
+}
+
+/// A training on as many windows as the rule keeps.
+fn training(is_bench: bool) {
+    let mut rng = Rng::named(1, "bench");
+    let mut window = Window::default();
+    let windows = if is_bench { 100_000 } else { 100 };
+    let trace: Vec<_> = (0..windows)
+        .map(|_| {
+            window.push(&[0; FIGURES].map(|_: u8| rng.below(1000) as f32));
+            let features = *window.features();
+            (features, if features[0] > features[1] { BACK } else { FRONT })
+        })
+        .collect();
+    let mut model = Model::random(&mut rng);
+    let began = Instant::now();
+    model.train(&trace, &mut rng);
+    println!("{:7.3} s   training on {windows} windows", began.elapsed().as_secs_f64());
 }
 
 fn map(blocks: u32, steps: u32) {

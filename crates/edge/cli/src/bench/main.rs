@@ -2,10 +2,11 @@
 //!
 //! One thread. Workloads (a), (b) and (c) of reference device R8, without and with all capabilities of its flash and its controller,
 //! untimed ageing, memory for each physical
-//! page, and the twelve-drive XBOF run. The hash covers results only: it changes when results change and
+//! page, the twelve-drive XBOF run, and virtual drives behind a card with and without LATTE. The hash covers results only: it changes when results change and
 //! at no other time.
 
 mod ageing;
+mod server;
 mod timed;
 
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +16,7 @@ use std::hash::{DefaultHasher, Hasher};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Parts that can be asked for by name; all of them without a name.
-const PARTS: [&str; 4] = ["r8", "today", "ageing", "xbof"];
+const PARTS: [&str; 5] = ["r8", "today", "ageing", "xbof", "server"];
 
 /// Digest of results over all benchmarks.
 pub(crate) struct Digest(DefaultHasher);
@@ -49,6 +50,10 @@ fn main() -> anyhow::Result<()> {
     if wanted("xbof") {
         println!("twelve-drive XBOF, and one such drive alone");
         timed::xbof(&mut digest)?;
+    }
+    if wanted("server") {
+        println!("virtual drives of a server, 4 KiB random read, depth 128");
+        server::measure(&mut digest)?;
     }
     println!("result hash {:016x}", digest.0.finish());
     Ok(())

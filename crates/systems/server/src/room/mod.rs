@@ -5,6 +5,8 @@ mod run;
 pub(crate) mod section;
 mod study;
 
+pub use run::measure_stack;
+
 use crate::stack::Stack;
 use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed,

@@ -3,6 +3,7 @@
 use super::result::{detail, disks, result};
 use super::section::{config, of_server};
 use super::stack_called;
+use crate::stack::Stack;
 use crate::{Server, ServerConfig, ServerFigures};
 use flashyard_describe::{Files, JobFiles, Measured, Observer, Scenario, ScenarioError, fio_report, load};
 use flashyard_report::Equipment;
@@ -41,6 +42,18 @@ pub(super) fn run(
         first_end_seconds: first_end.map(|end| (end, window)),
         simulated_seconds: figures.simulated.as_secs_f64(),
     })
+}
+
+/// Runs a stack of a scenario and makes no report of its figures.
+///
+/// Errors: as [`run`].
+pub fn measure_stack(
+    scenario: &Scenario,
+    stack: Stack,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<ServerFigures, ScenarioError> {
+    figures(scenario, config(scenario, stack)?, None, files, observer)
 }
 
 /// The figures of a server under the job files, the traces or the synthetic load of a scenario.
