@@ -431,8 +431,11 @@ pub(crate) struct ServeOptions {
     /// Write everything that is asked and done to this file, for `flashyard replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Replace the file of --journal if it is there already
-    #[arg(long, requires = "journal")]
+    /// Write a trace of all requests to this file, with the time that each took
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replace the files of --journal and --record if they are there already
+    #[arg(long)]
     pub(crate) force: bool,
     /// End after so many seconds; on Ctrl-C without it
     #[arg(long, value_name = "N", value_parser = seconds)]

@@ -8,7 +8,7 @@ use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetCo
 use flashyard_units::VolumeId;
 use flashyard_vhost_user::VhostUserBlk;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufWriter, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -99,6 +99,18 @@ pub(crate) fn add_nvme(
 /// NBD at `address`, an export for each drive.
 ///
 /// Errors: an address that cannot be listened on.
+/// Begins the trace of `--record`, if that is asked for.
+///
+/// Errors: a file that is there already, or cannot be written.
+pub(crate) fn record(options: &ServeOptions, fronts: &mut FrontEnds) -> Result<()> {
+    let Some(path) = &options.record else { return Ok(()) };
+    output::refuse_existing("--record", path, options.force)?;
+    let file = output::create_private(path);
+    let file = file.with_context(|| format!("--record {}: cannot be written", path.display()))?;
+    fronts.record(Box::new(BufWriter::new(file)));
+    Ok(())
+}
+
 pub(crate) fn add_nbd(fronts: &mut FrontEnds, address: &NbdAddress, names: &Names<'_>) -> Result<()> {
     let named: Vec<_> = fronts.volumes().iter().map(|&volume| (names.export(volume.id), volume)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;

@@ -119,6 +119,7 @@ fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
     fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, scenario.serve.endurance_erases)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(engine.fronts_mut(), address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(engine.fronts_mut(), path)).transpose()?;
+    fronts::record(options, engine.fronts_mut())?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));

@@ -29,6 +29,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
     fronts::add_nvme(fronts, &options.listen, hosts, &names, u32::MAX)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(fronts, path)).transpose()?;
+    fronts::record(options, fronts)?;
     let seconds = options.seconds.map(Duration::from_secs_f64);
     let reports = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
     reports.iter().for_each(|report| output::line(&report.to_string()));

@@ -5,6 +5,7 @@
 use crate::budget::{Budget, Limits};
 use crate::error::EngineError;
 use crate::front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::record::Recorder;
 use flashyard_blk::VolumeInfo;
 use flashyard_served::Refused;
 use std::io;
@@ -31,6 +32,7 @@ pub struct FrontEnds {
     budget: Budget,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
+    recorder: Option<Recorder>,
 }
 
 impl FrontEnds {
@@ -51,6 +53,7 @@ impl FrontEnds {
             budget: Budget::new(Limits::default().in_flight_bytes),
             spare: Vec::new(),
             spare_bytes: 0,
+            recorder: None,
         })
     }
 
@@ -63,6 +66,12 @@ impl FrontEnds {
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
         self.budget = Budget::new(limits.in_flight_bytes);
+    }
+
+    /// Writes a trace of all requests to `out` from now on: what came when, and how long it took.
+    pub fn record(&mut self, out: Box<dyn io::Write>) {
+        let block_bytes = self.volumes.iter().map(|volume| volume.block_bytes).collect();
+        self.recorder = Some(Recorder::new(out, block_bytes));
     }
 
     /// Ends a wait, from any thread.
@@ -144,6 +153,9 @@ impl FrontEnds {
     pub fn stop(&mut self, drives: Drives<'_>) {
         self.fronts.iter_mut().for_each(|front| front.stop());
         self.send(drives);
+        if let Some(Err(error)) = self.recorder.take().map(Recorder::finish) {
+            tracing::error!("the trace of requests is not whole: {error}");
+        }
     }
 
     /// Waits for something to happen to a socket, or for [`FrontEnds::waker`], at most for `timeout`.
@@ -185,6 +197,13 @@ impl FrontEnds {
 
     /// The wishes that they have handed in; the list comes back by [`FrontEnds::give_inbox`].
     pub fn take_inbox(&mut self) -> Vec<Inbound> {
+        if let Some(recorder) = &mut self.recorder {
+            for asked in &self.inbox {
+                if let Inbound::Submit { front, tag, request, .. } = asked {
+                    recorder.asked(*front, *tag, *request);
+                }
+            }
+        }
         std::mem::take(&mut self.inbox)
     }
 
@@ -196,6 +215,9 @@ impl FrontEnds {
     /// Hands an answer to front end `number`.
     #[inline]
     pub fn answered(&mut self, number: usize, answered: Answered<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.answered(number, answered.tag);
+        }
         self.fronts[number].answered(answered);
     }
 

@@ -31,6 +31,7 @@ mod namespace;
 mod nbd;
 mod nvme_tcp;
 mod peers;
+mod record;
 mod remote;
 mod report;
 mod socket;

@@ -24,14 +24,22 @@ pub enum Pacing {
         /// Requests in flight at most, at least 1.
         depth: u32,
     },
+    /// As one program that thinks: arrivals are its time of thinking so far, which stands still while it waits. Requests of one
+    /// arrival come together, once all before them have completed and it has thought as long as the trace says.
+    Thinking,
 }
 
 impl Pacing {
     fn depth(self) -> u32 {
         match self {
             Self::Closed { depth } | Self::Timed { depth } => depth,
-            Self::Open => u32::MAX,
+            Self::Open | Self::Thinking => u32::MAX,
         }
+    }
+
+    /// Whether requests come when others complete.
+    pub fn is_closed(self) -> bool {
+        matches!(self, Self::Closed { .. } | Self::Thinking)
     }
 
     /// Whether requests come at their arrival times.
@@ -188,6 +196,10 @@ pub struct Stream<const CAUSES: usize = CAUSE_COUNT> {
     pub ended: bool,
     /// The request that waits for its arrival.
     pub pending: Option<TraceRecord>,
+    /// Time of thinking behind the last request of [`Pacing::Thinking`].
+    thought_until: SimTime,
+    /// Thinking before the request that waits.
+    thinks: SimSpan,
     /// Completed inside the measured window.
     pub ios: u64,
     /// Bytes read by those, in what moved.
@@ -225,6 +237,8 @@ impl<const CAUSES: usize> Stream<CAUSES> {
             issued: 0,
             ended: false,
             pending: None,
+            thought_until: SimTime::ZERO,
+            thinks: SimSpan::ZERO,
             ios: 0,
             read_bytes: 0,
             write_bytes: 0,
@@ -267,6 +281,24 @@ impl<const CAUSES: usize> Stream<CAUSES> {
     #[inline]
     pub fn has_room(&self) -> bool {
         self.in_flight < self.pacing.depth() && self.pending.is_none() && !self.held
+    }
+
+    /// The program of [`Pacing::Thinking`] comes to a request: how long it thinks before, once nothing is in flight; `None` where the
+    /// request comes with those before it.
+    pub fn thinks_before(&mut self, record: &TraceRecord) -> Option<SimSpan> {
+        let thought = record.arrival.max(self.thought_until).since(self.thought_until);
+        (thought > SimSpan::ZERO).then(|| {
+            self.thought_until = record.arrival;
+            self.thinks = thought;
+            thought
+        })
+    }
+
+    /// How long the program thinks from now on, where all that it waited for has just completed.
+    #[inline]
+    pub fn begins_to_think(&self) -> Option<SimSpan> {
+        let waited = self.pacing == Pacing::Thinking && self.in_flight == 0 && self.pending.is_some();
+        waited.then_some(self.thinks)
     }
 
     /// Whether its time is over at `when`.

@@ -2,7 +2,7 @@
 //! opens and closes around them.
 
 use crate::bench::{Bench, Mark};
-use crate::stream::Stream;
+use crate::stream::{Pacing, Stream};
 use crate::timeline::Dated;
 use flashyard_blk::TraceRecord;
 use flashyard_units::{SimTime, VolumeId};
@@ -93,6 +93,15 @@ pub trait Streamed<const CAUSES: usize>: Sized {
                 self.issue_at(arrival, number);
                 break;
             }
+            if stream.pacing == Pacing::Thinking
+                && let Some(thinks) = stream.thinks_before(&record)
+            {
+                stream.pending = Some(record);
+                if stream.in_flight == 0 {
+                    self.issue_at(now + thinks, number);
+                }
+                break;
+            }
             self.issue(now, number, &record);
         }
     }
@@ -152,6 +161,9 @@ pub trait Streamed<const CAUSES: usize>: Sized {
     fn go_on(&mut self, now: SimTime, stream: u16, pause_end: Option<SimTime>) {
         if let Some(over) = pause_end {
             self.resume_at(over, stream);
+        }
+        if let Some(thinks) = self.bench().streams[stream as usize].begins_to_think() {
+            self.issue_at(now + thinks, stream);
         }
         self.fill(now, stream);
         if self.bench().streams[stream as usize].ended {

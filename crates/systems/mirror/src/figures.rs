@@ -7,7 +7,7 @@ use crate::side::OutageCounters;
 use crate::world::Mirror;
 use flashyard_flash::MediumCounters;
 use flashyard_ftl::{CacheCounters, FtlCounters};
-use flashyard_measure::{Pacing, SanityCheck, SanityReport, StreamFigures, Timeline};
+use flashyard_measure::{SanityCheck, SanityReport, StreamFigures, Timeline};
 use flashyard_ssd::Drive;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
@@ -116,7 +116,7 @@ impl MirrorFigures {
             stopped: bench.stopped,
             simulated: end.since(SimTime::ZERO),
             first_end: bench.first_end_alone(),
-            closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
+            closed_loop: bench.streams.iter().any(|stream| stream.pacing.is_closed()),
             ios: sum(|stream| stream.ios),
             read_bytes: sum(|stream| stream.read_bytes),
             write_bytes: sum(|stream| stream.write_bytes),

@@ -8,7 +8,7 @@ use crate::world::Server;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::FtlCounters;
 use flashyard_latte::Counters;
-use flashyard_measure::{Pacing, SanityCheck, SanityReport, StreamFigures, Timeline};
+use flashyard_measure::{SanityCheck, SanityReport, StreamFigures, Timeline};
 use flashyard_ssd::Drive;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{SimSpan, SimTime};
@@ -109,7 +109,7 @@ impl ServerFigures {
             stopped: bench.stopped,
             simulated: end.since(SimTime::ZERO),
             first_end: bench.first_end_alone(),
-            closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
+            closed_loop: bench.streams.iter().any(|stream| stream.pacing.is_closed()),
             drives,
             host_cores,
             interrupts,

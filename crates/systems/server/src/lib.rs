@@ -16,6 +16,7 @@
 //! client. Sources of the figures are in `stack.rs`.
 
 mod config;
+pub mod database;
 mod figures;
 mod interrupts;
 mod marks;

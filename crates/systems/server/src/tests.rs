@@ -1,11 +1,12 @@
 //! Stacks against closed forms: times of a lone request, limits of pools, causes that account for everything.
 
+use crate::database::{Connection, parse};
 use crate::room::{LocalStorage, section::config};
 use crate::stack::{Stage, Way};
 use crate::{Server, ServerConfig, ServerFigures, ServiceCounts, Stack};
 use flashyard_describe::{NoFiles, Rooms, load};
-use flashyard_measure::{RunPlan, StopRule};
-use flashyard_units::{Named, SimSpan};
+use flashyard_measure::{Pacing, RunPlan, StopRule, StreamSpec};
+use flashyard_units::{Named, SimSpan, VolumeId};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/local-storage/scenario.toml");
 
@@ -236,4 +237,31 @@ fn a_volume_costs_what_its_network_has_carried_out() {
     let (half, all) =
         (price(Stack::Latte, &reads), price(Stack::Latte, &[&reads[..], &["latte.cache=64 MiB"]].concat()));
     assert!(half > all && all == Some(2.1), "{half:?} and {all:?}");
+}
+
+#[test]
+fn a_database_thinks_between_its_requests_and_waits_for_them() {
+    let settings = ["run.warmup=1 ms", "run.measure=50 ms"].map(str::to_owned);
+    let scenario = ROOMS.resolve(SCENARIO, "scenario.toml", &settings, &NoFiles).expect("it is one").scenario;
+    let config = config(&scenario, Stack::Ristretto).expect("it is a server");
+    let served = |clients: usize| {
+        // Two reads together, then one alone after 300 us of thinking.
+        let text = "time_us,op,offset_4k,size_4k\n100,r,5,1\n100,r,50000,1\n400,r,90000,1\n";
+        let stream = |number| {
+            let steps = parse(text).expect("it is a recording");
+            let source = Box::new(Connection::new(steps, number, clients).expect("it has steps"));
+            StreamSpec::new(VolumeId::new(0), source, Pacing::Thinking)
+        };
+        let plan = load::plan(&scenario).expect("it is a plan");
+        let server = Server::new(config, plan, (0..clients).map(stream).collect()).expect("it is a server");
+        server.run(&mut |_| true).expect("it runs")
+    };
+    let one = served(1);
+    // A round is 400 us of thinking, and a read for each of two waits.
+    let read = one.latency().mean_us();
+    let (found, expected) = (one.per_second(one.ios()), 3e6 / (400.0 + 2.0 * read));
+    assert!((found / expected - 1.0).abs() < 0.02, "{found} a second and not {expected}");
+    assert!(one.closed_loop && read > 50.0, "{read} us");
+    let four = served(4);
+    assert!((four.per_second(four.ios()) / found - 4.0).abs() < 0.1, "clients do not wait for each other");
 }

@@ -203,12 +203,14 @@ impl Columns {
     }
 
     fn row(&self, line: &str) -> Parsed {
+        let mut is_flush = false;
         let (mut at, mut operation, mut start, mut size, mut volume) = (0, Operation::Read, 0, 0, 0);
         let mut fields = line.split(self.separator);
         for column in &self.columns {
             let text = unquoted(required(fields.next(), "last field")?);
             match *column {
                 Column::Time(unit) => at = time(Some(text), unit)?,
+                Column::Operation if is_flush_word(text) => is_flush = true,
                 Column::Operation => operation = word(text)?,
                 Column::Flag(one) => operation = flag(text, one)?,
                 Column::Offset(unit) => start = offset(Some(text), "address", unit)?,
@@ -218,8 +220,15 @@ impl Columns {
             }
         }
         super::fields::end(fields.next())?;
+        if is_flush {
+            return Ok(Line::Skip(Skip::NoRange));
+        }
         row(at, volume, operation, start, size)
     }
+}
+
+fn is_flush_word(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "f" | "flush")
 }
 
 fn word(text: &str) -> Result<Operation, RowError> {

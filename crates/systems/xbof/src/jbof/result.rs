@@ -10,7 +10,7 @@ use super::timeline::Timeline;
 use crate::xbof::{HarvestCounters, MemoryLoan};
 use flashyard_flash::{MediumCounters, SLOT_BYTES};
 use flashyard_ftl::{CacheCounters, FtlCounters};
-use flashyard_measure::{Pacing, SanityReport, Stream, StreamFigures};
+use flashyard_measure::{SanityReport, Stream, StreamFigures};
 use flashyard_ssd::WearStates;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{Picojoules, SimSpan, SimTime};
@@ -230,7 +230,7 @@ impl JbofFigures {
             measured_from: begun.at,
             stopped: bench.stopped,
             first_end: bench.first_end_alone(),
-            closed_loop: bench.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Closed { .. })),
+            closed_loop: bench.streams.iter().any(|stream| stream.pacing.is_closed()),
             segment_bytes: u64::from(enclosure.config.harvest.pages_per_segment) * u64::from(SLOT_BYTES),
             scaling: bench.streams.iter().map(|stream| stream.source.scaling()).collect(),
         }

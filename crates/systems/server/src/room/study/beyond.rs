@@ -1,6 +1,7 @@
 //! Beyond the source: several LATTEs on one drive, a scan beside a cache, and what each stack costs.
 
-use super::runs::{FixedRule, Scan, StackRecord, StackRun, name_of};
+use super::numbers::database;
+use super::runs::{FixedRule, Phase, Scan, StackRecord, StackRun, name_of};
 use crate::stack::Stack;
 use flashyard_cache::PolicyKind;
 use flashyard_latte::CachePolicy;
@@ -48,18 +49,22 @@ pub(super) fn drawn() -> Vec<StackRun> {
     SHARERS
         .map(reads_of)
         .into_iter()
+        .chain(OF_DATABASES.iter().flat_map(|&stack| Phase::ALL.map(|phase| database(stack, phase))))
         .chain(writes)
         .chain(scans)
         .chain(Stack::ALL.iter().map(|&stack| busy(stack)))
         .collect()
 }
 
+/// Stacks that a database was measured on. Source: \[P\] figure 19.
+const OF_DATABASES: [Stack; 5] = [Stack::Espresso, Stack::Doppio, Stack::Ristretto, Stack::Ebsx, Stack::Latte];
+
 fn of<'a>(records: &'a [(StackRun, StackRecord)], wanted: &StackRun) -> Option<&'a StackRecord> {
     records.iter().find(|(run, _)| run == wanted).map(|(_, record)| record)
 }
 
 pub(super) fn sections(records: &[(StackRun, StackRecord)]) -> Vec<ChartSection> {
-    vec![shared(records), scans(records), costs(records)]
+    vec![shared(records), scans(records), databases(records), costs(records)]
 }
 
 /// What each of several LATTEs gets of one drive.
@@ -83,8 +88,9 @@ fn shared(records: &[(StackRun, StackRecord)]) -> ChartSection {
         ),
     ];
     let finding = "Each LATTE has a network volume of its own; writes are of 128 KiB at depth 16, reads of 4 KiB at depth 32. A rule \
-                   that looks at both ends moves writes to the network volume as the drive fills up, and each keeps nearly all that \
-                   its own volume gives. Reads that hit have no choice: they wait for the drive."
+                   that compares both ends moves all writes to the network volumes and stays there, for it remembers the drive as it \
+                   was when all wrote to it. The learned rule explores, and does little better. Reads that hit have no choice: \
+                   they wait for the drive."
         .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("shared", "What does each of several LATTEs get of one drive?", finding, "", panels)
@@ -105,6 +111,23 @@ fn scans(records: &[(StackRun, StackRecord)]) -> ChartSection {
         .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("scan", "What does a scan take from reads that hit?", finding, "", panels)
+}
+
+/// What a recorded database gets of each stack.
+fn databases(records: &[(StackRun, StackRecord)]) -> ChartSection {
+    let bar = |phase: Phase| {
+        let found = OF_DATABASES.map(|stack| of(records, &database(stack, phase)));
+        ChartSeries::of_categories(
+            phase.name(),
+            found.map(|record| record.map(|record| 1e3 * record.thousand_per_second)),
+        )
+    };
+    let names = OF_DATABASES.map(|stack| stack.name().to_owned()).to_vec();
+    let series = Phase::ALL.map(bar).to_vec();
+    let charts = vec![Chart::bars("Requests of four connections", ChartAxis::new("rate", "1/s"), names, series)];
+    let finding = "Four connections replay what sysbench made MariaDB ask for, and think as long as it did.".to_owned();
+    let panels = vec![ChartPanel { name: String::new(), charts }];
+    ChartSection::choice("database", "What does a database get of each stack?", finding, "", panels)
 }
 
 /// Price and cores of each stack, busy with reads.

@@ -1,6 +1,6 @@
 //! The published figures: under which load each is measured, and which figure of which runs it is.
 
-use super::runs::{StackRecord, StackRun};
+use super::runs::{Phase, StackRecord, StackRun};
 use crate::stack::{Part, Stack};
 use flashyard_describe::reproduce::Number;
 use flashyard_describe::reproduce::percent_above;
@@ -135,6 +135,34 @@ const RATIOS: &[(&str, StackRun, StackRun, Figure)] = &[
     ("latte-read-tail-over-ristretto", reads(Stack::Latte, 1, 4, 8), reads(Stack::Ristretto, 1, 4, 8), p999),
 ];
 
+/// A recorded database on a stack.
+pub(super) const fn database(stack: Stack, phase: Phase) -> StackRun {
+    StackRun { database: Some(phase), ..StackRun::new(stack, 1, true, 4, 1) }
+}
+
+/// Rates of a database on two stacks, the first over the second.
+fn databases() -> Vec<StackNumber> {
+    let ratio = |id, phase, above, below| {
+        Number::of(id, [database(above, phase), database(below, phase)], |records: &[&StackRecord]| {
+            thousands(records[0]) / thousands(records[1])
+        })
+    };
+    let time = |id, below| {
+        let runs = [database(below, Phase::ReadOnly), database(Stack::Ristretto, Phase::ReadOnly)];
+        Number::of(id, runs, |records: &[&StackRecord]| percent_above(thousands(records[0]), thousands(records[1])))
+    };
+    vec![
+        ratio("database-ristretto-over-doppio", Phase::ReadOnly, Stack::Ristretto, Stack::Doppio),
+        ratio("database-ristretto-over-espresso", Phase::ReadOnly, Stack::Ristretto, Stack::Espresso),
+        time("database-ristretto-over-doppio-time", Stack::Doppio),
+        time("database-ristretto-over-espresso-time", Stack::Espresso),
+        ratio("database-latte-over-ebsx-reads", Phase::ReadOnly, Stack::Latte, Stack::Ebsx),
+        ratio("database-latte-over-ebsx-writes", Phase::WriteOnly, Stack::Latte, Stack::Ebsx),
+        ratio("database-latte-over-ebsx-mixed", Phase::Mixed, Stack::Latte, Stack::Ebsx),
+        ratio("database-latte-over-ristretto-writes", Phase::WriteOnly, Stack::Latte, Stack::Ristretto),
+    ]
+}
+
 /// A part of the step of load.
 const fn part(number: u32) -> StackRun {
     StackRun { part: Some(number), ..StackRun::new(Stack::Latte, 1, false, 4, 1) }
@@ -162,6 +190,7 @@ fn latte() -> Vec<StackNumber> {
     for (id, parts) in [("latte-first-training", [part(1), part(0)]), ("latte-second-training", [part(3), part(2)])] {
         numbers.push(Number::of(id, parts, |records: &[&StackRecord]| mean(records[0]) / mean(records[1])));
     }
+    numbers.extend(databases());
     numbers.push(Number::of("latte-price", [one_job(Stack::Latte)], |records: &[&StackRecord]| {
         records[0].price.unwrap_or(f64::NAN)
     }));

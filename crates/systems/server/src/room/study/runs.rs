@@ -1,5 +1,6 @@
 //! The runs of the study and how each is set up.
 
+use crate::database::{self, Connection};
 use crate::room::SERVERS;
 use crate::room::run::figures;
 use crate::room::section::{config, of_server};
@@ -56,6 +57,37 @@ pub(crate) struct StackRun {
     pub(super) shared: bool,
     /// Reads of a few blocks again and again, with or without a scan beside them, in place of the load above.
     pub(super) scan: Option<Scan>,
+    /// A recorded database in place of the load above.
+    pub(super) database: Option<Phase>,
+}
+
+/// What a recorded database does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    ReadOnly,
+    WriteOnly,
+    Mixed,
+}
+
+impl Phase {
+    pub(super) const ALL: [Self; 3] = [Self::ReadOnly, Self::WriteOnly, Self::Mixed];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "reads",
+            Self::WriteOnly => "writes",
+            Self::Mixed => "reads and writes",
+        }
+    }
+
+    /// Its recording: `tests/live/record-database.sh` makes it.
+    const fn recording(self) -> &'static str {
+        match self {
+            Self::ReadOnly => include_str!("../../../../../../scenarios/local-storage/databases/oltp_read_only.csv"),
+            Self::WriteOnly => include_str!("../../../../../../scenarios/local-storage/databases/oltp_write_only.csv"),
+            Self::Mixed => include_str!("../../../../../../scenarios/local-storage/databases/oltp_read_write.csv"),
+        }
+    }
 }
 
 /// A load that a cache serves well, and perhaps one that it serves badly.
@@ -116,6 +148,7 @@ impl StackRun {
             network_mb: None,
             shared: false,
             scan: None,
+            database: None,
         }
     }
 
@@ -249,6 +282,9 @@ impl NamedRun for StackRun {
             let beside = if scans { ", beside a scan" } else { "" };
             name = format!("{stack}, few blocks read again and again, cache {}{beside}", name_of(policy));
         }
+        if let Some(phase) = self.database {
+            name = format!("{stack}, database, {}", phase.name());
+        }
         if let Some(part) = self.part {
             name = format!("{stack}, half of 4 KiB requests writes, step of load, part {part}");
         }
@@ -282,10 +318,11 @@ impl NamedRun for StackRun {
         if self.shared {
             config.per_drive = self.drives;
         }
-        let finished = match (self.part, self.scan) {
-            (Some(part), _) => step(&scenario, config, part, observer),
-            (None, Some(scan)) => scanned(&scenario, config, scan, observer),
-            (None, None) => figures(&scenario, config, None, files, observer),
+        let finished = match (self.part, self.scan, self.database) {
+            (Some(part), ..) => step(&scenario, config, part, observer),
+            (None, Some(scan), _) => scanned(&scenario, config, scan, observer),
+            (None, None, Some(phase)) => database(&scenario, config, phase, observer),
+            (None, None, None) => figures(&scenario, config, None, files, observer),
         };
         let finished = ScenarioError::unless_stopped(finished)?;
         Ok(finished.map(|figures| self.record(&figures)))
@@ -318,6 +355,32 @@ pub(super) fn name_of(policy: CachePolicy) -> &'static str {
         CachePolicy::InMap => "s3-fifo in the map",
         CachePolicy::Apart(kind) => kind.name(),
     }
+}
+
+/// Connections of the database. Source: \[P\] sheet §4: four threads.
+const CONNECTIONS: usize = 4;
+/// Blocks of its volume: 3 GiB, which hold the recorded one. \[A\]
+const DATABASE: u32 = 3 << 18;
+
+/// Four connections that replay a recording, each from another place on.
+fn database(
+    scenario: &Scenario,
+    mut config: ServerConfig,
+    phase: Phase,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<ServerFigures, ScenarioError> {
+    config.latte.blocks = DATABASE;
+    (config.latte.log_slots, config.latte.cache_slots) = (DATABASE, DATABASE / 100 * USUAL_HITS);
+    (config.latte.promotes, config.is_warm) = (true, true);
+    let steps =
+        database::parse(phase.recording()).map_err(|error| ScenarioError::value("database", error.to_string()))?;
+    let connection = |number: usize| Connection::new(steps.clone(), number, CONNECTIONS);
+    let stream = |source| StreamSpec::new(VolumeId::new(0), Box::new(source), Pacing::Thinking);
+    let streams = (0..CONNECTIONS).filter_map(connection).map(stream).collect();
+    let (warmup, measured) = (SimSpan::from_ms(200), SimSpan::from_secs(1));
+    let plan =
+        RunPlan { warmup, stop: StopRule::After(measured), ends_together: false, depth: None, seed: scenario.seed };
+    Server::new(config, plan, streams).map_err(of_server)?.run(observer).map_err(of_server)
 }
 
 /// Blocks of the volume of a scan: a twentieth of them are the cache, and the scan goes over them twice within the run. \[A\]
