@@ -8,6 +8,7 @@ mod aged_cache;
 mod arguments;
 mod control;
 mod cvfs;
+mod drive;
 mod faults;
 mod files;
 mod fronts;

@@ -69,34 +69,48 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     serve_scenario(options, hosts)
 }
 
+/// The world that serves a scenario, over what its directory holds, and the volumes that it exports.
+///
+/// Errors: a system that serves nothing or keeps nothing, a scenario or a directory that is wrong.
+pub(crate) fn set_up_world(
+    resolved: &Resolved,
+    data: Option<&Path>,
+    files: &'static DiskFiles,
+) -> Result<(SetUp, Vec<VolumeId>)> {
+    let scenario = &resolved.scenario;
+    let served = serving(resolved)?;
+    let located = |error| resolved.locate(error, &[]);
+    let shapes = (served.shapes)(scenario).map_err(located)?.into_iter();
+    let shapes: Vec<_> = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
+    let exports = scenario.exported((served.volumes)(scenario)).map_err(located)?;
+    let exports = exports.into_iter().map(VolumeId::new).collect();
+    if let (Some(data), Some(why)) = (data, served.keeps_nothing) {
+        bail!("{}: {} keeps no data: {why}; leave --data and serve.data out", data.display(), resolved.room.name());
+    }
+    let set_up = set_up(data, &shapes, |contents| (served.world)(scenario, files, contents).map_err(located))?;
+    Ok((set_up, exports))
+}
+
+pub(crate) fn tempo_of(pace: Pacing) -> Tempo {
+    match pace {
+        Pacing::Scaled(scale) => Tempo::Scaled(scale),
+        Pacing::Off => Tempo::Off,
+    }
+}
+
 fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
     let source = Source::open(&options.scenario, None)?;
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;
-    let files = source.files;
     if let Some(path) = &options.hosts {
         output::note_read(path);
     }
     if let Some(path) = &options.journal {
         output::refuse_existing("--journal", path, options.force)?;
     }
-    let served = serving(&resolved)?;
-    let located = |error| resolved.locate(error, &[]);
-    let shapes = (served.shapes)(scenario).map_err(located)?.into_iter();
-    let shapes = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots });
-    let exports = scenario.exported((served.volumes)(scenario)).map_err(located)?;
-    let exports: Vec<_> = exports.into_iter().map(VolumeId::new).collect();
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
-    if let (Some(data), Some(why)) = (&data, served.keeps_nothing) {
-        bail!("{}: {} keeps no data: {why}; leave --data and serve.data out", data.display(), resolved.room.name());
-    }
-    let shapes: Vec<_> = shapes.collect();
-    let SetUp { world, media, recovered } =
-        set_up(data.as_deref(), &shapes, |contents| (served.world)(scenario, files, contents).map_err(located))?;
-    let tempo = match options.pace.unwrap_or(scenario.serve.pace) {
-        Pacing::Scaled(scale) => Tempo::Scaled(scale),
-        Pacing::Off => Tempo::Off,
-    };
+    let (SetUp { world, media, recovered }, exports) = set_up_world(&resolved, data.as_deref(), source.files)?;
+    let tempo = tempo_of(options.pace.unwrap_or(scenario.serve.pace));
     let journal = options.journal.as_ref().map(|path| {
         let contents = recovered.map(|_| DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect());
         (path, JournalHeader { seed: scenario.seed, scenario: resolved.text.clone(), contents })

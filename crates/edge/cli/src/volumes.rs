@@ -2,7 +2,7 @@
 
 use crate::arguments::ServeOptions;
 use crate::fronts::Names;
-use crate::{Outcome, fronts, output, parallel, secrets};
+use crate::{Outcome, drive, fronts, output, parallel, secrets};
 use anyhow::{Context, Result, bail};
 use flashyard_live::Limits;
 use flashyard_nvmf::secret::Secret;
@@ -18,7 +18,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
         bail!("{shown}: it describes volumes, and {flag} is for the drives of a scenario; leave it out");
     }
     let folder = options.scenario.parent().unwrap_or(Path::new(""));
-    let opened = open(text, folder, &secret).with_context(|| shown.to_string())?;
+    let opened = open(text, folder, &secret, &drive::open).with_context(|| shown.to_string())?;
     let Volumes { mut engine, names, nqn } = opened;
     let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
     let fronts = engine.fronts_mut();

@@ -316,3 +316,103 @@ fn what_is_wrong_is_one_clear_error() {
     let said = text(&{ stray }.output().expect("it starts").stderr);
     assert!(said.contains("--pace is for the drives of a scenario"), "{said}");
 }
+
+#[test]
+fn what_clients_ask_for_is_recorded_and_read_as_a_trace() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let trace = folder.path().join("requests.csv");
+    let record = ["--record", trace.to_str().expect("it is text")];
+    let volume = "[[volume]]\nname = \"v\"\nback = { memory = \"16 MiB\" }\n";
+    let server = Server::start_with(folder.path(), "v.toml", volume, &record);
+    let mut client = server.volume("v");
+    client.write(8_u64, &stamped(8, 4, 1)).expect("it is there");
+    assert_eq!(read(&mut client, 9, 2), Ok(stamped(9, 2, 1)));
+    client.flush().expect("it is there");
+    drop(client);
+    assert!(server.interrupt().status.success());
+    let rows = std::fs::read_to_string(&trace).expect("it was written");
+    let columns = |line: &str| line.split(',').skip(1).take(4).map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let found: Vec<String> = rows.lines().skip(1).map(columns).collect();
+    // The host may have asked for something of its own first.
+    assert!(found.ends_with(&["w 32768 16384 0", "r 36864 8192 0", "f 0 0 0"].map(str::to_owned)), "{rows}");
+    let info = Command::new(env!("CARGO_BIN_EXE_flashyard")).args(["trace", "info"]).arg(&trace).output();
+    let info = info.expect("the program starts");
+    assert!(info.status.success(), "{}", text(&info.stderr));
+    // A file that is there stays as it is.
+    let again = program(folder.path(), "v.toml", volume, &record).output().expect("the program starts");
+    assert!(!again.status.success() && text(&again.stderr).contains("--force"), "{}", text(&again.stderr));
+    assert_eq!(std::fs::read_to_string(&trace).expect("it is there"), rows);
+}
+
+/// A small enclosure as fast as it can be.
+const ENCLOSURE: &str = r#"
+name = "small"
+seed = 1
+designs = ["conv"]
+[jbof]
+drives = 2
+busy_drives = 2
+[drive]
+profile = "xbof-4tb"
+channels = 4
+dies_per_channel = 2
+planes_per_die = 2
+blocks_per_plane = 40
+pages_per_block = 64
+over_provisioning = 0.3
+filled = 0.0
+reclaim_reads = 8
+write_buffer = "4 MiB"
+[host]
+profile = "dpu"
+[prices]
+profile = "2025"
+[serve]
+pace = "off"
+"#;
+
+#[test]
+fn a_volume_over_a_drive_of_a_model_keeps_what_was_flushed_over_a_kill() {
+    let folder = tempfile::tempdir().expect("there is room");
+    std::fs::write(folder.path().join("small.toml"), ENCLOSURE).expect("there is room");
+    let text = latte("memory = \"16 MiB\"", "drive = \"small.toml\", data = \"kept\", number = 1");
+    let server = Server::start(folder.path(), "v.toml", &text);
+    let mut volume = server.volume("v");
+    volume.write(20_u64, &stamped(20, 10, 1)).expect("it is there");
+    volume.flush().expect("it is there");
+    assert_eq!(read(&mut volume, 20, 10), Ok(stamped(20, 10, 1)));
+    drop(volume);
+    server.kill();
+    let server = Server::start(folder.path(), "v.toml", &text);
+    let mut volume = server.volume("v");
+    assert_eq!(read(&mut volume, 20, 10), Ok(stamped(20, 10, 1)));
+    volume.write(21_u64, &stamped(21, 1, 2)).expect("it is there");
+    drop(volume);
+    // In order, the log goes to the drive, and the drive ends in order.
+    let ended = server.interrupt();
+    assert!(ended.status.success(), "{}", all_text(&ended));
+    let plain = "[[volume]]\nname = \"v\"\nback = { drive = \"small.toml\", data = \"kept\", number = 1 }\n";
+    let server = Server::start(folder.path(), "plain.toml", plain);
+    assert_eq!(read(&mut server.volume("v"), 21, 1), Ok(stamped(21, 1, 2)));
+}
+
+fn all_text(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_drive_that_cannot_be_run_is_refused_in_words() {
+    let folder = tempfile::tempdir().expect("there is room");
+    std::fs::write(folder.path().join("small.toml"), ENCLOSURE).expect("there is room");
+    for (leg, expected) in [
+        ("drive = \"none.toml\"", "none.toml: the scenario cannot be read"),
+        ("drive = \"nothing\"", "the program carries no scenario of that name"),
+        ("drive = \"small.toml\", number = 2", "it exports 2 volumes, and there is no number 2"),
+        ("drive = \"local-storage\"", "flashyard serve does not serve local-storage"),
+    ] {
+        let text_of = format!("[[volume]]\nname = \"v\"\nback = {{ {leg} }}\n");
+        let output = program(folder.path(), "v.toml", &text_of, &[]).output().expect("the program starts");
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(expected), "{leg}: {said}");
+    }
+}

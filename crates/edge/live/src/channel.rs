@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Requests taken from the queue in one turn, at most.
 const TAKEN_MAX: usize = 256;
 
+/// Tells a client's thread that completions have come.
+pub type Wake = Box<dyn Fn() + Send>;
+
 enum Message {
     Submit { client: usize, tag: u64, request: VolumeRequest, payload: Payload },
     GiveUp { client: usize, tag: u64 },
@@ -24,7 +27,7 @@ pub struct ChannelFront {
     waker: Arc<mio::Waker>,
     sender: Sender<Message>,
     queue: Receiver<Message>,
-    clients: Vec<Sender<Completion>>,
+    clients: Vec<(Sender<Completion>, Option<Wake>)>,
     /// Client and tag of each request under way, by the front end's tag.
     under_way: Slab<(usize, u64)>,
     /// Answers of this turn: a woken client may take the processor, so none is before all are ready.
@@ -40,8 +43,13 @@ impl ChannelFront {
 
     /// A new client, for any thread.
     pub fn connect(&mut self) -> Client {
+        self.connect_with(None)
+    }
+
+    /// A new client whose thread waits for something else, and is woken by `wake`.
+    pub fn connect_with(&mut self, wake: Option<Wake>) -> Client {
         let (replies, answers) = channel();
-        self.clients.push(replies);
+        self.clients.push((replies, wake));
         let (sender, waker) = (self.sender.clone(), Arc::clone(&self.waker));
         Client { number: self.clients.len() - 1, sender, waker, answers, tags: 0 }
     }
@@ -109,9 +117,10 @@ impl FrontEnd for ChannelFront {
 
     fn send(&mut self, _desk: &mut Context<'_>) {
         for (client, reply) in self.outbox.drain(..) {
-            if let Some(client) = self.clients.get(client) {
+            if let Some((client, wake)) = self.clients.get(client) {
                 // A client that has gone does not want to know.
                 let _ = client.send(reply);
+                wake.iter().for_each(|wake| wake());
             }
         }
     }
@@ -161,6 +170,19 @@ impl Client {
             RecvTimeoutError::Timeout => VolumeError::Late(SimSpan::from_ns(patience.as_nanos() as u64)),
             RecvTimeoutError::Disconnected => VolumeError::Ended,
         })
+    }
+
+    /// Completions that have come, of any requests.
+    ///
+    /// Errors: the engine has ended.
+    pub fn take(&self, into: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        loop {
+            match self.answers.try_recv() {
+                Ok(completion) => into.push(completion),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(VolumeError::Ended),
+            }
+        }
     }
 
     /// The volume of these properties, for this client alone.

@@ -39,7 +39,7 @@ mod under_way;
 
 pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;
-pub use channel::{ChannelFront, ChannelVolume, Client};
+pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::Engine;
 pub use error::EngineError;

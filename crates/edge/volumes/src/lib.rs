@@ -20,5 +20,5 @@ mod stack;
 mod zeroing;
 
 pub use engine::{VolumeEngine, VolumeReport};
-pub use leg::FileError;
-pub use open::{OpenError, ReadSecret, Volumes, describes_volumes, open};
+pub use leg::{FileError, OpenDrive, RunsDrive};
+pub use open::{OpenError, OpensDrive, ReadSecret, Volumes, describes_volumes, open};

@@ -1,12 +1,14 @@
 //! From a description to volumes that serve.
 
 use crate::engine::VolumeEngine;
-use crate::leg::{BLOCK, FileError, FileLeg, LegState, Memory, Pace, RemoteLeg, Storage, Throttle};
+use crate::leg::{
+    BLOCK, DriveLeg, FileError, FileLeg, LegState, Memory, OpenDrive, Pace, RemoteLeg, Storage, Throttle,
+};
 use crate::stack::{Services, Stack};
 use crate::zeroing::Zeroing;
 use flashyard_describe::volumes::{DescriptionError, File, Leg, RuleName, ServiceName, Volume};
 use flashyard_latte::{Config, Latte, Learning, Rule};
-use flashyard_live::{NamespaceError, RemoteNamespace};
+use flashyard_live::{NamespaceError, RemoteNamespace, Wake};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::secret::Secret;
 use flashyard_service::PassThrough;
@@ -62,6 +64,14 @@ pub enum OpenError {
         /// The problem, without the secret.
         problem: String,
     },
+    /// A drive that is to be served here.
+    #[error("volume {volume}: {problem}")]
+    Drive {
+        /// Which.
+        volume: String,
+        /// The problem.
+        problem: String,
+    },
     /// Sizes that do not fit.
     #[error("volume {volume}: {problem}")]
     Size {
@@ -93,12 +103,16 @@ pub fn describes_volumes(text: &str) -> bool {
 /// Reads a secret of the file at a path, and refuses it where others may read it, too.
 pub type ReadSecret<'a> = &'a dyn Fn(&Path) -> Result<Secret, String>;
 
+/// Runs the enclosure of the scenario at a path, its bytes in a directory, and hands out its volume of a number; the wake-up is called
+/// when something has come.
+pub type OpensDrive<'a> = &'a dyn Fn(&Path, Option<&Path>, u16, Wake) -> Result<OpenDrive, String>;
+
 /// Opens the volumes that `text` describes; paths in it count from `folder`.
 ///
 /// Errors: the first thing that is wrong, with its place or its volume.
-pub fn open(text: &str, folder: &Path, secret: ReadSecret<'_>) -> Result<Volumes, OpenError> {
+pub fn open(text: &str, folder: &Path, secret: ReadSecret<'_>, drive: OpensDrive<'_>) -> Result<Volumes, OpenError> {
     let file = File::parse(text)?;
-    let opening = Opening { folder, secret, waker: Arc::default() };
+    let opening = Opening { folder, secret, drive, waker: Arc::default() };
     let stacks = file.volume.iter().map(|volume| opening.stack(volume.get_ref())).collect::<Result<Vec<_>, _>>()?;
     let names = stacks.iter().map(|stack| stack.name.clone()).collect();
     let mut engine = VolumeEngine::new(stacks).map_err(OpenError::Poll)?;
@@ -110,6 +124,7 @@ pub fn open(text: &str, folder: &Path, secret: ReadSecret<'_>) -> Result<Volumes
 struct Opening<'a> {
     folder: &'a Path,
     secret: ReadSecret<'a>,
+    drive: OpensDrive<'a>,
     /// Of the engine, which begins after its legs.
     waker: Arc<OnceLock<Arc<mio::Waker>>>,
 }
@@ -160,6 +175,18 @@ impl Opening<'_> {
             let file = FileLeg::open(&path, leg.size.map(|size| size.0.get()), wake);
             let file = file.map_err(|source| OpenError::File { volume: volume.to_owned(), source })?;
             (Storage::File(file), path.display().to_string())
+        } else if let Some(scenario) = &leg.drive {
+            let waker = Arc::clone(&self.waker);
+            let wake = Box::new(move || _ = waker.get().map(|waker| waker.wake()));
+            let data = leg.data.as_ref().map(|data| self.folder.join(data));
+            let opened = (self.drive)(&self.folder.join(scenario), data.as_deref(), leg.number.unwrap_or(0), wake);
+            let opened = opened.map_err(|problem| OpenError::Drive { volume: volume.to_owned(), problem })?;
+            if opened.info.block_bytes as usize != BLOCK {
+                let problem = format!("{}: blocks of {} bytes, not {BLOCK}", opened.name, opened.info.block_bytes);
+                return Err(OpenError::Drive { volume: volume.to_owned(), problem });
+            }
+            let name = opened.name.clone();
+            (Storage::Drive(Box::new(DriveLeg::new(opened))), name)
         } else {
             self.remote(volume, leg)?
         };
@@ -168,7 +195,7 @@ impl Opening<'_> {
 
     fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {
         let (Some(address), Some(nqn)) = (leg.nvme_tcp, leg.nqn.clone()) else {
-            let problem = "give one of memory, file and nvme_tcp".to_owned();
+            let problem = "give one of memory, file, drive and nvme_tcp".to_owned();
             return Err(OpenError::Size { volume: volume.to_owned(), problem });
         };
         let read = |path: &PathBuf| {

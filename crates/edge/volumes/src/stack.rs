@@ -419,7 +419,7 @@ impl Stack {
         }
         let mut lost: Vec<u32> =
             leg.throttle.iter_mut().flat_map(|throttle| throttle.take_all()).map(|task| task.order).collect();
-        if matches!(leg.storage, Storage::Remote(_)) {
+        if matches!(leg.storage, Storage::Remote(_) | Storage::Drive(_)) {
             let of_leg = |placed: &&Placed| placed.order.leg == Leg(number as u8) && !placed.ended;
             lost = self.placed.iter().flatten().filter(of_leg).map(|placed| placed.order.id).collect();
         }

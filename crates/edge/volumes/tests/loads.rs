@@ -1,10 +1,14 @@
 //! Random load on volumes of every kind, with every byte compared.
 
-use flashyard_live::{ChannelFront, Load, run_load};
+use flashyard_live::{ChannelFront, Load, Wake, run_load};
 use flashyard_units::SimSpan;
-use flashyard_volumes::{VolumeReport, Volumes, open};
+use flashyard_volumes::{OpenDrive, VolumeReport, Volumes, open};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+fn no_drive(_: &Path, _: Option<&Path>, _: u16, _: Wake) -> Result<OpenDrive, String> {
+    Err("no drive is served".to_owned())
+}
 
 fn no_secret(_: &Path) -> Result<flashyard_nvmf::secret::Secret, String> {
     Err("there is none".to_owned())
@@ -14,7 +18,7 @@ fn no_secret(_: &Path) -> Result<flashyard_nvmf::secret::Secret, String> {
 fn loaded(keys: &str, requests: u64, seed: u64) -> VolumeReport {
     let folder = tempfile::tempdir().expect("there is room");
     let text = format!("[[volume]]\nname = \"v\"\n{keys}\n");
-    let Volumes { mut engine, .. } = open(&text, folder.path(), &no_secret).expect("it is right");
+    let Volumes { mut engine, .. } = open(&text, folder.path(), &no_secret, &no_drive).expect("it is right");
     let info = engine.fronts_mut().volumes()[0];
     let mut front = ChannelFront::new(engine.fronts_mut().waker());
     let mut volume = front.connect().volume(info);

@@ -89,7 +89,7 @@ pub enum RuleName {
     Learned,
 }
 
-/// One leg: exactly one of `memory`, `file` and `nvme_tcp`, and what goes with it.
+/// One leg: exactly one of `memory`, `file`, `drive` and `nvme_tcp`, and what goes with it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leg {
@@ -99,6 +99,12 @@ pub struct Leg {
     pub file: Option<PathBuf>,
     /// Of a file that is to be made.
     pub size: Option<Size>,
+    /// The scenario of an enclosure whose drives this server runs.
+    pub drive: Option<PathBuf>,
+    /// Directory that keeps the bytes of its drives; memory without it.
+    pub data: Option<PathBuf>,
+    /// The number of the volume among those that it exports; the first one without the key.
+    pub number: Option<u16>,
     /// Address of an NVMe/TCP target.
     pub nvme_tcp: Option<SocketAddr>,
     /// Its subsystem.
@@ -122,9 +128,15 @@ pub struct Leg {
 impl Leg {
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
-        let kinds = [self.memory.is_some(), self.file.is_some(), self.nvme_tcp.is_some()];
+        let kinds = [self.memory.is_some(), self.file.is_some(), self.drive.is_some(), self.nvme_tcp.is_some()];
         if kinds.iter().filter(|is_there| **is_there).count() != 1 {
-            return Some("give one of memory, file and nvme_tcp".to_owned());
+            return Some("give one of memory, file, drive and nvme_tcp".to_owned());
+        }
+        if let Some((key, _)) = [("data", self.data.is_some()), ("number", self.number.is_some())]
+            .iter()
+            .find(|(_, is_there)| *is_there && self.drive.is_none())
+        {
+            return Some(format!("{key} goes with drive only"));
         }
         let of_remote = [
             ("nqn", self.nqn.is_some()),
@@ -240,6 +252,7 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
             problem(&volume("back = { memory = \"1 MiB\", namespace = 1 }")).contains("namespace goes with nvme_tcp")
         );
         assert!(problem(&volume("back = { nvme_tcp = \"127.0.0.1:1\" }")).contains("nqn"));
+        assert!(problem(&volume("back = { memory = \"1 MiB\", data = \"d\" }")).contains("data goes with drive"));
         assert!(problem(&volume("back = { memory = \"1 MiB\", iops = 0 }")).contains("above zero"));
         let front = "front = { memory = \"1 MiB\" }\nback = { memory = \"1 MiB\" }";
         assert!(problem(&volume(front)).starts_with("line 4: a front end goes with"));

@@ -299,6 +299,14 @@ mod tests {
     }
 
     #[test]
+    fn flushes_are_passed_over() {
+        let mut parser = Csv.parser();
+        assert_eq!(parser.parse("time_us,op,offset_bytes,size_bytes"), Ok(Line::Skip(Skip::Header)));
+        assert_eq!(parser.parse("1,f,0,0"), Ok(Line::Skip(Skip::NoRange)));
+        assert_eq!(parser.parse("2,Flush,0,0"), Ok(Line::Skip(Skip::NoRange)));
+    }
+
+    #[test]
     fn the_volume_may_be_left_out_and_ranges_be_given_back() {
         let row = one("time_us,op,offset_bytes,size_bytes", "1,discard,0,512");
         assert_eq!((row.volume, row.request.operation), (0, Operation::Trim));

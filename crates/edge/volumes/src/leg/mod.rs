@@ -1,11 +1,14 @@
 //! Legs: what a volume is made of. Each takes orders, and carries them out at once or tells later that they have ended.
 
+mod drive;
 mod file;
 mod memory;
 mod remote;
 mod task;
 mod throttle;
 
+pub(crate) use drive::DriveLeg;
+pub use drive::{OpenDrive, RunsDrive};
 pub use file::FileError;
 pub(crate) use file::FileLeg;
 pub(crate) use memory::Memory;
@@ -21,6 +24,7 @@ use flashyard_units::VolumeId;
 pub(crate) enum Storage {
     Memory(Memory),
     File(FileLeg),
+    Drive(Box<DriveLeg>),
     Remote(Box<RemoteLeg>),
 }
 
@@ -39,6 +43,7 @@ impl LegState {
         let (blocks, request_blocks) = match &self.storage {
             Storage::Memory(memory) => (memory.blocks(), u32::MAX),
             Storage::File(file) => (file.blocks(), u32::MAX),
+            Storage::Drive(drive) => (drive.info().limits.blocks, drive.info().limits.request_blocks),
             Storage::Remote(remote) => (remote.blocks(), remote.request_blocks()),
         };
         let limits = VolumeLimits { blocks, remaps: false, request_blocks };
@@ -56,6 +61,7 @@ impl LegState {
                 Begun::Ended(Ok(()))
             }
             Storage::File(file) => file.begin(task, source, into),
+            Storage::Drive(drive) => drive.begin(task, source),
             Storage::Remote(remote) => remote.begin(task, source),
         }
     }
@@ -65,6 +71,7 @@ impl LegState {
         let gone = match &mut self.storage {
             Storage::Memory(_) => None,
             Storage::File(file) => file.poll(ends),
+            Storage::Drive(drive) => drive.poll(ends),
             Storage::Remote(remote) => remote.poll(ends),
         };
         if gone.is_some() && self.gone.is_none() {
