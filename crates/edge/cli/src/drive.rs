@@ -1,7 +1,7 @@
 //! Drives of a scenario as storage of volumes: an engine on a thread of its own runs them.
 
 use crate::scenarios::Source;
-use crate::serve::{set_up_world, tempo_of};
+use crate::worlds::{set_up_world, tempo_of};
 use anyhow::{Context, Result, bail};
 use flashyard_blk::VolumeInfo;
 use flashyard_live::{ChannelFront, Client, Engine, SetUp, Wake};

@@ -29,6 +29,7 @@ mod systems;
 mod trace;
 mod volumes;
 mod watch;
+mod worlds;
 
 use anyhow::Result;
 use arguments::{Arguments, Command, TraceCommand};

@@ -6,17 +6,18 @@ use crate::files::DiskFiles;
 use crate::fronts::Names;
 use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
+use crate::worlds::{serving, set_up_world, tempo_of};
 use crate::{Outcome, fronts, output, parallel, volumes};
 use anyhow::{Context, Result, bail};
 use flashyard_blk::VolumeError;
 use flashyard_live::{
-    ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Shape, Tempo,
-    noise, run_load, set_up,
+    ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Tempo, noise,
+    run_load,
 };
 use flashyard_nvmf::target::Hosts;
-use flashyard_scenario::{Overrides, Pacing, Purpose, Resolved, Room, SYSTEMS, Scenario, Serve, resolve_with};
+use flashyard_scenario::{Overrides, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
-use flashyard_units::{DriveId, SimSpan, VolumeId};
+use flashyard_units::{DriveId, SimSpan};
 use flashyard_volumes::describes_volumes;
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
@@ -67,35 +68,6 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
         return volumes::serve(options, &text, hosts);
     }
     serve_scenario(options, hosts)
-}
-
-/// The world that serves a scenario, over what its directory holds, and the volumes that it exports.
-///
-/// Errors: a system that serves nothing or keeps nothing, a scenario or a directory that is wrong.
-pub(crate) fn set_up_world(
-    resolved: &Resolved,
-    data: Option<&Path>,
-    files: &'static DiskFiles,
-) -> Result<(SetUp, Vec<VolumeId>)> {
-    let scenario = &resolved.scenario;
-    let served = serving(resolved)?;
-    let located = |error| resolved.locate(error, &[]);
-    let shapes = (served.shapes)(scenario).map_err(located)?.into_iter();
-    let shapes: Vec<_> = shapes.map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
-    let exports = scenario.exported((served.volumes)(scenario)).map_err(located)?;
-    let exports = exports.into_iter().map(VolumeId::new).collect();
-    if let (Some(data), Some(why)) = (data, served.keeps_nothing) {
-        bail!("{}: {} keeps no data: {why}; leave --data and serve.data out", data.display(), resolved.room.name());
-    }
-    let set_up = set_up(data, &shapes, |contents| (served.world)(scenario, files, contents).map_err(located))?;
-    Ok((set_up, exports))
-}
-
-pub(crate) fn tempo_of(pace: Pacing) -> Tempo {
-    match pace {
-        Pacing::Scaled(scale) => Tempo::Scaled(scale),
-        Pacing::Off => Tempo::Off,
-    }
 }
 
 fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
@@ -151,17 +123,6 @@ fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
         Some(load) => load.finish(),
         None => Ok(Outcome::Done),
     }
-}
-
-/// How the system of a scenario serves.
-///
-/// Errors: it does not.
-fn serving(resolved: &Resolved) -> Result<Serve> {
-    let serving = |room: &dyn Room| room.serve().map(|_| room.name());
-    resolved.room.serve().with_context(|| {
-        let others: Vec<&str> = SYSTEMS.iter().filter_map(serving).collect();
-        format!("flashyard serve does not serve {}, it serves {}", resolved.room.name(), others.join(", "))
-    })
 }
 
 fn start_watch(address: SocketAddr, scenario: &Scenario, drives: u16, tempo: Tempo, handle: Handle) -> Result<Watch> {

@@ -64,7 +64,7 @@ impl Recorder {
             let row = self.rows.pop_front().expect("it is there");
             self.first += 1;
             if let Err(error) = self.write(&row) {
-                // What is under way has no row any more.
+                // Rows of requests under way are given up with the file.
                 self.failure = Some(error);
                 self.rows.clear();
                 self.under_way.clear();

@@ -84,7 +84,7 @@ impl FrontLog {
         let count = count.min(self.slots() - slot);
         debug_assert!(self.used() + count <= self.slots(), "the log has room");
         for place in 0..count {
-            self.owners[(slot + place) as usize] = first as u32 + place | WRITING;
+            self.owners[(slot + place) as usize] = (first as u32 + place) | WRITING;
         }
         self.head += u64::from(count);
         Slots { first: slot, count }

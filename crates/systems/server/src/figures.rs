@@ -140,7 +140,7 @@ impl ServerFigures {
         latency
     }
 
-    /// What all virtual drives cost each month for 4 TB, in units of RISTRETTO's drive, with the requests of the window; `None` where
+    /// The price of all virtual drives each month for 4 TB, in units of RISTRETTO's drive, with the requests of the window; `None` where
     /// the source has no price.
     pub fn price(&self) -> Option<f64> {
         let price = self.stack.table().price?;

@@ -18,7 +18,6 @@
 mod config;
 pub mod database;
 mod figures;
-mod interrupts;
 mod marks;
 mod network;
 mod path;

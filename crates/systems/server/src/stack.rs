@@ -168,7 +168,7 @@ pub struct Table {
     pub network: Option<Network>,
     /// The service in front of a drive and that volume.
     pub tiers: Option<Tiers>,
-    /// What a volume of 4 TB costs; `None` where the source has no price.
+    /// The cost of a volume of 4 TB; `None` where the source has no price.
     pub price: Option<Price>,
 }
 

@@ -16,7 +16,7 @@ pub struct OpenDrive {
     pub client: Client,
     /// The volume.
     pub info: VolumeInfo,
-    /// What keeps it running.
+    /// Its engine, which runs as long as this is kept.
     pub engine: Box<dyn RunsDrive>,
     /// For messages.
     pub name: String,

@@ -9,8 +9,7 @@ pub use run::measure_stack;
 
 use crate::stack::Stack;
 use flashyard_describe::{
-    Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown, boxed,
-    carried, is_in, load,
+    Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
 use flashyard_latte::LatteWorld;
 use flashyard_units::Named;
@@ -91,12 +90,4 @@ impl Room for LocalStorage {
     fn study(&self) -> Option<Study> {
         Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
     }
-}
-
-/// The stack called `name`.
-///
-/// Errors: a name that is none.
-fn stack_called(name: &str) -> Result<Stack, ScenarioError> {
-    let unknown = || Unknown::new("design", name, Stack::names()).to_string();
-    Stack::by_name(name).ok_or_else(|| ScenarioError::value("designs", unknown()))
 }

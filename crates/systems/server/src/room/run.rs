@@ -1,8 +1,7 @@
 //! Runs one stack of a scenario.
 
 use super::result::{detail, disks, result};
-use super::section::{config, of_server};
-use super::stack_called;
+use super::section::{config, of_server, stack_called};
 use crate::stack::Stack;
 use crate::{Server, ServerConfig, ServerFigures};
 use flashyard_describe::{Files, JobFiles, Measured, Observer, Scenario, ScenarioError, fio_report, load};

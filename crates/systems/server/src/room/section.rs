@@ -5,7 +5,7 @@ use crate::{Coalescing, NetworkLimits, ServerConfig, ServerError};
 use flashyard_cache::PolicyKind;
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::drive::drive;
-use flashyard_describe::{Choice, Rate, Scenario, ScenarioError, Section, Size, Time, is_in, keyed};
+use flashyard_describe::{Choice, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown, is_in, keyed};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_latte::{CachePolicy, Learning, Rule};
 use flashyard_units::{Bytes, Named, SimSpan};
@@ -315,4 +315,12 @@ pub(super) fn of_server(error: ServerError) -> ScenarioError {
         ServerError::Drive(error) => keyed::drive(error),
         other => ScenarioError::of_world(other),
     }
+}
+
+/// The stack called `name`.
+///
+/// Errors: a name that is none.
+pub(super) fn stack_called(name: &str) -> Result<Stack, ScenarioError> {
+    let unknown = || Unknown::new("design", name, Stack::names()).to_string();
+    Stack::by_name(name).ok_or_else(|| ScenarioError::value("designs", unknown()))
 }

@@ -67,7 +67,7 @@ pub(super) fn sections(records: &[(StackRun, StackRecord)]) -> Vec<ChartSection>
     vec![shared(records), scans(records), databases(records), costs(records)]
 }
 
-/// What each of several LATTEs gets of one drive.
+/// Rates and latencies of each of several LATTEs on one drive.
 fn shared(records: &[(StackRun, StackRecord)]) -> ChartSection {
     let reads = |sharers: u32| Some((f64::from(sharers), of(records, &reads_of(sharers))?.mean_us));
     let writes = |rule: Option<FixedRule>| {
@@ -113,7 +113,7 @@ fn scans(records: &[(StackRun, StackRecord)]) -> ChartSection {
     ChartSection::choice("scan", "What does a scan take from reads that hit?", finding, "", panels)
 }
 
-/// What a recorded database gets of each stack.
+/// Requests of a recorded database by stack.
 fn databases(records: &[(StackRun, StackRecord)]) -> ChartSection {
     let bar = |phase: Phase| {
         let found = OF_DATABASES.map(|stack| of(records, &database(stack, phase)));

@@ -61,7 +61,7 @@ pub(crate) struct StackRun {
     pub(super) database: Option<Phase>,
 }
 
-/// What a recorded database does.
+/// The part of a recording: reads, writes or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     ReadOnly,
