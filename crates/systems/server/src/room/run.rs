@@ -45,7 +45,7 @@ pub(super) fn run(
 
 /// Runs a stack of a scenario and makes no report of its figures.
 ///
-/// Errors: as [`run`].
+/// Errors: values outside their ranges, sources that fail, an observer that stops.
 pub fn measure_stack(
     scenario: &Scenario,
     stack: Stack,
