@@ -416,3 +416,81 @@ fn a_drive_that_cannot_be_run_is_refused_in_words() {
         assert!(!output.status.success() && said.contains(expected), "{leg}: {said}");
     }
 }
+
+#[test]
+fn a_mirror_of_a_file_and_a_namespace_goes_on_when_either_is_lost() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let far = disk(folder.path());
+    let legs = format!("legs = [{{ file = \"near\", size = \"64 MiB\" }}, {{ {} }}]", far.leg("disk"));
+    let mirror = format!("[[volume]]\nname = \"m\"\nservice = \"mirror\"\n{legs}\n");
+    let server = Server::start(folder.path(), "mirror.toml", &mirror);
+    let mut volume = server.volume("m");
+    volume.write(100_u64, &stamped(100, 40, 1)).expect("it is there");
+    far.kill();
+    volume.write(110_u64, &stamped(110, 5, 2)).expect("one leg has it");
+    assert_eq!(read(&mut volume, 100, 10), Ok(stamped(100, 10, 1)));
+    assert_eq!(read(&mut volume, 110, 5), Ok(stamped(110, 5, 2)));
+    volume.flush().expect("one leg has it");
+    drop(volume);
+    let said = server.kill();
+    assert!(said.contains("the volume has lost a part of its storage"), "{said}");
+    // The file alone has all of it; the other one has the older version.
+    let near = "[[volume]]\nname = \"n\"\nback = { file = \"near\" }\n";
+    let server = Server::start(folder.path(), "near.toml", near);
+    assert_eq!(read(&mut server.volume("n"), 110, 5), Ok(stamped(110, 5, 2)));
+}
+
+#[test]
+fn services_compose_to_trees_and_fio_verifies_one() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let pair = "{ service = \"mirror\", legs = [{ memory = \"32 MiB\" }, { memory = \"32 MiB\" }] }";
+    let text_of = format!(
+        "[[volume]]\nname = \"t\"\nservice = \"stripe\"\nchunk = \"16 KiB\"\nlegs = [{pair}, {{ service = \"spill-over\", \
+         legs = [{{ memory = \"8 MiB\" }}, {{ file = \"rest\", size = \"24 MiB\" }}] }}]\n"
+    );
+    let socket = folder.path().join("nbd");
+    let more = ["--nbd", &format!("unix:{}", socket.display())];
+    let server = Server::start_with(folder.path(), "tree.toml", &text_of, &more);
+    let mut volume = server.volume("t");
+    // Across chunks, and across the border of the second leg.
+    for first in [0, 3, 4090, 8000] {
+        volume.write(first, &stamped(first, 70, 3)).expect("it is there");
+        assert_eq!(read(&mut volume, first, 70), Ok(stamped(first, 70, 3)), "{first}");
+    }
+    drop(volume);
+    if flashyard_conformance::has_program("fio", "it was not tried against a tree of services") {
+        let output = Command::new("fio")
+            .args(["--name=verify", "--ioengine=nbd", "--rw=randrw", "--bsrange=4k-256k", "--blockalign=4k"])
+            .args(["--iodepth=16", "--size=60m", "--verify=crc32c", "--minimal"])
+            .arg(format!("--uri=nbd+unix:///t?socket={}", socket.display()))
+            .arg(format!("--aux-path={}", folder.path().display()))
+            .output()
+            .expect("it starts");
+        let said = text(&output.stdout);
+        let errors = said.lines().last().and_then(|line| line.split(';').nth(4)).expect("terse output has the error");
+        assert_eq!(errors, "0", "{said}{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_composition_that_is_wrong_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let memory = "{ memory = \"16 MiB\" }";
+    for (rest, expected) in [
+        (format!("service = \"mirror\"\nlegs = [{memory}]"), "1 legs, give 2 to 8"),
+        (format!("service = \"spill-over\"\nlegs = [{memory}, {memory}, {memory}]"), "3 legs, give 2 "),
+        (format!("service = \"mirror\"\nchunk = \"4 KiB\"\nlegs = [{memory}, {memory}]"), "chunk goes with"),
+        (format!("service = \"stripe\"\nchunk = \"5 KiB\"\nlegs = [{memory}, {memory}]"), "chunk is whole blocks"),
+        (format!("service = \"stripe\"\nchunk = \"32 MiB\"\nlegs = [{memory}, {memory}]"), "holds no chunk"),
+        (format!("service = \"mirror\"\nback = {memory}\nlegs = [{memory}, {memory}]"), "has legs, and no back"),
+        (format!("legs = [{memory}, {memory}]"), "legs go with service"),
+        ("service = \"latte\"".to_owned(), "needs storage"),
+        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"mirror\", legs = [{memory}] }}]"), "1 legs"),
+        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"latte\" }}]"), "latte"),
+    ] {
+        let text_of = format!("[[volume]]\nname = \"v\"\n{rest}\n");
+        let output = program(folder.path(), "v.toml", &text_of, &["--seconds", "0"]).output().expect("it starts");
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(expected), "{rest}: {said}");
+    }
+}

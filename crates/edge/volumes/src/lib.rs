@@ -13,6 +13,7 @@
 //! Invariants: each request is answered once; a flush that was answered means that the back end has everything that was answered before it,
 //! durably; a leg that has ended answers no further order, and is not opened again.
 
+mod compose;
 mod engine;
 mod leg;
 mod open;

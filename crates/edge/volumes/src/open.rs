@@ -1,5 +1,6 @@
 //! From a description to volumes that serve.
 
+use crate::compose::Composer;
 use crate::engine::VolumeEngine;
 use crate::leg::{
     BLOCK, DriveLeg, FileError, FileLeg, LegState, Memory, OpenDrive, Pace, RemoteLeg, Storage, Throttle,
@@ -132,7 +133,28 @@ struct Opening<'a> {
 impl Opening<'_> {
     fn stack(&self, volume: &Volume) -> Result<Stack, OpenError> {
         let name = volume.name.get_ref();
-        let back = self.leg(name, volume.back.get_ref())?;
+        let open = |leg: &Leg| self.leg(name, leg);
+        let composed = |service, chunk, legs: &mut dyn Iterator<Item = &Leg>| {
+            let mut composer = Composer::new(name, &open);
+            composer.service(service, chunk, legs)?;
+            composer.finish()
+        };
+        if let Some(legs) = &volume.legs {
+            let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
+            let (tree, legs) = composed(volume.service, chunk, &mut legs.iter().map(|leg| leg.get_ref()))?;
+            return Ok(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs));
+        }
+        let no_storage = || OpenError::Size { volume: name.clone(), problem: "no storage: back = { … }".to_owned() };
+        let back = volume.back.as_ref().ok_or_else(no_storage)?.get_ref();
+        if let Some(service) = back.service {
+            if volume.front.is_some() {
+                let problem = "a service below a cache or a latte: serve it as a volume of its own".to_owned();
+                return Err(OpenError::Size { volume: name.clone(), problem });
+            }
+            let (tree, legs) = composed(service, back.chunk, &mut back.legs.iter().flatten())?;
+            return Ok(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs));
+        }
+        let back = self.leg(name, back)?;
         let Some(front) = &volume.front else {
             return Ok(Stack::new(name.clone(), Services::None(PassThrough), vec![back]));
         };
@@ -195,7 +217,7 @@ impl Opening<'_> {
 
     fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {
         let (Some(address), Some(nqn)) = (leg.nvme_tcp, leg.nqn.clone()) else {
-            let problem = "give one of memory, file, drive and nvme_tcp".to_owned();
+            let problem = "give one of memory, file, drive, nvme_tcp and service".to_owned();
             return Err(OpenError::Size { volume: volume.to_owned(), problem });
         };
         let read = |path: &PathBuf| {

@@ -11,16 +11,17 @@ use flashyard_latte::Counters;
 use flashyard_live::{Answered, Data as Found, FrontEnds};
 use flashyard_served::Answer;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, PassThrough, Request, Service};
+use flashyard_services::Tree;
 use flashyard_units::{SimTime, VolumeId};
 
 /// Blocks that are trimmed in one order, which may become a write of zeros: 8 MiB.
 const TRIM_BLOCKS: u32 = 2048;
 
 /// The services that a volume can have. One type, so that no call goes through a table.
-#[derive(Debug)]
 pub(crate) enum Services {
     None(PassThrough),
     Latte(Box<Zeroing>),
+    Tree(Box<Tree>),
 }
 
 macro_rules! each {
@@ -28,6 +29,7 @@ macro_rules! each {
         match $self {
             Services::None($service) => $call,
             Services::Latte($service) => $call,
+            Services::Tree($service) => $call,
         }
     };
 }
@@ -162,7 +164,7 @@ impl Stack {
     /// Counts of its LATTE, if it has one.
     pub(crate) fn counters(&self) -> Option<&Counters> {
         match &self.service {
-            Services::None(_) => None,
+            Services::None(_) | Services::Tree(_) => None,
             Services::Latte(latte) => Some(latte.counters()),
         }
     }
@@ -250,7 +252,7 @@ impl Stack {
         };
         asked.part = (count - asked.done).min(most);
         let (first, count) = (first + u64::from(asked.done), asked.part);
-        self.service.submit(now, &Request { id, operation, first, count, durable: false }, &mut self.out);
+        self.service.submit(now, &Request { id, operation, first, count, durable: false, source: 0 }, &mut self.out);
         self.carry_out(now, None, fronts);
     }
 
@@ -415,7 +417,12 @@ impl Stack {
                 volume = %self.name, end = %leg.name, why,
                 "the back end is lost: what only it has cannot be read, and nothing can be flushed any more"
             ),
-            _ => tracing::error!(volume = %self.name, end = %leg.name, why, "the volume has lost its storage"),
+            (Services::Tree(_), _) => {
+                tracing::error!(volume = %self.name, end = %leg.name, why, "the volume has lost a part of its storage");
+            }
+            (Services::None(_), _) => {
+                tracing::error!(volume = %self.name, end = %leg.name, why, "the volume has lost its storage");
+            }
         }
         let mut lost: Vec<u32> =
             leg.throttle.iter_mut().flat_map(|throttle| throttle.take_all()).map(|task| task.order).collect();

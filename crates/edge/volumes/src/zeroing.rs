@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn request(id: u32, operation: Operation, first: u64) -> Request {
-        Request { id, operation, first, count: 1, durable: false }
+        Request { id, operation, first, count: 1, durable: false, source: 0 }
     }
 
     #[test]

@@ -58,8 +58,12 @@ pub struct Volume {
     pub flush_age: Option<Spanned<Time>>,
     /// Storage in front of it.
     pub front: Option<Spanned<Leg>>,
-    /// Storage of the volume.
-    pub back: Spanned<Leg>,
+    /// Storage of the volume, unless it has `legs`.
+    pub back: Option<Spanned<Leg>>,
+    /// Storage of a volume that is composed of several, in order.
+    pub legs: Option<Vec<Spanned<Leg>>>,
+    /// Bytes of a stripe on a leg before the next one.
+    pub chunk: Option<Spanned<Size>>,
 }
 
 /// The service between a volume and its back end.
@@ -73,6 +77,28 @@ pub enum ServiceName {
     Cache,
     /// Both ends take writes, and copies of what is read twice are kept in front.
     Latte,
+    /// Chunks lie on the legs in turn.
+    Stripe,
+    /// Every block is on every leg.
+    Mirror,
+    /// The blocks of the first leg, then those of the second.
+    SpillOver,
+}
+
+impl ServiceName {
+    /// Whether it is made of `legs`.
+    pub const fn is_composed(self) -> bool {
+        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver)
+    }
+
+    /// Legs that it takes, the least and the most.
+    const fn legs(self) -> (usize, usize) {
+        match self {
+            Self::Stripe => (2, 64),
+            Self::Mirror => (2, 8),
+            _ => (2, 2),
+        }
+    }
 }
 
 /// Which end takes a write.
@@ -89,10 +115,16 @@ pub enum RuleName {
     Learned,
 }
 
-/// One leg: exactly one of `memory`, `file`, `drive` and `nvme_tcp`, and what goes with it.
+/// One leg: exactly one of `memory`, `file`, `drive`, `nvme_tcp` and `service`, with the keys that go with it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leg {
+    /// A service over legs of its own.
+    pub service: Option<ServiceName>,
+    /// The storage of that service.
+    pub legs: Option<Vec<Leg>>,
+    /// Bytes of a stripe on a leg before the next one.
+    pub chunk: Option<Size>,
     /// Memory of this size.
     pub memory: Option<Size>,
     /// A file or a block device.
@@ -128,9 +160,30 @@ pub struct Leg {
 impl Leg {
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
-        let kinds = [self.memory.is_some(), self.file.is_some(), self.drive.is_some(), self.nvme_tcp.is_some()];
+        let kinds = [
+            self.memory.is_some(),
+            self.file.is_some(),
+            self.drive.is_some(),
+            self.nvme_tcp.is_some(),
+            self.service.is_some(),
+        ];
         if kinds.iter().filter(|is_there| **is_there).count() != 1 {
-            return Some("give one of memory, file, drive and nvme_tcp".to_owned());
+            return Some("give one of memory, file, drive, nvme_tcp and service".to_owned());
+        }
+        if self.service.is_some_and(|service| !service.is_composed()) {
+            return Some(
+                "the service of a leg is stripe, mirror or spill-over; latte and cache are of a volume".to_owned(),
+            );
+        }
+        let paced = [self.iops.is_some(), self.bandwidth.is_some(), self.latency.is_some()];
+        if let Some(problem) = composed(self.service, self.legs.as_ref().map(Vec::len), self.chunk) {
+            return Some(problem);
+        }
+        if self.service.is_some() && paced.contains(&true) {
+            return Some("iops, bandwidth and latency go with storage, not with a service".to_owned());
+        }
+        if let Some(problem) = self.legs.iter().flatten().find_map(Leg::problem) {
+            return Some(problem);
         }
         if let Some((key, _)) = [("data", self.data.is_some()), ("number", self.number.is_some())]
             .iter()
@@ -162,6 +215,29 @@ impl Leg {
     }
 }
 
+/// The first thing that is wrong with a service over so many legs.
+fn composed(service: Option<ServiceName>, legs: Option<usize>, chunk: Option<Size>) -> Option<String> {
+    match (service, legs) {
+        (Some(service), legs) if service.is_composed() => {
+            let ((least, most), count) = (service.legs(), legs.unwrap_or(0));
+            if !(least..=most).contains(&count) {
+                let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+                return Some(format!("{count} legs, give {range} (legs = [{{ … }}, …])"));
+            }
+        }
+        (Some(_), None) if legs.is_none() => {}
+        (None, None) => {}
+        _ => return Some("legs go with service = \"stripe\", \"mirror\" or \"spill-over\"".to_owned()),
+    }
+    match chunk {
+        Some(_) if service != Some(ServiceName::Stripe) => Some("chunk goes with service = \"stripe\"".to_owned()),
+        Some(chunk) if chunk.0.get() == 0 || chunk.0.get() % 4096 > 0 => {
+            Some("chunk is whole blocks of 4 KiB".to_owned())
+        }
+        _ => None,
+    }
+}
+
 impl File {
     /// Reads the text of a file.
     ///
@@ -185,20 +261,35 @@ impl File {
                 return wrong(at, format!("there is a volume {name} already"));
             }
             names.push(name);
-            for leg in volume.front.iter().chain([&volume.back]) {
+            let legs = volume.legs.iter().flatten();
+            for leg in volume.front.iter().chain(&volume.back).chain(legs) {
                 if let Some(problem) = leg.get_ref().problem() {
                     return wrong(leg.span().start, problem);
                 }
             }
+            let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
+            let service = Some(volume.service).filter(|service| *service != ServiceName::None || volume.legs.is_some());
+            if let Some(problem) = composed(service, volume.legs.as_ref().map(Vec::len), chunk) {
+                return wrong(at, problem);
+            }
+            match (&volume.back, volume.service.is_composed()) {
+                (Some(back), true) => return wrong(back.span().start, format!("{name} has legs, and no back")),
+                (None, false) => return wrong(at, format!("{name} needs storage: back = {{ … }}")),
+                _ => {}
+            }
             match (volume.service, &volume.front) {
-                (ServiceName::None, Some(front)) => {
+                (
+                    ServiceName::None | ServiceName::Stripe | ServiceName::Mirror | ServiceName::SpillOver,
+                    Some(front),
+                ) => {
                     return wrong(
                         front.span().start,
                         "a front end goes with service = \"cache\" or \"latte\"".to_owned(),
                     );
                 }
                 (ServiceName::Cache | ServiceName::Latte, None) => {
-                    return wrong(volume.back.span().start, format!("{name} needs a front end: front = {{ … }}"));
+                    let at = volume.back.as_ref().map_or(at, |back| back.span().start);
+                    return wrong(at, format!("{name} needs a front end: front = {{ … }}"));
                 }
                 _ => {}
             }
@@ -237,9 +328,10 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
 "#;
         let file = File::parse(text).expect("it is right");
         assert_eq!(file.nqn, NQN);
-        let back = file.volume[1].get_ref().back.get_ref();
+        let back_of = |volume: usize| file.volume[volume].get_ref().back.as_ref().expect("it has one").get_ref();
+        let back = back_of(1);
         assert_eq!((back.iops, back.latency.map(|time| time.0.as_ns())), (Some(50_000), Some(200_000)));
-        assert_eq!(file.volume[0].get_ref().back.get_ref().latency, None);
+        assert_eq!(back_of(0).latency, None);
     }
 
     #[test]

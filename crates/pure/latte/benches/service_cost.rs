@@ -99,7 +99,7 @@ fn request(name: &str, mut latte: Latte, blocks: u32, steps: u32, (operation, du
     let (mut out, mut ends, mut rng) = (Orders::default(), Vec::new(), Rng::named(1, "bench"));
     measure(name, steps, || {
         for _ in 0..steps {
-            let request = Request { id: 0, operation, first: rng.below(blocks.into()), count: 1, durable };
+            let request = Request { id: 0, operation, first: rng.below(blocks.into()), count: 1, durable, source: 0 };
             out.clear();
             latte.submit(SimTime::ZERO, &request, &mut out);
             ends.extend(out.orders.iter().map(|order| order.id));

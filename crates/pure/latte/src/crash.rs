@@ -208,7 +208,7 @@ impl Run {
 
     fn issue(&mut self, id: u32, operation: Operation, (first, count): (u64, u32), durable: bool) {
         let (first, count) = if operation == Operation::Flush { (0, 0) } else { (first, count) };
-        let request = Request { id, operation, first, count, durable };
+        let request = Request { id, operation, first, count, durable, source: 0 };
         self.stamp += u64::from(operation == Operation::Write);
         let action = match operation {
             Operation::Read => Some(Action::Read),

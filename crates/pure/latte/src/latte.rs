@@ -115,7 +115,7 @@ impl Latte {
         if let Some(lost) = self.place.lost.first_in(first, first + request.count) {
             return out.answers.push((request.id, Err(Failure::Unread { block: lost.into() })));
         }
-        self.table.begin(request.id);
+        self.table.requests.begin(request.id);
         self.read_blocks(now, request.id, first, (first, first + request.count), out);
     }
 
@@ -124,7 +124,7 @@ impl Latte {
         while block < end {
             let at = block - base;
             let data = Data::Request { id, at };
-            self.table.expects(id);
+            self.table.requests.expect(id);
             let count = if let Some(slot) = self.place.front_slot(block) {
                 let count = self.place.front_run(block, end, slot);
                 self.counters.hits += u64::from(count);
@@ -182,7 +182,7 @@ impl Latte {
                 return true;
             }
         };
-        self.table.begin(request.id);
+        self.table.requests.begin(request.id);
         if leg == FRONT {
             self.write_front(now, request, out)
         } else {
@@ -217,7 +217,7 @@ impl Latte {
             let block = request.first as u32 + at;
             let slots = self.place.log.append(block.into(), (request.count - at).min(RUN as u32));
             self.place.pins.pin(slots.first, slots.count);
-            self.table.expects(request.id);
+            self.table.requests.expect(request.id);
             let kind = Kind::FrontWrite { request: request.id, first: block, slot: slots.first };
             let data = Data::Request { id: request.id, at };
             self.send(now, FRONT, kind, order(Operation::Write, slots.first, slots.count, data), out);
@@ -234,7 +234,7 @@ impl Latte {
         while at < request.count {
             let count = (request.count - at).min(RUN as u32);
             let first = request.first as u32 + at;
-            self.table.expects(request.id);
+            self.table.requests.expect(request.id);
             let is_write = request.operation == Operation::Write;
             self.counters.back_writes += u64::from(if is_write { count } else { 0 });
             let data = if is_write { Data::Request { id: request.id, at } } else { Data::None };
@@ -256,7 +256,7 @@ impl Latte {
     fn trim(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         let end = request.first as u32 + request.count;
         if self.has[1] && self.place.takes_back(request.first as u32, end) {
-            self.table.begin(request.id);
+            self.table.requests.begin(request.id);
             self.change_back(now, request, out);
         } else {
             out.answers.push((request.id, Ok(())));
@@ -301,16 +301,16 @@ impl Latte {
 
     /// Both ends make durable what they have.
     fn sync(&mut self, now: SimTime, id: u32, out: &mut Orders) {
-        self.table.begin(id);
+        self.table.requests.begin(id);
         let order = Order { durable: true, ..order(Operation::Flush, 0, 0, Data::None) };
         let has = self.has;
         for leg in [FRONT, BACK].into_iter().filter(|leg| has[usize::from(leg.0)]) {
-            self.table.expects(id);
+            self.table.requests.expect(id);
             self.send(now, leg, Kind::Sync { request: id }, order, out);
         }
         if self.has == [false; 2] {
             out.answers.push((id, Err(Failure::Gone)));
-            self.table.forget(id);
+            self.table.requests.forget(id);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Orders under way, and the requests that they are of.
 
 use flashyard_kernel::Slab;
-use flashyard_service::{Failure, Leg, Orders};
+use flashyard_service::{Failure, Leg, Orders, Tally};
 use flashyard_units::SimTime;
 
 /// Blocks of one order at most. Source: \[A\] 128 KiB in blocks of 4 KiB.
@@ -47,59 +47,21 @@ pub(crate) struct Under {
     pub(crate) began_at: SimTime,
 }
 
-/// A request under way.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    orders: u32,
-    failure: Option<Failure>,
-}
-
 /// Orders by their number, and requests by theirs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     under_way: Slab<Under>,
     /// Versions of blocks by order, where its end asks for them: copied once, unlike the rest of an order.
     began: Vec<Versions>,
-    requests: Vec<Option<Asked>>,
+    pub(crate) requests: Tally,
     /// Orders under way at each end.
     pub(crate) depths: [u32; 2],
 }
 
 impl Table {
-    /// A request begins with no order.
-    pub(crate) fn begin(&mut self, request: u32) {
-        let place = request as usize;
-        if place >= self.requests.len() {
-            self.requests.resize(place + 1, None);
-        }
-        debug_assert!(self.requests[place].is_none(), "request {request} is under way");
-        self.requests[place] = Some(Asked { orders: 0, failure: None });
-    }
-
-    /// An order of a request is sent.
-    pub(crate) fn expects(&mut self, request: u32) {
-        if let Some(asked) = &mut self.requests[request as usize] {
-            asked.orders += 1;
-        }
-    }
-
-    /// A request has ended without an order.
-    pub(crate) fn forget(&mut self, request: u32) {
-        self.requests[request as usize] = None;
-    }
-
     /// A part of a request has ended; answers it with the last one.
     pub(crate) fn ended(&mut self, request: u32, result: Result<(), Failure>, out: &mut Orders) {
-        let Some(asked) = &mut self.requests[request as usize] else { return };
-        asked.orders -= 1;
-        if let Err(failure) = result {
-            asked.failure.get_or_insert(failure);
-        }
-        if asked.orders == 0 {
-            let answer = asked.failure.map_or(Ok(()), Err);
-            self.requests[request as usize] = None;
-            out.answers.push((request, answer));
-        }
+        out.answers.extend(self.requests.end(request, result).map(|answer| (request, answer)));
     }
 
     /// Whether an order under way is for this slot of the front end. Looks through all of them.

@@ -134,7 +134,7 @@ fn reads_that_never_end_keep_no_flush_waiting() {
     use flashyard_service::{Orders, Request, Service};
     let mut latte = Latte::new(small(Rule::Front, 16, 4));
     let (mut out, now) = (Orders::default(), SimTime::ZERO);
-    let request = |id, operation| Request { id, operation, first: 3, count: 1, durable: false };
+    let request = |id, operation| Request { id, operation, first: 3, count: 1, durable: false, source: 0 };
     latte.submit(now, &request(0, Operation::Write), &mut out);
     let written = out.orders[0].id;
     latte.completed(now, written, Ok(()), &mut out);

@@ -311,6 +311,11 @@ impl ModelVolume {
         }
     }
 
+    /// Answers no further request.
+    pub fn end_now(&mut self) {
+        self.is_gone = true;
+    }
+
     fn end(&mut self, token: u64, request: &VolumeRequest, payload: &Payload) -> Completion {
         if self.fails_one_in > 0 && self.rng.below(self.fails_one_in.into()) == 0 {
             return Completion { token, result: Err(VolumeError::Dropped), bytes: Vec::new() };

@@ -10,11 +10,13 @@ mod failure;
 mod over;
 mod pass;
 mod service;
+mod tally;
 
 pub use failure::Failure;
 pub use over::Over;
 pub use pass::PassThrough;
 pub use service::{Data, Leg, Order, Orders, Request, Service};
+pub use tally::Tally;
 
 #[cfg(test)]
 mod tests;

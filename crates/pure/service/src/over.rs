@@ -89,6 +89,11 @@ impl<S: Service, V: Volume> Over<S, V> {
         &self.service
     }
 
+    /// The service, to change it. Its wishes after that come with its next step.
+    pub fn service_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
     /// The legs, for faults.
     pub fn legs_mut(&mut self) -> &mut [V] {
         &mut self.legs
@@ -118,8 +123,10 @@ impl<S: Service, V: Volume> Over<S, V> {
             u32::try_from(self.requests.len() - 1).expect("fewer than 2^32 requests are under way")
         });
         self.requests[id as usize] = Some(held);
-        let VolumeRequest { operation, first, count, .. } = *request;
-        self.service.submit(self.now, &Request { id, operation, first, count, durable }, &mut self.out);
+        let VolumeRequest { volume, operation, first, count, .. } = *request;
+        // Clients come by volumes of their own.
+        let source = volume.get();
+        self.service.submit(self.now, &Request { id, operation, first, count, durable, source }, &mut self.out);
         self.carry_out();
         self.settle();
         Ok(())

@@ -19,7 +19,7 @@ impl Service for PassThrough {
     }
 
     fn submit(&mut self, _: SimTime, request: &Request, out: &mut Orders) {
-        let Request { id, operation, first, count, durable } = *request;
+        let Request { id, operation, first, count, durable, .. } = *request;
         let moves = matches!(operation, Operation::Read | Operation::Write);
         let data = if moves { Data::Request { id, at: 0 } } else { Data::None };
         out.orders.push(Order { id, leg: Leg(0), operation, first, count, data, durable });

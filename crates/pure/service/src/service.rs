@@ -22,6 +22,8 @@ pub struct Request {
     pub count: u32,
     /// Whether the answer waits until a loss of power cannot undo it (forced unit access).
     pub durable: bool,
+    /// The client that it came from, for services that tell clients apart.
+    pub source: u16,
 }
 
 /// The blocks that an order moves.

@@ -25,7 +25,7 @@ impl Service for Both {
     }
 
     fn submit(&mut self, _: SimTime, request: &Request, out: &mut Orders) {
-        let Request { id, operation, first, count, durable } = *request;
+        let Request { id, operation, first, count, durable, .. } = *request;
         self.ends.resize(self.ends.len().max(id as usize + 1), 0);
         let moves = matches!(operation, Operation::Read | Operation::Write);
         let data = if moves { Data::Request { id, at: 0 } } else { Data::None };
@@ -177,7 +177,7 @@ impl Service for Detour {
     }
 
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        let Request { id, operation, first, count, durable } = *request;
+        let Request { id, operation, first, count, durable, .. } = *request;
         if operation == Operation::Read {
             self.waiting.push(*request);
             out.wake_at = Some(now.saturating_add(flashyard_units::SimSpan::from_us(50)));

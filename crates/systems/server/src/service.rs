@@ -20,6 +20,7 @@ impl Server {
             first: request.first.into(),
             count: request.count,
             durable: false,
+            source: request.stream,
         };
         let mut out = std::mem::take(&mut self.orders);
         self.services[usize::from(drive)].latte.submit(now, &asked, &mut out);

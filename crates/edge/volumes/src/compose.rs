@@ -1,0 +1,97 @@
+//! Trees of services over storage, from their description.
+
+use crate::leg::{BLOCK, LegState};
+use crate::open::OpenError;
+use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_describe::Size;
+use flashyard_describe::volumes::{Leg, ServiceName};
+use flashyard_service::{PassThrough, Service};
+use flashyard_services::{Below, Mirrored, SpillOver, Striped, Tree};
+
+/// Bytes of a stripe on a leg before the next one, without `chunk`. Source: \[A\] 64 KiB, a common default of software RAID.
+const CHUNK: u64 = 64 << 10;
+/// Blocks of a mirror at most: a byte each.
+const MIRROR_MAX: u64 = 1 << 33;
+
+type Nodes = Vec<(Box<dyn Service + Send>, Vec<Below>)>;
+
+/// A tree that is being built, with the storage below it.
+pub(crate) struct Composer<'a> {
+    pub(crate) volume: &'a str,
+    /// Opens storage.
+    pub(crate) open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>,
+    pub(crate) legs: Vec<LegState>,
+    nodes: Nodes,
+}
+
+impl<'a> Composer<'a> {
+    pub(crate) fn new(volume: &'a str, open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>) -> Self {
+        Self { volume, open, legs: Vec::new(), nodes: Vec::new() }
+    }
+
+    fn wrong(&self, problem: String) -> OpenError {
+        OpenError::Size { volume: self.volume.to_owned(), problem }
+    }
+
+    /// A service over `legs`, and all below; returns its limits.
+    pub(crate) fn service<'b>(
+        &mut self,
+        name: ServiceName,
+        chunk: Option<Size>,
+        legs: impl Iterator<Item = &'b Leg>,
+    ) -> Result<VolumeLimits, OpenError> {
+        // A service comes before those below it.
+        let number = self.nodes.len();
+        self.nodes.push((Box::new(PassThrough), Vec::new()));
+        let (mut below, mut infos) = (Vec::new(), Vec::new());
+        for leg in legs {
+            let info = if let Some(service) = leg.service {
+                below.push(Below::Service(self.nodes.len()));
+                let limits = self.service(service, leg.chunk, leg.legs.iter().flatten())?;
+                VolumeInfo { limits, ..info_of(limits) }
+            } else {
+                let leg = (self.open)(leg)?;
+                below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
+                let info = leg.info();
+                self.legs.push(leg);
+                info
+            };
+            infos.push(info);
+        }
+        if self.legs.len() > usize::from(u8::MAX) {
+            return Err(self.wrong(format!("more than {} pieces of storage", u8::MAX)));
+        }
+        let count = below.len() as u8;
+        let blocks = infos.iter().map(|info| info.limits.blocks).min().unwrap_or(0);
+        let service: Box<dyn Service + Send> = match name {
+            ServiceName::Stripe => {
+                let chunk = chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
+                if chunk > blocks {
+                    return Err(self.wrong(format!("a leg of {blocks} blocks holds no chunk of {chunk}")));
+                }
+                Box::new(Striped::new(count, chunk as u32))
+            }
+            ServiceName::Mirror if blocks > MIRROR_MAX => {
+                return Err(self.wrong(format!("a mirror of {blocks} blocks, give at most {MIRROR_MAX}")));
+            }
+            ServiceName::Mirror => Box::new(Mirrored::new(count, blocks)),
+            _ => Box::new(SpillOver::new(infos[0].limits.blocks)),
+        };
+        let limits = service.limits(&infos);
+        self.nodes[number] = (service, below);
+        Ok(limits)
+    }
+
+    /// The tree, and its storage in order.
+    pub(crate) fn finish(self) -> Result<(Tree, Vec<LegState>), OpenError> {
+        let Self { volume, legs, nodes, .. } = self;
+        let problem =
+            |error| OpenError::Size { volume: volume.to_owned(), problem: format!("no tree of services: {error:?}") };
+        Ok((Tree::new(nodes).map_err(problem)?, legs))
+    }
+}
+
+/// Properties of a service, as those of a volume.
+fn info_of(limits: VolumeLimits) -> VolumeInfo {
+    VolumeInfo { id: flashyard_units::VolumeId::new(0), block_bytes: BLOCK as u32, limits, protected: false }
+}

@@ -1,0 +1,25 @@
+//! Services of LeapIO, each a [`flashyard_service::Service`]: the same machine in virtual time and in front of real volumes.
+//! Source: sheet leapio §3.6.
+//!
+//! They are [`Striped`] (RAID-0), [`Mirrored`] (RAID-1 with a rebuild), [`SpillOver`] (the first blocks near, the rest elsewhere),
+//! [`Prioritized`] (interactive before batch), and [`Tree`], which makes one service of several: the orders of a service are requests of
+//! those below it.
+//!
+//! Invariants: a request is answered once; blocks of a mirror are the same on every leg that counts as a copy of them, unless a write
+//! of them is under way; batch waits for interactive requests only as long as these use what it leaves.
+//!
+//! Not modelled: cost on a core, which is the runtime's.
+
+mod mirror;
+mod overlap;
+mod parts;
+mod priority;
+mod spill;
+mod stripe;
+mod tree;
+
+pub use mirror::{Mirrored, Rebuild};
+pub use priority::{Prioritized, Shares};
+pub use spill::SpillOver;
+pub use stripe::Striped;
+pub use tree::{Below, Tree, TreeError};
