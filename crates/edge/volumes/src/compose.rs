@@ -1,7 +1,7 @@
 //! Trees of services over storage, from their description.
 
+use crate::error::OpenError;
 use crate::leg::{BLOCK, LegState};
-use crate::open::OpenError;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::Size;
 use flashyard_describe::volumes::{Leg, ServiceName};

@@ -15,11 +15,13 @@
 
 mod compose;
 mod engine;
+mod error;
 mod leg;
 mod open;
 mod stack;
 mod zeroing;
 
 pub use engine::{VolumeEngine, VolumeReport};
+pub use error::OpenError;
 pub use leg::{FileError, OpenDrive, RunsDrive};
-pub use open::{OpenError, OpensDrive, ReadSecret, Volumes, describes_volumes, open};
+pub use open::{OpensDrive, ReadSecret, Volumes, describes_volumes, open};

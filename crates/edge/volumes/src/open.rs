@@ -2,19 +2,16 @@
 
 use crate::compose::Composer;
 use crate::engine::VolumeEngine;
-use crate::leg::{
-    BLOCK, DriveLeg, FileError, FileLeg, LegState, Memory, OpenDrive, Pace, RemoteLeg, Storage, Throttle,
-};
+use crate::error::OpenError;
+use crate::leg::{BLOCK, DriveLeg, FileLeg, LegState, Memory, OpenDrive, Pace, RemoteLeg, Storage, Throttle};
 use crate::stack::{Services, Stack};
 use crate::zeroing::Zeroing;
-use flashyard_describe::volumes::{DescriptionError, File, Leg, RuleName, ServiceName, Volume};
+use flashyard_describe::volumes::{File, Leg, RuleName, ServiceName, Volume};
 use flashyard_latte::{Config, Latte, Learning, Rule};
-use flashyard_live::{NamespaceError, RemoteNamespace, Wake};
+use flashyard_live::{RemoteNamespace, Wake};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_nvmf::secret::Secret;
 use flashyard_service::PassThrough;
-use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -28,63 +25,6 @@ const CACHE_LOG: u32 = 256;
 const HOST_NQN: &str = "nqn.2026-11.io.flashyard:volumes";
 /// Commands under way at a namespace at most, and one more.
 const QUEUE_ENTRIES: u16 = 256;
-
-/// Why there are no volumes.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The file.
-    #[error(transparent)]
-    Description(#[from] DescriptionError),
-    /// A file of a volume.
-    #[error("volume {volume}")]
-    File {
-        /// Which.
-        volume: String,
-        /// Why.
-        #[source]
-        source: FileError,
-    },
-    /// A namespace of a volume.
-    #[error("volume {volume}: {nqn} at {address}")]
-    Namespace {
-        /// Which.
-        volume: String,
-        /// The subsystem.
-        nqn: String,
-        /// Its address.
-        address: SocketAddr,
-        /// Why.
-        #[source]
-        source: Box<NamespaceError>,
-    },
-    /// A secret.
-    #[error("volume {volume}: {problem}")]
-    Secret {
-        /// Which.
-        volume: String,
-        /// The problem, without the secret.
-        problem: String,
-    },
-    /// A drive that is to be served here.
-    #[error("volume {volume}: {problem}")]
-    Drive {
-        /// Which.
-        volume: String,
-        /// The problem.
-        problem: String,
-    },
-    /// Sizes that do not fit.
-    #[error("volume {volume}: {problem}")]
-    Size {
-        /// Which.
-        volume: String,
-        /// The problem, and what would do.
-        problem: String,
-    },
-    /// The operating system's poll.
-    #[error("the sockets cannot be watched")]
-    Poll(#[source] io::Error),
-}
 
 /// Volumes that are ready to serve.
 pub struct Volumes {

@@ -1,0 +1,64 @@
+//! Why there are no volumes.
+
+use crate::leg::FileError;
+use flashyard_describe::volumes::DescriptionError;
+use flashyard_live::NamespaceError;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why there are no volumes.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A file of a volume.
+    #[error("volume {volume}")]
+    File {
+        /// Which.
+        volume: String,
+        /// Why.
+        #[source]
+        source: FileError,
+    },
+    /// A namespace of a volume.
+    #[error("volume {volume}: {nqn} at {address}")]
+    Namespace {
+        /// Which.
+        volume: String,
+        /// The subsystem.
+        nqn: String,
+        /// Its address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: Box<NamespaceError>,
+    },
+    /// A secret.
+    #[error("volume {volume}: {problem}")]
+    Secret {
+        /// Which.
+        volume: String,
+        /// The problem, without the secret.
+        problem: String,
+    },
+    /// A drive that is to be served here.
+    #[error("volume {volume}: {problem}")]
+    Drive {
+        /// Which.
+        volume: String,
+        /// The problem.
+        problem: String,
+    },
+    /// Sizes that do not fit.
+    #[error("volume {volume}: {problem}")]
+    Size {
+        /// Which.
+        volume: String,
+        /// The problem, and what would do.
+        problem: String,
+    },
+    /// The operating system's poll.
+    #[error("the sockets cannot be watched")]
+    Poll(#[source] io::Error),
+}
