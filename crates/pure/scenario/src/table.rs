@@ -7,13 +7,23 @@ use flashyard_describe::Rooms;
 use flashyard_drives::RealDrives;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
 use flashyard_mirror::room::MirrorRoom;
-use flashyard_server::room::LocalStorage;
+use flashyard_server::room::{LeapIo, LocalStorage};
 use flashyard_ttflash::TtFlash;
 use flashyard_xbof::room::Xbof;
 
 /// All systems, in the order in which they are listed. A scenario that names none is of the first.
-pub static SYSTEMS: Rooms =
-    Rooms::new(&[&Xbof, &WearLeveling, &FfSsd, &Cvss, &TtFlash, &Cvfs, &MirrorRoom, &RealDrives, &LocalStorage]);
+pub static SYSTEMS: Rooms = Rooms::new(&[
+    &Xbof,
+    &WearLeveling,
+    &FfSsd,
+    &Cvss,
+    &TtFlash,
+    &Cvfs,
+    &MirrorRoom,
+    &RealDrives,
+    &LocalStorage,
+    &LeapIo,
+]);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,13 @@
 //! Parameters of a server.
 
+use crate::chain::{Chain, ChainError};
 use crate::stack::{Network, Stack};
+use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_latte::{Learning, Rule};
 use flashyard_measure::STREAMS_MAX;
 use flashyard_ssd::{DriveConfig, DriveConfigError, Overwrites};
-use flashyard_units::SimSpan;
+use flashyard_units::{Named, SimSpan, VolumeId};
 
 /// Virtual drives of a server at most. Source: \[P\] §5: cards have more than a thousand functions; a server has 8 to 12 drives.
 pub const DRIVES_MAX: u32 = 64;
@@ -34,6 +36,8 @@ pub struct ServerConfig {
     pub latte: flashyard_latte::Config,
     /// Whether its cache is full when the run begins.
     pub is_warm: bool,
+    /// Services that the stack's runtime runs for each virtual drive.
+    pub chain: Chain,
     /// Limits of network volumes, in place of those of their class.
     pub limits: NetworkLimits,
 }
@@ -93,6 +97,12 @@ pub enum ServerError {
         /// The most possible.
         most: u64,
     },
+    /// Services that make no chain.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// Services of a stack that runs none.
+    #[error("{} runs no services", .0.name())]
+    NoServices(Stack),
     /// A request beyond the volume.
     #[error("request {number} of stream {stream} ends at byte {end}, beyond the volume's {capacity} bytes")]
     BeyondVolume {
@@ -155,7 +165,16 @@ impl ServerConfig {
                 return Err(ServerError::Range { name: "blocks of the front end", value, least: 2, most });
             }
         }
+        if self.stack.table().below.is_none() && !self.chain.is_empty() {
+            return Err(ServerError::NoServices(self.stack));
+        }
+        self.chain.validate(self.part_slots())?;
         Ok(self.drive.validate()?)
+    }
+
+    /// Drives that each virtual drive has, or has parts of.
+    pub(crate) fn legs(&self) -> u32 {
+        self.chain.legs()
     }
 
     /// Whether the cache of services is full when the run begins.
@@ -196,10 +215,20 @@ impl ServerConfig {
         self.drive.ftl.logical_slots / self.per_drive
     }
 
+    /// A drive, or the part of one, as services see it.
+    pub(crate) fn leg_info(&self) -> VolumeInfo {
+        VolumeInfo {
+            id: VolumeId::new(0),
+            block_bytes: SLOT_BYTES,
+            limits: VolumeLimits::new(self.part_slots().into(), false),
+            protected: self.drive.power_loss_protection,
+        }
+    }
+
     /// Bytes of each volume.
     pub fn capacity(&self) -> u64 {
         let has_service = self.stack.table().tiers.is_some();
-        let blocks = if has_service { self.latte.blocks } else { self.part_slots() };
+        let blocks = if has_service { self.latte.blocks } else { self.chain.blocks(self.part_slots()) };
         u64::from(blocks) * u64::from(SLOT_BYTES)
     }
 }

@@ -3,7 +3,7 @@
 use crate::marks::{Marks, ServerReading};
 use crate::request::CAUSES;
 use crate::stack::{Cores, Stack};
-use crate::tiers::ServiceCounts;
+use crate::tiers::{ServiceCounts, Tiered};
 use crate::world::Server;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::FtlCounters;
@@ -159,7 +159,7 @@ impl DriveFigures {
         let mut latency = LatencyHistogram::new();
         let own = || world.bench.streams.iter().filter(|stream| stream.volume.index() == number);
         own().for_each(|stream| latency.merge(&stream.latency()));
-        let behind = usize::from(world.parts[number].drive);
+        let behind = usize::from(world.parts[number * world.config.legs() as usize].drive);
         let (mut flash_utilization, mut ftl) = (0.0, FtlCounters::default());
         if let (Some(drive), Some(begun), Some(ended)) =
             (world.drives.get(behind), &world.bench.begun, &world.bench.ended)
@@ -196,9 +196,9 @@ impl DriveFigures {
 fn sanity(world: &Server) -> SanityReport {
     let bench = &world.bench;
     let mut checks = bench.ledger.laws().to_vec();
-    if !world.services.is_empty() {
-        let sum =
-            |figure: fn(&Counters) -> u64| world.services.iter().map(|of| figure(of.latte.counters())).sum::<u64>();
+    if world.table.tiers.is_some() {
+        let counts = || world.services.iter().filter_map(Tiered::counts);
+        let sum = |figure: fn(&Counters) -> u64| counts().map(|of| figure(&of.blocks)).sum::<u64>();
         checks.push(SanityCheck::new(
             "bytes written by guests = bytes of services to either end",
             bench.ledger.write_bytes,
@@ -208,8 +208,8 @@ fn sanity(world: &Server) -> SanityReport {
         let sum = |figure: fn(&Drive) -> u64| world.drives.iter().map(figure).sum::<u64>();
         checks.extend([
             SanityCheck::new(
-                "bytes written by guests = bytes taken by drives",
-                bench.ledger.write_bytes,
+                "bytes written by guests, on each of their copies = bytes taken by drives",
+                bench.ledger.write_bytes * u64::from(world.config.chain.copies()),
                 sum(|drive| drive.data.counters().write_bytes),
             ),
             SanityCheck::new(

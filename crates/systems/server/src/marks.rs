@@ -44,7 +44,7 @@ impl Marks {
         let pool = |groups: &Vec<ProcessorPool>| groups.iter().map(|pool| pool.busy_until(now)).sum();
         Self {
             drives: drives.iter().map(drive).collect(),
-            services: services.iter().map(Tiered::counts).collect(),
+            services: services.iter().filter_map(Tiered::counts).collect(),
             networks: networks.iter().map(NetworkVolume::carried).collect(),
             interrupts: 0,
             pools: pools.iter().map(pool).collect(),

@@ -2,7 +2,7 @@
 
 use crate::config::ServerError;
 use crate::network::span_of;
-use crate::request::{Event, Own, Request, Role};
+use crate::request::{Event, Gathered, Own, Request, Role};
 use crate::stack::{Part, Stage, Way};
 use crate::world::{OfDrive, Server};
 use flashyard_blk::{Operation, TraceRecord};
@@ -21,7 +21,7 @@ impl Server {
         let stream = &mut self.bench.streams[number as usize];
         stream.issued += 1;
         let record = &record.request;
-        let capacity = self.config.capacity();
+        let capacity = self.capacity;
         let end = record.offset_bytes.saturating_add(u64::from(record.len_bytes).max(1));
         if end > capacity {
             self.fault = Some(ServerError::BeyondVolume { stream: number, number: stream.issued, end, capacity });
@@ -90,6 +90,11 @@ impl Server {
                     };
                     self.work(now, id, pool, span_of(bytes, bytes_per_us), part)
                 }
+                Stage::Gather { pool, time, most, part } => self.gather(now, id, pool, (time, most), part),
+                Stage::Services { pool, percent, part } => match self.services_time {
+                    SimSpan::ZERO => continue,
+                    time => self.work(now, id, pool, SimSpan::from_ps(time.as_ps() * percent / 100), part),
+                },
                 Stage::Storage => return self.ask_storage(now, id),
                 Stage::Interrupt { time } => return self.wait_for_interrupt(now, id, time),
                 Stage::Delay { .. } => unreachable!("delays are taken above"),
@@ -101,9 +106,38 @@ impl Server {
     /// Occupies a server of `pool` for `time`; returns when that ends.
     #[inline]
     fn work(&mut self, now: SimTime, id: u32, pool: usize, time: SimSpan, part: Part) -> SimTime {
+        let group = self.group(id, pool);
+        let ends = self.pools[pool][group].run(now, time);
         let request = &mut self.requests[id as usize];
-        let group = u32::from(request.drive) / self.table.pools[pool].drives;
-        let ends = self.pools[pool][group as usize].run(now, time);
+        request.time.add(Own::Of(part), time);
+        request.time.add(Own::Wait, ends.since(now) - time);
+        ends
+    }
+
+    /// The group of a pool that a request goes through.
+    #[inline]
+    fn group(&self, id: u32, pool: usize) -> usize {
+        let (request, pool) = (&self.requests[id as usize], &self.table.pools[pool]);
+        let place = match pool.for_each_leg {
+            true => u32::from(request.drive) * self.legs + request.role.leg(),
+            false => request.drive.into(),
+        };
+        (place / pool.drives) as usize
+    }
+
+    /// Joins the next access of `pool`, unless that brings `most` requests already; returns when it ends.
+    #[inline]
+    fn gather(&mut self, now: SimTime, id: u32, pool: usize, (time, most): (SimSpan, u32), part: Part) -> SimTime {
+        let group = self.group(id, pool);
+        let next = &mut self.gathered[pool][group];
+        if next.begins > now && next.requests < most {
+            next.requests += 1;
+        } else {
+            let ends = self.pools[pool][group].run(now, time);
+            *next = Gathered { begins: now + (ends.since(now) - time), ends, requests: 1 };
+        }
+        let ends = next.ends;
+        let request = &mut self.requests[id as usize];
         request.time.add(Own::Of(part), time);
         request.time.add(Own::Wait, ends.since(now) - time);
         ends
@@ -112,10 +146,9 @@ impl Server {
     /// Occupies a server of `pool` for `time`; returns when that begins.
     #[inline]
     fn turn(&mut self, now: SimTime, id: u32, pool: usize, time: SimSpan) -> SimTime {
-        let request = &mut self.requests[id as usize];
-        let group = u32::from(request.drive) / self.table.pools[pool].drives;
-        let waited = self.pools[pool][group as usize].run(now, time).since(now) - time;
-        request.time.add(Own::Wait, waited);
+        let group = self.group(id, pool);
+        let waited = self.pools[pool][group].run(now, time).since(now) - time;
+        self.requests[id as usize].time.add(Own::Wait, waited);
         now + waited
     }
 
@@ -124,10 +157,14 @@ impl Server {
     fn ask_storage(&mut self, now: SimTime, id: u32) {
         let request = &mut self.requests[id as usize];
         let number = request.drive;
-        match (request.role, self.table.network) {
-            (Role::Guest, _) if self.table.tiers.is_some() => self.ask_service(now, id),
-            (Role::Guest, None) | (Role::Order { leg: FRONT, .. }, _) => {
-                let number = self.parts[usize::from(number)].drive;
+        let is_networked = match request.role {
+            Role::Guest => self.table.network.is_some(),
+            Role::Order { leg, .. } => self.table.tiers.is_some() && leg != FRONT,
+        };
+        match request.role {
+            Role::Guest if !self.services.is_empty() => self.ask_service(now, id),
+            _ if !is_networked => {
+                let number = self.parts[(u32::from(number) * self.legs + request.role.leg()) as usize].drive;
                 let job = self.drives[usize::from(number)].firmware_job(id, request.count);
                 request.time.add(Cause::Core, job.busy + job.stall);
                 request.unqueued = now + job.busy + job.stall;
@@ -149,8 +186,8 @@ impl Server {
         let stamp = self.last_stamp;
         let request = &mut self.requests[id as usize];
         request.time.add(Cause::Queue, now.since(request.unqueued));
-        let Request { operation, first, count, drive, .. } = *request;
-        let OfDrive { drive, from } = self.parts[usize::from(drive)];
+        let Request { operation, first, count, drive, role, .. } = *request;
+        let OfDrive { drive, from } = self.parts[(u32::from(drive) * self.legs + role.leg()) as usize];
         let spec = CommandSpec { tag: id, operation, first: from + first, count, source: 0, stamp };
         self.on_drive(now, drive, |drive, now, out| drive.execute(now, spec, out));
     }

@@ -68,6 +68,14 @@ pub(crate) struct Waiting {
     pub(crate) interrupts: u32,
 }
 
+/// An access that brings several requests at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gathered {
+    pub(crate) begins: SimTime,
+    pub(crate) ends: SimTime,
+    pub(crate) requests: u32,
+}
+
 /// A request's part in the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -82,9 +90,19 @@ impl Role {
     #[inline]
     pub(crate) fn way(self, table: &Table) -> &'static [Stage] {
         match (self, &table.tiers) {
+            (Self::Guest, _) => table.stages,
             (Self::Order { leg: FRONT, .. }, Some(tiers)) => tiers.front,
             (Self::Order { .. }, Some(tiers)) => tiers.back,
-            _ => table.stages,
+            (Self::Order { .. }, None) => table.below.unwrap_or_default(),
+        }
+    }
+
+    /// The leg, from 0.
+    #[inline]
+    pub(crate) fn leg(self) -> u32 {
+        match self {
+            Self::Guest => 0,
+            Self::Order { leg, .. } => leg.0.into(),
         }
     }
 }

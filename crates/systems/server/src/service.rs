@@ -3,7 +3,7 @@
 use crate::config::ServerError;
 use crate::request::{Event, Own, Request, Role};
 use crate::world::Server;
-use flashyard_service::{Data, Order, Orders, Request as Asked, Service};
+use flashyard_service::{Data, Order, Orders, Request as Asked};
 use flashyard_stats::TimeSplit;
 use flashyard_units::SimTime;
 
@@ -23,7 +23,7 @@ impl Server {
             source: request.stream,
         };
         let mut out = std::mem::take(&mut self.orders);
-        self.services[usize::from(drive)].latte.submit(now, &asked, &mut out);
+        self.services[usize::from(drive)].service().submit(now, &asked, &mut out);
         self.carry_out(now, drive, out, None);
     }
 
@@ -34,7 +34,7 @@ impl Server {
         let Role::Order { number, .. } = ended.role else { unreachable!("the caller has looked") };
         let drive = ended.drive;
         let mut out = std::mem::take(&mut self.orders);
-        self.services[usize::from(drive)].latte.completed(now, number, Ok(()), &mut out);
+        self.services[usize::from(drive)].service().completed(now, number, Ok(()), &mut out);
         self.carry_out(now, drive, out, Some(id));
         self.requests.remove(id as usize);
     }
@@ -44,7 +44,7 @@ impl Server {
         let tiered = &mut self.services[usize::from(drive)];
         if tiered.wake_at == now {
             let mut out = std::mem::take(&mut self.orders);
-            tiered.latte.wake(now, &mut out);
+            tiered.service().wake(now, &mut out);
             self.carry_out(now, drive, out, None);
         }
     }

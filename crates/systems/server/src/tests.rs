@@ -3,9 +3,10 @@
 use crate::database::{Connection, parse};
 use crate::room::{LocalStorage, section::config};
 use crate::stack::{Stage, Way};
-use crate::{Server, ServerConfig, ServerFigures, ServiceCounts, Stack};
+use crate::{Link, Server, ServerConfig, ServerFigures, ServiceCounts, Stack};
 use flashyard_describe::{NoFiles, Rooms, load};
 use flashyard_measure::{Pacing, RunPlan, StopRule, StreamSpec};
+use flashyard_services::Shares;
 use flashyard_units::{Named, SimSpan, VolumeId};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/local-storage/scenario.toml");
@@ -33,11 +34,15 @@ fn run(stack: Stack, drives: u32, requests: Option<u64>, settings: &[&str]) -> S
 /// Time that a lone request spends in the stages of its stack.
 fn alone(stack: Stack, way: Way, bytes: u64) -> SimSpan {
     let stage = |stage: &Stage| match *stage {
-        Stage::Work { time, .. } | Stage::Delay { time, .. } | Stage::Interrupt { time } => time,
+        Stage::Work { time, .. }
+        | Stage::Delay { time, .. }
+        | Stage::Interrupt { time }
+        | Stage::Gather { time, .. } => time,
         Stage::Carry { bytes_per_us, way: of, .. } if of == way => SimSpan::from_ps(bytes * 1_000_000 / bytes_per_us),
-        Stage::Carry { .. } | Stage::Turn { .. } | Stage::Storage => SimSpan::ZERO,
+        Stage::Carry { .. } | Stage::Turn { .. } | Stage::Services { .. } | Stage::Storage => SimSpan::ZERO,
     };
-    stack.table().stages.iter().map(stage).sum()
+    let table = stack.table();
+    table.stages.iter().chain(table.below.unwrap_or_default()).map(stage).sum()
 }
 
 #[test]
@@ -71,14 +76,71 @@ fn a_stack_is_as_fast_as_the_pool_that_is_busiest() {
         // Four cores for four drives, and no single drive that keeps them busy.
         (Stack::Ristretto, 1000.0, 923.4),
         (Stack::Ebs, 225.0, 225.0),
+        // One core for all: 1.54 us of the host's, and a third more and a sixteenth of 5 us of a card's.
+        (Stack::LeapIo, 649.4, 81.2),
+        (Stack::LeapIoSoc, 423.6, 52.9),
     ] {
         for (drives, expected) in [(1, single), (8, of_eight)] {
             // Where a request takes long, fewer in flight end more evenly.
-            let depth = if stack == Stack::Kernel { "workload.depth=8" } else { "workload.depth=256" };
-            let figures = run(stack, drives, None, &[depth]);
+            let depth = match stack {
+                Stack::Kernel => 8,
+                Stack::LeapIo | Stack::LeapIoSoc => 256 / drives,
+                _ => 256,
+            };
+            let depth = format!("workload.depth={depth}");
+            let figures = run(stack, drives, None, &[depth.as_str()]);
             let found = figures.per_second(figures.ios()) / f64::from(drives) / 1e3;
             assert!((found / expected - 1.0).abs() < 0.02, "{stack:?}, {drives}: {found} and not {expected}");
         }
+    }
+}
+
+/// A server with this chain of services.
+fn chained(stack: Stack, links: &[Link], settings: &[&str]) -> ServerFigures {
+    let small = ["drive.blocks_per_plane=100", "drive.pages_per_block=48", "run.warmup=10 ms", "run.measure=20 ms"];
+    let settings: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    let scenario = ROOMS.resolve(SCENARIO, "scenario.toml", &settings, &NoFiles).expect("it is one").scenario;
+    let mut config = config(&scenario, stack).expect("it is a server");
+    config.chain.cost = SimSpan::from_ns(150);
+    links.iter().enumerate().for_each(|(place, &link)| config.chain.links[place] = Some(link));
+    let sources = load::sources(&scenario, 1, config.capacity(), &NoFiles).expect("it is a load");
+    let plan = load::plan(&scenario).expect("it is a plan");
+    let figures = Server::new(config, plan, plan.streams(sources)).expect("it is a server").run(&mut |_| true);
+    let figures = figures.expect("it runs");
+    assert!(figures.sanity.holds(), "{stack:?}: {:#?}", figures.sanity);
+    figures
+}
+
+#[test]
+fn services_take_their_time_of_the_runtime_s_core() {
+    let open = Link::Priority(Shares { most: 65_536, ..Shares::published(u16::MAX) });
+    for (stack, count, expected) in [
+        (Stack::LeapIo, 1, 1000.0 / 1.69),
+        (Stack::LeapIo, 3, 1000.0 / 1.99),
+        (Stack::LeapIoSoc, 3, 1000.0 / (2.048 + 0.3125 + 3.0 * 0.1995)),
+        (Stack::LeapIoRemote, 3, 1000.0 / 1.99),
+    ] {
+        let figures = chained(stack, &vec![open; count], &["workload.depth=256"]);
+        let found = figures.per_second(figures.ios()) / 1e3;
+        assert!((found / expected - 1.0).abs() < 0.02, "{stack:?}, {count}: {found} and not {expected}");
+    }
+}
+
+#[test]
+fn two_drives_give_twice_the_reads_and_copies_take_twice_the_writes() {
+    let deep = ["workload.depth=64", "drive.commands_per_second=100000"];
+    let reads = |links: &[Link]| {
+        let figures = chained(Stack::LeapIoRemote, links, &deep);
+        figures.per_second(figures.ios()) / 1e3
+    };
+    let (one, stripe, mirror) = (reads(&[]), reads(&[Link::Stripe { legs: 2, chunk: 16 }]), reads(&[Link::Mirror(2)]));
+    assert!((one / 100.0 - 1.0).abs() < 0.03, "{one}");
+    assert!((stripe / 200.0 - 1.0).abs() < 0.06, "{stripe}");
+    assert!((mirror / 200.0 - 1.0).abs() < 0.06, "{mirror}");
+    // The laws count written bytes on each copy.
+    let mixed = [&deep[..], &["workload.read_share=0.5"]].concat();
+    for links in [&[Link::Mirror(3)][..], &[Link::Stripe { legs: 2, chunk: 1 }]] {
+        assert!(chained(Stack::LeapIo, links, &mixed).ios() > 0);
     }
 }
 

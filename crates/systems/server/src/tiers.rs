@@ -1,11 +1,21 @@
 //! A service with its counts, as the server keeps it.
 
 use flashyard_latte::{Counters, Latte, Learnt};
+use flashyard_service::{PassThrough, Service};
+use flashyard_services::Tree;
 use flashyard_units::SimTime;
 
-/// A service of one virtual drive, and when it wants to be woken.
+/// A service, or several as one.
+pub(crate) enum Hosted {
+    Latte(Box<Latte>),
+    Chain(Box<Tree>),
+    /// Passes everything on: the way of an order is another one than that of a request.
+    PassThrough(PassThrough),
+}
+
+/// The service of one virtual drive, and when it wants to be woken.
 pub(crate) struct Tiered {
-    pub(crate) latte: Latte,
+    hosted: Hosted,
     pub(crate) wake_at: SimTime,
 }
 
@@ -19,15 +29,34 @@ pub struct ServiceCounts {
 }
 
 impl Tiered {
-    pub(crate) fn new(mut latte: Latte, is_warm: bool) -> Self {
+    pub(crate) fn latte(mut latte: Latte, is_warm: bool) -> Self {
         if is_warm {
             latte.warm();
         }
-        Self { latte, wake_at: SimTime::ZERO }
+        Self { hosted: Hosted::Latte(Box::new(latte)), wake_at: SimTime::ZERO }
     }
 
-    pub(crate) fn counts(&self) -> ServiceCounts {
-        ServiceCounts { blocks: *self.latte.counters(), learnt: self.latte.learnt() }
+    /// A chain of services, or none.
+    pub(crate) fn chain(chain: Option<Tree>) -> Self {
+        let hosted = chain.map_or(Hosted::PassThrough(PassThrough), |tree| Hosted::Chain(Box::new(tree)));
+        Self { hosted, wake_at: SimTime::ZERO }
+    }
+
+    #[inline]
+    pub(crate) fn service(&mut self) -> &mut dyn Service {
+        match &mut self.hosted {
+            Hosted::Latte(latte) => &mut **latte,
+            Hosted::Chain(tree) => &mut **tree,
+            Hosted::PassThrough(pass) => pass,
+        }
+    }
+
+    /// The counts of LATTE.
+    pub(crate) fn counts(&self) -> Option<ServiceCounts> {
+        match &self.hosted {
+            Hosted::Latte(latte) => Some(ServiceCounts { blocks: *latte.counters(), learnt: latte.learnt() }),
+            Hosted::Chain(_) | Hosted::PassThrough(_) => None,
+        }
     }
 }
 

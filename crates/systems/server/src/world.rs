@@ -3,7 +3,7 @@
 use crate::config::{ServerConfig, ServerError};
 use crate::marks::{Marks, ServerReading};
 use crate::network::NetworkVolume;
-use crate::request::{CAUSES, Event, Request, Role, Waiting};
+use crate::request::{CAUSES, Event, Gathered, Request, Role, Waiting};
 use crate::stack::Table;
 use crate::tiers::Tiered;
 use flashyard_blk::TraceRecord;
@@ -49,7 +49,7 @@ pub struct Server {
     pub(crate) runner: Runner<Event>,
     /// Drives of the server; none behind network volumes alone.
     pub(crate) drives: Vec<Drive>,
-    /// The part of a drive that each virtual drive has.
+    /// The part of a drive that each leg of each virtual drive has.
     pub(crate) parts: Vec<OfDrive>,
     /// Network volumes, one for each virtual drive; none behind drives alone.
     pub(crate) networks: Vec<NetworkVolume>,
@@ -59,6 +59,14 @@ pub struct Server {
     pub(crate) orders: Orders,
     /// Servers of each pool of the table, for each group of virtual drives that shares one.
     pub(crate) pools: Vec<Vec<ProcessorPool>>,
+    /// Of each pool and group: requests that its next access brings.
+    pub(crate) gathered: Vec<Vec<Gathered>>,
+    /// Drives of a virtual drive.
+    pub(crate) legs: u32,
+    /// Time of a core of the host for the services of a request.
+    pub(crate) services_time: SimSpan,
+    /// Bytes of a virtual drive.
+    pub(crate) capacity: u64,
     pub(crate) requests: Slab<Request>,
     /// Whether completions share interrupts.
     pub(crate) coalesces: bool,
@@ -83,7 +91,7 @@ impl Server {
         config.validate()?;
         let last = streams.iter().map(|stream| u64::from(stream.volume.get())).max().unwrap_or(0);
         config.check_streams(streams.len(), last)?;
-        let table = config.stack.table();
+        let (table, legs) = (config.stack.table(), config.legs());
         let numbers = 0..config.drives;
         let drive = |number: u32| {
             let mut drive = Drive::new(config.drive, &[1], plan.seed.wrapping_add(number.into()))?;
@@ -93,11 +101,11 @@ impl Server {
         };
         let drives = match (table.network, table.tiers) {
             (Some(_), None) => Vec::new(),
-            _ => (0..config.drives.div_ceil(config.per_drive)).map(drive).collect::<Result<_, _>>()?,
+            _ => (0..config.drives.div_ceil(config.per_drive) * legs).map(drive).collect::<Result<_, _>>()?,
         };
-        let part = |number: u32| OfDrive {
-            drive: (number / config.per_drive) as u16,
-            from: number % config.per_drive * config.part_slots(),
+        let part = |number: u32| {
+            let from = number % config.per_drive * config.part_slots();
+            (0..legs).map(move |leg| OfDrive { drive: (number / config.per_drive * legs + leg) as u16, from })
         };
         let network = |network| {
             let rng = |number: u32| Rng::named(plan.seed, &format!("network.{number}"));
@@ -105,19 +113,29 @@ impl Server {
         };
         let class = table.network.map(|class| config.limits.apply(class));
         let networks = class.map_or_else(Vec::new, network);
-        let service = |number: u32| Tiered::new(Latte::new(config.tiers(number)), config.starts_warm());
-        let services = table.tiers.map_or_else(Vec::new, |_| numbers.clone().map(service).collect());
+        let service = |number: u32| match table.tiers {
+            Some(_) => Tiered::latte(Latte::new(config.tiers(number)), config.starts_warm()),
+            None => Tiered::chain(config.chain.build(&config.leg_info())),
+        };
+        let has_services = table.tiers.is_some() || table.is_remote() || !config.chain.is_empty();
+        let services = if has_services { numbers.clone().map(service).collect() } else { Vec::new() };
         let pools = table.pools.iter().map(|pool| {
-            let groups = config.drives.div_ceil(pool.drives);
+            let of_legs = if pool.for_each_leg { legs } else { 1 };
+            let groups = (config.drives * of_legs).div_ceil(pool.drives);
             let servers = if pool.for_each_queue { pool.servers * config.queues } else { pool.servers };
             vec![ProcessorPool::new(servers, Hertz::new(1)); groups as usize]
         });
+        let pools: Vec<_> = pools.collect();
         Ok(Self {
             table,
-            pools: pools.collect(),
+            gathered: pools.iter().map(|groups| vec![Gathered::default(); groups.len()]).collect(),
+            pools,
+            capacity: config.capacity(),
+            legs,
+            services_time: config.chain.time(),
             runner: Runner::default(),
             drives,
-            parts: numbers.clone().map(part).collect(),
+            parts: numbers.clone().flat_map(part).collect(),
             networks,
             services,
             orders: Orders::default(),

@@ -3,6 +3,7 @@
 pub mod result;
 mod run;
 pub(crate) mod section;
+mod services;
 mod study;
 
 pub use run::measure_stack;
@@ -17,8 +18,68 @@ use flashyard_units::Named;
 /// The table with this system only, for its study.
 static SERVERS: Rooms = Rooms::new(&[&LocalStorage]);
 
+/// The table with LeapIO only.
+static LEAPIOS: Rooms = Rooms::new(&[&LeapIo]);
+
 /// Stacks between guests and storage.
 pub struct LocalStorage;
+
+/// LeapIO, its rivals, and services of its runtime.
+pub struct LeapIo;
+
+impl Room for LeapIo {
+    fn name(&self) -> &'static str {
+        "leapio"
+    }
+
+    fn about(&self) -> &'static str {
+        "guests of a server whose runtime runs services on queue pairs, here, on a card or behind the network"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        Stack::LEAPIO.iter().map(|stack| DesignInfo::new(stack.name(), stack.table().about)).collect()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::OF_LEAPIO
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["designs", "server"]
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn is_equipment(&self, section: &str, _key: &str) -> bool {
+        matches!(section, "drive" | "server" | "services")
+    }
+
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        !is_in(key, "services") || Stack::by_name(design).is_none_or(|stack| stack.table().below.is_some())
+    }
+
+    fn idle(&self, key: &str, scenario: &Scenario) -> Option<String> {
+        section::idle(key, scenario)
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        LocalStorage.load_in_words(scenario)
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios": "leapio": "scenario.toml"; }
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(Run { declaration: &result::DECLARATION, design: run::run })
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: false, open: |ids, files| boxed(study::leapio::study(ids, files)) })
+    }
+}
 
 impl Room for LocalStorage {
     fn name(&self) -> &'static str {
@@ -34,7 +95,7 @@ impl Room for LocalStorage {
             breaks: stack == Stack::Latte,
             ..DesignInfo::new(stack.name(), stack.table().about)
         };
-        Stack::ALL.iter().map(info).collect()
+        Stack::LOCAL.iter().map(info).collect()
     }
 
     fn sections(&self) -> &'static [&'static Section] {
@@ -88,6 +149,6 @@ impl Room for LocalStorage {
     }
 
     fn study(&self) -> Option<Study> {
-        Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
+        Some(Study { is_long: false, open: |ids, files| boxed(study::local::study(ids, files)) })
     }
 }

@@ -1,5 +1,6 @@
 //! The `[server]` section of scenarios, and the parameters that follow from it.
 
+use super::services;
 use crate::stack::Stack;
 use crate::{Coalescing, NetworkLimits, ServerConfig, ServerError};
 use flashyard_cache::PolicyKind;
@@ -14,6 +15,9 @@ use serde::Deserialize;
 
 /// The section.
 pub(super) static SECTIONS: [&Section; 3] = [&SERVER, &LATTE, &NETWORK];
+
+/// The sections of LeapIO.
+pub(super) static OF_LEAPIO: [&Section; 2] = [&SERVER, &services::SERVICES];
 
 static SERVER: Section = Section::of::<ServerSection>("server", &[("server", &[Run])]);
 static NETWORK: Section = Section::of::<NetworkSection>("network", &[("network", &[Run])]);
@@ -30,6 +34,9 @@ pub(super) struct Sections {
     /// Network volumes.
     #[serde(default)]
     pub(super) network: NetworkSection,
+    /// Services of a runtime.
+    #[serde(default)]
+    pub(super) services: services::ServicesSection,
 }
 
 /// A server whose guests have virtual drives.
@@ -257,7 +264,7 @@ impl LatteSection {
 
 /// Why a key of `[latte]` has no effect in a scenario.
 pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
-    let Ok(Sections { latte, server, .. }) = scenario.own() else { return None };
+    let Ok(Sections { latte, server, services, .. }) = scenario.own() else { return None };
     let stacks =
         || scenario.designs.iter().filter_map(|name| Stack::by_name(name)).filter_map(|stack| stack.table().tiers);
     if is_in(key, "latte") && stacks().count() == 0 {
@@ -266,6 +273,9 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
     let networked = |name: &String| Stack::by_name(name).is_some_and(|stack| stack.table().network.is_some());
     if is_in(key, "network") && !scenario.designs.iter().any(networked) {
         return Some("no design has a network volume".to_owned());
+    }
+    if let Some(reason) = services::idle(key, &services) {
+        return Some(reason);
     }
     if key == "server.interrupt_time" && server.shared_interrupts == 1 {
         return Some("server.shared_interrupts is 1: each completion has an interrupt of its own".to_owned());
@@ -288,7 +298,7 @@ pub(super) fn idle(key: &str, scenario: &Scenario) -> Option<String> {
 ///
 /// Errors: values outside their ranges.
 pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, ScenarioError> {
-    let Sections { server, latte, network } = scenario.own()?;
+    let Sections { server, latte, network, services } = scenario.own()?;
     let config = ServerConfig {
         stack,
         drives: server.virtual_drives,
@@ -298,6 +308,7 @@ pub(crate) fn config(scenario: &Scenario, stack: Stack) -> Result<ServerConfig, 
         overwrites: scenario.drive.overwrites(),
         queues: server.queues,
         latte: latte.config(scenario.seed),
+        chain: services.chain()?,
         is_warm: latte.warm,
         limits: NetworkLimits {
             requests_per_second: network.requests_per_second,

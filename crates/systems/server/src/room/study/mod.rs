@@ -1,35 +1,4 @@
-//! The study of stacks: published results of local storage, and the runs that they are made of.
+//! Studies of servers: published results, and the runs that they are made of.
 
-mod beyond;
-mod charts;
-mod numbers;
-mod runs;
-
-use super::SERVERS;
-use flashyard_describe::Files;
-use flashyard_describe::reproduce::{NamedStudy, StudyError};
-use runs::StackRun;
-
-/// The study, for all numbers or for those named in `ids`.
-///
-/// Errors: an id that is not there.
-pub(super) fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<StackRun>, StudyError> {
-    let text = include_str!("../../../../../../scenarios/local-storage/scenario.toml");
-    let base = SERVERS.resolve(text, "scenarios/local-storage/scenario.toml", &[], files)?.scenario;
-    let expectations = include_str!("../../../../../../scenarios/local-storage/expected.toml");
-    Ok(NamedStudy::new(base, files, expectations, numbers::numbers(), ids)?
-        .with_drawn(charts::drawn())
-        .with_charts(charts::sections))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flashyard_describe::NoFiles;
-    use flashyard_describe::reproduce::assert_complete;
-
-    #[test]
-    fn every_row_has_a_number_and_every_number_a_row() {
-        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 25);
-    }
-}
+pub(super) mod leapio;
+pub(super) mod local;

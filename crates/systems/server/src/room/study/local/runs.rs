@@ -83,9 +83,11 @@ impl Phase {
     /// Its recording: `tests/live/record-database.sh` makes it.
     const fn recording(self) -> &'static str {
         match self {
-            Self::ReadOnly => include_str!("../../../../../../scenarios/local-storage/databases/oltp_read_only.csv"),
-            Self::WriteOnly => include_str!("../../../../../../scenarios/local-storage/databases/oltp_write_only.csv"),
-            Self::Mixed => include_str!("../../../../../../scenarios/local-storage/databases/oltp_read_write.csv"),
+            Self::ReadOnly => include_str!("../../../../../../../scenarios/local-storage/databases/oltp_read_only.csv"),
+            Self::WriteOnly => {
+                include_str!("../../../../../../../scenarios/local-storage/databases/oltp_write_only.csv")
+            }
+            Self::Mixed => include_str!("../../../../../../../scenarios/local-storage/databases/oltp_read_write.csv"),
         }
     }
 }
@@ -343,7 +345,7 @@ impl NamedRun for StackRun {
 
 /// The base of runs on drives of PCIe 3.
 fn gen3(files: &'static dyn Files) -> Result<Scenario, ScenarioError> {
-    let text = include_str!("../../../../../../scenarios/local-storage/scenario.toml");
+    let text = include_str!("../../../../../../../scenarios/local-storage/scenario.toml");
     let settings = ["drive.profile=tlc-gen3-4tb".to_owned()];
     let resolved = SERVERS.resolve(text, "scenarios/local-storage/scenario.toml", &settings, files);
     Ok(resolved?.scenario)

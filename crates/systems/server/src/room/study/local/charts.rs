@@ -33,13 +33,13 @@ fn by_rule(rule: Option<FixedRule>, depth: u32, network_mb: Option<u64>) -> Stac
 /// Reads of 4 KiB by each stack along the depth and alone, of LATTE along the share of hits, and its writes by rule.
 pub(super) fn drawn() -> Vec<StackRun> {
     let run = |stack, depth| StackRun::new(stack, 1, true, 4, depth);
-    let depths = Stack::ALL.iter().flat_map(|&stack| DEPTHS.map(|depth| run(stack, depth)));
+    let depths = Stack::LOCAL.iter().flat_map(|&stack| DEPTHS.map(|depth| run(stack, depth)));
     let hits = SHARES.iter().flat_map(|&hits| by_hits(hits));
     let rules = RULES.iter().flat_map(|&rule| {
         let depths = DEPTHS.map(|depth| by_rule(rule, depth, None));
         depths.into_iter().chain(NETWORKS.map(|rate| by_rule(rule, 128, Some(rate))))
     });
-    let alone = Stack::ALL.iter().map(|&stack| StackRun::new(stack, 1, true, 4, 1));
+    let alone = Stack::LOCAL.iter().map(|&stack| StackRun::new(stack, 1, true, 4, 1));
     depths.chain(hits).chain(rules).chain(alone).chain(beyond::drawn()).collect()
 }
 
@@ -52,7 +52,7 @@ pub(super) fn sections(records: &[(StackRun, StackRecord)], _: &[Comparison]) ->
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             (stack.name().to_owned(), points)
         };
-        Stack::ALL.iter().map(|&stack| of(stack)).filter(|curve| curve.1.len() > 1).collect()
+        Stack::LOCAL.iter().map(|&stack| of(stack)).filter(|curve| curve.1.len() > 1).collect()
     };
     let chart = |name: &str, axis: ChartAxis, figure: fn(&StackRecord) -> f64| {
         factor_chart(name, "requests in flight", axis, &curves(figure))
@@ -136,7 +136,7 @@ fn parts(records: &[(StackRun, StackRecord)]) -> ChartSection {
         let wanted = StackRun::new(stack, 1, true, 4, 1);
         records.iter().find(|(run, _)| *run == wanted).map(|(_, record)| record)
     };
-    let stacks: Vec<_> = Stack::ALL.iter().filter(|&&stack| alone(stack).is_some()).collect();
+    let stacks: Vec<_> = Stack::LOCAL.iter().filter(|&&stack| alone(stack).is_some()).collect();
     let bar = |(part, name): (usize, &str)| {
         ChartSeries::of_categories(name, stacks.iter().map(|&&stack| alone(stack).map(|record| record.parts_us[part])))
     };

@@ -52,7 +52,7 @@ pub(super) fn drawn() -> Vec<StackRun> {
         .chain(OF_DATABASES.iter().flat_map(|&stack| Phase::ALL.map(|phase| database(stack, phase))))
         .chain(writes)
         .chain(scans)
-        .chain(Stack::ALL.iter().map(|&stack| busy(stack)))
+        .chain(Stack::LOCAL.iter().map(|&stack| busy(stack)))
         .collect()
 }
 
@@ -134,7 +134,7 @@ fn databases(records: &[(StackRun, StackRecord)]) -> ChartSection {
 fn costs(records: &[(StackRun, StackRecord)]) -> ChartSection {
     let bars = |caption: &str, axis: ChartAxis, figure: fn(&StackRecord) -> Option<f64>| {
         let known = |stack: &Stack| Some((*stack, figure(of(records, &busy(*stack))?)?));
-        let (stacks, values): (Vec<_>, Vec<_>) = Stack::ALL.iter().filter_map(known).unzip();
+        let (stacks, values): (Vec<_>, Vec<_>) = Stack::LOCAL.iter().filter_map(known).unzip();
         let names = stacks.into_iter().map(|stack| stack.name().to_owned()).collect();
         let series = ChartSeries::of_categories("", values.into_iter().map(Some));
         Chart::bars(caption, axis, names, vec![series])
