@@ -46,7 +46,7 @@ pub(super) struct ServicesSection {
     pub(super) chunk: Size,
     /// The first stream of the load that is batch, from 0, for `priority`.
     pub(super) batch_from: u16,
-    /// Where both wait, of so many orders one is batch.
+    /// Of so many blocks one is batch's while there is interactive work.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) batch_one_in: u32,
     /// Orders under way at most.
@@ -55,6 +55,9 @@ pub(super) struct ServicesSection {
     /// Batch orders under way at most.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) batch_under_way: u32,
+    /// Time without interactive work after which batch has all.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "10 s"))]
+    pub(super) batch_hold: Time,
     /// Time of a core of the host that each service takes for a request.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
     pub(super) cost: Time,
@@ -62,7 +65,7 @@ pub(super) struct ServicesSection {
 
 impl Default for ServicesSection {
     fn default() -> Self {
-        let Shares { batch_from, batch_one_in, most, batch_most } = Shares::published(1);
+        let Shares { batch_from, batch_one_in, most, batch_most, hold } = Shares::published(1);
         Self {
             chain: Vec::new(),
             legs: 2,
@@ -72,6 +75,7 @@ impl Default for ServicesSection {
             batch_one_in,
             under_way: most,
             batch_under_way: batch_most,
+            batch_hold: Time(hold),
             // [A] no more than a tenth of the runtime's own work
             cost: Time(SimSpan::from_ns(150)),
         }
@@ -95,6 +99,7 @@ impl ServicesSection {
                     batch_one_in: self.batch_one_in,
                     most: self.under_way,
                     batch_most: self.batch_under_way,
+                    hold: self.batch_hold.0,
                 }),
                 LinkName::Stripe => {
                     let chunk = (self.chunk.0.get() / u64::from(SLOT_BYTES)) as u32;
@@ -113,9 +118,8 @@ pub(super) fn idle(key: &str, services: &ServicesSection) -> Option<String> {
     let (needs, words): (&[LinkName], _) = match key {
         "services.legs" => (&[LinkName::Stripe, LinkName::Mirror], "stripe or mirror"),
         "services.chunk" => (&[LinkName::Stripe], "stripe"),
-        "services.batch_from" | "services.batch_one_in" | "services.under_way" | "services.batch_under_way" => {
-            (&[LinkName::Priority], "priority")
-        }
+        "services.under_way" => (&[LinkName::Priority], "priority"),
+        key if key.starts_with("services.batch_") => (&[LinkName::Priority], "priority"),
         _ if is_in(key, "services") && key != "services.chain" => (LinkName::ALL, "a service"),
         _ => return None,
     };
