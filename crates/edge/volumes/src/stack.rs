@@ -10,7 +10,9 @@ use flashyard_kernel::Slab;
 use flashyard_latte::Counters;
 use flashyard_live::{Answered, Data as Found, FrontEnds};
 use flashyard_served::Answer;
-use flashyard_service::{Data, Failure, Leg, Order, Orders, PassThrough, Request, Service};
+use flashyard_service::{
+    Data, Failure, Leg, Order, Orders, PassThrough, Request, Service, Sum, checksum, checksum_of_zeros,
+};
 use flashyard_services::Tree;
 use flashyard_units::{SimTime, VolumeId};
 
@@ -41,6 +43,14 @@ impl Service for Services {
 
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         each!(self, service => service.limits(legs))
+    }
+
+    fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
+        each!(self, service => service.start(now, legs, out));
+    }
+
+    fn received(&mut self, order: u32, bytes: &[u8]) {
+        each!(self, service => service.received(order, bytes));
     }
 
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
@@ -115,6 +125,9 @@ pub(crate) struct Stack {
     requests: Slab<Asked>,
     buffers: Vec<Buffer>,
     placed: Vec<Option<Placed>>,
+    /// Bytes that orders have read for the service, by order.
+    read: Vec<Vec<u8>>,
+    started: bool,
     ends: Vec<(u32, Result<(), Failure>)>,
     /// Requests whose next part is to begin.
     again: Vec<u32>,
@@ -142,6 +155,8 @@ impl Stack {
             requests: Slab::default(),
             buffers: Vec::new(),
             placed: Vec::new(),
+            read: Vec::new(),
+            started: false,
             ends: Vec::new(),
             again: Vec::new(),
             out: Orders::default(),
@@ -205,6 +220,9 @@ impl Stack {
             is_answered: false,
             goes_on: false,
         };
+        if !self.started {
+            self.start(now, fronts);
+        }
         let id = self.requests.insert(asked) as u32;
         self.begin_part(now, id, fronts);
         self.settle(now, fronts);
@@ -222,8 +240,20 @@ impl Stack {
         self.own.take()
     }
 
+    /// Tells the service what it stands on, before the first request.
+    #[cold]
+    fn start(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        self.started = true;
+        let infos: Vec<VolumeInfo> = self.legs.iter().map(LegState::info).collect();
+        self.service.start(now, &infos, &mut self.out);
+        self.carry_out(now, None, fronts);
+    }
+
     /// Takes what legs have done, and does what is due; returns whether anything has come.
     pub(crate) fn turn(&mut self, now: SimTime, fronts: &mut FrontEnds) -> bool {
+        if !self.started {
+            self.start(now, fronts);
+        }
         let mut arrived = std::mem::take(&mut self.arrived);
         let mut has_come = false;
         for number in 0..self.legs.len() {
@@ -274,8 +304,13 @@ impl Stack {
             // An order may write where the bytes lie.
             fresh.into_iter().for_each(|id| self.bring(id));
         }
+        for &Sum { data, count, at } in &out.sums {
+            let bytes = source(&self.requests, &self.buffers, &out.own, data, count);
+            let sum = bytes.map_or_else(|| checksum_of_zeros(0, count as usize * BLOCK), |bytes| checksum(0, bytes));
+            out.own[at as usize..][..4].copy_from_slice(&sum.to_le_bytes());
+        }
         for order in &out.orders {
-            self.place(now, *order);
+            self.place(now, *order, &out.own);
         }
         for &(id, result) in &out.answers {
             self.answer(id, result, fronts);
@@ -301,10 +336,11 @@ impl Stack {
         }
     }
 
-    fn place(&mut self, now: SimTime, order: Order) {
+    fn place(&mut self, now: SimTime, order: Order, own: &[u8]) {
         let place = order.id as usize;
         if place >= self.placed.len() {
             self.placed.resize(place + 1, None);
+            self.read.resize(place + 1, Vec::new());
         }
         debug_assert!(self.placed[place].is_none(), "order {} is under way already", order.id);
         self.placed[place] = Some(Placed { order, flushing: false, ended: false });
@@ -312,16 +348,24 @@ impl Stack {
             match order.data {
                 Data::Request { id, .. } => self.requests[id as usize].named += 1,
                 Data::Buffer { id, .. } => self.buffers[id as usize].named += 1,
-                Data::None => {}
+                Data::None | Data::Own { .. } => {}
             }
         }
         let leg = &mut self.legs[usize::from(order.leg.0)];
         if leg.gone.is_some() {
             return self.end(order.id, Err(Failure::Gone));
         }
-        let Some(throttle) = &mut leg.throttle else { return self.run(order.id, None) };
         let is_write = order.operation == Operation::Write;
-        let bytes = if is_write { source(&self.requests, &self.buffers, &order) } else { None };
+        let Some(throttle) = &mut leg.throttle else {
+            let own = match order.data {
+                Data::Own { at } if is_write => {
+                    Some(Source::Bytes(&own[at as usize..][..order.count as usize * BLOCK]))
+                }
+                _ => None,
+            };
+            return self.run(order.id, own);
+        };
+        let bytes = is_write.then(|| source(&self.requests, &self.buffers, own, order.data, order.count)).flatten();
         throttle.push(now, task_of(&order), bytes.map(<[u8]>::to_vec));
     }
 
@@ -333,7 +377,8 @@ impl Stack {
         let state = &mut self.legs[usize::from(leg.0)];
         let begun = match (operation, data) {
             (Operation::Write, _) => {
-                let now = || source(&self.requests, &self.buffers, &order).map_or(Source::Zeros, Source::Bytes);
+                let bytes = || source(&self.requests, &self.buffers, &[], data, order.count);
+                let now = || bytes().map_or(Source::Zeros, Source::Bytes);
                 state.begin(task, kept.unwrap_or_else(now), &mut [])
             }
             (Operation::Read, Data::Request { id, at }) => {
@@ -354,6 +399,11 @@ impl Stack {
                 let into = &mut self.buffers[id as usize].bytes[from..from + task.bytes()];
                 state.begin(task, Source::Zeros, into)
             }
+            (Operation::Read, Data::Own { .. }) => {
+                let into = &mut self.read[id as usize];
+                into.resize(task.bytes(), 0);
+                state.begin(task, Source::Zeros, into)
+            }
             _ => state.begin(task, Source::Zeros, &mut []),
         };
         if let Begun::Ended(result) = begun {
@@ -372,6 +422,7 @@ impl Stack {
                     (&mut asked.bytes, asked.done + at)
                 }
                 Data::Buffer { id, at } => (&mut self.buffers[id as usize].bytes, at),
+                Data::Own { .. } => (&mut self.read[id as usize], 0),
                 Data::None => (&mut Vec::new(), 0),
             };
             let from = at as usize * BLOCK;
@@ -443,13 +494,20 @@ impl Stack {
                     Data::Request { id, .. } if order.operation == Operation::Read => Some(id),
                     _ => None,
                 };
+                if order.operation == Operation::Read && matches!(order.data, Data::Own { .. }) {
+                    let read = std::mem::take(&mut self.read[id as usize]);
+                    if result.is_ok() {
+                        self.service.received(id, &read);
+                    }
+                    self.read[id as usize] = read;
+                }
                 self.service.completed(now, id, result, &mut self.out);
                 self.carry_out(now, fresh, fronts);
                 if order.operation == Operation::Read {
                     match order.data {
                         Data::Request { id, .. } => self.requests[id as usize].named -= 1,
                         Data::Buffer { id, .. } => self.buffers[id as usize].named -= 1,
-                        Data::None => {}
+                        Data::None | Data::Own { .. } => {}
                     }
                     self.drop_unused(order.data, fronts);
                 }
@@ -531,7 +589,7 @@ impl Stack {
                     buffer.is_taken = false;
                 }
             }
-            Data::None => {}
+            Data::None | Data::Own { .. } => {}
         }
     }
 }
@@ -542,18 +600,24 @@ fn task_of(order: &Order) -> Task {
 }
 
 /// The bytes that an order writes; `None` for zeros.
-fn source<'a>(requests: &'a Slab<Asked>, buffers: &'a [Buffer], order: &Order) -> Option<&'a [u8]> {
-    let (bytes, at) = match order.data {
+fn source<'a>(
+    requests: &'a Slab<Asked>,
+    buffers: &'a [Buffer],
+    own: &'a [u8],
+    data: Data,
+    count: u32,
+) -> Option<&'a [u8]> {
+    let (bytes, from) = match data {
         Data::None => return None,
         Data::Request { id, at } => {
             let asked = &requests[id as usize];
             if asked.content == Content::None {
                 return None;
             }
-            (&asked.bytes, asked.done + at)
+            (asked.bytes.as_slice(), (asked.done + at) as usize * BLOCK)
         }
-        Data::Buffer { id, at } => (&buffers[id as usize].bytes, at),
+        Data::Buffer { id, at } => (buffers[id as usize].bytes.as_slice(), at as usize * BLOCK),
+        Data::Own { at } => (own, at as usize),
     };
-    let from = at as usize * BLOCK;
-    Some(&bytes[from..from + order.count as usize * BLOCK])
+    Some(&bytes[from..from + count as usize * BLOCK])
 }

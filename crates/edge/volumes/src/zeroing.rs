@@ -25,6 +25,14 @@ impl Service for Zeroing {
         self.0.limits(legs)
     }
 
+    fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
+        self.0.start(now, legs, out);
+    }
+
+    fn received(&mut self, order: u32, bytes: &[u8]) {
+        self.0.received(order, bytes);
+    }
+
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         let (orders, answers) = (out.orders.len(), out.answers.len());
         self.0.submit(now, request, out);

@@ -316,7 +316,7 @@ impl Run {
                     let buffer = self.buffers.get_mut(&id).expect("a buffer is kept while an order names it");
                     buffer[at as usize..][..found.len()].copy_from_slice(found);
                 }
-                Data::None => {}
+                Data::None | Data::Own { .. } => {}
             }
         }
         match (end.is_gone, fails) {

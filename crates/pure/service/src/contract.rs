@@ -14,8 +14,8 @@ use flashyard_kernel::Rng;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::collections::BTreeMap;
 
-/// Bytes of a block of the model: one version stamp.
-const BLOCK_BYTES: u32 = 8;
+/// Bytes of a block of the model: a version stamp in its first eight, and room for the records of a service.
+pub const BLOCK_BYTES: u32 = 64;
 /// Blocks of a request at most.
 const REQUEST_BLOCKS: u32 = 8;
 
@@ -193,7 +193,7 @@ impl<S: Service> Run<S> {
         let request = VolumeRequest { volume: VolumeId::new(0), operation, first, count, source: 0 };
         let stamp = token + 1;
         let payload = match operation {
-            Operation::Write => Payload::Bytes(stamp.to_le_bytes().repeat(count as usize)),
+            Operation::Write => Payload::Bytes(block_of(stamp).repeat(count as usize)),
             _ => Payload::None,
         };
         self.moment += 1;
@@ -256,10 +256,10 @@ impl<S: Service> Run<S> {
     }
 
     fn check_read(&mut self, request: &VolumeRequest, token: u64, began: u64, bytes: &[u8]) -> Result<(), Breach> {
-        let (stamps, _) = bytes.as_chunks::<8>();
+        let (blocks, _) = bytes.as_chunks::<{ BLOCK_BYTES as usize }>();
         for block in request.first..request.first + u64::from(request.count) {
             let at = (block - request.first) as usize;
-            let version = stamps.get(at).map_or(u64::MAX, |stamp| u64::from_le_bytes(*stamp));
+            let version = blocks.get(at).map_or(u64::MAX, stamp_of);
             self.summary.blocks_checked += 1;
             let versions = &mut self.blocks[block as usize];
             // Overwritten before the read began, by a version that was surely there.
@@ -285,11 +285,23 @@ impl<S: Service> Run<S> {
     }
 }
 
-/// A volume of version stamps whose requests take effect as they end, after random times.
+/// A block with a version stamp.
+pub fn block_of(stamp: u64) -> [u8; BLOCK_BYTES as usize] {
+    let mut block = [0; BLOCK_BYTES as usize];
+    block[..8].copy_from_slice(&stamp.to_le_bytes());
+    block
+}
+
+/// The version stamp of a block.
+pub fn stamp_of(block: &[u8; BLOCK_BYTES as usize]) -> u64 {
+    block.first_chunk().map_or(u64::MAX, |stamp| u64::from_le_bytes(*stamp))
+}
+
+/// A volume of blocks with version stamps whose requests take effect as they end, after random times.
 #[derive(Debug)]
 pub struct ModelVolume {
     info: VolumeInfo,
-    stamps: BTreeMap<u64, [u8; 8]>,
+    blocks: BTreeMap<u64, [u8; BLOCK_BYTES as usize]>,
     rng: Rng,
     fails_one_in: u32,
     /// Whether it has ended.
@@ -303,7 +315,7 @@ impl ModelVolume {
         let limits = VolumeLimits::new(plan.leg_blocks, false);
         Self {
             info: VolumeInfo { id: VolumeId::new(leg as u16), block_bytes: BLOCK_BYTES, limits, protected: leg == 0 },
-            stamps: BTreeMap::new(),
+            blocks: BTreeMap::new(),
             rng: Rng::named(plan.seed ^ (leg as u64) << 56, "contract.leg"),
             fails_one_in: plan.trouble.fails_one_in,
             is_gone: false,
@@ -324,13 +336,14 @@ impl ModelVolume {
         let mut bytes = Vec::new();
         match (request.operation, payload) {
             (Operation::Read, _) => {
-                blocks.for_each(|block| bytes.extend(self.stamps.get(&block).copied().unwrap_or_default()));
+                let none = block_of(0);
+                blocks.for_each(|block| bytes.extend(self.blocks.get(&block).unwrap_or(&none)));
             }
             (Operation::Write, Payload::Bytes(payload)) => {
-                let (stamps, _) = payload.as_chunks::<8>();
-                self.stamps.extend(blocks.zip(stamps.iter().copied()));
+                let (written, _) = payload.as_chunks::<{ BLOCK_BYTES as usize }>();
+                self.blocks.extend(blocks.zip(written.iter().copied()));
             }
-            (Operation::Write | Operation::Trim, _) => self.stamps.retain(|block, _| !blocks.contains(block)),
+            (Operation::Write | Operation::Trim, _) => self.blocks.retain(|block, _| !blocks.contains(block)),
             _ => {}
         }
         Completion { token, result: Ok(()), bytes }

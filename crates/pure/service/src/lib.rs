@@ -5,6 +5,7 @@
 //! orders out: a live server, a simulator, or [`Over`], which makes a volume of a service and its legs in virtual time.
 //! [`contract`] holds any service against the contract of volumes.
 
+mod checksum;
 pub mod contract;
 mod failure;
 mod over;
@@ -12,10 +13,11 @@ mod pass;
 mod service;
 mod tally;
 
+pub use checksum::{checksum, checksum_of_zeros};
 pub use failure::Failure;
 pub use over::Over;
 pub use pass::PassThrough;
-pub use service::{Data, Leg, Order, Orders, Request, Service};
+pub use service::{Data, Leg, Order, Orders, Request, Service, Sum};
 pub use tally::Tally;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A volume made of a service and its legs, in virtual time.
 
+use crate::checksum::{checksum, checksum_of_zeros};
 use crate::failure::Failure;
-use crate::service::{Data, Order, Orders, Request, Service};
+use crate::service::{Data, Order, Orders, Request, Service, Sum};
 use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest, check};
 use flashyard_units::{SimTime, VolumeId};
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ struct Placed {
     order: Order,
     /// The flush after a durable write is under way.
     flushing: bool,
+    /// What it has read for the service.
+    read: Vec<u8>,
 }
 
 /// A volume made of a service and its legs, for tests, explorers and tools in virtual time: it keeps the bytes, and moves on
@@ -67,7 +70,7 @@ impl<S: Service, V: Volume> Over<S, V> {
             limits: service.limits(&infos),
             protected: infos.iter().all(|leg| leg.protected),
         };
-        Self {
+        let mut over = Self {
             service,
             legs,
             info,
@@ -81,7 +84,10 @@ impl<S: Service, V: Volume> Over<S, V> {
             out: Orders::default(),
             arrived: Vec::new(),
             ended: Vec::new(),
-        }
+        };
+        over.service.start(over.now, &infos, &mut over.out);
+        over.carry_out();
+        over
     }
 
     /// The service, for its counters.
@@ -141,8 +147,20 @@ impl<S: Service, V: Volume> Over<S, V> {
             let old = self.buffers.insert(id, held);
             assert!(old.is_none(), "buffer {id} is in use");
         }
+        for &Sum { data, count, at } in &out.sums {
+            let block_bytes = self.info.block_bytes;
+            let payload = match self.held(data) {
+                Some((held, from)) => part(held, from, count, block_bytes),
+                None => own(&out.own, data, count, block_bytes),
+            };
+            let sum = match payload {
+                Payload::Bytes(bytes) => checksum(0, &bytes),
+                Payload::None | Payload::Zeros => checksum_of_zeros(0, count as usize * block_bytes as usize),
+            };
+            out.own[at as usize..][..4].copy_from_slice(&sum.to_le_bytes());
+        }
         for order in &out.orders {
-            self.place(*order);
+            self.place(*order, &out.own);
         }
         for &(id, result) in &out.answers {
             self.answer(id, result);
@@ -155,17 +173,17 @@ impl<S: Service, V: Volume> Over<S, V> {
         self.out = out;
     }
 
-    fn place(&mut self, order: Order) {
+    fn place(&mut self, order: Order, own_bytes: &[u8]) {
         let block_bytes = self.info.block_bytes;
         let payload = match (order.operation, self.held(order.data)) {
-            (Operation::Write, None) => Payload::Zeros,
+            (Operation::Write, None) => own(own_bytes, order.data, order.count, block_bytes),
             (Operation::Write, Some((held, at))) => part(held, at, order.count, block_bytes),
             _ => Payload::None,
         };
         if let Some((held, _)) = self.held(order.data) {
             held.named += 1;
         }
-        let old = self.placed.insert(order.id, Placed { order, flushing: false });
+        let old = self.placed.insert(order.id, Placed { order, flushing: false, read: Vec::new() });
         assert!(old.is_none(), "order {} is under way already", order.id);
         self.send(order, payload);
     }
@@ -182,7 +200,7 @@ impl<S: Service, V: Volume> Over<S, V> {
     /// The request or buffer that `data` names, and the first block in it.
     fn held(&mut self, data: Data) -> Option<(&mut Held, u32)> {
         let (held, at) = match data {
-            Data::None => return None,
+            Data::None | Data::Own { .. } => return None,
             Data::Request { id, at } => (self.requests[id as usize].as_mut(), at),
             Data::Buffer { id, at } => (self.buffers.get_mut(&id), at),
         };
@@ -230,7 +248,9 @@ impl<S: Service, V: Volume> Over<S, V> {
                 return;
             }
         }
-        if order.operation == Operation::Read
+        if order.operation == Operation::Read && matches!(order.data, Data::Own { .. }) {
+            placed.read = completion.bytes;
+        } else if order.operation == Operation::Read
             && !completion.bytes.is_empty()
             && let Some((held, at)) = self.held(order.data)
         {
@@ -255,6 +275,10 @@ impl<S: Service, V: Volume> Over<S, V> {
             }
             for (id, result) in std::mem::take(&mut self.ends) {
                 let placed = self.placed.remove(&id).expect("an order ends once");
+                let is_own = placed.order.operation == Operation::Read && matches!(placed.order.data, Data::Own { .. });
+                if is_own && result.is_ok() {
+                    self.service.received(id, &placed.read);
+                }
                 self.service.completed(self.now, id, result, &mut self.out);
                 self.carry_out();
                 if let Some((held, _)) = self.held(placed.order.data) {
@@ -295,6 +319,14 @@ fn part(held: &Held, at: u32, count: u32, block_bytes: u32) -> Payload {
             Payload::Bytes(bytes[from..from + count as usize * block_bytes as usize].to_vec())
         }
         Payload::None | Payload::Zeros => Payload::Zeros,
+    }
+}
+
+/// `count` blocks of the service's own; zeros where a write has no data.
+fn own(bytes: &[u8], data: Data, count: u32, block_bytes: u32) -> Payload {
+    match data {
+        Data::Own { at } => Payload::Bytes(bytes[at as usize..][..count as usize * block_bytes as usize].to_vec()),
+        _ => Payload::Zeros,
     }
 }
 

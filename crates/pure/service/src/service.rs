@@ -45,6 +45,22 @@ pub enum Data {
         /// First block in it.
         at: u32,
     },
+    /// Those of the service itself. A write takes them from [`Orders::own`]; a read hands them to [`Service::received`].
+    Own {
+        /// The byte of [`Orders::own`] at which the blocks of a write begin. Means nothing for a read.
+        at: u32,
+    },
+}
+
+/// A checksum of bytes that the service does not see. The caller puts it in its place before it carries out an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The blocks that it is of, as a write would name them.
+    pub data: Data,
+    /// So many of them.
+    pub count: u32,
+    /// The byte of [`Orders::own`] from which on its four bytes lie, the lowest first.
+    pub at: u32,
 }
 
 /// A request to a leg.
@@ -71,6 +87,10 @@ pub struct Order {
 pub struct Orders {
     /// Buffers taken: the service's number and the blocks. A number is free again when it was released and no order names it.
     pub taken: Vec<(u32, u32)>,
+    /// Bytes of the service that orders of this step write ([`Data::Own`]). The caller copies them when it carries the orders out.
+    pub own: Vec<u8>,
+    /// Checksums ([`checksum`](crate::checksum)) that belong into `own`.
+    pub sums: Vec<Sum>,
     /// Requests to legs. The caller submits those for one leg in this order.
     pub orders: Vec<Order>,
     /// Requests that have ended.
@@ -85,6 +105,8 @@ impl Orders {
     /// Empties it and keeps its memory.
     pub fn clear(&mut self) {
         self.taken.clear();
+        self.own.clear();
+        self.sums.clear();
         self.orders.clear();
         self.answers.clear();
         self.released.clear();
@@ -104,7 +126,8 @@ impl Orders {
 /// A machine between a volume that clients see and its legs.
 ///
 /// Contract: that of [`Volume`](flashyard_blk::Volume) for what clients see, as long as the legs keep it. Each request is
-/// answered exactly once. Times only grow. In the steady state no step allocates.
+/// answered exactly once. Times only grow. In the steady state no step allocates. The caller starts it once, before the first
+/// request; a service that reads its legs then lets requests wait until it has.
 pub trait Service {
     /// Legs that it needs.
     fn legs(&self) -> usize;
@@ -112,8 +135,15 @@ pub trait Service {
     /// Requests that its volume takes over `legs`, of which there are [`Service::legs`] with blocks of one size.
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits;
 
+    /// Power is on, and this is what it stands on: `legs` are those of [`Service::limits`].
+    fn start(&mut self, _now: SimTime, _legs: &[VolumeInfo], _out: &mut Orders) {}
+
     /// A client's request.
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders);
+
+    /// An order with [`Data::Own`] has read these bytes. The caller tells it just before the end of the order, if that is no failure. There are no
+    /// bytes where the volumes below keep none.
+    fn received(&mut self, _order: u32, _bytes: &[u8]) {}
 
     /// The end of an order. Each order ends exactly once, those of one leg in any order.
     fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders);
@@ -131,8 +161,16 @@ impl<S: Service + ?Sized> Service for Box<S> {
         (**self).limits(legs)
     }
 
+    fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
+        (**self).start(now, legs, out);
+    }
+
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         (**self).submit(now, request, out);
+    }
+
+    fn received(&mut self, order: u32, bytes: &[u8]) {
+        (**self).received(order, bytes);
     }
 
     fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {

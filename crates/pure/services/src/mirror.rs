@@ -497,7 +497,7 @@ mod tests {
     use super::*;
     use flashyard_blk::{Payload, Volume, VolumeRequest};
     use flashyard_service::Over;
-    use flashyard_service::contract::{ModelVolume, Plan, Trouble, check, check_seeds};
+    use flashyard_service::contract::{ModelVolume, Plan, Trouble, block_of, check, check_seeds};
     use flashyard_units::VolumeId;
 
     #[test]
@@ -526,7 +526,7 @@ mod tests {
     fn write_all(volume: &mut Pair, blocks: u64, stamp: u64, now: &mut SimTime) {
         let mut ended = Vec::new();
         for block in 0..blocks {
-            let payload = Payload::Bytes((block + stamp).to_le_bytes().to_vec());
+            let payload = Payload::Bytes(block_of(block + stamp).to_vec());
             volume.submit(*now, block, &one(Operation::Write, block), payload).expect("it takes it");
             while block % 7 == 0 && (ended.len() as u64) <= block
                 || block + 1 == blocks && (ended.len() as u64) < blocks
@@ -572,7 +572,7 @@ mod tests {
             for block in 0..blocks {
                 let stamp: u64 = if block < 50 { 5000 } else { 1000 };
                 let found = read_one(&mut volume, block, &mut now);
-                assert_eq!(found, (block + stamp).to_le_bytes(), "block {block}, seed {seed}");
+                assert_eq!(found, block_of(block + stamp), "block {block}, seed {seed}");
             }
         }
     }
