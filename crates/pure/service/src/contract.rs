@@ -298,7 +298,7 @@ pub fn stamp_of(block: &[u8; BLOCK_BYTES as usize]) -> u64 {
 }
 
 /// A volume of blocks with version stamps whose requests take effect as they end, after random times.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ModelVolume {
     info: VolumeInfo,
     blocks: BTreeMap<u64, [u8; BLOCK_BYTES as usize]>,

@@ -10,6 +10,7 @@
 //!
 //! Not modelled: cost on a core, which is the runtime's.
 
+mod atomic;
 mod mirror;
 mod overlap;
 mod parts;
@@ -18,6 +19,7 @@ mod spill;
 mod stripe;
 mod tree;
 
+pub use atomic::{AtomicCounters, AtomicWrites};
 pub use mirror::{Mirrored, Rebuild};
 pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
