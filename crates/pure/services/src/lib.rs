@@ -11,6 +11,7 @@
 //! Not modelled: cost on a core, which is the runtime's.
 
 mod atomic;
+pub mod crash;
 mod mirror;
 mod overlap;
 mod parts;
