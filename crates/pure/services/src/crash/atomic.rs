@@ -5,7 +5,6 @@
 //! in what is read at once and in all blocks after a loss of power. Orders to the leg may fail for a while or be held; nothing is lost
 //! by it.
 
-use super::leg::Block;
 use super::machine::{Answer, Machine};
 use super::whole::Writes;
 use crate::AtomicWrites;
@@ -295,12 +294,19 @@ impl Run {
         }
     }
 
-    /// All blocks at home, of which none is in the log.
+    /// Reads all blocks at home, when none is in the log: whatever power has left is there for good.
     fn check_all(&mut self) {
+        let now = self.machine.now;
         let stamps: Vec<u64> = (0..BLOCKS).map(|block| stamp_of(self.machine.leg.get(block))).collect();
         if let Err(torn) = self.writes.check(0, &stamps) {
             self.violate(format!("after a loss of power {torn}"));
         }
+        let floors = self.floors.clone();
+        self.check_floors(0, &stamps, &floors);
+        let operation = OperationId(DEPTH as u32);
+        self.oracle.issue(now, operation, Action::Read, Extent { drive: 0, first: 0, count: BLOCKS as u32 });
+        let checked = self.oracle.returned(now, operation, &stamps);
+        self.outcome.note(checked);
     }
 
     fn strike(&mut self, fault: Fault, event: u64) {
@@ -356,13 +362,6 @@ impl Run {
         }
         self.check_all();
         let now = self.machine.now;
-        let found: Vec<Block> = (0..BLOCKS).map(|block| *self.machine.leg.get(block)).collect();
-        for (block, stamp) in (0..).zip(found.iter().map(stamp_of)) {
-            self.check_floors(block, &[stamp], &[self.floors[block as usize]]);
-            self.oracle.issue(now, OperationId(0), Action::Read, Extent::slot(0, block));
-            let checked = self.oracle.returned(now, OperationId(0), &[stamp]);
-            self.outcome.note(checked);
-        }
         self.outcome.note(self.oracle.finish(now));
         self.outcome.counters.extend([
             ("power cuts", self.cuts),
