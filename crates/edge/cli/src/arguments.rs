@@ -562,7 +562,7 @@ pub(crate) struct CtlOptions {
     pub(crate) command: Switch,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Switch {
     /// Pull a drive out: its power is away until it is put back
     Pull {
@@ -613,7 +613,25 @@ pub(crate) enum Switch {
         /// Whether it listens
         state: OnOff,
     },
-    /// Print figures since they were asked for last, a line for each drive
+    /// Let other storage take the place of a leg of a volume, and rebuild it while the volume serves
+    Replace {
+        /// Name of the volume
+        volume: String,
+        /// Number of the leg, as in `status`
+        leg: usize,
+        /// Keys of the storage, for example 'file = "new", size = "1 GiB"'
+        storage: String,
+    },
+    /// Set a number of a volume's services
+    Set {
+        /// Name of the volume
+        volume: String,
+        /// The number: batch_one_in, under_way or batch_under_way
+        name: String,
+        /// Its value
+        value: u64,
+    },
+    /// Print figures since they were asked for last: a line for each drive, or the trees of volumes
     Status {
         /// Print all figures as JSON
         #[arg(long)]

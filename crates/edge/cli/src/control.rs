@@ -26,13 +26,21 @@ const LINE_MAX: u64 = 4096;
 pub(crate) struct ControlSocket(#[expect(dead_code, reason = "its end removes the socket")] SocketPath);
 
 impl ControlSocket {
-    /// Listens at `path` on threads of their own.
+    /// Listens at `path` on threads of their own, for an enclosure.
     pub(crate) fn open(path: &Path, handle: Handle) -> Result<Self> {
+        Self::listen(path, move |line| carry_out(line, &handle))
+    }
+
+    /// Listens at `path` on threads of their own. `answer` carries out a line.
+    pub(crate) fn listen(
+        path: &Path,
+        answer: impl Fn(&str) -> Result<Option<Value>> + Clone + Send + 'static,
+    ) -> Result<Self> {
         let (name, listener) = SocketPath::listen(path).with_context(|| format!("--control {}", path.display()))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let handle = handle.clone();
-                std::thread::spawn(move || serve(&stream, &handle));
+                let answer = answer.clone();
+                std::thread::spawn(move || serve(&stream, &answer));
             }
         });
         Ok(Self(name))
@@ -40,7 +48,7 @@ impl ControlSocket {
 }
 
 /// Answers one connection, line by line, until it ends.
-fn serve(stream: &UnixStream, handle: &Handle) {
+fn serve(stream: &UnixStream, answer: &impl Fn(&str) -> Result<Option<Value>>) {
     let mut lines = BufReader::new(stream);
     loop {
         let mut line = String::new();
@@ -48,7 +56,7 @@ fn serve(stream: &UnixStream, handle: &Handle) {
         if !matches!(read, Ok(length) if length > 0) {
             return;
         }
-        let answer = match carry_out(&line, handle) {
+        let answer = match answer(&line) {
             Ok(Some(status)) => json!({ "ok": true, "status": status }),
             Ok(None) => json!({ "ok": true }),
             Err(error) => json!({ "ok": false, "error": output::told(&error) }),
@@ -113,7 +121,7 @@ fn parse(command: &Value) -> Result<Control> {
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
             bail!(
-                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status",
+                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; replace and set are for volumes",
                 command["command"]
             )
         }
@@ -190,28 +198,33 @@ fn figures(engine: &mut EngineAccess<'_>) -> Value {
 
 /// `flashyard ctl`.
 pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
-    let command = match options.command {
-        Switch::Pull { drive } => json!({ "command": "pull", "drive": drive }),
-        Switch::Insert { drive } => json!({ "command": "insert", "drive": drive }),
+    let command = match &options.command {
+        &Switch::Pull { drive } => json!({ "command": "pull", "drive": drive }),
+        &Switch::Insert { drive } => json!({ "command": "insert", "drive": drive }),
         Switch::PowerCut => json!({ "command": "power", "on": false }),
         Switch::PowerRestore => json!({ "command": "power", "on": true }),
-        Switch::Link { drive, state } => json!({ "command": "link", "drive": drive, "up": state.is_on() }),
-        Switch::Hang { drive, ms } => json!({ "command": "hang", "drive": drive, "ms": ms }),
-        Switch::Age { drive, level: AgeLevel::Used(level) } => {
+        &Switch::Link { drive, state } => json!({ "command": "link", "drive": drive, "up": state.is_on() }),
+        &Switch::Hang { drive, ms } => json!({ "command": "hang", "drive": drive, "ms": ms }),
+        &Switch::Age { drive, level: AgeLevel::Used(level) } => {
             json!({ "command": "age", "drive": drive, "level": level })
         }
-        Switch::Age { drive, level: AgeLevel::ErrorRate(rate) } => {
+        &Switch::Age { drive, level: AgeLevel::ErrorRate(rate) } => {
             json!({ "command": "age", "drive": drive, "raw_bit_error_rate": rate })
         }
         Switch::Harvest { state } => json!({ "command": "harvest", "on": state.is_on() }),
         Switch::Port { address, state } => {
             json!({ "command": "port", "address": address.to_string(), "up": state.is_on() })
         }
+        Switch::Replace { volume, leg, storage } => {
+            json!({ "command": "replace", "volume": volume, "leg": leg, "storage": storage })
+        }
+        Switch::Set { volume, name, value } => {
+            json!({ "command": "set", "volume": volume, "name": name, "value": value })
+        }
         Switch::Status { .. } => json!({ "command": "status" }),
     };
     let path = options.control.display();
-    let stream =
-        UnixStream::connect(&options.control).with_context(|| format!("{path}: no enclosure listens there"))?;
+    let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no server listens there"))?;
     let mut out = &stream;
     writeln!(out, "{command}").with_context(|| path.to_string())?;
     let mut line = String::new();
@@ -220,7 +233,16 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     if answer["ok"] != true {
         bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
     }
-    if let (Some(found), Switch::Status { json, drive }) = (answer.get("status"), options.command) {
+    if let (Some(found), Switch::Status { json, drive }) = (answer.get("status"), &options.command) {
+        let (json, drive) = (*json, *drive);
+        if found.get("volumes").is_some() {
+            if json {
+                output::json(found)
+            } else {
+                output::line(&status::tree(found))
+            }
+            return Ok(Outcome::Done);
+        }
         let found = status::of_drive(found, drive)?;
         if json { output::json(&found) } else { output::line(&status::table(&found)) }
     }

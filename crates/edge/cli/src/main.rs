@@ -27,6 +27,7 @@ mod serve;
 mod status;
 mod systems;
 mod trace;
+mod volume_control;
 mod volumes;
 mod watch;
 mod worlds;

@@ -1,4 +1,4 @@
-//! The figures of `flashyard ctl ... status` for people.
+//! The figures of `flashyard ctl ... status` for people: of drives, and of volumes with their trees.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -76,6 +76,51 @@ fn row(cells: [String; COLUMNS.len()]) -> String {
         _ => format!("{cell:>width$}"),
     });
     cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+/// A line on each volume, and a line for each service and leg of it.
+pub(crate) fn tree(status: &Value) -> String {
+    let seconds = status["interval_seconds"].as_f64().unwrap_or(0.0);
+    let mut lines = vec![format!("over the last {seconds:.1} s")];
+    for volume in status["volumes"].as_array().into_iter().flatten() {
+        let rebuild = match volume["rebuild"]["left_blocks"].as_u64() {
+            Some(left) if left > 0 => {
+                let share = 100.0 * volume["rebuild"]["share"].as_f64().unwrap_or(0.0);
+                format!(", {share:.0} % of copies made, {left} blocks left")
+            }
+            _ => String::new(),
+        };
+        lines.push(format!(
+            "{}: {:.0} requests/s, {} under way, {} failed{rebuild}",
+            volume["name"].as_str().unwrap_or("?"),
+            volume["iops"].as_f64().unwrap_or(0.0),
+            volume["queue_depth"],
+            volume["failed"],
+        ));
+        branch(&volume["tree"], 1, &mut lines);
+    }
+    lines.join("\n")
+}
+
+fn branch(part: &Value, depth: usize, lines: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    if let Some(service) = part["service"].as_str() {
+        lines.push(format!("{indent}{service}"));
+        part["below"].as_array().into_iter().flatten().for_each(|below| branch(below, depth + 1, lines));
+        return;
+    }
+    let number = |key: &str| part[key].as_f64().unwrap_or(0.0);
+    lines.push(format!(
+        "{indent}{} {}: {}, {} under way, {:.0} reads/s of {:.1} MB/s, {:.0} writes/s of {:.1} MB/s",
+        part["leg"],
+        part["name"].as_str().unwrap_or("?"),
+        part["why"].as_str().map_or_else(|| "ready".to_owned(), |why| format!("lost, {why}")),
+        part["queue_depth"],
+        number("reads_per_s"),
+        number("read_bytes_per_s") / 1e6,
+        number("writes_per_s"),
+        number("write_bytes_per_s") / 1e6,
+    ));
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::arguments::ServeOptions;
 use crate::fronts::Names;
-use crate::{Outcome, drive, fronts, output, parallel, secrets};
+use crate::{Outcome, drive, fronts, output, parallel, secrets, volume_control};
 use anyhow::{Context, Result, bail};
 use flashyard_live::Limits;
 use flashyard_nvmf::secret::Secret;
@@ -18,7 +18,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
         bail!("{shown}: it describes volumes, and {flag} is for the drives of a scenario; leave it out");
     }
     let folder = options.scenario.parent().unwrap_or(Path::new(""));
-    let opened = open(text, folder, &secret, &drive::open).with_context(|| shown.to_string())?;
+    let opened = open(text, folder, secret, drive::open).with_context(|| shown.to_string())?;
     let Volumes { mut engine, names, nqn } = opened;
     let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
     let fronts = engine.fronts_mut();
@@ -30,6 +30,8 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
     options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(fronts, path)).transpose()?;
     fronts::record(options, fronts)?;
+    let control = options.control.as_ref().map(|path| volume_control::open(path, engine.handle()));
+    let _control = control.transpose()?;
     let seconds = options.seconds.map(Duration::from_secs_f64);
     let reports = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
     reports.iter().for_each(|report| output::line(&report.to_string()));
@@ -46,7 +48,6 @@ fn stray(options: &ServeOptions) -> Option<&'static str> {
         ("--data", options.data.is_some()),
         ("--pace", options.pace.is_some()),
         ("--journal", options.journal.is_some()),
-        ("--control", options.control.is_some()),
         ("--load", options.load.is_some()),
     ];
     given.iter().find(|(_, is_given)| *is_given).map(|(flag, _)| *flag)

@@ -494,3 +494,92 @@ fn a_composition_that_is_wrong_is_refused_with_its_line() {
         assert!(!output.status.success() && said.contains(expected), "{rest}: {said}");
     }
 }
+
+/// `flashyard ctl` at a socket.
+fn ctl(socket: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_flashyard")).arg("ctl").arg(socket).args(arguments).output().expect("it starts")
+}
+
+#[test]
+fn a_leg_is_replaced_and_rebuilt_under_load_and_the_new_one_alone_has_everything() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("ctl").display().to_string();
+    let description = "[[volume]]\nname = \"m\"\nservice = \"stripe\"\nlegs = [{ service = \"mirror\", legs = [\
+                       { file = \"old\", size = \"24 MiB\" }, { memory = \"24 MiB\" }] }, { memory = \"24 MiB\" }]\n";
+    let server = Server::start_with(folder.path(), "m.toml", description, &["--control", &socket]);
+    let mut volume = server.volume("m");
+    let blocks = 48 * 256;
+    for first in (0..blocks).step_by(256) {
+        volume.write(first, &stamped(first, 256, 1)).expect("it is there");
+    }
+    for (arguments, expected) in [
+        (&["replace", "m", "0", "file = \"small\", size = \"8 MiB\""][..], "has 2048 blocks, and the leg has 6144"),
+        (&["replace", "m", "7", "memory = \"24 MiB\""], "there is no leg 7, give 0 to 2"),
+        (&["replace", "n", "0", "memory = \"24 MiB\""], "there is no volume n, give one of m"),
+        (&["replace", "m", "0", "memoir = \"24 MiB\""], "memoir"),
+        (&["set", "m", "batch_one_in", "5"], "no service of m has a batch_one_in"),
+        (&["pull", "0"], "give status, replace or set"),
+    ] {
+        let output = ctl(&socket, arguments);
+        assert!(!output.status.success() && text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+    let output = ctl(&socket, &["replace", "m", "0", "file = \"new\", size = \"24 MiB\""]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The load goes on while copies are made.
+    let begun = Instant::now();
+    let mut stamp = 1;
+    loop {
+        stamp += 1;
+        for first in (0..blocks).step_by(512) {
+            volume.write(first, &stamped(first, 64, stamp)).expect("it is there");
+            assert_eq!(read(&mut volume, first, 64), Ok(stamped(first, 64, stamp)));
+            assert_eq!(read(&mut volume, first + 100, 100), Ok(stamped(first + 100, 100, 1)));
+        }
+        let output = ctl(&socket, &["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let found = &status["volumes"][0];
+        if found["rebuild"]["left_blocks"] == 0 {
+            assert_eq!(found["tree"]["below"][0]["service"], "mirror");
+            assert!(found["tree"]["below"][0]["below"][0]["name"].as_str().is_some_and(|name| name.ends_with("new")));
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{found}");
+    }
+    let shown = text(&ctl(&socket, &["status"]).stdout);
+    assert!(shown.contains("  stripe\n    mirror\n      0 ") && shown.contains("new: ready, "), "{shown}");
+    // The new one is asked alone once the other is replaced, too.
+    let output = ctl(&socket, &["replace", "m", "1", "memory = \"24 MiB\""]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for first in (0..blocks).step_by(512) {
+        assert_eq!(read(&mut volume, first, 64), Ok(stamped(first, 64, stamp)));
+        assert_eq!(read(&mut volume, first + 256, 256), Ok(stamped(first + 256, 256, 1)));
+    }
+    let output = ctl(&socket, &["replace", "m", "2", "memory = \"24 MiB\""]);
+    assert!(text(&output.stderr).contains("no mirror has the blocks of leg 2 elsewhere"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn another_name_of_a_volume_is_batch_and_sees_the_same_blocks() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("ctl").display().to_string();
+    let description = "[[volume]]\nname = \"p\"\nservice = \"priority\"\nlegs = [{ memory = \"16 MiB\" }]\n\n\
+                       [[volume]]\nname = \"p-batch\"\nbatch_of = \"p\"\n";
+    let server = Server::start_with(folder.path(), "p.toml", description, &["--control", &socket]);
+    let (mut own, mut batch) = (server.volume("p"), server.volume("p-batch"));
+    own.write(5_u64, &stamped(5, 20, 7)).expect("it is there");
+    assert_eq!(read(&mut batch, 5, 20), Ok(stamped(5, 20, 7)));
+    batch.write(9_u64, &stamped(9, 3, 8)).expect("it is there");
+    assert_eq!(read(&mut own, 9, 3), Ok(stamped(9, 3, 8)));
+    assert!(ctl(&socket, &["set", "p", "batch_one_in", "3"]).status.success());
+    assert!(!ctl(&socket, &["set", "p", "batch_one_in", "0"]).status.success());
+    for (rest, expected) in [
+        ("batch_of = \"q\"", "q is no volume with service"),
+        ("batch_of = \"p\"\nback = { memory = \"1 MiB\" }", "has nothing of its own"),
+    ] {
+        let text_of = format!(
+            "[[volume]]\nname = \"p\"\nservice = \"priority\"\nlegs = [{{ memory = \"1 MiB\" }}]\n[[volume]]\nname = \"b\"\n{rest}\n"
+        );
+        let output = program(folder.path(), "w.toml", &text_of, &["--seconds", "0"]).output().expect("it starts");
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+}

@@ -6,7 +6,7 @@ use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::Size;
 use flashyard_describe::volumes::{Leg, ServiceName};
 use flashyard_service::{PassThrough, Service};
-use flashyard_services::{Below, Mirrored, SpillOver, Striped, Tree};
+use flashyard_services::{Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree};
 
 /// Bytes of a stripe on a leg before the next one, without `chunk`. Source: \[A\] 64 KiB, a common default of software RAID.
 const CHUNK: u64 = 64 << 10;
@@ -14,6 +14,20 @@ const CHUNK: u64 = 64 << 10;
 const MIRROR_MAX: u64 = 1 << 33;
 
 type Nodes = Vec<(Box<dyn Service + Send>, Vec<Below>)>;
+
+/// A service or a piece of storage of a volume, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The storage of this number.
+    Leg(usize),
+    /// A service over others.
+    Service {
+        /// Its name in files.
+        name: &'static str,
+        /// Those below it, in order.
+        below: Vec<Part>,
+    },
+}
 
 /// A tree that is being built, with the storage below it.
 pub(crate) struct Composer<'a> {
@@ -39,20 +53,22 @@ impl<'a> Composer<'a> {
         name: ServiceName,
         chunk: Option<Size>,
         legs: impl Iterator<Item = &'b Leg>,
-    ) -> Result<VolumeLimits, OpenError> {
+    ) -> Result<(VolumeLimits, Part), OpenError> {
         // A service comes before those below it.
         let number = self.nodes.len();
         self.nodes.push((Box::new(PassThrough), Vec::new()));
-        let (mut below, mut infos) = (Vec::new(), Vec::new());
+        let (mut below, mut infos, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for leg in legs {
             let info = if let Some(service) = leg.service {
                 below.push(Below::Service(self.nodes.len()));
-                let limits = self.service(service, leg.chunk, leg.legs.iter().flatten())?;
+                let (limits, part) = self.service(service, leg.chunk, leg.legs.iter().flatten())?;
+                parts.push(part);
                 VolumeInfo { limits, ..info_of(limits) }
             } else {
                 let leg = (self.open)(leg)?;
                 below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
                 let info = leg.info();
+                parts.push(Part::Leg(self.legs.len()));
                 self.legs.push(leg);
                 info
             };
@@ -75,11 +91,12 @@ impl<'a> Composer<'a> {
                 return Err(self.wrong(format!("a mirror of {blocks} blocks, give at most {MIRROR_MAX}")));
             }
             ServiceName::Mirror => Box::new(Mirrored::new(count, blocks)),
+            ServiceName::Priority => Box::new(Prioritized::new(Shares::published(1))),
             _ => Box::new(SpillOver::new(infos[0].limits.blocks)),
         };
         let limits = service.limits(&infos);
         self.nodes[number] = (service, below);
-        Ok(limits)
+        Ok((limits, Part::Service { name: name.name(), below: parts }))
     }
 
     /// The tree, and its storage in order.

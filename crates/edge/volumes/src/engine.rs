@@ -1,12 +1,17 @@
 //! The loop: one thread that runs volumes and their front ends.
 
+use crate::control::{ControlError, VolumeStatus, told};
 use crate::leg::Storage;
+use crate::opening::Opening;
 use crate::stack::Stack;
+use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
 use flashyard_live::{Drives, EngineError, FrontEnds, Inbound};
 use flashyard_served::Refused;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Longest sleep before the engine looks whether the program should end.
@@ -27,6 +32,54 @@ pub struct VolumeEngine {
     /// Volume and leg of each socket.
     sockets: Vec<(usize, usize)>,
     began: Instant,
+    exports: Vec<Export>,
+    opening: Opening,
+    errands: Receiver<Errand>,
+    sender: Sender<Errand>,
+}
+
+/// Something that the engine's thread does for another one.
+type Errand = Box<dyn FnOnce(&mut VolumeEngine) + Send>;
+
+/// A volume as clients see it.
+pub(crate) struct Export {
+    pub(crate) name: String,
+    /// The volume that it is a name of.
+    pub(crate) stack: usize,
+    /// The class of its clients.
+    pub(crate) class: u16,
+}
+
+/// Errands a turn at most, so that requests go on.
+const ERRANDS_MAX: usize = 16;
+
+/// The engine has ended, and with it whatever was asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine has ended")]
+pub struct VolumesEnded;
+
+/// A way to an engine for other threads.
+#[derive(Clone)]
+pub struct VolumeHandle {
+    errands: Sender<Errand>,
+    waker: Arc<mio::Waker>,
+}
+
+impl VolumeHandle {
+    /// Does `act` on the engine's thread between two turns, and waits for what it returns.
+    ///
+    /// Errors: the engine has ended.
+    pub fn call<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut VolumeEngine) -> R + Send + 'static,
+    ) -> Result<R, VolumesEnded> {
+        let (reply, answer) = channel();
+        // The caller may have gone.
+        let errand: Errand = Box::new(move |engine| _ = reply.send(act(engine)));
+        self.errands.send(errand).map_err(|_| VolumesEnded)?;
+        self.waker.wake().map_err(|_| VolumesEnded)?;
+        answer.recv().map_err(|_| VolumesEnded)
+    }
 }
 
 /// Counts of one volume.
@@ -63,12 +116,9 @@ impl fmt::Display for VolumeReport {
 
 impl VolumeEngine {
     /// Errors: those of the operating system.
-    pub(crate) fn new(stacks: Vec<Stack>) -> std::io::Result<Self> {
-        let infos = (0..).zip(&stacks).map(|(number, stack)| stack.info(VolumeId::new(number))).collect();
-        Self::over(FrontEnds::new(infos)?, stacks)
-    }
-
-    fn over(fronts: FrontEnds, mut stacks: Vec<Stack>) -> std::io::Result<Self> {
+    pub(crate) fn new(mut stacks: Vec<Stack>, exports: Vec<Export>, opening: Opening) -> std::io::Result<Self> {
+        let info = |(number, export): (u16, &Export)| stacks[export.stack].info(VolumeId::new(number));
+        let fronts = FrontEnds::new((0..).zip(&exports).map(info).collect())?;
         let mut sockets = Vec::new();
         for (volume, stack) in stacks.iter_mut().enumerate() {
             for (number, leg) in stack.legs.iter_mut().enumerate() {
@@ -78,7 +128,51 @@ impl VolumeEngine {
                 }
             }
         }
-        Ok(Self { fronts, stacks, sockets, began: Instant::now() })
+        let (sender, errands) = channel();
+        Ok(Self { fronts, stacks, sockets, began: Instant::now(), exports, opening, errands, sender })
+    }
+
+    /// A way to it for other threads.
+    pub fn handle(&self) -> VolumeHandle {
+        VolumeHandle { errands: self.sender.clone(), waker: self.fronts.waker() }
+    }
+
+    fn volume(&self, name: &str) -> Result<usize, ControlError> {
+        let number = self.stacks.iter().position(|stack| stack.name == name);
+        let names = || self.stacks.iter().map(|stack| stack.name.as_str()).collect::<Vec<_>>().join(", ");
+        number.ok_or_else(|| ControlError(format!("there is no volume {name}, give one of {}", names())))
+    }
+
+    /// Its volumes: their parts, and the work that these do.
+    pub fn status(&self) -> Vec<VolumeStatus> {
+        self.stacks.iter().map(VolumeStatus::of).collect()
+    }
+
+    /// Lets storage, by the keys of a leg, take the place of a leg of a volume. Volumes wait while it is opened.
+    ///
+    /// Errors: no such volume or leg; storage that cannot be opened or is too small; a leg that cannot be missed.
+    pub fn replace(&mut self, volume: &str, leg: usize, keys: &str) -> Result<(), ControlError> {
+        let number = self.volume(volume)?;
+        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
+        if described.service.is_some() {
+            return Err(ControlError("a leg is replaced by storage, not by a service".to_owned()));
+        }
+        let mut storage = self.opening.leg(volume, &described).map_err(|error| ControlError(told(&error)))?;
+        if let Storage::Remote(remote) = &mut storage.storage {
+            let token = FrontEnds::token(self.sockets.len());
+            remote.namespace().register(self.fronts.registry(), token).map_err(|error| ControlError(told(&error)))?;
+            self.sockets.push((number, leg));
+        }
+        self.stacks[number].replace(leg, storage).map_err(ControlError)
+    }
+
+    /// Sets a number of a volume's services.
+    ///
+    /// Errors: no such volume, or none of its services has that number or takes the value.
+    pub fn set(&mut self, volume: &str, name: &str, value: u64) -> Result<(), ControlError> {
+        let number = self.volume(volume)?;
+        let refused = || ControlError(format!("no service of {volume} has a {name} that can be {value}"));
+        self.stacks[number].set(name, value).then_some(()).ok_or_else(refused)
     }
 
     /// The ways in for clients.
@@ -101,6 +195,10 @@ impl VolumeEngine {
             let elapsed = self.began.elapsed();
             if stop(elapsed) {
                 break;
+            }
+            for _ in 0..ERRANDS_MAX {
+                let Ok(errand) = self.errands.try_recv() else { break };
+                errand(&mut self);
             }
             let has_heard = events.iter().next().is_some();
             let (more, has_come) = self.turn(elapsed, &mut events);
@@ -143,8 +241,8 @@ impl VolumeEngine {
         for inbound in inbox.drain(..) {
             match inbound {
                 Inbound::Submit { front, tag, request, payload } => {
-                    let stack = &mut self.stacks[request.volume.index()];
-                    stack.submit(now, (Some(front), tag), request, payload, &mut self.fronts);
+                    let Export { stack, class, .. } = self.exports[request.volume.index()];
+                    self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
                 }
                 Inbound::GiveUp { .. } => {}
                 Inbound::Control { front, tag, .. } => {

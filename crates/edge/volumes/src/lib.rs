@@ -14,14 +14,20 @@
 //! durably; a leg that has ended answers no further order, and is not opened again.
 
 mod compose;
+mod control;
 mod engine;
 mod error;
 mod leg;
 mod open;
+mod opening;
 mod stack;
 mod zeroing;
 
-pub use engine::{VolumeEngine, VolumeReport};
+pub use compose::Part;
+pub use control::{ControlError, LegStatus, VolumeStatus};
+pub use engine::{VolumeEngine, VolumeHandle, VolumeReport, VolumesEnded};
 pub use error::OpenError;
 pub use leg::{FileError, OpenDrive, RunsDrive};
-pub use open::{OpensDrive, ReadSecret, Volumes, describes_volumes, open};
+pub use open::{Volumes, describes_volumes, open};
+pub use opening::{OpensDrive, ReadSecret};
+pub use stack::Carried;

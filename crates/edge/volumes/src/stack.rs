@@ -3,6 +3,7 @@
 //! Bytes are copied where they must be and nowhere else: a write goes from its client's buffer to memory, and is copied for
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
+use crate::compose::Part;
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::zeroing::Zeroing;
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
@@ -11,7 +12,7 @@ use flashyard_latte::Counters;
 use flashyard_live::{Answered, Data as Found, FrontEnds};
 use flashyard_served::Answer;
 use flashyard_service::{
-    Data, Failure, Leg, Order, Orders, PassThrough, Request, Service, Sum, checksum, checksum_of_zeros,
+    Data, Failure, Leg, Order, Orders, PassThrough, Rebuild, Request, Service, Sum, checksum, checksum_of_zeros,
 };
 use flashyard_services::Tree;
 use flashyard_units::{SimTime, VolumeId};
@@ -82,6 +83,8 @@ enum Content {
 struct Asked {
     /// Number of the front end; none for requests of the engine itself.
     front: Option<usize>,
+    /// Class of the client, for services that tell clients apart.
+    class: u16,
     tag: u64,
     request: VolumeRequest,
     /// Blocks of the parts that are done, and of the one under way.
@@ -115,6 +118,15 @@ struct Placed {
     ended: bool,
 }
 
+/// Counts of a leg's orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Reads and writes.
+    pub orders: [u64; 2],
+    /// Their bytes.
+    pub bytes: [u64; 2],
+}
+
 /// A volume and what it is made of.
 pub(crate) struct Stack {
     pub(crate) name: String,
@@ -140,14 +152,24 @@ pub(crate) struct Stack {
     /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
     told_gone: Vec<bool>,
+    /// Its shape, for people.
+    pub(crate) part: Part,
+    /// Orders of each leg.
+    pub(crate) carried: Vec<Carried>,
+    /// A leg, and the storage that takes its place when its orders have ended.
+    replacing: Option<(usize, LegState)>,
 }
 
 impl Stack {
-    pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>) -> Self {
+    pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>, part: Part) -> Self {
         let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
         let request_blocks = service.limits(&infos).request_blocks;
         let told_gone = vec![false; legs.len()];
+        let carried = vec![Carried::default(); legs.len()];
         Self {
+            part,
+            carried,
+            replacing: None,
             name,
             service,
             legs,
@@ -199,7 +221,7 @@ impl Stack {
     pub(crate) fn submit(
         &mut self,
         now: SimTime,
-        (front, tag): (Option<usize>, u64),
+        (front, tag, class): (Option<usize>, u64, u16),
         request: VolumeRequest,
         payload: Payload,
         fronts: &mut FrontEnds,
@@ -210,6 +232,7 @@ impl Stack {
         };
         let asked = Asked {
             front,
+            class,
             tag,
             request,
             done: 0,
@@ -232,7 +255,7 @@ impl Stack {
     pub(crate) fn flush(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         let (volume, operation) = (VolumeId::new(0), Operation::Flush);
         let flush = VolumeRequest { volume, operation, first: 0, count: 0, source: 0 };
-        self.submit(now, (None, 0), flush, Payload::None, fronts);
+        self.submit(now, (None, 0, 0), flush, Payload::None, fronts);
     }
 
     /// The result of a flush of the engine.
@@ -270,7 +293,76 @@ impl Stack {
         }
         self.arrived = arrived;
         self.settle(now, fronts);
+        if self.replacing.is_some() {
+            self.replace_when_idle(now, fronts);
+        }
         has_come
+    }
+
+    /// Orders under way at a leg.
+    pub(crate) fn under_way(&self, leg: usize) -> usize {
+        self.placed.iter().flatten().filter(|placed| usize::from(placed.order.leg.0) == leg).count()
+    }
+
+    /// Requests under way.
+    pub(crate) fn requests_under_way(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// How far copies to replaced legs are.
+    pub(crate) fn rebuild(&self) -> Option<Rebuild> {
+        each!(&self.service, service => service.rebuild())
+    }
+
+    /// Sets a number of its services; returns whether one of them has it and takes the value.
+    pub(crate) fn set(&mut self, name: &str, value: u64) -> bool {
+        each!(&mut self.service, service => service.set(name, value))
+    }
+
+    /// Lets other storage take the place of a leg, once what is under way there has ended.
+    ///
+    /// Errors: a leg that cannot be missed, storage that is too small.
+    pub(crate) fn replace(&mut self, number: usize, storage: LegState) -> Result<(), String> {
+        let count = self.legs.len();
+        let Some(leg) = self.legs.get_mut(number) else {
+            return Err(format!("there is no leg {number}, give 0 to {}", count - 1));
+        };
+        if self.replacing.is_some() {
+            return Err("a leg is being replaced already; try again".to_owned());
+        }
+        let (has, needs) = (storage.info().limits.blocks, leg.info().limits.blocks);
+        if has < needs {
+            return Err(format!("{} has {has} blocks, and the leg has {needs}", storage.name));
+        }
+        if !each!(&self.service, service => service.can_miss(Leg(number as u8))) {
+            let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
+            return Err(match left {
+                0 => format!("no mirror has the blocks of leg {number} elsewhere"),
+                left => format!("leg {number} alone has some blocks; {left} are being copied, try again when they are"),
+            });
+        }
+        leg.gone.get_or_insert_with(|| "it is being replaced".to_owned());
+        self.replacing = Some((number, storage));
+        Ok(())
+    }
+
+    #[cold]
+    fn replace_when_idle(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        let is_idle = |number: usize| self.told_gone[number] && self.under_way(number) == 0;
+        if !self.replacing.as_ref().is_some_and(|(number, _)| is_idle(*number)) {
+            return;
+        }
+        let Some((number, storage)) = self.replacing.take() else { return };
+        let old = std::mem::replace(&mut self.legs[number], storage).name;
+        self.told_gone[number] = false;
+        let leg = &mut self.legs[number];
+        if each!(&mut self.service, service => service.replaced(Leg(number as u8))) {
+            tracing::info!(volume = %self.name, leg = number, old, new = %leg.name, "a leg was replaced and is rebuilt");
+            self.wake_at = Some(now);
+        } else {
+            leg.gone = Some("no service makes its copies".to_owned());
+        }
+        self.settle(now, fronts);
     }
 
     fn begin_part(&mut self, now: SimTime, id: u32, fronts: &mut FrontEnds) {
@@ -281,8 +373,9 @@ impl Stack {
             _ => self.request_blocks,
         };
         asked.part = (count - asked.done).min(most);
+        let source = asked.class;
         let (first, count) = (first + u64::from(asked.done), asked.part);
-        self.service.submit(now, &Request { id, operation, first, count, durable: false, source: 0 }, &mut self.out);
+        self.service.submit(now, &Request { id, operation, first, count, durable: false, source }, &mut self.out);
         self.carry_out(now, None, fronts);
     }
 
@@ -356,6 +449,11 @@ impl Stack {
             return self.end(order.id, Err(Failure::Gone));
         }
         let is_write = order.operation == Operation::Write;
+        if is_write || order.operation == Operation::Read {
+            let carried = &mut self.carried[usize::from(order.leg.0)];
+            carried.orders[usize::from(is_write)] += 1;
+            carried.bytes[usize::from(is_write)] += u64::from(order.count) * BLOCK as u64;
+        }
         let Some(throttle) = &mut leg.throttle else {
             let own = match order.data {
                 Data::Own { at } if is_write => {

@@ -64,6 +64,8 @@ pub struct Volume {
     pub legs: Option<Vec<Spanned<Leg>>>,
     /// Bytes of a stripe on a leg before the next one.
     pub chunk: Option<Spanned<Size>>,
+    /// The volume that it is another name of, for clients that are batch.
+    pub batch_of: Option<Spanned<String>>,
 }
 
 /// The service between a volume and its back end.
@@ -83,12 +85,14 @@ pub enum ServiceName {
     Mirror,
     /// The blocks of the first leg, then those of the second.
     SpillOver,
+    /// Requests of its own name come before those of names that are batch.
+    Priority,
 }
 
 impl ServiceName {
     /// Whether it is made of `legs`.
     pub const fn is_composed(self) -> bool {
-        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver)
+        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority)
     }
 
     /// Legs that it takes, the least and the most.
@@ -96,7 +100,21 @@ impl ServiceName {
         match self {
             Self::Stripe => (2, 64),
             Self::Mirror => (2, 8),
+            Self::Priority => (1, 1),
             _ => (2, 2),
+        }
+    }
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Cache => "cache",
+            Self::Latte => "latte",
+            Self::Stripe => "stripe",
+            Self::Mirror => "mirror",
+            Self::SpillOver => "spill-over",
+            Self::Priority => "priority",
         }
     }
 }
@@ -158,6 +176,23 @@ pub struct Leg {
 }
 
 impl Leg {
+    /// Reads the keys of storage, as they stand between the braces of a leg.
+    ///
+    /// Errors: the first thing that is wrong.
+    pub fn parse(keys: &str) -> Result<Self, DescriptionError> {
+        /// The leg alone.
+        #[derive(Deserialize)]
+        struct Alone {
+            leg: Leg,
+        }
+        let text = format!("leg = {{ {keys} }}");
+        let alone: Alone = toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        match alone.leg.problem() {
+            Some(problem) => Err(DescriptionError::Value { line: 1, problem }),
+            None => Ok(alone.leg),
+        }
+    }
+
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
         let kinds = [
@@ -172,7 +207,8 @@ impl Leg {
         }
         if self.service.is_some_and(|service| !service.is_composed()) {
             return Some(
-                "the service of a leg is stripe, mirror or spill-over; latte and cache are of a volume".to_owned(),
+                "the service of a leg is stripe, mirror, spill-over or priority; latte and cache are of a volume"
+                    .to_owned(),
             );
         }
         let paced = [self.iops.is_some(), self.bandwidth.is_some(), self.latency.is_some()];
@@ -227,7 +263,7 @@ fn composed(service: Option<ServiceName>, legs: Option<usize>, chunk: Option<Siz
         }
         (Some(_), None) if legs.is_none() => {}
         (None, None) => {}
-        _ => return Some("legs go with service = \"stripe\", \"mirror\" or \"spill-over\"".to_owned()),
+        _ => return Some("legs go with service = \"stripe\", \"mirror\", \"spill-over\" or \"priority\"".to_owned()),
     }
     match chunk {
         Some(_) if service != Some(ServiceName::Stripe) => Some("chunk goes with service = \"stripe\"".to_owned()),
@@ -261,6 +297,12 @@ impl File {
                 return wrong(at, format!("there is a volume {name} already"));
             }
             names.push(name);
+            if let Some(of) = &volume.batch_of {
+                if let Some((at, problem)) = file.alias(volume, of) {
+                    return wrong(at, problem);
+                }
+                continue;
+            }
             let legs = volume.legs.iter().flatten();
             for leg in volume.front.iter().chain(&volume.back).chain(legs) {
                 if let Some(problem) = leg.get_ref().problem() {
@@ -279,7 +321,11 @@ impl File {
             }
             match (volume.service, &volume.front) {
                 (
-                    ServiceName::None | ServiceName::Stripe | ServiceName::Mirror | ServiceName::SpillOver,
+                    ServiceName::None
+                    | ServiceName::Stripe
+                    | ServiceName::Mirror
+                    | ServiceName::SpillOver
+                    | ServiceName::Priority,
                     Some(front),
                 ) => {
                     return wrong(
@@ -301,6 +347,21 @@ impl File {
             }
         }
         Ok(file)
+    }
+
+    /// The first thing that is wrong with another name of a volume, with its place.
+    fn alias(&self, volume: &Volume, of: &Spanned<String>) -> Option<(usize, String)> {
+        let mut others = self.volume.iter().map(Spanned::get_ref);
+        let has_priority = |other: &Volume| {
+            let back = other.back.as_ref().and_then(|back| back.get_ref().service);
+            [Some(other.service), back].contains(&Some(ServiceName::Priority))
+        };
+        if !others.any(|other| other.name.get_ref() == of.get_ref() && has_priority(other)) {
+            return Some((of.span().start, format!("{} is no volume with service = \"priority\"", of.get_ref())));
+        }
+        let has_own = volume.back.is_some() || volume.front.is_some() || volume.legs.is_some();
+        let problem = format!("another name of {} has nothing of its own", of.get_ref());
+        (has_own || volume.service != ServiceName::None).then_some((volume.name.span().start, problem))
     }
 }
 

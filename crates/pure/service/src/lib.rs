@@ -17,7 +17,7 @@ pub use checksum::{checksum, checksum_of_zeros};
 pub use failure::Failure;
 pub use over::Over;
 pub use pass::PassThrough;
-pub use service::{Data, Leg, Order, Orders, Request, Service, Sum};
+pub use service::{Data, Leg, Order, Orders, Rebuild, Request, Service, Sum};
 pub use tally::Tally;
 
 #[cfg(test)]

@@ -123,6 +123,15 @@ impl Orders {
     }
 }
 
+/// How far copies to legs that were replaced are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rebuild {
+    /// Blocks whose copies are to be made, over all legs.
+    pub left: u64,
+    /// Blocks of all legs.
+    pub all: u64,
+}
+
 /// A machine between a volume that clients see and its legs.
 ///
 /// Contract: that of [`Volume`](flashyard_blk::Volume) for what clients see, as long as the legs keep it. Each request is
@@ -150,6 +159,27 @@ pub trait Service {
 
     /// The timer, at [`Orders::wake_at`] or later.
     fn wake(&mut self, now: SimTime, out: &mut Orders);
+
+    /// Whether every block can be read without this leg.
+    fn can_miss(&self, _leg: Leg) -> bool {
+        false
+    }
+
+    /// A volume whose contents do not count has taken the place of a leg that has no orders under way. Returns whether the service can go on
+    /// with it: then it is to be woken.
+    fn replaced(&mut self, _leg: Leg) -> bool {
+        false
+    }
+
+    /// How far copies to replaced legs are; `None` where none are made.
+    fn rebuild(&self) -> Option<Rebuild> {
+        None
+    }
+
+    /// Sets a number that it has under a name. Returns whether it has one and takes the value.
+    fn set(&mut self, _name: &str, _value: u64) -> bool {
+        false
+    }
 }
 
 impl<S: Service + ?Sized> Service for Box<S> {
@@ -179,5 +209,21 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn wake(&mut self, now: SimTime, out: &mut Orders) {
         (**self).wake(now, out);
+    }
+
+    fn can_miss(&self, leg: Leg) -> bool {
+        (**self).can_miss(leg)
+    }
+
+    fn replaced(&mut self, leg: Leg) -> bool {
+        (**self).replaced(leg)
+    }
+
+    fn rebuild(&self) -> Option<Rebuild> {
+        (**self).rebuild()
+    }
+
+    fn set(&mut self, name: &str, value: u64) -> bool {
+        (**self).set(name, value)
     }
 }

@@ -21,7 +21,7 @@ mod stripe;
 mod tree;
 
 pub use atomic::{AtomicCounters, AtomicWrites};
-pub use mirror::{Mirrored, Rebuild};
+pub use mirror::Mirrored;
 pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
 pub use stripe::Striped;

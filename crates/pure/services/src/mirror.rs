@@ -10,7 +10,7 @@
 use crate::overlap::Range;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
-use flashyard_service::{Data, Failure, Leg, Order, Orders, Request, Service, Tally};
+use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Tally};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
@@ -22,15 +22,6 @@ const BUFFERS: u32 = 4;
 const RETRY: SimSpan = SimSpan::from_ms(1);
 /// Legs at most: a bit each.
 const LEGS_MAX: usize = 8;
-
-/// How far a rebuild is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rebuild {
-    /// Blocks whose copies are to be made, over all legs.
-    pub left: u64,
-    /// Blocks of all legs.
-    pub all: u64,
-}
 
 /// The purpose of an order.
 #[derive(Clone, Copy, Debug)]
@@ -156,11 +147,6 @@ impl Mirrored {
         let bit = 1 << leg.0;
         self.alive |= bit;
         (0..self.blocks).for_each(|block| self.make_stale(block, bit));
-    }
-
-    /// How far the rebuild is; nothing is left where all legs are alike.
-    pub fn rebuild(&self) -> Rebuild {
-        Rebuild { left: self.left, all: self.blocks * u64::from(self.alive.count_ones()) }
     }
 
     /// Legs that answer.
@@ -490,6 +476,23 @@ impl Service for Mirrored {
     fn wake(&mut self, now: SimTime, out: &mut Orders) {
         self.go_on(now, out);
     }
+
+    fn can_miss(&self, leg: Leg) -> bool {
+        let others = !(1 << leg.0);
+        if self.left == 0 {
+            return self.alive & others != 0;
+        }
+        (0..self.blocks).all(|block| self.whole(block) & others != 0)
+    }
+
+    fn replaced(&mut self, leg: Leg) -> bool {
+        self.replace(leg);
+        true
+    }
+
+    fn rebuild(&self) -> Option<Rebuild> {
+        Some(Rebuild { left: self.left, all: self.blocks * u64::from(self.alive.count_ones()) })
+    }
 }
 
 #[cfg(test)]
@@ -560,11 +563,11 @@ mod tests {
             let replaced = (seed % 2) as usize;
             volume.legs_mut()[replaced] = ModelVolume::new(replaced, plan);
             volume.service_mut().replace(Leg(replaced as u8));
-            assert_eq!(volume.service().rebuild(), Rebuild { left: 200, all: 400 });
+            assert_eq!(volume.service().rebuild(), Some(Rebuild { left: 200, all: 400 }));
             // A part is written again while the rest is rebuilt.
             write_all(&mut volume, 50, 5000, &mut now);
             let mut ended = Vec::new();
-            while volume.service().rebuild().left > 0 {
+            while volume.service().rebuild().is_some_and(|rebuild| rebuild.left > 0) {
                 now = volume.advance(now + SimSpan::from_ms(1), &mut ended).expect("it goes on");
             }
             // The other leg ends: the copy alone has everything.

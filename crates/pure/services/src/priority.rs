@@ -158,6 +158,21 @@ impl Service for Prioritized {
     fn wake(&mut self, now: SimTime, out: &mut Orders) {
         self.dispatch(now, out);
     }
+
+    /// `batch_one_in`, `under_way` and `batch_under_way`, 1 to 65,536.
+    fn set(&mut self, name: &str, value: u64) -> bool {
+        let place = match name {
+            "batch_one_in" => &mut self.shares.batch_one_in,
+            "under_way" => &mut self.shares.most,
+            "batch_under_way" => &mut self.shares.batch_most,
+            _ => return false,
+        };
+        let fits = (1..=65_536).contains(&value);
+        if fits {
+            *place = value as u32;
+        }
+        fits
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
-use flashyard_service::{Data, Failure, Leg, Order, Orders, Request, Service, Sum};
+use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum};
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
@@ -211,6 +211,12 @@ impl Tree {
     /// A service of the tree.
     pub fn service_mut(&mut self, number: usize) -> Option<&mut (dyn Service + Send)> {
         Some(&mut *self.nodes.get_mut(number)?.service)
+    }
+
+    /// The service above, and the leg of it that this is.
+    fn above(&self, below: Below) -> Option<(usize, Leg)> {
+        let mut nodes = self.nodes.iter().enumerate();
+        nodes.find_map(|(node, of)| Some((node, Leg(of.legs.iter().position(|leg| *leg == below)? as u8))))
     }
 
     /// Limits of a service as those above see it.
@@ -552,6 +558,45 @@ impl Service for Tree {
             }
         }
         self.settle(now, out);
+    }
+
+    /// A service above the leg can.
+    fn can_miss(&self, leg: Leg) -> bool {
+        let mut below = Below::Leg(leg);
+        while let Some((node, place)) = self.above(below) {
+            if self.nodes[node].service.can_miss(place) {
+                return true;
+            }
+            below = Below::Service(node);
+        }
+        false
+    }
+
+    /// The service nearest to the leg that can go on with the new volume does.
+    fn replaced(&mut self, leg: Leg) -> bool {
+        let mut below = Below::Leg(leg);
+        while let Some((node, place)) = self.above(below) {
+            if self.nodes[node].service.replaced(place) {
+                self.nodes[node].wake_at = Some(SimTime::ZERO);
+                return true;
+            }
+            below = Below::Service(node);
+        }
+        false
+    }
+
+    fn rebuild(&self) -> Option<Rebuild> {
+        let add = |sum: Rebuild, own: Rebuild| Rebuild { left: sum.left + own.left, all: sum.all + own.all };
+        self.nodes.iter().filter_map(|node| node.service.rebuild()).reduce(add)
+    }
+
+    fn set(&mut self, name: &str, value: u64) -> bool {
+        let mut has = false;
+        // Each of them has it set.
+        for node in &mut self.nodes {
+            has |= node.service.set(name, value);
+        }
+        has
     }
 }
 

@@ -1,0 +1,74 @@
+//! Volumes as they are seen while they serve.
+
+use crate::compose::Part;
+use crate::leg::LegState;
+use crate::stack::{Carried, Stack};
+use flashyard_service::Rebuild;
+use std::error::Error;
+
+/// Why a volume is not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ControlError(pub(crate) String);
+
+/// A volume while it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeStatus {
+    /// Its name.
+    pub name: String,
+    /// Its services and legs.
+    pub part: Part,
+    /// Requests answered: reads, writes, trims, flushes.
+    pub answered: [u64; 4],
+    /// Those of them that have failed.
+    pub failed: u64,
+    /// Requests under way.
+    pub under_way: usize,
+    /// Its legs, in order.
+    pub legs: Vec<LegStatus>,
+    /// How far copies to replaced legs are; `None` without a mirror.
+    pub rebuild: Option<Rebuild>,
+}
+
+/// A leg of a volume while it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegStatus {
+    /// Its name.
+    pub name: String,
+    /// Why it has ended, if it has.
+    pub gone: Option<String>,
+    /// Orders that it was given.
+    pub carried: Carried,
+    /// Orders under way.
+    pub under_way: usize,
+}
+
+impl VolumeStatus {
+    pub(crate) fn of(stack: &Stack) -> Self {
+        let leg = |(number, leg): (usize, &LegState)| LegStatus {
+            name: leg.name.clone(),
+            gone: leg.gone.clone(),
+            carried: stack.carried[number],
+            under_way: stack.under_way(number),
+        };
+        Self {
+            name: stack.name.clone(),
+            part: stack.part.clone(),
+            answered: stack.answered,
+            failed: stack.failed,
+            under_way: stack.requests_under_way(),
+            legs: stack.legs.iter().enumerate().map(leg).collect(),
+            rebuild: stack.rebuild(),
+        }
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn told(error: &dyn Error) -> String {
+    let (mut line, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        line += &format!(": {error}");
+        cause = error.source();
+    }
+    line
+}

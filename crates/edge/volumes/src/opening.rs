@@ -1,0 +1,117 @@
+//! Opens storage: when volumes are made, and when a leg is replaced later.
+
+use crate::error::OpenError;
+use crate::leg::{BLOCK, DriveLeg, FileLeg, LegState, Memory, OpenDrive, Pace, RemoteLeg, Storage, Throttle};
+use flashyard_describe::volumes::Leg;
+use flashyard_live::{RemoteNamespace, Wake};
+use flashyard_nvmf::initiator::InitiatorConfig;
+use flashyard_nvmf::secret::Secret;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The name of this host, unless the file has one.
+const HOST_NQN: &str = "nqn.2026-11.io.flashyard:volumes";
+/// Commands under way at a namespace at most, and one more.
+const QUEUE_ENTRIES: u16 = 256;
+
+/// Reads a secret of the file at a path, and refuses it where others may read it, too.
+pub type ReadSecret = fn(&Path) -> Result<Secret, String>;
+
+/// Runs the enclosure of the scenario at a path, its bytes in a directory, and hands out its volume of a number; the wake-up is called
+/// when something has come.
+pub type OpensDrive = fn(&Path, Option<&Path>, u16, Wake) -> Result<OpenDrive, String>;
+
+/// Opens storage, when the engine begins and later.
+pub(crate) struct Opening {
+    folder: PathBuf,
+    secret: ReadSecret,
+    drive: OpensDrive,
+    /// Of the engine, which begins after its legs.
+    waker: Arc<OnceLock<Arc<mio::Waker>>>,
+}
+
+impl Opening {
+    pub(crate) fn new(folder: &Path, secret: ReadSecret, drive: OpensDrive) -> Self {
+        Self { folder: folder.to_owned(), secret, drive, waker: Arc::default() }
+    }
+
+    /// How the engine is woken, once it is there.
+    pub(crate) fn waker(&self) -> Arc<OnceLock<Arc<mio::Waker>>> {
+        Arc::clone(&self.waker)
+    }
+
+    /// Opens one piece of storage.
+    pub(crate) fn leg(&self, volume: &str, leg: &Leg) -> Result<LegState, OpenError> {
+        let (storage, name) = if let Some(size) = leg.memory {
+            let blocks = size.0.get() / BLOCK as u64;
+            if blocks == 0 {
+                let problem = format!("memory of {} bytes, give {BLOCK} or more", size.0.get());
+                return Err(OpenError::Size { volume: volume.to_owned(), problem });
+            }
+            (Storage::Memory(Memory::new(blocks)), "memory".to_owned())
+        } else if let Some(path) = &leg.file {
+            let waker = Arc::clone(&self.waker);
+            let wake = move || {
+                // A waker that fails is no reason to stop: the engine looks a few times a second anyway.
+                waker.get().map(|waker| waker.wake());
+            };
+            let path = self.folder.join(path);
+            let file = FileLeg::open(&path, leg.size.map(|size| size.0.get()), wake);
+            let file = file.map_err(|source| OpenError::File { volume: volume.to_owned(), source })?;
+            (Storage::File(file), path.display().to_string())
+        } else if let Some(scenario) = &leg.drive {
+            let waker = Arc::clone(&self.waker);
+            let wake = Box::new(move || _ = waker.get().map(|waker| waker.wake()));
+            let data = leg.data.as_ref().map(|data| self.folder.join(data));
+            let opened = (self.drive)(&self.folder.join(scenario), data.as_deref(), leg.number.unwrap_or(0), wake);
+            let opened = opened.map_err(|problem| OpenError::Drive { volume: volume.to_owned(), problem })?;
+            if opened.info.block_bytes as usize != BLOCK {
+                let problem = format!("{}: blocks of {} bytes, not {BLOCK}", opened.name, opened.info.block_bytes);
+                return Err(OpenError::Drive { volume: volume.to_owned(), problem });
+            }
+            let name = opened.name.clone();
+            (Storage::Drive(Box::new(DriveLeg::new(opened))), name)
+        } else {
+            self.remote(volume, leg)?
+        };
+        Ok(LegState { storage, name, throttle: pace_of(leg).map(Throttle::new), gone: None })
+    }
+
+    fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {
+        let (Some(address), Some(nqn)) = (leg.nvme_tcp, leg.nqn.clone()) else {
+            let problem = "give one of memory, file, drive, nvme_tcp and service".to_owned();
+            return Err(OpenError::Size { volume: volume.to_owned(), problem });
+        };
+        let read = |path: &PathBuf| {
+            let refused = |problem| OpenError::Secret { volume: volume.to_owned(), problem };
+            (self.secret)(&self.folder.join(path)).map_err(refused)
+        };
+        let config = InitiatorConfig {
+            queue_entries: QUEUE_ENTRIES,
+            secret: leg.secret_file.as_ref().map(read).transpose()?,
+            controller_secret: leg.controller_secret_file.as_ref().map(read).transpose()?,
+            ..InitiatorConfig::new(leg.host_nqn.as_deref().unwrap_or(HOST_NQN), &nqn)
+        };
+        match RemoteNamespace::connect_as(address, config, leg.namespace) {
+            Ok(namespace) => {
+                Ok((Storage::Remote(Box::new(RemoteLeg::new(namespace.with_zeroes()))), format!("{nqn} at {address}")))
+            }
+            Err(source) => {
+                Err(OpenError::Namespace { volume: volume.to_owned(), nqn, address, source: Box::new(source) })
+            }
+        }
+    }
+}
+
+/// The limits of a leg, if it has any.
+fn pace_of(leg: &Leg) -> Option<Pace> {
+    let Leg { iops, bandwidth, latency, .. } = leg;
+    if iops.is_none() && bandwidth.is_none() && latency.is_none() {
+        return None;
+    }
+    Some(Pace {
+        iops: iops.map(|iops| iops as f64),
+        bytes_per_s: bandwidth.map(|rate| rate.0.get() as f64),
+        latency: latency.map_or_else(Default::default, |time| time.0),
+    })
+}
