@@ -6,12 +6,22 @@ use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::Size;
 use flashyard_describe::volumes::{Leg, ServiceName};
 use flashyard_service::{PassThrough, Service};
-use flashyard_services::{Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree};
+use flashyard_services::{AtomicWrites, Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree};
 
 /// Bytes of a stripe on a leg before the next one, without `chunk`. Source: \[A\] 64 KiB, a common default of software RAID.
 const CHUNK: u64 = 64 << 10;
 /// Blocks of a mirror at most: a byte each.
 const MIRROR_MAX: u64 = 1 << 33;
+
+/// Bytes of the log of atomic writes, without `log`. Source: \[A\] some thousand writes of 8 KiB.
+const LOG: u64 = 64 << 20;
+
+/// Sizes that a service may be given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    pub(crate) chunk: Option<Size>,
+    pub(crate) log: Option<Size>,
+}
 
 type Nodes = Vec<(Box<dyn Service + Send>, Vec<Below>)>;
 
@@ -51,7 +61,7 @@ impl<'a> Composer<'a> {
     pub(crate) fn service<'b>(
         &mut self,
         name: ServiceName,
-        chunk: Option<Size>,
+        sizes: Sizes,
         legs: impl Iterator<Item = &'b Leg>,
     ) -> Result<(VolumeLimits, Part), OpenError> {
         // A service comes before those below it.
@@ -61,7 +71,8 @@ impl<'a> Composer<'a> {
         for leg in legs {
             let info = if let Some(service) = leg.service {
                 below.push(Below::Service(self.nodes.len()));
-                let (limits, part) = self.service(service, leg.chunk, leg.legs.iter().flatten())?;
+                let sizes = Sizes { chunk: leg.chunk, log: leg.log };
+                let (limits, part) = self.service(service, sizes, leg.legs.iter().flatten())?;
                 parts.push(part);
                 VolumeInfo { limits, ..info_of(limits) }
             } else {
@@ -81,7 +92,7 @@ impl<'a> Composer<'a> {
         let blocks = infos.iter().map(|info| info.limits.blocks).min().unwrap_or(0);
         let service: Box<dyn Service + Send> = match name {
             ServiceName::Stripe => {
-                let chunk = chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
+                let chunk = sizes.chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
                 if chunk > blocks {
                     return Err(self.wrong(format!("a leg of {blocks} blocks holds no chunk of {chunk}")));
                 }
@@ -92,6 +103,13 @@ impl<'a> Composer<'a> {
             }
             ServiceName::Mirror => Box::new(Mirrored::new(count, blocks)),
             ServiceName::Priority => Box::new(Prioritized::new(Shares::published(1))),
+            ServiceName::Atomic => {
+                let log = sizes.log.map_or(LOG, |log| log.0.get()) / BLOCK as u64;
+                if log >= blocks {
+                    return Err(self.wrong(format!("a leg of {blocks} blocks has no room for a log of {log}")));
+                }
+                Box::new(AtomicWrites::new(log))
+            }
             _ => Box::new(SpillOver::new(infos[0].limits.blocks)),
         };
         let limits = service.limits(&infos);

@@ -1,6 +1,6 @@
 //! From a description to volumes that serve.
 
-use crate::compose::{Composer, Part};
+use crate::compose::{Composer, Part, Sizes};
 use crate::engine::{Export, VolumeEngine};
 use crate::error::OpenError;
 use crate::leg::BLOCK;
@@ -67,15 +67,16 @@ const BATCH: u16 = 1;
 fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
     let name = volume.name.get_ref();
     let open = |leg: &Leg| opening.leg(name, leg);
-    let composed = |service, chunk, legs: &mut dyn Iterator<Item = &Leg>| {
+    let composed = |service, sizes, legs: &mut dyn Iterator<Item = &Leg>| {
         let mut composer = Composer::new(name, &open);
-        let (_, part) = composer.service(service, chunk, legs)?;
+        let (_, part) = composer.service(service, sizes, legs)?;
         let (tree, legs) = composer.finish()?;
         Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs, part))
     };
     if let Some(legs) = &volume.legs {
         let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
-        return composed(volume.service, chunk, &mut legs.iter().map(|leg| leg.get_ref()));
+        let sizes = Sizes { chunk, log: volume.log.as_ref().map(|log| *log.get_ref()) };
+        return composed(volume.service, sizes, &mut legs.iter().map(|leg| leg.get_ref()));
     }
     let no_storage = || OpenError::Size { volume: name.clone(), problem: "no storage: back = { … }".to_owned() };
     let back = volume.back.as_ref().ok_or_else(no_storage)?.get_ref();
@@ -84,7 +85,8 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
             let problem = "a service below a cache or a latte: serve it as a volume of its own".to_owned();
             return Err(OpenError::Size { volume: name.clone(), problem });
         }
-        return composed(service, back.chunk, &mut back.legs.iter().flatten());
+        let sizes = Sizes { chunk: back.chunk, log: back.log };
+        return composed(service, sizes, &mut back.legs.iter().flatten());
     }
     let back = opening.leg(name, back)?;
     let Some(front) = &volume.front else {

@@ -117,6 +117,11 @@ pub trait Room: Sync {
     fn world(&self) -> Option<FaultWorld> {
         None
     }
+
+    /// Worlds of its parts beside that, made of nothing.
+    fn worlds_of_parts(&self) -> Vec<FaultWorld> {
+        Vec::new()
+    }
 }
 
 /// Runs one design of a scenario. The observer hears of progress and may stop the run.

@@ -91,7 +91,7 @@ impl Rooms {
 
     /// All worlds of faults, in the order of their systems; the first one is the default.
     pub fn fault_worlds(&self) -> impl Iterator<Item = FaultWorld> + use<> {
-        self.iter().filter_map(Room::world)
+        self.iter().flat_map(|room| room.world().into_iter().chain(room.worlds_of_parts()))
     }
 
     /// The world of faults called `name`.

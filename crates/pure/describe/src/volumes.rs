@@ -8,6 +8,8 @@ use toml::Spanned;
 
 /// Beginning of NVMe qualified names, unless the file has one.
 const NQN: &str = "nqn.2026-11.io.flashyard:";
+/// Bytes of the log of atomic writes at least.
+const LOG_MIN: u64 = 64 << 10;
 /// The most volumes of a file: each has a subsystem of its own.
 const VOLUMES_MAX: usize = 256;
 
@@ -66,6 +68,8 @@ pub struct Volume {
     pub chunk: Option<Spanned<Size>>,
     /// The volume that it is another name of, for clients that are batch.
     pub batch_of: Option<Spanned<String>>,
+    /// Bytes of the log of atomic writes.
+    pub log: Option<Spanned<Size>>,
 }
 
 /// The service between a volume and its back end.
@@ -87,12 +91,14 @@ pub enum ServiceName {
     SpillOver,
     /// Requests of its own name come before those of names that are batch.
     Priority,
+    /// Each write happens whole or not at all, over a loss of power as well.
+    Atomic,
 }
 
 impl ServiceName {
     /// Whether it is made of `legs`.
     pub const fn is_composed(self) -> bool {
-        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority)
+        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority | Self::Atomic)
     }
 
     /// Legs that it takes, the least and the most.
@@ -100,7 +106,7 @@ impl ServiceName {
         match self {
             Self::Stripe => (2, 64),
             Self::Mirror => (2, 8),
-            Self::Priority => (1, 1),
+            Self::Priority | Self::Atomic => (1, 1),
             _ => (2, 2),
         }
     }
@@ -115,6 +121,7 @@ impl ServiceName {
             Self::Mirror => "mirror",
             Self::SpillOver => "spill-over",
             Self::Priority => "priority",
+            Self::Atomic => "atomic",
         }
     }
 }
@@ -143,6 +150,8 @@ pub struct Leg {
     pub legs: Option<Vec<Leg>>,
     /// Bytes of a stripe on a leg before the next one.
     pub chunk: Option<Size>,
+    /// Bytes of the log of atomic writes.
+    pub log: Option<Size>,
     /// Memory of this size.
     pub memory: Option<Size>,
     /// A file or a block device.
@@ -207,12 +216,12 @@ impl Leg {
         }
         if self.service.is_some_and(|service| !service.is_composed()) {
             return Some(
-                "the service of a leg is stripe, mirror, spill-over or priority; latte and cache are of a volume"
+                "the service of a leg is stripe, mirror, spill-over, priority or atomic; latte and cache are of a volume"
                     .to_owned(),
             );
         }
         let paced = [self.iops.is_some(), self.bandwidth.is_some(), self.latency.is_some()];
-        if let Some(problem) = composed(self.service, self.legs.as_ref().map(Vec::len), self.chunk) {
+        if let Some(problem) = composed(self.service, self.legs.as_ref().map(Vec::len), self.chunk, self.log) {
             return Some(problem);
         }
         if self.service.is_some() && paced.contains(&true) {
@@ -252,7 +261,12 @@ impl Leg {
 }
 
 /// The first thing that is wrong with a service over so many legs.
-fn composed(service: Option<ServiceName>, legs: Option<usize>, chunk: Option<Size>) -> Option<String> {
+fn composed(
+    service: Option<ServiceName>,
+    legs: Option<usize>,
+    chunk: Option<Size>,
+    log: Option<Size>,
+) -> Option<String> {
     match (service, legs) {
         (Some(service), legs) if service.is_composed() => {
             let ((least, most), count) = (service.legs(), legs.unwrap_or(0));
@@ -263,7 +277,19 @@ fn composed(service: Option<ServiceName>, legs: Option<usize>, chunk: Option<Siz
         }
         (Some(_), None) if legs.is_none() => {}
         (None, None) => {}
-        _ => return Some("legs go with service = \"stripe\", \"mirror\", \"spill-over\" or \"priority\"".to_owned()),
+        _ => {
+            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\" or \"atomic\"";
+            return Some(composed.to_owned());
+        }
+    }
+    match log {
+        Some(_) if service != Some(ServiceName::Atomic) => {
+            return Some("log goes with service = \"atomic\"".to_owned());
+        }
+        Some(log) if log.0.get() < LOG_MIN || log.0.get() % 4096 > 0 => {
+            return Some("log is whole blocks of 4 KiB, 64 KiB or more".to_owned());
+        }
+        _ => {}
     }
     match chunk {
         Some(_) if service != Some(ServiceName::Stripe) => Some("chunk goes with service = \"stripe\"".to_owned()),
@@ -311,7 +337,8 @@ impl File {
             }
             let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
             let service = Some(volume.service).filter(|service| *service != ServiceName::None || volume.legs.is_some());
-            if let Some(problem) = composed(service, volume.legs.as_ref().map(Vec::len), chunk) {
+            let log = volume.log.as_ref().map(|log| *log.get_ref());
+            if let Some(problem) = composed(service, volume.legs.as_ref().map(Vec::len), chunk, log) {
                 return wrong(at, problem);
             }
             match (&volume.back, volume.service.is_composed()) {
@@ -320,14 +347,7 @@ impl File {
                 _ => {}
             }
             match (volume.service, &volume.front) {
-                (
-                    ServiceName::None
-                    | ServiceName::Stripe
-                    | ServiceName::Mirror
-                    | ServiceName::SpillOver
-                    | ServiceName::Priority,
-                    Some(front),
-                ) => {
+                (service, Some(front)) if !matches!(service, ServiceName::Cache | ServiceName::Latte) => {
                     return wrong(
                         front.span().start,
                         "a front end goes with service = \"cache\" or \"latte\"".to_owned(),

@@ -94,14 +94,6 @@ impl<S: Service> Machine<S> {
         self.carry_out(out);
     }
 
-    /// Lets the service do something that no request asks for.
-    pub(super) fn tell<T>(&mut self, tell: impl FnOnce(&mut S, &mut Orders) -> T) -> T {
-        let mut out = Orders::default();
-        let told = tell(&mut self.service, &mut out);
-        self.carry_out(out);
-        told
-    }
-
     fn carry_out(&mut self, mut out: Orders) {
         if out.wake_at.is_some() {
             self.wake_at = out.wake_at;

@@ -13,6 +13,7 @@ use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
 use flashyard_latte::LatteWorld;
+use flashyard_services::crash::AtomicWorld;
 use flashyard_units::Named;
 
 /// The table with this system only, for its study.
@@ -146,6 +147,11 @@ impl Room for LocalStorage {
     fn world(&self) -> Option<FaultWorld> {
         let made_of = MadeOf::Nothing(|| Box::new(LatteWorld));
         Some(FaultWorld { name: "latte", about: "a local disk in front of a network volume", made_of })
+    }
+
+    fn worlds_of_parts(&self) -> Vec<FaultWorld> {
+        let atomic = MadeOf::Nothing(|| Box::new(AtomicWorld));
+        vec![FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic }]
     }
 
     fn study(&self) -> Option<Study> {
