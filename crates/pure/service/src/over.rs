@@ -29,7 +29,7 @@ struct Placed {
     order: Order,
     /// The flush after a durable write is under way.
     flushing: bool,
-    /// What it has read for the service.
+    /// Bytes that it has read for the service.
     read: Vec<u8>,
 }
 

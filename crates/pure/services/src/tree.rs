@@ -304,7 +304,7 @@ impl Tree {
         }
     }
 
-    /// What a service names, as the outside knows it. Bytes that are kept here are copied there.
+    /// The data that a service names, as the outside knows it. Bytes that are kept here are copied there.
     fn outside(&self, node: usize, data: Data, own_from: u32, count: u32, out: &mut Orders) -> Data {
         match data {
             Data::None => Data::None,

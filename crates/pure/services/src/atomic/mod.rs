@@ -18,6 +18,7 @@ mod index;
 mod log;
 mod record;
 mod recovery;
+mod state;
 
 use crate::overlap::Range;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
@@ -28,6 +29,8 @@ use homes::{Going, HOMES, Homes, Way};
 use log::{From, Log, Stage};
 use record::{Anchor, HEADER_BYTES, Kind, SUM_AT};
 use recovery::{Recovery, Wish};
+pub use state::AtomicCounters;
+use state::{Covers, Moving, Under, Waiter};
 use std::collections::VecDeque;
 
 /// Blocks of the log that are anchors.
@@ -37,66 +40,6 @@ const LOG_MIN: u64 = 16;
 /// Failures in a row before the service gives up, and the wait after the first, which doubles. Source: \[A\].
 const TRIES: u32 = 10;
 const RETRY: SimSpan = SimSpan::from_ms(1);
-
-/// The purpose of an order.
-#[derive(Clone, Copy, Debug)]
-enum Under {
-    Recover,
-    /// A piece of a record is written.
-    Log(u64),
-    /// Blocks of a request are read: at home, or from a record.
-    Read {
-        request: u32,
-        record: Option<u64>,
-        range: Range,
-        /// Block of the leg.
-        first: u64,
-    },
-    Home(usize),
-    Flush,
-    Anchor,
-}
-
-/// A request that waits until records below a number are durable.
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    request: u32,
-    upto: u64,
-    answer: Result<(), Failure>,
-}
-
-/// What a flush under way makes sure of.
-#[derive(Clone, Copy, Debug)]
-struct Covers {
-    logged: u64,
-    home: u64,
-    anchor: Option<u64>,
-}
-
-/// An anchor on its way, with the number of the record at which the log begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moving {
-    No,
-    Writing(u64),
-    Written(u64),
-}
-
-/// Counts of atomic writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AtomicCounters {
-    /// Records of the log, and those of them that became void.
-    pub records: u64,
-    /// Records that became void.
-    pub voids: u64,
-    /// Records that went home while it ran, and while it started.
-    pub homes: u64,
-    /// Records that were brought home at the start.
-    pub replayed: u64,
-    /// Flushes of the leg.
-    pub flushes: u64,
-    /// Requests that waited for room.
-    pub waited: u64,
-}
 
 /// A volume whose writes happen whole or not at all.
 #[derive(Clone, Debug)]
@@ -349,7 +292,7 @@ impl AtomicWrites {
     }
 }
 
-/// What goes on behind the answers.
+/// The work behind the answers.
 impl AtomicWrites {
     /// Whether records are to go home now.
     fn wants_home(&self) -> bool {

@@ -20,7 +20,7 @@ const ANCHOR_SUMMED: usize = 56;
 pub(crate) enum Kind {
     Write,
     Trim,
-    /// None: its request has failed, and others came behind it.
+    /// It has none: its request has failed, and others came behind it.
     Void,
 }
 

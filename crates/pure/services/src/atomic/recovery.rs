@@ -1,4 +1,4 @@
-//! How atomic writes begin: the records that a loss of power has left are brought home, and the log begins anew.
+//! How atomic writes begin: the records that a loss of power has left are brought home, and the log begins again.
 //!
 //! One step after the other, and each may be done again: a loss of power in between changes nothing. Records count from the anchor on, as
 //! long as each lies where the one before it ends, is of the anchor's epoch, and has the checksums of its header and of its data. The
@@ -88,7 +88,7 @@ impl Recovery {
         self.blocks + self.ring + generation % 2
     }
 
-    /// What is to be done now; nothing once all is done.
+    /// The request that is next; nothing once all is done.
     pub(crate) fn wish(&self) -> Option<Wish> {
         let at = self.position % self.ring;
         Some(match self.step {

@@ -78,7 +78,7 @@ fn what_is_in_the_log_is_there_after_a_start_and_goes_home() {
     }
     assert_eq!(volume.service().counters().replayed, 6);
     assert!(volume.service().has_recovered());
-    // The log has begun anew.
+    // The log has begun again.
     let leg = volume.legs_mut()[0].clone();
     let mut volume = Over::new(VolumeId::new(0), AtomicWrites::new(100), vec![leg]);
     assert_eq!(ask(&mut volume, Operation::Read, 3, 1, 0), block_of(1));

@@ -194,7 +194,7 @@ impl Run {
         let changes = matches!(operation, Operation::Write | Operation::Trim);
         let is_met = changes && self.meet(operation, first, count);
         if operation == Operation::Trim {
-            // What is trimmed holds nothing, which is older than any stamp.
+            // A block that is trimmed holds nothing, which is older than any stamp.
             self.floors[first as usize..][..count as usize].fill(0);
         }
         let floors = self.floors[first as usize..][..count as usize].to_vec();
