@@ -18,7 +18,7 @@ fn no_secret(_: &Path) -> Result<flashyard_nvmf::secret::Secret, String> {
 fn loaded(keys: &str, requests: u64, seed: u64) -> VolumeReport {
     let folder = tempfile::tempdir().expect("there is room");
     let text = format!("[[volume]]\nname = \"v\"\n{keys}\n");
-    let Volumes { mut engine, .. } = open(&text, folder.path(), &no_secret, &no_drive).expect("it is right");
+    let Volumes { mut engine, .. } = open(&text, folder.path(), no_secret, no_drive).expect("it is right");
     let info = engine.fronts_mut().volumes()[0];
     let mut front = ChannelFront::new(engine.fronts_mut().waker());
     let mut volume = front.connect().volume(info);

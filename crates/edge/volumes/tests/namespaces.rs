@@ -21,7 +21,7 @@ fn no_secret(_: &Path) -> Result<flashyard_nvmf::secret::Secret, String> {
 fn a_namespace_of_larger_blocks_is_refused_by_name_and_one_of_smaller_blocks_is_taken() {
     for (block_log2, fits) in [(13, false), (9, true)] {
         let text = "[[volume]]\nname = \"v\"\nback = { memory = \"1 MiB\" }\n";
-        let Volumes { mut engine, .. } = open(text, Path::new(""), &no_secret, &no_drive).expect("it is right");
+        let Volumes { mut engine, .. } = open(text, Path::new(""), no_secret, no_drive).expect("it is right");
         let namespace = Namespace::new(1, 64, block_log2);
         let subsystems = vec![Subsystem::new(NQN, "FY0001", vec![namespace])];
         let config = TargetConfig { subsystems, ..TargetConfig::default() };
@@ -32,7 +32,7 @@ fn a_namespace_of_larger_blocks_is_refused_by_name_and_one_of_smaller_blocks_is_
         let over = AtomicBool::new(false);
         let connect = || {
             let text = format!("[[volume]]\nname = \"v\"\nback = {{ nvme_tcp = \"{address}\", nqn = \"{NQN}\" }}\n");
-            let opened = open(&text, Path::new(""), &no_secret, &no_drive).map(|volumes| volumes.names);
+            let opened = open(&text, Path::new(""), no_secret, no_drive).map(|volumes| volumes.names);
             over.store(true, Ordering::Relaxed);
             opened
         };
