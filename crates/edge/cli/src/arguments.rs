@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::byte_count::bytes;
 use crate::new_drive::NewDriveOptions;
 use crate::systems;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -53,6 +54,11 @@ pub(crate) enum Command {
     Replay(ReplayOptions),
     /// Pull drives, cut power and links, and ask for figures while an enclosure serves
     Ctl(CtlOptions),
+    /// Run LeapIO's runtime over queue pairs in memory that programs share, and measure it
+    Queues {
+        #[command(subcommand)]
+        command: crate::queues::QueuesCommand,
+    },
     /// Load a drive over NVMe/TCP, and measure it as a host that never sleeps
     Load(LoadOptions),
     /// Look at trace files
@@ -166,21 +172,6 @@ fn in_flight(text: &str) -> Result<u64, String> {
         size if IN_FLIGHT.contains(&size) => Ok(size),
         _ => Err("give 16 MiB to 1 TiB".to_owned()),
     }
-}
-
-/// A number of bytes, with a unit or without.
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let factor = match text[digits..].trim() {
-        "" | "B" => 1_u64,
-        "KiB" | "K" => 1 << 10,
-        "MiB" | "M" => 1 << 20,
-        "GiB" | "G" => 1 << 30,
-        "TiB" | "T" => 1 << 40,
-        unit => return Err(format!("{unit:?} is no unit: give B, KiB, MiB, GiB or TiB")),
-    };
-    let number: u64 = text[..digits].parse().map_err(|_| "give a number of bytes, such as 900MiB".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "too many bytes".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@
 mod age;
 mod aged_cache;
 mod arguments;
+mod byte_count;
 mod control;
 mod cvfs;
 mod drive;
@@ -19,6 +20,7 @@ mod new_drive;
 mod out;
 mod output;
 mod parallel;
+mod queues;
 mod reproduce;
 mod run;
 mod scenarios;
@@ -83,6 +85,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Replay(options) => serve::replay_journal(&options),
         Command::Ctl(options) => control::ctl(&options),
         Command::Load(options) => load::load(&options),
+        Command::Queues { command } => queues::run(&command),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)
         }
