@@ -21,6 +21,9 @@ pub enum Failure {
     /// A write of bytes for which there is no room.
     #[error("the volume below has no room")]
     NoRoom,
+    /// A write to blocks that are only read.
+    #[error("these blocks are not written to")]
+    ReadOnly,
     /// No completion came in time.
     #[error("the volume below gave no answer in {0}")]
     Late(SimSpan),
@@ -60,7 +63,7 @@ impl From<Failure> for VolumeError {
             Failure::Late(span) => Self::Late(span),
             Failure::PowerLost => Self::PowerLost,
             Failure::Dropped => Self::Dropped,
-            Failure::Failed => Self::Io(failure.to_string()),
+            Failure::ReadOnly | Failure::Failed => Self::Io(failure.to_string()),
         }
     }
 }

@@ -100,6 +100,13 @@ impl<S: Service, V: Volume> Over<S, V> {
         &mut self.service
     }
 
+    /// Lets the service do something that no request asks for.
+    pub fn tell<T>(&mut self, tell: impl FnOnce(&mut S, SimTime, &mut Orders) -> T) -> T {
+        let told = tell(&mut self.service, self.now, &mut self.out);
+        self.carry_out();
+        told
+    }
+
     /// The legs, for faults.
     pub fn legs_mut(&mut self) -> &mut [V] {
         &mut self.legs

@@ -15,10 +15,12 @@ pub mod crash;
 mod mirror;
 mod overlap;
 mod parts;
+mod patience;
 mod priority;
 mod spill;
 mod stripe;
 mod tree;
+mod versions;
 
 pub use atomic::{AtomicCounters, AtomicWrites};
 pub use mirror::Mirrored;
@@ -26,3 +28,4 @@ pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
 pub use stripe::Striped;
 pub use tree::{Below, Tree, TreeError};
+pub use versions::{VersionRoom, Versioned};
