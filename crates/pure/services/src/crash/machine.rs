@@ -2,11 +2,23 @@
 
 use super::leg::{Block, VolatileLeg, ZEROS};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
+use flashyard_faults::Fault;
 use flashyard_kernel::Rng;
 use flashyard_service::contract::BLOCK_BYTES;
 use flashyard_service::{Data, Failure, Order, Orders, Request, Service, checksum};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::collections::BTreeMap;
+
+/// How long the leg is away: within an order, some orders, longer than all that waits. \[A\]
+pub(super) const AWAY: [SimSpan; 3] = [SimSpan::from_us(20), SimSpan::from_us(300), SimSpan::from_ms(3)];
+
+/// The faults of such a world.
+pub(super) fn faults() -> Vec<Fault> {
+    let of = |away: SimSpan| {
+        [Fault::LinkDown { drive: 0, down_for: Some(away) }, Fault::StallDrive { drive: 0, held_for: away }]
+    };
+    std::iter::once(Fault::PowerLoss { off_for: AWAY[0] }).chain(AWAY.into_iter().flat_map(of)).collect()
+}
 
 /// An order on its way.
 struct Sent {
@@ -70,13 +82,18 @@ impl<S: Service> Machine<S> {
         machine
     }
 
+    fn info(&self) -> VolumeInfo {
+        let limits = VolumeLimits::new(self.leg_blocks, false);
+        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES, limits, protected: false }
+    }
+
+    /// Blocks of the service's volume.
+    pub(super) fn volume_blocks(&self) -> u64 {
+        self.service.limits(&[self.info()]).blocks
+    }
+
     fn start(&mut self) {
-        let info = VolumeInfo {
-            id: VolumeId::new(0),
-            block_bytes: BLOCK_BYTES,
-            limits: VolumeLimits::new(self.leg_blocks, false),
-            protected: false,
-        };
+        let info = self.info();
         let mut out = Orders::default();
         self.service.start(self.now, &[info], &mut out);
         self.carry_out(out);
@@ -92,6 +109,14 @@ impl<S: Service> Machine<S> {
         let mut out = Orders::default();
         self.service.submit(self.now, &request, &mut out);
         self.carry_out(out);
+    }
+
+    /// Lets the service do something that no request asks for.
+    pub(super) fn tell<T>(&mut self, tell: impl FnOnce(&mut S, &mut Orders) -> T) -> T {
+        let mut out = Orders::default();
+        let told = tell(&mut self.service, &mut out);
+        self.carry_out(out);
+        told
     }
 
     fn carry_out(&mut self, mut out: Orders) {
@@ -213,18 +238,20 @@ impl<S: Service> Machine<S> {
         }
     }
 
-    /// Power fails and comes back: orders under way happen block by block, `service` takes the place of the one before; returns the
-    /// requests that get no answer.
-    pub(super) fn cut_power(&mut self, service: S) -> Vec<Request> {
+    /// Power fails and comes back: orders under way happen block by block, requests get no answer, and `service` takes the place of the
+    /// one before.
+    pub(super) fn cut_power(&mut self, service: S) {
         for (_, sent) in std::mem::take(&mut self.under_way) {
             self.change_some(&sent);
         }
         self.leg.cut_power(&mut self.rng);
         self.buffers.clear();
         (self.wake_at, self.service) = (None, service);
+        // The leg has lost its power as well, and answers when it is back.
         self.held_until = self.now;
-        let lost = std::mem::take(&mut self.requests).into_values().map(|held| held.request).collect();
+        self.fails_until = self.fails_until.min(self.now);
+        self.requests.clear();
+        self.answers.clear();
         self.start();
-        lost
     }
 }

@@ -9,7 +9,8 @@
 //! places that the last image does not have. A change is written when the leg has been flushed behind its data, and counts
 //! after another flush: a loss of power leaves the old place with the old data, or the new place with the new. Flushes, durable
 //! writes, and the taking of a version wait for that. A version is taken at a moment without writes on their way: those before it end,
-//! and those behind it wait that long. Dropping one is on the leg before its places are used again, and writes wait for it.
+//! and those behind it wait that long. Dropping one waits for its readers. It is on the leg before its places are used again, and writes wait for
+//! that.
 //!
 //! The leg has places for every block and the store: a write for which there is none fails, and so does the taking of a version when the
 //! store is full. Neither changes anything.
@@ -45,10 +46,11 @@ enum Under {
     Log,
 }
 
-/// A read under way: its request, and how many began before it.
+/// A read under way: its request, the window, and how many began before it.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     request: u32,
+    slot: u32,
     number: u64,
 }
 
@@ -252,7 +254,9 @@ impl Versioned {
         for block in request.first..end {
             let at = place(block).unwrap_or(0);
             match runs.last_mut() {
-                Some((_, first, count)) if *first + u64::from(*count) == at => *count += 1,
+                Some((from, first, count)) if *first + u64::from(*count) == at && *from / blocks == block / blocks => {
+                    *count += 1;
+                }
                 _ => runs.push((block, at, 1)),
             }
         }
@@ -260,7 +264,8 @@ impl Versioned {
         self.begun += 1;
         for (block, first, count) in runs {
             self.reads.expect(request.id);
-            let reading = self.readings.insert(Reading { request: request.id, number: self.begun });
+            let (slot, number) = ((block / blocks) as u32, self.begun);
+            let reading = self.readings.insert(Reading { request: request.id, slot, number });
             let data = Data::Request { id: request.id, at: (block - request.first) as u32 };
             self.send(Under::Read { reading, block, first }, Operation::Read, (first, count), data, out);
         }
@@ -280,9 +285,20 @@ impl Versioned {
         }
     }
 
+    /// Whether blocks of a window are being read.
+    fn is_read(&self, slot: u32) -> bool {
+        self.readings.iter().any(|(_, reading)| reading.slot == slot)
+    }
+
+    /// The next version to take or drop, unless readers have it: no write waits for these.
+    fn next_asked(&self) -> Option<Ticket> {
+        let is_read = |ticket: &Ticket| matches!(*ticket, Ticket::Drop(slot) if self.is_read(slot));
+        self.asked.front().copied().filter(|ticket| !is_read(ticket))
+    }
+
     /// Whether a change of blocks may begin.
     fn may_write(&self, range: Range) -> bool {
-        self.asked.is_empty() && !self.writings.iter().any(|(_, writing)| writing.range.meets(&range))
+        self.next_asked().is_none() && !self.writings.iter().any(|(_, writing)| writing.range.meets(&range))
     }
 
     fn write(&mut self, request: &Request, out: &mut Orders) {
@@ -374,7 +390,7 @@ impl Versioned {
 impl Versioned {
     /// Takes and drops versions when no write is on its way.
     fn advance(&mut self) {
-        while let Some(&ticket) = self.asked.front().filter(|_| self.writings.is_empty()) {
+        while let Some(ticket) = self.next_asked().filter(|_| self.writings.is_empty()) {
             match ticket {
                 Ticket::Take(slot) => {
                     self.change(Change::Take { slot });
@@ -453,10 +469,10 @@ impl Versioned {
     /// An order of the step has ended.
     fn stepped(&mut self, now: SimTime, result: Result<(), Failure>, out: &mut Orders) {
         self.orders -= 1;
-        if let Err(failure) = result {
-            if !std::mem::replace(&mut self.has_failed, true) {
-                self.patience.failed(now, failure);
-            }
+        if let Err(failure) = result
+            && !std::mem::replace(&mut self.has_failed, true)
+        {
+            self.patience.failed(now, failure);
         }
         if self.orders > 0 {
             return;
