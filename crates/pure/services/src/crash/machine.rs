@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// How long the leg is away: within an order, some orders, longer than all that waits. \[A\]
 pub(super) const AWAY: [SimSpan; 3] = [SimSpan::from_us(20), SimSpan::from_us(300), SimSpan::from_ms(3)];
 
+/// One order in so many is slow. \[A\]
+const SLOW_ONE_IN: u64 = 16;
+
 /// The faults of such a world.
 pub(super) fn faults() -> Vec<Fault> {
     let of = |away: SimSpan| {
@@ -163,7 +166,9 @@ impl<S: Service> Machine<S> {
             Operation::Trim => vec![ZEROS; order.count as usize],
             _ => Vec::new(),
         };
-        let span = SimSpan::from_us(1 + self.rng.below(20));
+        // A few take as long as many others.
+        let most = if self.rng.below(SLOW_ONE_IN) == 0 { 500 } else { 20 };
+        let span = SimSpan::from_us(1 + self.rng.below(most));
         self.sent += 1;
         let sent = Sent { order, blocks, began: self.leg.moment() };
         // Some of the blocks of a change arrive long before its end.

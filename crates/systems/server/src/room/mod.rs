@@ -13,7 +13,7 @@ use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
 use flashyard_latte::LatteWorld;
-use flashyard_services::crash::AtomicWorld;
+use flashyard_services::crash::{AtomicWorld, VersionWorld};
 use flashyard_units::Named;
 
 /// The table with this system only, for its study.
@@ -151,7 +151,11 @@ impl Room for LocalStorage {
 
     fn worlds_of_parts(&self) -> Vec<FaultWorld> {
         let atomic = MadeOf::Nothing(|| Box::new(AtomicWorld));
-        vec![FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic }]
+        let versions = MadeOf::Nothing(|| Box::new(VersionWorld));
+        vec![
+            FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic },
+            FaultWorld { name: "versions", about: "versions of a volume that is written", made_of: versions },
+        ]
     }
 
     fn study(&self) -> Option<Study> {
