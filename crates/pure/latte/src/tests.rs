@@ -5,7 +5,7 @@ use crate::{CachePolicy, Config, Counters, Latte, Learning, Rule};
 use flashyard_blk::{Operation, Payload, Volume, VolumeRequest};
 use flashyard_cache::PolicyKind;
 use flashyard_service::Over;
-use flashyard_service::contract::{Breach, ModelVolume, Plan, check, check_seeds};
+use flashyard_service::contract::{Breach, ModelVolume, Plan, block_of, check, check_seeds};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 
 /// A LATTE over 24 blocks whose front end is smaller than they are.
@@ -86,7 +86,7 @@ fn counts(config: Config) -> Counters {
     let (mut now, mut ended) = (SimTime::ZERO, Vec::new());
     for token in 0..600_u64 {
         let (operation, payload) = match token % 6 {
-            0 => (Operation::Write, Payload::Bytes(token.to_le_bytes().to_vec())),
+            0 => (Operation::Write, Payload::Bytes(block_of(token).to_vec())),
             _ => (Operation::Read, Payload::None),
         };
         // Few blocks are read, so that each is read again soon.

@@ -28,6 +28,13 @@ impl Patience {
         self.failures = 0;
     }
 
+    /// It has ended; if that is a failure, it is tried again.
+    pub(crate) fn ended(&mut self, now: SimTime, result: Result<(), Failure>) {
+        if let Err(failure) = result {
+            self.failed(now, failure);
+        }
+    }
+
     pub(crate) fn failed(&mut self, now: SimTime, failure: Failure) {
         self.failures += 1;
         if failure == Failure::Gone || self.failures > TRIES {

@@ -21,10 +21,11 @@ mod recovery;
 mod state;
 
 use crate::overlap::Range;
+use crate::patience::Patience;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, Request, Service, Sum, Tally};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::SimTime;
 use homes::{Going, HOMES, Homes, Way};
 use log::{From, Log, Stage};
 use record::{Anchor, HEADER_BYTES, Kind, SUM_AT};
@@ -37,9 +38,6 @@ use std::collections::VecDeque;
 const ANCHORS: u64 = 2;
 /// Blocks of a log at least: four records of some blocks.
 const LOG_MIN: u64 = 16;
-/// Failures in a row before the service gives up, and the wait after the first, which doubles. Source: \[A\].
-const TRIES: u32 = 10;
-const RETRY: SimSpan = SimSpan::from_ms(1);
 
 /// A volume whose writes happen whole or not at all.
 #[derive(Clone, Debug)]
@@ -51,7 +49,7 @@ pub struct AtomicWrites {
     anchor: Anchor,
     recovery: Option<Recovery>,
     is_recovering: bool,
-    broken: Option<Failure>,
+    patience: Patience,
     log: Log,
     under_way: Slab<Under>,
     reads: Tally,
@@ -65,9 +63,6 @@ pub struct AtomicWrites {
     failed: u32,
     flushing: Option<Covers>,
     moving: Moving,
-    /// Failures in a row, and when the service tries again.
-    failures: u32,
-    pause: Option<SimTime>,
     counters: AtomicCounters,
 }
 
@@ -83,7 +78,7 @@ impl AtomicWrites {
             anchor: Anchor { epoch: 0, tail: 0, generation: 0, blocks: 0, log: 0 },
             recovery: None,
             is_recovering: true,
-            broken: None,
+            patience: Patience::default(),
             log: Log::new(0, log_blocks - ANCHORS, 0),
             under_way: Slab::default(),
             reads: Tally::default(),
@@ -94,8 +89,6 @@ impl AtomicWrites {
             failed: 0,
             flushing: None,
             moving: Moving::No,
-            failures: 0,
-            pause: None,
             counters: AtomicCounters::default(),
         }
     }
@@ -112,7 +105,7 @@ impl AtomicWrites {
 
     /// Why it takes no more writes, if it does not.
     pub fn broken(&self) -> Option<Failure> {
-        self.broken
+        self.patience.broken()
     }
 
     fn send(&mut self, under: Under, operation: Operation, (first, count): (u64, u32), data: Data, out: &mut Orders) {
@@ -197,7 +190,7 @@ impl AtomicWrites {
         match request.operation {
             Operation::Read => self.read(request, self.log.next(), out),
             Operation::Write | Operation::Trim => {
-                if let Some(failure) = self.broken {
+                if let Some(failure) = self.broken() {
                     out.answers.push((request.id, Err(failure)));
                 } else if self.waiting.is_empty() && self.log.has_room(&request) {
                     self.append(&request, out);
@@ -208,14 +201,14 @@ impl AtomicWrites {
             }
             _ => {
                 let upto = self.log.seen;
-                self.waiters.push(Waiter { request: request.id, upto, answer: self.broken.map_or(Ok(()), Err) });
+                self.waiters.push(Waiter { request: request.id, upto, answer: self.broken().map_or(Ok(()), Err) });
             }
         }
     }
 
     /// A piece of a record was written.
     fn logged(&mut self, now: SimTime, number: u64, result: Result<(), Failure>, out: &mut Orders) {
-        let broken = self.broken;
+        let broken = self.broken();
         let Some(record) = self.log.get_mut(number) else { return };
         record.orders -= 1;
         if record.stage == Stage::Writing {
@@ -230,7 +223,7 @@ impl AtomicWrites {
             record.stage = Stage::Failed;
             self.failed += 1;
             if !is_new {
-                self.trouble(now, result);
+                self.patience.ended(now, result);
             }
             return;
         }
@@ -238,7 +231,7 @@ impl AtomicWrites {
         let request = record.request.take();
         self.log.make_logged(number);
         if failure.is_some() {
-            self.failures = 0;
+            self.patience.succeeded();
         }
         match request {
             Some(request) if failure.is_some() || durable => {
@@ -246,17 +239,6 @@ impl AtomicWrites {
             }
             Some(request) => out.answers.push((request, Ok(()))),
             None => {}
-        }
-    }
-
-    /// Something that must be done has failed: it is tried again later, or the service gives up.
-    fn trouble(&mut self, now: SimTime, result: Result<(), Failure>) {
-        let Err(failure) = result else { return };
-        self.failures += 1;
-        if failure == Failure::Gone || self.failures > TRIES {
-            self.broken.get_or_insert(failure);
-        } else {
-            self.pause = Some(now + RETRY * (1 << (self.failures - 1)));
         }
     }
 
@@ -357,7 +339,7 @@ impl AtomicWrites {
             (Way::Reading(2..), _) => {
                 going.way = Way::Reading(1);
                 if result.is_err() {
-                    self.trouble(now, result);
+                    self.patience.ended(now, result);
                 }
                 return;
             }
@@ -372,13 +354,13 @@ impl AtomicWrites {
         out.released.extend(going.buffer.take());
         if going.has_failed {
             going.way = Way::Failed;
-            return self.trouble(now, result);
+            return self.patience.ended(now, result);
         }
         let record = going.record;
         self.homes.going[slot] = None;
         self.log.make_home(record);
         self.counters.homes += 1;
-        self.failures = 0;
+        self.patience.succeeded();
     }
 
     /// Writes where the log begins, when that makes room that is wanted.
@@ -400,12 +382,12 @@ impl AtomicWrites {
         let Moving::Writing(spent) = self.moving else { return };
         if result.is_err() {
             self.moving = Moving::No;
-            return self.trouble(now, result);
+            return self.patience.ended(now, result);
         }
         self.anchor.generation += 1;
         self.anchor.tail = self.log.position(spent);
         self.moving = Moving::Written(spent);
-        self.failures = 0;
+        self.patience.succeeded();
     }
 
     fn needs_flush(&self) -> bool {
@@ -446,10 +428,10 @@ impl AtomicWrites {
     fn flush_ended(&mut self, now: SimTime, result: Result<(), Failure>) {
         let Some(covers) = self.flushing.take() else { return };
         if result.is_ok() {
-            self.failures = 0;
+            self.patience.succeeded();
             self.flushed(covers);
         } else {
-            self.trouble(now, result);
+            self.patience.ended(now, result);
         }
     }
 
@@ -480,14 +462,13 @@ impl AtomicWrites {
 
     /// Goes on with everything that can go on.
     fn go_on(&mut self, now: SimTime, out: &mut Orders) {
-        if let Some(failure) = self.broken {
+        if let Some(failure) = self.broken() {
             return self.give_up(failure, out);
         }
-        if let Some(until) = self.pause.filter(|&until| until > now) {
+        if let Some(until) = self.patience.pause(now) {
             out.wake_at = Some(until);
             return self.answer_waiters(out);
         }
-        self.pause = None;
         if self.is_recovering {
             return self.recover(now, out);
         }
@@ -542,11 +523,11 @@ impl AtomicWrites {
 
     fn recovered(&mut self, now: SimTime, result: Result<(), Failure>) {
         if result.is_err() {
-            return self.trouble(now, result);
+            return self.patience.ended(now, result);
         }
-        self.failures = 0;
+        self.patience.succeeded();
         if let Some(Err(failure)) = self.recovery.as_mut().map(Recovery::done) {
-            self.broken = Some(failure);
+            self.patience.break_down(failure);
         }
     }
 }
@@ -566,7 +547,7 @@ impl Service for AtomicWrites {
         let VolumeInfo { block_bytes, limits, protected, .. } = legs[0];
         (self.block_bytes, self.is_protected) = (block_bytes as usize, protected);
         if limits.blocks <= self.log_blocks || self.block_bytes < HEADER_BYTES {
-            self.broken = Some(Failure::Failed);
+            self.patience.break_down(Failure::Failed);
             return;
         }
         let blocks = limits.blocks - self.log_blocks;
@@ -575,7 +556,7 @@ impl Service for AtomicWrites {
     }
 
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        match self.broken {
+        match self.broken() {
             // Nothing is known of a log that cannot be read.
             Some(failure) if self.is_recovering => out.answers.push((request.id, Err(failure))),
             None if self.is_recovering => self.waiting.push_back(*request),
@@ -593,7 +574,7 @@ impl Service for AtomicWrites {
     fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {
         let Some(under) = self.under_way.remove(order as usize) else { return };
         if result == Err(Failure::Gone) {
-            self.broken.get_or_insert(Failure::Gone);
+            self.patience.break_down(Failure::Gone);
         }
         match under {
             Under::Recover => self.recovered(now, result),

@@ -18,6 +18,7 @@
 mod layout;
 mod map;
 mod recovery;
+mod state;
 
 use crate::overlap::Range;
 use crate::patience::Patience;
@@ -29,72 +30,8 @@ use layout::Layout;
 pub use layout::VersionRoom;
 use map::{Change, Map, encode_log};
 use recovery::{Recovery, Wish};
+use state::{Reading, Slot, Step, Ticket, Under, Writing};
 use std::collections::VecDeque;
-
-/// The purpose of an order.
-#[derive(Clone, Copy, Debug)]
-enum Under {
-    Recover,
-    /// A run of a request is read: its first block in the window, and on the leg.
-    Read {
-        reading: usize,
-        block: u64,
-        first: u64,
-    },
-    Write(usize),
-    /// A part of the step of the log that is under way.
-    Log,
-}
-
-/// A read under way: its request, the window, and how many began before it.
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    request: u32,
-    slot: u32,
-    number: u64,
-}
-
-/// A change of blocks under way.
-#[derive(Clone, Debug)]
-struct Writing {
-    request: u32,
-    range: Range,
-    durable: bool,
-    orders: u32,
-    failure: Option<Failure>,
-    /// Blocks that have another place when it has ended.
-    moved: Vec<(u32, u32)>,
-}
-
-/// How far a slot is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
-    Free,
-    /// It waits for its moment.
-    Asked,
-    /// Its moment is over.
-    Taken,
-    Kept,
-    Dropping,
-}
-
-/// One that waits until the log has what came before it.
-#[derive(Clone, Copy, Debug)]
-enum Ticket {
-    Request(u32),
-    Take(u32),
-    Drop(u32),
-}
-
-/// How far the log is with what it writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Idle,
-    /// The data of the changes is made durable.
-    Data,
-    Write,
-    Keep,
-}
 
 /// A volume with versions.
 #[derive(Clone, Debug)]
