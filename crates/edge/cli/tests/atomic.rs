@@ -5,6 +5,8 @@ use flashyard_live::RemoteNamespace;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 4096;
@@ -76,16 +78,17 @@ fn first(client: u64, range: u64) -> u64 {
     client * 400 + range * (BLOCKS - 5)
 }
 
-fn write_until_it_ends(address: SocketAddr, client: u64, from: u64) -> u64 {
-    let mut volume = connect(address);
+/// Writes until the server has ended; returns the version that had no answer. `answers` counts those that had one.
+fn write_until_it_ends(mut volume: Blocking<RemoteNamespace>, client: u64, from: u64, answers: &AtomicU64) -> u64 {
     for version in from.. {
         let at = first(client, version % RANGES);
         let bytes: Vec<u8> = (at..at + BLOCKS).flat_map(|number| block(number, version)).collect();
-        let flushed =
-            |volume: &mut Blocking<RemoteNamespace>| if version.is_multiple_of(7) { volume.flush() } else { Ok(()) };
-        if volume.write(at, &bytes).and_then(|()| flushed(&mut volume)).is_err() {
+        let flushes = version.is_multiple_of(7);
+        let written = volume.write(at, &bytes).and_then(|()| if flushes { volume.flush() } else { Ok(()) });
+        if written.is_err() {
             return version;
         }
+        answers.fetch_add(1, Ordering::Relaxed);
     }
     unreachable!("versions do not end")
 }
@@ -122,20 +125,26 @@ fn a_server_that_is_killed_leaves_writes_whole_or_not_there() {
         let mut versions = vec![1; CLIENTS as usize];
         for round in 0..6 {
             let mut server = Server::start(folder.path(), &text);
-            let address = server.address;
-            let mut volume = connect(address);
+            let mut volume = connect(server.address);
             for (client, version) in (0..).zip(&versions) {
                 check(&mut volume, client, *version);
             }
+            let answers: Vec<_> = versions.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
             let clients: Vec<_> = (0..)
-                .zip(versions.clone())
+                .zip(versions.iter().zip(&answers))
                 // The one without an answer is written again.
-                .map(|(client, version)| std::thread::spawn(move || write_until_it_ends(address, client, version)))
+                .map(|(client, (&version, answers))| {
+                    let (volume, answers) = (connect(server.address), Arc::clone(answers));
+                    std::thread::spawn(move || write_until_it_ends(volume, client, version, &answers))
+                })
                 .collect();
-            std::thread::sleep(Duration::from_millis(150 + 37 * round));
+            let begun = Instant::now();
+            while answers.iter().any(|answers| answers.load(Ordering::Relaxed) < 10 + 7 * round) {
+                assert!(begun.elapsed() < Duration::from_secs(60), "writes have no answers: {answers:?}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
             server.kill();
             versions = clients.into_iter().map(|client| client.join().expect("it ends")).collect();
-            assert!(versions.iter().all(|&version| version > round), "{versions:?}");
         }
     }
 }
