@@ -613,6 +613,18 @@ pub(crate) enum Switch {
         /// Keys of the storage, for example 'file = "new", size = "1 GiB"'
         storage: String,
     },
+    /// Take a version of a volume as it is now, and print its slot
+    Take {
+        /// Name of the volume
+        volume: String,
+    },
+    /// Drop a version of a volume
+    Drop {
+        /// Name of the volume
+        volume: String,
+        /// Its slot, from 1
+        slot: u32,
+    },
     /// Set a number of a volume's services
     Set {
         /// Name of the volume

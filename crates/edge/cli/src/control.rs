@@ -121,7 +121,7 @@ fn parse(command: &Value) -> Result<Control> {
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
             bail!(
-                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; replace and set are for volumes",
+                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; replace, take, drop and set are for volumes",
                 command["command"]
             )
         }
@@ -218,6 +218,8 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         Switch::Replace { volume, leg, storage } => {
             json!({ "command": "replace", "volume": volume, "leg": leg, "storage": storage })
         }
+        Switch::Take { volume } => json!({ "command": "take", "volume": volume }),
+        Switch::Drop { volume, slot } => json!({ "command": "drop", "volume": volume, "slot": slot }),
         Switch::Set { volume, name, value } => {
             json!({ "command": "set", "volume": volume, "name": name, "value": value })
         }
@@ -232,6 +234,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     let answer: Value = serde_json::from_str(&line).with_context(|| format!("{path}: the answer makes no sense"))?;
     if answer["ok"] != true {
         bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
+    }
+    if let (Some(found), Switch::Take { .. }) = (answer.get("status"), &options.command) {
+        output::line(&found["slot"].to_string());
     }
     if let (Some(found), Switch::Status { json, drive }) = (answer.get("status"), &options.command) {
         let (json, drive) = (*json, *drive);

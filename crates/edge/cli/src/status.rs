@@ -90,8 +90,11 @@ pub(crate) fn tree(status: &Value) -> String {
             }
             _ => String::new(),
         };
+        let slots = volume["versions"].as_array().into_iter().flatten().map(Value::to_string).collect::<Vec<_>>();
+        let versions =
+            if slots.is_empty() { String::new() } else { format!(", versions in slots {}", slots.join(", ")) };
         lines.push(format!(
-            "{}: {:.0} requests/s, {} under way, {} failed{rebuild}",
+            "{}: {:.0} requests/s, {} under way, {} failed{rebuild}{versions}",
             volume["name"].as_str().unwrap_or("?"),
             volume["iops"].as_f64().unwrap_or(0.0),
             volume["queue_depth"],

@@ -3,6 +3,8 @@
 //! ```text
 //! {"command":"status"}                                                       {"ok":true,"status":{"volumes":[...]}}
 //! {"command":"replace","volume":"v","leg":1,"storage":"file = \"new\""}    {"ok":true}
+//! {"command":"take","volume":"v"}                                            {"ok":true,"status":{"slot":1}}
+//! {"command":"drop","volume":"v","slot":1}                                   {"ok":true}
 //! {"command":"set","volume":"v","name":"batch_one_in","value":5}             {"ok":true}
 //! ```
 
@@ -45,11 +47,20 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
             let (volume, leg, storage) = (text("volume")?, number("leg")?, text("storage")?);
             handle.call(move |engine| engine.replace(&volume, leg as usize, &storage))??;
         }
+        "take" => {
+            let volume = text("volume")?;
+            let slot = handle.call(move |engine| engine.take_version(&volume))??;
+            return Ok(Some(json!({ "slot": slot })));
+        }
+        "drop" => {
+            let (volume, slot) = (text("volume")?, number("slot")?);
+            handle.call(move |engine| engine.drop_version(&volume, slot as u32))??;
+        }
         "set" => {
             let (volume, name, value) = (text("volume")?, text("name")?, number("value")?);
             handle.call(move |engine| engine.set(&volume, &name, value))??;
         }
-        _ => bail!("\"command\" is {}, give status, replace or set", command["command"]),
+        _ => bail!("\"command\" is {}, give status, replace, take, drop or set", command["command"]),
     }
     Ok(None)
 }
@@ -82,6 +93,7 @@ fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f64) -> Valu
             "iops": answered(volume).saturating_sub(then.map_or(0, answered)) as f64 / seconds.max(1e-9),
             "answered": volume.answered,
             "failed": volume.failed,
+            "versions": volume.versions,
             "rebuild": volume.rebuild.map(|rebuild| {
                 let done = rebuild.all.saturating_sub(rebuild.left);
                 json!({ "left_blocks": rebuild.left, "share": done as f64 / rebuild.all.max(1) as f64 })

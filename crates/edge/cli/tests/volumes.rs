@@ -518,7 +518,7 @@ fn a_leg_is_replaced_and_rebuilt_under_load_and_the_new_one_alone_has_everything
         (&["replace", "n", "0", "memory = \"24 MiB\""], "there is no volume n, give one of m"),
         (&["replace", "m", "0", "memoir = \"24 MiB\""], "memoir"),
         (&["set", "m", "batch_one_in", "5"], "no service of m has a batch_one_in"),
-        (&["pull", "0"], "give status, replace or set"),
+        (&["pull", "0"], "give status, replace, take, drop or set"),
     ] {
         let output = ctl(&socket, arguments);
         assert!(!output.status.success() && text(&output.stderr).contains(expected), "{}", text(&output.stderr));
@@ -581,5 +581,57 @@ fn another_name_of_a_volume_is_batch_and_sees_the_same_blocks() {
         );
         let output = program(folder.path(), "w.toml", &text_of, &["--seconds", "0"]).output().expect("it starts");
         assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_version_is_taken_while_a_volume_is_written_and_is_there_after_a_kill() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("ctl").display().to_string();
+    let description = "[[volume]]\nname = \"v\"\nservice = \"versions\"\nversions = 2\nstore = \"8 MiB\"\n\
+                       legs = [{ file = \"disk\", size = \"64 MiB\" }]\n\n\
+                       [[volume]]\nname = \"v-1\"\nversion_of = \"v\"\nslot = 1\n\n\
+                       [[volume]]\nname = \"v-2\"\nversion_of = \"v\"\nslot = 2\n";
+    let server = Server::start_with(folder.path(), "v.toml", description, &["--control", &socket]);
+    let (mut volume, mut first) = (server.volume("v"), server.volume("v-1"));
+    volume.write(10_u64, &stamped(10, 100, 1)).expect("it is there");
+    assert!(read(&mut first, 10, 1).is_err(), "there is no version yet");
+    let taken = ctl(&socket, &["take", "v"]);
+    assert_eq!(text(&taken.stdout).trim(), "1", "{}", text(&taken.stderr));
+    volume.write(50_u64, &stamped(50, 100, 2)).expect("it is there");
+    assert_eq!(text(&ctl(&socket, &["take", "v"]).stdout).trim(), "2");
+    volume.write(0_u64, &stamped(0, 200, 3)).expect("it is there");
+    let full = ctl(&socket, &["take", "v"]);
+    assert!(text(&full.stderr).contains("drop a version"), "{}", text(&full.stderr));
+    assert!(first.write(10_u64, &stamped(10, 1, 9)).is_err(), "versions are only read");
+    volume.flush().expect("it is there");
+    drop((volume, first));
+    server.kill();
+    // A killed server's socket is taken over.
+    let server = Server::start_with(folder.path(), "v.toml", description, &["--control", &socket]);
+    let (mut volume, mut first, mut second) = (server.volume("v"), server.volume("v-1"), server.volume("v-2"));
+    assert_eq!(read(&mut first, 10, 100), Ok(stamped(10, 100, 1)));
+    assert_eq!(read(&mut second, 50, 100), Ok(stamped(50, 100, 2)));
+    assert_eq!(read(&mut second, 10, 40), Ok(stamped(10, 40, 1)));
+    assert_eq!(read(&mut volume, 0, 200), Ok(stamped(0, 200, 3)));
+    assert!(text(&ctl(&socket, &["status"]).stdout).contains("versions in slots 1, 2"));
+    assert!(ctl(&socket, &["drop", "v", "1"]).status.success());
+    let again = ctl(&socket, &["drop", "v", "1"]);
+    assert!(text(&again.stderr).contains("there is no version in that slot"), "{}", text(&again.stderr));
+    assert!(read(&mut first, 10, 1).is_err(), "it was dropped");
+    assert_eq!(read(&mut second, 50, 100), Ok(stamped(50, 100, 2)));
+    for (rest, expected) in [
+        ("version_of = \"v\"\nslot = 3", "give slot, 1 to 2"),
+        ("version_of = \"w\"\nslot = 1", "w is no volume with service"),
+        ("versions = 3\nback = { memory = \"8 MiB\" }", "go with service = \"versions\""),
+        ("service = \"versions\"\nstore = \"1 GiB\"\nlegs = [{ memory = \"8 MiB\" }]", "has no room for a store"),
+        ("service = \"mirror\"\nlegs = [{ service = \"versions\", legs = [] }, { memory = \"8 MiB\" }]", "at the top"),
+    ] {
+        let text_of = format!(
+            "[[volume]]\nname = \"v\"\nservice = \"versions\"\nversions = 2\nlegs = [{{ memory = \"16 MiB\" }}]\n\
+             [[volume]]\nname = \"x\"\n{rest}\n"
+        );
+        let output = program(folder.path(), "w.toml", &text_of, &["--seconds", "0"]).output().expect("it starts");
+        assert!(text(&output.stderr).contains(expected), "{rest}: {}", text(&output.stderr));
     }
 }

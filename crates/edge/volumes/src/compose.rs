@@ -4,9 +4,11 @@ use crate::error::OpenError;
 use crate::leg::{BLOCK, LegState};
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::Size;
-use flashyard_describe::volumes::{Leg, ServiceName};
+use flashyard_describe::volumes::{Leg, ServiceName, VERSIONS};
 use flashyard_service::{PassThrough, Service};
-use flashyard_services::{AtomicWrites, Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree};
+use flashyard_services::{
+    AtomicWrites, Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree, VersionRoom, Versioned,
+};
 
 /// Bytes of a stripe on a leg before the next one, without `chunk`. Source: \[A\] 64 KiB, a common default of software RAID.
 const CHUNK: u64 = 64 << 10;
@@ -16,11 +18,19 @@ const MIRROR_MAX: u64 = 1 << 33;
 /// Bytes of the log of atomic writes, without `log`. Source: \[A\] some thousand writes of 8 KiB.
 const LOG: u64 = 64 << 20;
 
+/// Part of a leg that keeps versions, without `store`: a fifth. Source: \[A\].
+const STORE_SHARE: u64 = 5;
+/// Blocks of the log of the map of versions: 4 MiB. Source: \[A\].
+const VERSION_LOG: u64 = 1024;
+
 /// Sizes that a service may be given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
     pub(crate) chunk: Option<Size>,
     pub(crate) log: Option<Size>,
+    /// Versions, and the bytes that keep them.
+    pub(crate) versions: Option<u32>,
+    pub(crate) store: Option<Size>,
 }
 
 type Nodes = Vec<(Box<dyn Service + Send>, Vec<Below>)>;
@@ -71,7 +81,7 @@ impl<'a> Composer<'a> {
         for leg in legs {
             let info = if let Some(service) = leg.service {
                 below.push(Below::Service(self.nodes.len()));
-                let sizes = Sizes { chunk: leg.chunk, log: leg.log };
+                let sizes = Sizes { chunk: leg.chunk, log: leg.log, ..Sizes::default() };
                 let (limits, part) = self.service(service, sizes, leg.legs.iter().flatten())?;
                 parts.push(part);
                 VolumeInfo { limits, ..info_of(limits) }
@@ -103,6 +113,17 @@ impl<'a> Composer<'a> {
             }
             ServiceName::Mirror => Box::new(Mirrored::new(count, blocks)),
             ServiceName::Priority => Box::new(Prioritized::new(Shares::published(1))),
+            ServiceName::Versions => {
+                let store = sizes.store.map_or(blocks / STORE_SHARE, |store| store.0.get() / BLOCK as u64);
+                let room = VersionRoom { slots: sizes.versions.unwrap_or(VERSIONS), store, log: VERSION_LOG };
+                let service = Versioned::new(room);
+                if service.limits(&infos).blocks == 0 {
+                    return Err(
+                        self.wrong(format!("a leg of {blocks} blocks has no room for a store of {store} and the map"))
+                    );
+                }
+                Box::new(service)
+            }
             ServiceName::Atomic => {
                 let log = sizes.log.map_or(LOG, |log| log.0.get()) / BLOCK as u64;
                 if log >= blocks {

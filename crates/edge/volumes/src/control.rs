@@ -28,6 +28,8 @@ pub struct VolumeStatus {
     pub legs: Vec<LegStatus>,
     /// How far copies to replaced legs are; `None` without a mirror.
     pub rebuild: Option<Rebuild>,
+    /// Slots of its versions; `None` where none are kept.
+    pub versions: Option<Vec<u32>>,
 }
 
 /// A leg of a volume while it serves.
@@ -59,6 +61,7 @@ impl VolumeStatus {
             under_way: stack.requests_under_way(),
             legs: stack.legs.iter().enumerate().map(leg).collect(),
             rebuild: stack.rebuild(),
+            versions: stack.versions(),
         }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Export {
     pub(crate) stack: usize,
     /// The class of its clients.
     pub(crate) class: u16,
+    /// The slot of the version that it shows; 0 for the volume itself.
+    pub(crate) window: u32,
 }
 
 /// Errands a turn at most, so that requests go on.
@@ -166,6 +168,22 @@ impl VolumeEngine {
         self.stacks[number].replace(leg, storage).map_err(ControlError)
     }
 
+    /// Takes a version of a volume, and returns its slot.
+    ///
+    /// Errors: no such volume, no service that keeps versions, no room.
+    pub fn take_version(&mut self, volume: &str) -> Result<u32, ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        self.stacks[number].take_version(now, &mut self.fronts).map_err(ControlError)
+    }
+
+    /// Drops a version of a volume. Its readers end first.
+    ///
+    /// Errors: no such volume, no service that keeps versions, none in that slot.
+    pub fn drop_version(&mut self, volume: &str, slot: u32) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        self.stacks[number].drop_version(now, slot, &mut self.fronts).map_err(ControlError)
+    }
+
     /// Sets a number of a volume's services.
     ///
     /// Errors: no such volume, or none of its services has that number or takes the value.
@@ -240,8 +258,11 @@ impl VolumeEngine {
         let mut inbox = self.fronts.take_inbox();
         for inbound in inbox.drain(..) {
             match inbound {
-                Inbound::Submit { front, tag, request, payload } => {
-                    let Export { stack, class, .. } = self.exports[request.volume.index()];
+                Inbound::Submit { front, tag, mut request, payload } => {
+                    let Export { stack, class, window, .. } = self.exports[request.volume.index()];
+                    if window > 0 {
+                        request.first += u64::from(window) * self.stacks[stack].info(request.volume).limits.blocks;
+                    }
                     self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
                 }
                 Inbound::GiveUp { .. } => {}

@@ -7,7 +7,7 @@ use crate::leg::BLOCK;
 use crate::opening::{Opening, OpensDrive, ReadSecret};
 use crate::stack::{Services, Stack};
 use crate::zeroing::Zeroing;
-use flashyard_describe::volumes::{File, Leg, RuleName, ServiceName, Volume};
+use flashyard_describe::volumes::{File, Leg, RuleName, ServiceName, VERSIONS, Volume};
 use flashyard_latte::{Config, Latte, Learning, Rule};
 use flashyard_service::PassThrough;
 use std::path::Path;
@@ -41,13 +41,14 @@ pub fn open(text: &str, folder: &Path, secret: ReadSecret, drive: OpensDrive) ->
     let file = File::parse(text)?;
     let opening = Opening::new(folder, secret, drive);
     let volumes = || file.volume.iter().map(|volume| volume.get_ref());
-    let own = volumes().filter(|volume| volume.batch_of.is_none());
+    let own = volumes().filter(|volume| volume.batch_of.is_none() && volume.version_of.is_none());
     let stacks = own.map(|volume| stack(&opening, volume)).collect::<Result<Vec<_>, _>>()?;
     let export = |volume: &Volume| {
-        let of = volume.batch_of.as_ref().unwrap_or(&volume.name).get_ref();
+        let of = volume.batch_of.as_ref().or(volume.version_of.as_ref()).unwrap_or(&volume.name).get_ref();
         let stack = stacks.iter().position(|stack| stack.name == *of).unwrap_or(0);
         let class = if volume.batch_of.is_some() { BATCH } else { INTERACTIVE };
-        Export { name: volume.name.get_ref().clone(), stack, class }
+        let window = if volume.version_of.is_some() { volume.slot.unwrap_or(0) } else { 0 };
+        Export { name: volume.name.get_ref().clone(), stack, class, window }
     };
     let exports: Vec<Export> = volumes().map(export).collect();
     let names = exports.iter().map(|export| export.name.clone()).collect();
@@ -67,15 +68,22 @@ const BATCH: u16 = 1;
 fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
     let name = volume.name.get_ref();
     let open = |leg: &Leg| opening.leg(name, leg);
-    let composed = |service, sizes, legs: &mut dyn Iterator<Item = &Leg>| {
+    let composed = |service, sizes: Sizes, legs: &mut dyn Iterator<Item = &Leg>| {
         let mut composer = Composer::new(name, &open);
         let (_, part) = composer.service(service, sizes, legs)?;
         let (tree, legs) = composer.finish()?;
-        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs, part))
+        // A volume with versions is a row of windows.
+        let windows = match service {
+            ServiceName::Versions => 1 + sizes.versions.unwrap_or(VERSIONS),
+            _ => 1,
+        };
+        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs, part).with_windows(windows))
     };
     if let Some(legs) = &volume.legs {
         let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
-        let sizes = Sizes { chunk, log: volume.log.as_ref().map(|log| *log.get_ref()) };
+        let log = volume.log.as_ref().map(|log| *log.get_ref());
+        let versions = volume.versions.as_ref().map(|versions| *versions.get_ref());
+        let sizes = Sizes { chunk, log, versions, store: volume.store.as_ref().map(|store| *store.get_ref()) };
         return composed(volume.service, sizes, &mut legs.iter().map(|leg| leg.get_ref()));
     }
     let no_storage = || OpenError::Size { volume: name.clone(), problem: "no storage: back = { … }".to_owned() };
@@ -85,7 +93,7 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
             let problem = "a service below a cache or a latte: serve it as a volume of its own".to_owned();
             return Err(OpenError::Size { volume: name.clone(), problem });
         }
-        let sizes = Sizes { chunk: back.chunk, log: back.log };
+        let sizes = Sizes { chunk: back.chunk, log: back.log, ..Sizes::default() };
         return composed(service, sizes, &mut back.legs.iter().flatten());
     }
     let back = opening.leg(name, back)?;

@@ -154,6 +154,8 @@ pub(crate) struct Stack {
     told_gone: Vec<bool>,
     /// Its shape, for people.
     pub(crate) part: Part,
+    /// The volume and the slots of its versions, which lie behind it.
+    windows: u32,
     /// Orders of each leg.
     pub(crate) carried: Vec<Carried>,
     /// A leg, and the storage that takes its place when its orders have ended.
@@ -168,6 +170,7 @@ impl Stack {
         let carried = vec![Carried::default(); legs.len()];
         Self {
             part,
+            windows: 1,
             carried,
             replacing: None,
             name,
@@ -194,7 +197,9 @@ impl Stack {
     /// The volume as clients see it: of requests of any length.
     pub(crate) fn info(&self, id: VolumeId) -> VolumeInfo {
         let infos: Vec<VolumeInfo> = self.legs.iter().map(LegState::info).collect();
-        let limits = VolumeLimits { request_blocks: u32::MAX, ..self.service.limits(&infos) };
+        let limits = self.service.limits(&infos);
+        let blocks = limits.blocks / u64::from(self.windows);
+        let limits = VolumeLimits { request_blocks: u32::MAX, blocks, ..limits };
         VolumeInfo { id, block_bytes: BLOCK as u32, limits, protected: false }
     }
 
@@ -307,6 +312,36 @@ impl Stack {
     /// Requests under way.
     pub(crate) fn requests_under_way(&self) -> usize {
         self.requests.len()
+    }
+
+    /// As a row of so many windows.
+    pub(crate) fn with_windows(self, windows: u32) -> Self {
+        Self { windows, ..self }
+    }
+
+    /// Takes a version, and returns its slot.
+    ///
+    /// Errors: no service keeps versions, or why there is none.
+    pub(crate) fn take_version(&mut self, now: SimTime, fronts: &mut FrontEnds) -> Result<u32, String> {
+        let taken = each!(&mut self.service, service => service.take_version(now, &mut self.out));
+        self.carry_out(now, None, fronts);
+        self.settle(now, fronts);
+        told(taken)
+    }
+
+    /// Drops the version in a slot.
+    ///
+    /// Errors: no service keeps versions, or there is none in that slot.
+    pub(crate) fn drop_version(&mut self, now: SimTime, slot: u32, fronts: &mut FrontEnds) -> Result<(), String> {
+        let dropped = each!(&mut self.service, service => service.drop_version(now, slot, &mut self.out));
+        self.carry_out(now, None, fronts);
+        self.settle(now, fronts);
+        told(dropped)
+    }
+
+    /// Slots of its versions, if it keeps any.
+    pub(crate) fn versions(&self) -> Option<Vec<u32>> {
+        each!(&self.service, service => service.versions())
     }
 
     /// How far copies to replaced legs are.
@@ -689,6 +724,18 @@ impl Stack {
             }
             Data::None | Data::Own { .. } => {}
         }
+    }
+}
+
+/// The answer of a service that keeps versions, in words.
+fn told<T>(answer: Option<Result<T, Failure>>) -> Result<T, String> {
+    match answer {
+        None => Err("no service keeps versions: give the volume service = \"versions\"".to_owned()),
+        Some(Err(Failure::NoRoom)) => Err("no slot is free, or no place of the store: drop a version".to_owned()),
+        Some(Err(Failure::Failed)) => Err("there is no version in that slot".to_owned()),
+        Some(Err(Failure::Dropped)) => Err("the volume is still reading its map; try again".to_owned()),
+        Some(Err(failure)) => Err(failure.to_string()),
+        Some(Ok(value)) => Ok(value),
     }
 }
 

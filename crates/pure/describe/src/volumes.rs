@@ -68,6 +68,14 @@ pub struct Volume {
     pub chunk: Option<Spanned<Size>>,
     /// The volume that it is another name of, for clients that are batch.
     pub batch_of: Option<Spanned<String>>,
+    /// The volume whose versions it shows.
+    pub version_of: Option<Spanned<String>>,
+    /// The slot of the version that it shows.
+    pub slot: Option<u32>,
+    /// Versions that a volume keeps at most.
+    pub versions: Option<Spanned<u32>>,
+    /// Bytes that keep what versions have and the volume has no more.
+    pub store: Option<Spanned<Size>>,
     /// Bytes of the log of atomic writes.
     pub log: Option<Spanned<Size>>,
 }
@@ -93,12 +101,14 @@ pub enum ServiceName {
     Priority,
     /// Each write happens whole or not at all, over a loss of power as well.
     Atomic,
+    /// Versions of the volume are taken while it is written, and are read as it was.
+    Versions,
 }
 
 impl ServiceName {
     /// Whether it is made of `legs`.
     pub const fn is_composed(self) -> bool {
-        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority | Self::Atomic)
+        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority | Self::Atomic | Self::Versions)
     }
 
     /// Legs that it takes, the least and the most.
@@ -106,7 +116,7 @@ impl ServiceName {
         match self {
             Self::Stripe => (2, 64),
             Self::Mirror => (2, 8),
-            Self::Priority | Self::Atomic => (1, 1),
+            Self::Priority | Self::Atomic | Self::Versions => (1, 1),
             _ => (2, 2),
         }
     }
@@ -122,6 +132,7 @@ impl ServiceName {
             Self::SpillOver => "spill-over",
             Self::Priority => "priority",
             Self::Atomic => "atomic",
+            Self::Versions => "versions",
         }
     }
 }
@@ -184,6 +195,28 @@ pub struct Leg {
     pub latency: Option<Time>,
 }
 
+/// Versions of a volume, without `versions`. Source: \[A\].
+pub const VERSIONS: u32 = 4;
+
+impl Volume {
+    /// The first thing that is wrong with the keys of versions.
+    fn version_keys(&self) -> Option<String> {
+        if self.slot.is_some() {
+            return Some("slot goes with version_of".to_owned());
+        }
+        if self.service != ServiceName::Versions {
+            let given = self.versions.is_some() || self.store.is_some();
+            return given.then(|| "versions and store go with service = \"versions\"".to_owned());
+        }
+        let versions = self.versions.as_ref().map_or(VERSIONS, |versions| *versions.get_ref());
+        let store = self.store.as_ref().map_or(4096, |store| store.get_ref().0.get());
+        if !(1..=64).contains(&versions) {
+            return Some(format!("{versions} versions, give 1 to 64"));
+        }
+        (store == 0 || !store.is_multiple_of(4096)).then(|| "store is whole blocks of 4 KiB".to_owned())
+    }
+}
+
 impl Leg {
     /// Reads the keys of storage, as they stand between the braces of a leg.
     ///
@@ -213,6 +246,9 @@ impl Leg {
         ];
         if kinds.iter().filter(|is_there| **is_there).count() != 1 {
             return Some("give one of memory, file, drive, nvme_tcp and service".to_owned());
+        }
+        if self.service == Some(ServiceName::Versions) {
+            return Some("versions are of a volume: service = \"versions\" stands at the top".to_owned());
         }
         if self.service.is_some_and(|service| !service.is_composed()) {
             return Some(
@@ -278,7 +314,7 @@ fn composed(
         (Some(_), None) if legs.is_none() => {}
         (None, None) => {}
         _ => {
-            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\" or \"atomic\"";
+            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\", \"atomic\" or \"versions\"";
             return Some(composed.to_owned());
         }
     }
@@ -323,11 +359,15 @@ impl File {
                 return wrong(at, format!("there is a volume {name} already"));
             }
             names.push(name);
-            if let Some(of) = &volume.batch_of {
-                if let Some((at, problem)) = file.alias(volume, of) {
+            let aliases = [(&volume.batch_of, ServiceName::Priority), (&volume.version_of, ServiceName::Versions)];
+            if let Some((of, service)) = aliases.iter().find_map(|(of, service)| Some((of.as_ref()?, *service))) {
+                if let Some((at, problem)) = file.alias(volume, of, service) {
                     return wrong(at, problem);
                 }
                 continue;
+            }
+            if let Some(problem) = volume.version_keys() {
+                return wrong(at, problem);
             }
             let legs = volume.legs.iter().flatten();
             for leg in volume.front.iter().chain(&volume.back).chain(legs) {
@@ -370,14 +410,16 @@ impl File {
     }
 
     /// The first thing that is wrong with another name of a volume, with its place.
-    fn alias(&self, volume: &Volume, of: &Spanned<String>) -> Option<(usize, String)> {
+    fn alias(&self, volume: &Volume, of: &Spanned<String>, service: ServiceName) -> Option<(usize, String)> {
         let mut others = self.volume.iter().map(Spanned::get_ref);
-        let has_priority = |other: &Volume| {
-            let back = other.back.as_ref().and_then(|back| back.get_ref().service);
-            [Some(other.service), back].contains(&Some(ServiceName::Priority))
+        let other = others.find(|other| other.name.get_ref() == of.get_ref() && other.service == service);
+        let Some(other) = other else {
+            let problem = format!("{} is no volume with service = \"{}\"", of.get_ref(), service.name());
+            return Some((of.span().start, problem));
         };
-        if !others.any(|other| other.name.get_ref() == of.get_ref() && has_priority(other)) {
-            return Some((of.span().start, format!("{} is no volume with service = \"priority\"", of.get_ref())));
+        let most = other.versions.as_ref().map_or(VERSIONS, |versions| *versions.get_ref());
+        if service == ServiceName::Versions && !volume.slot.is_some_and(|slot| (1..=most).contains(&slot)) {
+            return Some((volume.name.span().start, format!("give slot, 1 to {most}")));
         }
         let has_own = volume.back.is_some() || volume.front.is_some() || volume.legs.is_some();
         let problem = format!("another name of {} has nothing of its own", of.get_ref());

@@ -176,6 +176,21 @@ pub trait Service {
         None
     }
 
+    /// Takes a version of the volume as it is now, and returns its slot; `None` from services that keep none.
+    fn take_version(&mut self, _now: SimTime, _out: &mut Orders) -> Option<Result<u32, Failure>> {
+        None
+    }
+
+    /// Drops the version in a slot; `None` from services that keep none.
+    fn drop_version(&mut self, _now: SimTime, _slot: u32, _out: &mut Orders) -> Option<Result<(), Failure>> {
+        None
+    }
+
+    /// Slots of versions that are there after a loss of power; `None` from services that keep none.
+    fn versions(&self) -> Option<Vec<u32>> {
+        None
+    }
+
     /// Sets a number that it has under a name. Returns whether it has one and takes the value.
     fn set(&mut self, _name: &str, _value: u64) -> bool {
         false
@@ -221,6 +236,18 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn rebuild(&self) -> Option<Rebuild> {
         (**self).rebuild()
+    }
+
+    fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {
+        (**self).take_version(now, out)
+    }
+
+    fn drop_version(&mut self, now: SimTime, slot: u32, out: &mut Orders) -> Option<Result<(), Failure>> {
+        (**self).drop_version(now, slot, out)
+    }
+
+    fn versions(&self) -> Option<Vec<u32>> {
+        (**self).versions()
     }
 
     fn set(&mut self, name: &str, value: u64) -> bool {

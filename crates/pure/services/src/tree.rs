@@ -213,6 +213,28 @@ impl Tree {
         Some(&mut *self.nodes.get_mut(number)?.service)
     }
 
+    /// Asks services until one has an answer, and carries out its wishes.
+    fn of_one<T>(
+        &mut self,
+        now: SimTime,
+        out: &mut Orders,
+        mut ask: impl FnMut(&mut (dyn Service + Send), &mut Orders) -> Option<T>,
+    ) -> Option<T> {
+        self.begin_step();
+        for node in 0..self.nodes.len() {
+            let mut own = std::mem::take(&mut self.own);
+            let found = ask(&mut *self.nodes[node].service, &mut own);
+            self.carry_out(node, &own, out);
+            own.clear();
+            self.own = own;
+            if found.is_some() {
+                self.settle(now, out);
+                return found;
+            }
+        }
+        None
+    }
+
     /// The service above, and the leg of it that this is.
     fn above(&self, below: Below) -> Option<(usize, Leg)> {
         let mut nodes = self.nodes.iter().enumerate();
@@ -588,6 +610,18 @@ impl Service for Tree {
     fn rebuild(&self) -> Option<Rebuild> {
         let add = |sum: Rebuild, own: Rebuild| Rebuild { left: sum.left + own.left, all: sum.all + own.all };
         self.nodes.iter().filter_map(|node| node.service.rebuild()).reduce(add)
+    }
+
+    fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {
+        self.of_one(now, out, |service, own| service.take_version(now, own))
+    }
+
+    fn drop_version(&mut self, now: SimTime, slot: u32, out: &mut Orders) -> Option<Result<(), Failure>> {
+        self.of_one(now, out, |service, own| service.drop_version(now, slot, own))
+    }
+
+    fn versions(&self) -> Option<Vec<u32>> {
+        self.nodes.iter().find_map(|node| node.service.versions())
     }
 
     fn set(&mut self, name: &str, value: u64) -> bool {

@@ -601,6 +601,18 @@ impl Service for Versioned {
             self.go_on(now, out);
         }
     }
+
+    fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {
+        Some(self.take(now, out))
+    }
+
+    fn drop_version(&mut self, now: SimTime, slot: u32, out: &mut Orders) -> Option<Result<(), Failure>> {
+        Some(Self::drop_version(self, now, slot, out))
+    }
+
+    fn versions(&self) -> Option<Vec<u32>> {
+        Some((1..=self.room.slots).filter(|&slot| self.is_kept(slot)).collect())
+    }
 }
 
 #[cfg(test)]
