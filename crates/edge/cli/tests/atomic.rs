@@ -128,7 +128,7 @@ fn a_server_that_is_killed_leaves_writes_whole_or_not_there() {
         let text =
             format!("[[volume]]\nname = \"v\"\nservice = \"atomic\"\nlog = \"{log}\"\nlegs = [{{ {stripe} }}]\n");
         let mut versions = vec![1; CLIENTS as usize];
-        for round in 0..6 {
+        for round in 0..5 {
             let mut server = Server::start(folder.path(), &text);
             let mut volume = connect(server.address);
             for (client, version) in (0..).zip(&versions) {
@@ -144,7 +144,7 @@ fn a_server_that_is_killed_leaves_writes_whole_or_not_there() {
                 })
                 .collect();
             let begun = Instant::now();
-            while answers.iter().any(|answers| answers.load(Ordering::Relaxed) < 5 + 3 * round) {
+            while answers.iter().any(|answers| answers.load(Ordering::Relaxed) < 3 + 2 * round) {
                 assert!(begun.elapsed() < Duration::from_secs(60), "writes have no answers: {answers:?}");
                 std::thread::sleep(Duration::from_millis(1));
             }
