@@ -24,6 +24,10 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path, text: &str) -> Self {
+        Self::start_with(folder, text, &[])
+    }
+
+    fn start_with(folder: &Path, text: &str, more: &[&str]) -> Self {
         let path = folder.join("volumes.toml");
         std::fs::write(&path, text).expect("there is room");
         let address =
@@ -32,6 +36,7 @@ impl Server {
             .arg("serve")
             .arg(path)
             .args(["--listen", &address.to_string(), "--seconds", "120"])
+            .args(more)
             .stdout(Stdio::null())
             .spawn()
             .expect("the program starts");
@@ -171,4 +176,26 @@ fn a_log_without_room_or_above_nothing_is_refused() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains(expected), "{rest}: {said}");
     }
+}
+
+#[test]
+fn fio_verifies_atomic_writes_over_nbd() {
+    if !flashyard_conformance::has_program("fio", "it was not tried against atomic writes") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("nbd");
+    let leg = "{ file = \"disk\", size = \"64 MiB\" }";
+    let text = format!("[[volume]]\nname = \"v\"\nservice = \"atomic\"\nlog = \"4 MiB\"\nlegs = [{leg}]\n");
+    let _server = Server::start_with(folder.path(), &text, &["--nbd", &format!("unix:{}", socket.display())]);
+    let output = Command::new("fio")
+        .args(["--name=verify", "--ioengine=nbd", "--rw=randrw", "--bsrange=4k-2m", "--blockalign=4k"])
+        .args(["--iodepth=16", "--size=40m", "--verify=crc32c", "--fsync=32", "--minimal"])
+        .arg(format!("--uri=nbd+unix:///v?socket={}", socket.display()))
+        .arg(format!("--aux-path={}", folder.path().display()))
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = said.lines().last().and_then(|line| line.split(';').nth(4)).expect("terse output has the error");
+    assert_eq!(errors, "0", "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
