@@ -1,6 +1,6 @@
 //! Waist: services between a volume that clients see and the volumes below it, its legs.
 //!
-//! A [`Service`] is a machine without bytes, clock and I/O: requests, ends of orders and one timer go in; orders for legs and
+//! A [`Service`] is a machine without clock, I/O and the bytes of clients: requests, ends of orders and one timer go in; orders for legs and
 //! answers come out through [`Orders`], which the caller owns and uses again. The caller keeps the bytes and carries the
 //! orders out: a live server, a simulator, or [`Over`], which makes a volume of a service and its legs in virtual time.
 //! [`contract`] holds any service against the contract of volumes.

@@ -2,11 +2,11 @@
 //! Source: sheet leapio §3.6.
 //!
 //! They are [`Striped`] (RAID-0), [`Mirrored`] (RAID-1 with a rebuild), [`SpillOver`] (the first blocks near, the rest elsewhere),
-//! [`Prioritized`] (interactive before batch), and [`Tree`], which makes one service of several: the orders of a service are requests of
-//! those below it.
+//! [`Prioritized`] (interactive before batch), [`AtomicWrites`] (writes of several blocks that are whole), [`Versioned`] (versions of a volume
+//! that is written), and [`Tree`], which makes one service of several: the orders of a service are requests of those below it.
 //!
 //! Invariants: a request is answered once; blocks of a mirror are the same on every leg that counts as a copy of them, unless a write
-//! of them is under way; batch waits for interactive requests only as long as these use what it leaves.
+//! of them is under way; a write that was atomic is whole after a loss of power, and a version reads as it was taken; batch waits for interactive requests only as long as these use what it leaves.
 //!
 //! Not modelled: cost on a core, which is the runtime's.
 

@@ -33,7 +33,8 @@ impl Layout {
     pub(super) fn new(room: VersionRoom, leg: &VolumeInfo) -> Option<Self> {
         let VersionRoom { slots, store, log } = room;
         let (all, bytes) = (leg.limits.blocks, u64::from(leg.block_bytes));
-        if bytes < HEADER_BYTES as u64 || log == 0 || all > u64::from(u32::MAX) {
+        let is_too_small = bytes < HEADER_BYTES as u64 || store.max(log) >= all || log == 0;
+        if is_too_small || all > u64::from(u32::MAX) {
             return None;
         }
         // As if all of the leg were the live volume: a little more than there can be.
