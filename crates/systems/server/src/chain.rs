@@ -3,7 +3,7 @@
 
 use flashyard_blk::VolumeInfo;
 use flashyard_service::{Leg, Service};
-use flashyard_services::{Below, Mirrored, Prioritized, Shares, Striped, Tree};
+use flashyard_services::{Below, Mirrored, Prioritized, Shares, Striped, Tree, VersionRoom, Versioned};
 use flashyard_units::SimSpan;
 
 /// Why services make no chain.
@@ -22,7 +22,7 @@ pub enum ChainError {
         most: u64,
     },
     /// A service over several drives that is not the last one, or a second one.
-    #[error("services over several drives: give one, as the last of the chain")]
+    #[error("services over several drives, and versions: give one, as the last of the chain")]
     Spread,
 }
 
@@ -43,6 +43,8 @@ pub enum Link {
     },
     /// Every block is on so many drives, 2 to 8.
     Mirror(u8),
+    /// Versions are kept, the first of which is taken when the run begins: the virtual drive is a row of windows.
+    Versions(VersionRoom),
 }
 
 /// Services of each virtual drive, from the guest's side on.
@@ -57,7 +59,7 @@ pub struct Chain {
 impl Link {
     fn legs(self) -> u8 {
         match self {
-            Self::Priority(_) => 1,
+            Self::Priority(_) | Self::Versions(_) => 1,
             Self::Stripe { legs, .. } | Self::Mirror(legs) => legs,
         }
     }
@@ -84,9 +86,16 @@ impl Chain {
         self.iter().map(|link| if let Link::Mirror(legs) = link { legs.into() } else { 1 }).product()
     }
 
-    /// Blocks of a virtual drive whose drives have `blocks` each.
-    pub(crate) fn blocks(&self, blocks: u32) -> u32 {
+    /// Whether versions are kept.
+    pub(crate) fn keeps_versions(&self) -> bool {
+        self.iter().any(|link| matches!(link, Link::Versions(_)))
+    }
+
+    /// Blocks of a virtual drive whose drives are like `info`.
+    pub(crate) fn blocks(&self, info: &VolumeInfo) -> u32 {
+        let blocks = info.limits.blocks as u32;
         match self.iter().last() {
+            Some(Link::Versions(room)) => Versioned::new(room).limits(&[*info]).blocks as u32,
             Some(Link::Stripe { legs, chunk }) => blocks / chunk * chunk * u32::from(legs),
             _ => blocks,
         }
@@ -122,9 +131,20 @@ impl Chain {
                     range("blocks of a stripe", u64::from(blocks) * u64::from(legs), 1, u32::MAX.into())?;
                 }
                 Link::Mirror(legs) => range("drives of a mirror", legs.into(), 2, 8)?,
+                Link::Versions(room) => {
+                    let metadata = room.store.saturating_add(room.log).saturating_mul(2);
+                    range("versions", room.slots.into(), 1, 64)?;
+                    range("blocks of the store and of its log, twice", metadata, 2, blocks.into())?;
+                }
             }
         }
         let spreads = self.iter().filter(|link| link.legs() > 1).count();
+        // Windows are those of the virtual drive.
+        let keeps = self.iter().filter(|link| matches!(link, Link::Versions(_))).count();
+        let is_last = !self.keeps_versions() || matches!(self.iter().last(), Some(Link::Versions(_)));
+        if keeps > 1 || !is_last {
+            return Err(ChainError::Spread);
+        }
         if spreads > 1 || spreads == 1 && self.iter().last().is_none_or(|link| link.legs() == 1) {
             return Err(ChainError::Spread);
         }
@@ -139,6 +159,7 @@ impl Chain {
                 Link::Priority(shares) => Box::new(Prioritized::new(shares)),
                 Link::Stripe { legs, chunk } => Box::new(Striped::new(legs, chunk)),
                 Link::Mirror(legs) => Box::new(Mirrored::new(legs, info.limits.blocks)),
+                Link::Versions(room) => Box::new(Versioned::new(room)),
             };
             let legs = match number + 1 {
                 last if last == count => (0..link.legs()).map(|leg| Below::Leg(Leg(leg))).collect(),
@@ -171,7 +192,13 @@ mod tests {
             assert!(chain(bad).validate(1000).is_err(), "{bad:?}");
         }
         let both = chain(&[first, stripe]);
-        assert_eq!((both.legs(), both.copies(), both.blocks(1000)), (2, 1, 1984));
+        let info = VolumeInfo {
+            id: flashyard_units::VolumeId::new(0),
+            block_bytes: 4096,
+            limits: flashyard_blk::VolumeLimits::new(1000, false),
+            protected: true,
+        };
+        assert_eq!((both.legs(), both.copies(), both.blocks(&info)), (2, 1, 1984));
         assert_eq!(chain(&[first, Link::Mirror(3)]).copies(), 3);
     }
 }

@@ -228,7 +228,7 @@ impl ServerConfig {
     /// Bytes of each volume.
     pub fn capacity(&self) -> u64 {
         let has_service = self.stack.table().tiers.is_some();
-        let blocks = if has_service { self.latte.blocks } else { self.chain.blocks(self.part_slots()) };
+        let blocks = if has_service { self.latte.blocks } else { self.chain.blocks(&self.leg_info()) };
         u64::from(blocks) * u64::from(SLOT_BYTES)
     }
 }

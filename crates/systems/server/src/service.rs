@@ -27,6 +27,20 @@ impl Server {
         self.carry_out(now, drive, out, None);
     }
 
+    /// Services hear what they stand on.
+    pub(crate) fn start_services(&mut self) {
+        // LATTE's ends are told by its configuration.
+        if self.table.tiers.is_some() {
+            return;
+        }
+        let legs = vec![self.config.leg_info(); self.legs as usize];
+        for drive in 0..self.services.len() {
+            let mut out = std::mem::take(&mut self.orders);
+            self.services[drive].service().start(SimTime::ZERO, &legs, &mut out);
+            self.carry_out(SimTime::ZERO, drive as u16, out, None);
+        }
+    }
+
     /// An order has come back from its end.
     #[inline]
     pub(crate) fn order_ended(&mut self, now: SimTime, id: u32) {
@@ -34,7 +48,11 @@ impl Server {
         let Role::Order { number, .. } = ended.role else { unreachable!("the caller has looked") };
         let drive = ended.drive;
         let mut out = std::mem::take(&mut self.orders);
-        self.services[usize::from(drive)].service().completed(now, number, Ok(()), &mut out);
+        let tiered = &mut self.services[usize::from(drive)];
+        tiered.service().completed(now, number, Ok(()), &mut out);
+        if tiered.wants_version && tiered.service().take_version(now, &mut out).is_some_and(|taken| taken.is_ok()) {
+            tiered.wants_version = false;
+        }
         self.carry_out(now, drive, out, Some(id));
         self.requests.remove(id as usize);
     }

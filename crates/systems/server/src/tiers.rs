@@ -17,6 +17,8 @@ pub(crate) enum Hosted {
 pub(crate) struct Tiered {
     hosted: Hosted,
     pub(crate) wake_at: SimTime,
+    /// A version is taken as soon as the service can.
+    pub(crate) wants_version: bool,
 }
 
 /// Counts of a service.
@@ -33,13 +35,13 @@ impl Tiered {
         if is_warm {
             latte.warm();
         }
-        Self { hosted: Hosted::Latte(Box::new(latte)), wake_at: SimTime::ZERO }
+        Self { hosted: Hosted::Latte(Box::new(latte)), wake_at: SimTime::ZERO, wants_version: false }
     }
 
     /// A chain of services, or none.
-    pub(crate) fn chain(chain: Option<Tree>) -> Self {
+    pub(crate) fn chain(chain: Option<Tree>, wants_version: bool) -> Self {
         let hosted = chain.map_or(Hosted::PassThrough(PassThrough), |tree| Hosted::Chain(Box::new(tree)));
-        Self { hosted, wake_at: SimTime::ZERO }
+        Self { hosted, wake_at: SimTime::ZERO, wants_version }
     }
 
     #[inline]

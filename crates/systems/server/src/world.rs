@@ -115,7 +115,7 @@ impl Server {
         let networks = class.map_or_else(Vec::new, network);
         let service = |number: u32| match table.tiers {
             Some(_) => Tiered::latte(Latte::new(config.tiers(number)), config.starts_warm()),
-            None => Tiered::chain(config.chain.build(&config.leg_info())),
+            None => Tiered::chain(config.chain.build(&config.leg_info()), config.chain.keeps_versions()),
         };
         let has_services = table.tiers.is_some() || table.is_remote() || !config.chain.is_empty();
         let services = if has_services { numbers.clone().map(service).collect() } else { Vec::new() };
@@ -161,6 +161,7 @@ impl Server {
         if self.bench.plan.warmup == SimSpan::ZERO {
             self.begin_window(SimTime::ZERO);
         }
+        self.start_services();
         for drive in 0..self.config.drives {
             self.start_stage(SimTime::ZERO, VolumeId::new(drive as u16));
         }

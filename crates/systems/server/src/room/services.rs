@@ -4,7 +4,7 @@ use crate::chain::{Chain, LINKS_MAX, Link};
 use flashyard_describe::Purpose::Run;
 use flashyard_describe::{Choice, ScenarioError, Section, Size, Time, is_in};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_services::Shares;
+use flashyard_services::{Shares, VersionRoom};
 use flashyard_units::{Bytes, Named, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,25 +17,31 @@ pub(super) enum LinkName {
     Priority,
     Stripe,
     Mirror,
+    Versions,
 }
 
 impl Named for LinkName {
-    const ALL: &'static [Self] = &[Self::Priority, Self::Stripe, Self::Mirror];
+    const ALL: &'static [Self] = &[Self::Priority, Self::Stripe, Self::Mirror, Self::Versions];
 
     fn name(self) -> &'static str {
         match self {
             Self::Priority => "priority",
             Self::Stripe => "stripe",
             Self::Mirror => "mirror",
+            Self::Versions => "versions",
         }
     }
 }
+
+/// Blocks of the log of changes of a map of versions: 4 MiB. Source: \[A\].
+pub(super) const VERSION_LOG: u64 = 1024;
 
 /// Services that the runtime of a stack runs for each virtual drive: where, is the stack's choice.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ServicesSection {
-    /// Services from the guest's side on: `priority` (interactive requests before batch), then perhaps `stripe` or `mirror` over several drives.
+    /// Services from the guest's side on: `priority` (interactive requests before batch), then perhaps `stripe` or `mirror` over several drives, or
+    /// `versions`, whose first is taken when the run begins. The volume is then twice as long: the version lies behind what is written.
     #[schemars(length(max = 4))]
     pub(super) chain: Vec<Choice<LinkName>>,
     /// Drives of each virtual drive under `stripe` and `mirror`.
@@ -44,6 +50,9 @@ pub(super) struct ServicesSection {
     /// Bytes of a stripe on a drive before the next one.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 GiB"))]
     pub(super) chunk: Size,
+    /// Bytes of a drive that keep what a version has and the volume has no more.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "4 TiB"))]
+    pub(super) store: Size,
     /// The first stream of the load that is batch, from 0, for `priority`.
     pub(super) batch_from: u16,
     /// Of so many blocks one is batch's while there is interactive work.
@@ -71,6 +80,8 @@ impl Default for ServicesSection {
             legs: 2,
             // [A] a common default of software RAID
             chunk: Size(Bytes::new(64 << 10)),
+            // [A] as much as a busy hour writes
+            store: Size(Bytes::new(4 << 30)),
             batch_from,
             batch_one_in,
             under_way: most,
@@ -106,6 +117,10 @@ impl ServicesSection {
                     Link::Stripe { legs: self.legs, chunk }
                 }
                 LinkName::Mirror => Link::Mirror(self.legs),
+                LinkName::Versions => {
+                    let store = self.store.0.get() / u64::from(SLOT_BYTES);
+                    Link::Versions(VersionRoom { slots: 1, store, log: VERSION_LOG })
+                }
             });
         }
         Ok(chain)
@@ -118,6 +133,7 @@ pub(super) fn idle(key: &str, services: &ServicesSection) -> Option<String> {
     let (needs, words): (&[LinkName], _) = match key {
         "services.legs" => (&[LinkName::Stripe, LinkName::Mirror], "stripe or mirror"),
         "services.chunk" => (&[LinkName::Stripe], "stripe"),
+        "services.store" => (&[LinkName::Versions], "versions"),
         "services.under_way" => (&[LinkName::Priority], "priority"),
         key if key.starts_with("services.batch_") => (&[LinkName::Priority], "priority"),
         _ if is_in(key, "services") && key != "services.chain" => (LinkName::ALL, "a service"),

@@ -18,10 +18,13 @@ const PLACES: [Stack; 5] =
 const LENGTHS: [u32; 4] = [0, 1, 2, 3];
 
 /// A search engine's reads, with the name of each line. Source: \[P\] figure 11.
-const LINES: [(&str, LeapRun); 9] = [
+const LINES: [(&str, LeapRun); 12] = [
     ("alone", search(Stack::LeapIo, false, Services::None)),
     ("beside batch", search(Stack::LeapIo, true, Services::None)),
     ("with priority", search(Stack::LeapIo, true, Services::Priority)),
+    ("a version, alone", search(Stack::LeapIo, false, Services::Versions)),
+    ("a version, beside batch", search(Stack::LeapIo, true, Services::Versions)),
+    ("a version, with priority", search(Stack::LeapIo, true, Services::PriorityVersions)),
     ("remote, alone", search(Stack::LeapIoRemote, false, Services::None)),
     ("remote, beside batch", search(Stack::LeapIoRemote, true, Services::None)),
     ("remote, with priority", search(Stack::LeapIoRemote, true, Services::Priority)),

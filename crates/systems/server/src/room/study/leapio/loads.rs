@@ -15,6 +15,8 @@ pub(super) struct Program {
     rng: Rng,
     /// Blocks of its volume.
     blocks: u64,
+    /// Blocks between the volume and what is read.
+    behind: u64,
     read_share: f64,
     size: Size,
     /// Time of thinking before each request.
@@ -58,7 +60,7 @@ impl RequestSource for Program {
     fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError> {
         let count = self.size.draw(&mut self.rng);
         let operation = if self.rng.unit() < self.read_share { Operation::Read } else { Operation::Write };
-        let first = self.rng.below(self.blocks - count + 1);
+        let first = self.behind + self.rng.below(self.blocks - count + 1);
         self.thought += self.thinks;
         let request = BlockRequest { operation, offset_bytes: first * BLOCK, len_bytes: (count * BLOCK) as u32 };
         Ok(Some(TraceRecord { arrival: self.thought, volume: 0, request }))
@@ -104,6 +106,8 @@ pub(super) enum Load {
     Neighbours { writes: bool, isolated: bool },
 }
 
+/// Time in which a service reads its map. \[A\]
+pub(super) const RECOVERY: SimSpan = SimSpan::from_ms(20);
 /// Thinking of a client of a database. \[A\]
 const THINKS: SimSpan = SimSpan::from_us(20);
 /// Thinking of a client of a database that polls, and clients. \[A\]
@@ -137,13 +141,16 @@ impl Load {
         }
     }
 
-    /// The streams, on virtual drives of `blocks`.
-    pub(super) fn streams(self, blocks: u64, seed: u64) -> Vec<StreamSpec> {
+    /// The streams, on virtual drives of `blocks`. Those that are watched read a version that lies `window` blocks behind.
+    pub(super) fn streams(self, blocks: u64, window: u64, seed: u64) -> Vec<StreamSpec> {
         let program = |number: u32, volume: u16, read_share: f64, size: Size, thinks: SimSpan, depth: Option<u32>| {
             let rng = Rng::named(seed, &format!("leapio.{number}"));
-            let source = Program { rng, blocks, read_share, size, thinks, thought: SimTime::ZERO };
+            let behind = if number == 0 { window } else { 0 };
+            let source = Program { rng, blocks, behind, read_share, size, thinks, thought: SimTime::ZERO };
             let pacing = depth.map_or(Pacing::Thinking, |depth| Pacing::Closed { depth });
-            StreamSpec::new(VolumeId::new(volume), Box::new(source), pacing)
+            // A version is there when its service has read its map.
+            let delay = if window > 0 { RECOVERY } else { SimSpan::ZERO };
+            StreamSpec { delay, ..StreamSpec::new(VolumeId::new(volume), Box::new(source), pacing) }
         };
         let one = Size::Blocks(1);
         match self {

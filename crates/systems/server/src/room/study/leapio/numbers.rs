@@ -84,6 +84,24 @@ const RATIOS: &[(&str, LeapRun, LeapRun, Figure)] = &[
         mean,
     ),
     (
+        "snapshot-reads",
+        search(Stack::LeapIo, false, Services::Versions),
+        search(Stack::LeapIo, false, Services::Short),
+        mean,
+    ),
+    (
+        "snapshot-background",
+        search(Stack::LeapIo, true, Services::Versions),
+        search(Stack::LeapIo, false, Services::Versions),
+        mean,
+    ),
+    (
+        "snapshot-priority",
+        search(Stack::LeapIo, true, Services::PriorityVersions),
+        search(Stack::LeapIo, false, Services::Versions),
+        mean,
+    ),
+    (
         "remote-priority",
         search(Stack::LeapIoRemote, true, Services::Priority),
         search(Stack::LeapIoRemote, false, Services::None),

@@ -1,15 +1,16 @@
 //! The runs of the study and how each is set up.
 
-use super::loads::Load;
+use super::loads::{Load, RECOVERY};
 use crate::chain::Link;
 use crate::room::section::{config, of_server};
+use crate::room::services::VERSION_LOG;
 use crate::stack::Stack;
 use crate::{CAUSES, Server, ServerConfig, ServerFigures};
 use flashyard_describe::reproduce::NamedRun;
 use flashyard_describe::{Files, Scenario, ScenarioError};
 use flashyard_measure::{RunPlan, StopRule};
 use flashyard_report::text_table;
-use flashyard_services::Shares;
+use flashyard_services::{Shares, VersionRoom};
 use flashyard_stats::{CAUSE_COUNT, LatencyHistogram};
 use flashyard_units::{Named, SimSpan};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,10 @@ pub(super) enum Services {
     PriorityMirror,
     /// So many that pass everything on, for their cost.
     Priorities(u32),
+    /// None, on a volume as long as those with versions.
+    Short,
+    Versions,
+    PriorityVersions,
 }
 
 /// One run.
@@ -38,14 +43,26 @@ const LEGS: u8 = 2;
 /// Blocks of a stripe's chunk: 64 KiB. Source: \[A\] a common default of software RAID.
 const CHUNK: u32 = 16;
 
+/// A version, and 4 GiB for what it has alone. \[A\]
+const VERSIONS: Link = Link::Versions(VersionRoom { slots: 1, store: 1 << 20, log: VERSION_LOG });
+/// Blocks of a drive whose map is in memory: 16 GiB. \[A\]
+const SHORT: u32 = 4 << 20;
+
 impl Services {
+    /// Whether runs have a short volume.
+    fn is_short(self) -> bool {
+        matches!(self, Self::Short | Self::Versions | Self::PriorityVersions)
+    }
+
     fn links(self) -> Vec<Link> {
         // The guest's first stream is the search engine.
         let priority = Link::Priority(Shares::published(1));
         // All streams are interactive.
         let open = Link::Priority(Shares { most: 65_536, ..Shares::published(u16::MAX) });
         match self {
-            Self::None => Vec::new(),
+            Self::None | Self::Short => Vec::new(),
+            Self::Versions => vec![VERSIONS],
+            Self::PriorityVersions => vec![priority, VERSIONS],
             Self::Priority => vec![priority],
             Self::PriorityStripe => vec![priority, Link::Stripe { legs: LEGS, chunk: CHUNK }],
             Self::PriorityMirror => vec![priority, Link::Mirror(LEGS)],
@@ -56,6 +73,9 @@ impl Services {
     fn name(self) -> String {
         match self {
             Self::None => String::new(),
+            Self::Short => ", a short volume".to_owned(),
+            Self::Versions => ", a version".to_owned(),
+            Self::PriorityVersions => ", a version and priority".to_owned(),
             Self::Priority => ", priority".to_owned(),
             Self::PriorityStripe => ", priority and two stripes".to_owned(),
             Self::PriorityMirror => ", priority and two copies".to_owned(),
@@ -83,6 +103,10 @@ impl LeapRun {
         config.per_drive = config.drives;
         for (place, link) in config.chain.links.iter_mut().zip(self.services.links()) {
             *place = Some(link);
+        }
+        if self.services.is_short() {
+            config.drive.ftl.logical_slots = SHORT;
+            config.drive.ftl.filled_slots = config.drive.ftl.filled_slots.min(SHORT);
         }
         if let Load::Neighbours { isolated: true, .. } = self.load {
             // Half of the channels is half of the drive, for each guest.
@@ -156,9 +180,13 @@ impl NamedRun for LeapRun {
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<LeapRecord>, ScenarioError> {
         let config = self.config(base)?;
-        let streams = self.load.streams(config.capacity() / 4096, base.seed);
+        let blocks = config.capacity() / 4096;
+        let keeps = matches!(self.services, Services::Versions | Services::PriorityVersions);
+        let (blocks, window) = if keeps { (blocks / 2, blocks / 2) } else { (blocks, 0) };
+        let streams = self.load.streams(blocks, window, base.seed);
         // [A] tails of ten thousand requests and more
-        let (warmup, measured) = (SimSpan::from_ms(20), SimSpan::from_ms(400));
+        let (warmup, measured) =
+            (SimSpan::from_ms(20) + if keeps { RECOVERY } else { SimSpan::ZERO }, SimSpan::from_ms(400));
         let plan =
             RunPlan { warmup, stop: StopRule::After(measured), ends_together: false, depth: None, seed: base.seed };
         let world = Server::new(config, plan, streams).map_err(of_server)?;
