@@ -142,7 +142,7 @@ fn what_cannot_be_served_is_refused_in_words() {
     refused(&["serve", BOX, "--set", "designs=[\"vh\"]"], "vh cannot serve");
     refused(&["serve", BOX, "--in-flight", "1 MiB"], "give 16 MiB to 1 TiB");
     refused(&["serve", BOX, "--connections", "0"], "1..=60000");
-    refused(&["ctl", "nowhere", "status"], "no enclosure listens there");
+    refused(&["ctl", "nowhere", "status"], "no server listens there");
     refused(&["replay", "Cargo.toml"], "this is no journal of this version");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().to_str().expect("the path is text").to_owned();

@@ -52,7 +52,7 @@ fn of<'a>(records: &'a [(LeapRun, LeapRecord)], wanted: &LeapRun) -> Option<&'a 
 }
 
 pub(super) fn sections(records: &[(LeapRun, LeapRecord)], _: &[Comparison]) -> Vec<ChartSection> {
-    vec![depths(records), lines(records), places(records)]
+    vec![depths(records), lines(records), places(records), super::fleet::section()]
 }
 
 fn depths(records: &[(LeapRun, LeapRecord)]) -> ChartSection {

@@ -1,6 +1,7 @@
 //! The study of LeapIO: its published results, and the runs that they are made of.
 
 mod charts;
+mod fleet;
 mod loads;
 mod numbers;
 mod runs;

@@ -24,7 +24,7 @@ pub(super) enum Services {
     PriorityMirror,
     /// So many that pass everything on, for their cost.
     Priorities(u32),
-    /// None, on a volume as long as those with versions.
+    /// Without any, on a volume as long as those with versions.
     Short,
     Versions,
     PriorityVersions,
