@@ -252,7 +252,8 @@ impl Tree {
             Below::Leg(leg) => volumes[usize::from(leg.0)],
             Below::Service(below) => VolumeInfo {
                 limits: self.limits_of(below, volumes),
-                protected: self.legs_of(below, volumes).iter().all(|leg| leg.protected),
+                // A service may have in memory what it has answered.
+                protected: false,
                 ..volumes[0]
             },
         };

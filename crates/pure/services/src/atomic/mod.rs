@@ -3,7 +3,7 @@
 //!
 //! The log is a ring at the end of the leg. A record is a header with its data behind it: the header has checksums of both, so
 //! that it is the commit record as well, and header and data are written at once. Its blocks are visible when both are there. A durable write
-//! and a flush wait for a flush of the leg behind that. When the log is half full, records go home, which begins only once they are durable;
+//! and a flush wait for a flush of the leg behind that; over a leg that keeps what it has carried out, every write is durable. When the log is half full, records go home, which begins only once they are durable;
 //! their room is free when they are durable at home and an anchor says that the log begins behind them. Blocks in the log are
 //! read from there. Trims are records without data; reads of what they trim wait until they are home.
 //!
@@ -227,7 +227,8 @@ impl AtomicWrites {
             }
             return;
         }
-        let (upto, failure, durable) = (number + 1, record.failure, record.durable);
+        // A leg that keeps what it has carried out makes a volume that does: records before this one must be there as well.
+        let (upto, failure, durable) = (number + 1, record.failure, record.durable || self.is_protected);
         let request = record.request.take();
         self.log.make_logged(number);
         if failure.is_some() {

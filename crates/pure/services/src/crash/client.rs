@@ -40,6 +40,8 @@ pub(super) struct Habits {
     pub(super) has_trims: bool,
     /// Whether each write has to be whole.
     pub(super) whole: bool,
+    /// Whether a loss of power takes nothing that was answered.
+    pub(super) protected: bool,
 }
 
 /// The client.
@@ -61,7 +63,9 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(habits: Habits, rng: Rng) -> Self {
         let mut oracle = Oracle::new(&[habits.blocks]);
-        oracle.make_volatile(0);
+        if !habits.protected {
+            oracle.make_volatile(0);
+        }
         Self {
             rng,
             left: habits.requests,

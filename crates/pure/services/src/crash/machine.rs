@@ -51,6 +51,8 @@ pub(super) struct Machine<S> {
     pub(super) service: S,
     pub(super) leg: VolatileLeg,
     leg_blocks: u64,
+    /// Whether the leg keeps what it has carried out.
+    protected: bool,
     rng: Rng,
     /// Orders by the time of their end and by number.
     under_way: BTreeMap<(SimTime, u64), Sent>,
@@ -65,12 +67,13 @@ pub(super) struct Machine<S> {
 }
 
 impl<S: Service> Machine<S> {
-    pub(super) fn new(service: S, leg_blocks: u64, rng: Rng) -> Self {
+    pub(super) fn new(service: S, leg_blocks: u64, protected: bool, rng: Rng) -> Self {
         let mut machine = Self {
             now: SimTime::ZERO,
             service,
             leg: VolatileLeg::new(leg_blocks),
             leg_blocks,
+            protected,
             rng,
             under_way: BTreeMap::new(),
             sent: 0,
@@ -87,7 +90,7 @@ impl<S: Service> Machine<S> {
 
     fn info(&self) -> VolumeInfo {
         let limits = VolumeLimits::new(self.leg_blocks, false);
-        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES, limits, protected: false }
+        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES, limits, protected: self.protected }
     }
 
     /// Blocks of the service's volume.
@@ -246,6 +249,9 @@ impl<S: Service> Machine<S> {
     /// Power fails and comes back: orders under way happen block by block, requests get no answer, and `service` takes the place of the
     /// one before.
     pub(super) fn cut_power(&mut self, service: S) {
+        if self.protected {
+            self.leg.flushed(self.leg.moment());
+        }
         for (_, sent) in std::mem::take(&mut self.under_way) {
             self.change_some(&sent);
         }

@@ -35,7 +35,7 @@ mod tests {
     fn damage<S: Service>(make: impl Fn() -> S, take: impl Fn(&mut Machine<S>), from: u64) {
         for seed in 0..300 {
             let mut rng = Rng::named(seed, "damage");
-            let mut machine = Machine::new(make(), LEG, Rng::named(seed, "damage.leg"));
+            let mut machine = Machine::new(make(), LEG, false, Rng::named(seed, "damage.leg"));
             for round in 0..4 {
                 run(&mut machine);
                 take(&mut machine);

@@ -112,12 +112,13 @@ impl Run {
         let kind = seed as usize;
         let room = VersionRoom { slots: SLOTS, store: STORES[kind % 3], log: LOGS[kind / 3 % 2] };
         let span = [BLOCKS, HOT_BLOCKS][kind / 6 % 2];
-        let habits = Habits { requests, blocks: BLOCKS, span, has_trims: kind / 12 % 2 == 1, whole: false };
+        let habits =
+            Habits { requests, blocks: BLOCKS, span, has_trims: kind / 12 % 2 == 1, whole: false, protected: false };
         let leg = room.store + room.log + MORE;
         Self {
             client: Client::new(habits, Rng::named(seed, "versions.client")),
             room,
-            machine: Machine::new(Versioned::new(room), leg, Rng::named(seed, "versions.leg")),
+            machine: Machine::new(Versioned::new(room), leg, false, Rng::named(seed, "versions.leg")),
             expected: BTreeMap::new(),
             reads: BTreeMap::new(),
             fingerprint: Fingerprint::default(),
