@@ -148,10 +148,10 @@ impl Log {
         self.used() + blocks <= self.ring && (is_write || self.trims.len() + self.trims_coming() < TRIMS_MAX)
     }
 
-    /// Trims that are not in the log yet.
+    /// Trims that clients do not see yet.
     fn trims_coming(&self) -> usize {
         let from = self.logged.saturating_sub(self.oldest) as usize;
-        let is_coming = |record: &&Record| record.kind == Kind::Trim && record.stage != Stage::Logged;
+        let is_coming = |record: &&Record| record.kind == Kind::Trim;
         self.records.iter().skip(from).filter(is_coming).count()
     }
 
@@ -189,22 +189,21 @@ impl Log {
         [first, second].into_iter().filter(|piece| piece.count > 0)
     }
 
-    /// A record is in the log: clients see it from now on, unless it is void.
-    pub(crate) fn make_logged(&mut self, number: u64) {
-        let Some(record) = self.get_mut(number) else { return };
-        record.stage = Stage::Logged;
-        let (kind, range) = (record.kind, record.range);
+    /// The next record, in their order, if it is in the log: clients see it from now on, unless it is void. Those behind one that is not
+    /// there would be lost with the power.
+    pub(crate) fn next_logged(&mut self) -> Option<&mut Record> {
+        let number = self.logged;
+        let &Record { kind, range, .. } = self.get(number).filter(|record| record.stage == Stage::Logged)?;
         match kind {
             Kind::Write => (range.first..range.end).for_each(|block| self.index.raise(block, number)),
             Kind::Trim => self.trims.push((number, range)),
             Kind::Void => {}
         }
         if kind != Kind::Void {
-            self.seen = self.seen.max(number + 1);
+            self.seen = number + 1;
         }
-        while self.get(self.logged).is_some_and(|record| record.stage == Stage::Logged) {
-            self.logged += 1;
-        }
+        self.logged += 1;
+        self.get_mut(number)
     }
 
     /// A record is home: its blocks are read there.

@@ -2,7 +2,8 @@
 //! Source: sheet leapio §3.6 (all blocks go to a log with one commit record, and are visible at once); the format is \[A\] after §9.
 //!
 //! The log is a ring at the end of the leg. A record is a header with its data behind it: the header has checksums of both, so
-//! that it is the commit record as well, and header and data are written at once. Its blocks are visible when both are there. A durable write
+//! that it is the commit record as well, and header and data are written at once. Its blocks are visible, and it is answered, when both are there, and all
+//! before it. A durable write
 //! and a flush wait for a flush of the leg behind that; over a leg that keeps what it has carried out, every write is durable. When the log is half full, records go home, which begins only once they are durable;
 //! their room is free when they are durable at home and an anchor says that the log begins behind them. Blocks in the log are
 //! read from there. Trims are records without data; reads of what they trim wait until they are home.
@@ -27,7 +28,7 @@ use flashyard_kernel::Slab;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, Request, Service, Sum, Tally};
 use flashyard_units::SimTime;
 use homes::{Going, HOMES, Homes, Way};
-use log::{From, Log, Stage};
+use log::{From, Log, Record, Stage};
 use record::{Anchor, HEADER_BYTES, Kind, SUM_AT};
 use recovery::{Recovery, Wish};
 pub use state::AtomicCounters;
@@ -227,19 +228,21 @@ impl AtomicWrites {
             }
             return;
         }
-        // A leg that keeps what it has carried out makes a volume that does: records before this one must be there as well.
-        let (upto, failure, durable) = (number + 1, record.failure, record.durable || self.is_protected);
-        let request = record.request.take();
-        self.log.make_logged(number);
-        if failure.is_some() {
+        record.stage = Stage::Logged;
+        if record.failure.is_some() {
             self.patience.succeeded();
         }
-        match request {
-            Some(request) if failure.is_some() || durable => {
-                self.waiters.push(Waiter { request, upto, answer: failure.map_or(Ok(()), Err) });
+        // A leg that keeps what it has carried out makes a volume that does.
+        let is_protected = self.is_protected;
+        while let Some(record) = self.log.next_logged() {
+            let (failure, waits) = (record.failure, record.failure.is_some() || record.durable || is_protected);
+            let Some(request) = record.request.take() else { continue };
+            let answer = failure.map_or(Ok(()), Err);
+            if waits {
+                self.waiters.push(Waiter { request, upto: self.log.logged, answer });
+            } else {
+                out.answers.push((request, answer));
             }
-            Some(request) => out.answers.push((request, Ok(()))),
-            None => {}
         }
     }
 
@@ -252,14 +255,13 @@ impl AtomicWrites {
             waiting.into_iter().map(|request| request.id).chain(held.into_iter().map(|(request, _)| request.id));
         out.answers.extend(waiting.map(|id| (id, Err(failure))));
         out.answers.extend(waiters.into_iter().map(|waiter| (waiter.request, waiter.answer.and(Err(failure)))));
-        if self.failed > 0 {
-            for number in self.log.logged..self.log.next() {
-                let record = self.log.get_mut(number).filter(|record| record.stage == Stage::Failed);
-                let request = record.and_then(|record| Some((record.request.take()?, record.failure)));
-                out.answers.extend(request.map(|(id, why)| (id, Err(why.unwrap_or(failure)))));
-            }
-            self.failed = 0;
+        for number in self.log.logged..self.log.next() {
+            let is_over = |record: &&mut Record| matches!(record.stage, Stage::Failed | Stage::Logged);
+            let record = self.log.get_mut(number).filter(is_over);
+            let request = record.and_then(|record| Some((record.request.take()?, record.failure)));
+            out.answers.extend(request.map(|(id, why)| (id, Err(why.unwrap_or(failure)))));
         }
+        self.failed = 0;
     }
 
     fn was_read(&mut self, under: Under, result: Result<(), Failure>, out: &mut Orders) {
