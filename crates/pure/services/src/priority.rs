@@ -101,6 +101,21 @@ impl Prioritized {
         }
     }
 
+    /// Sends a request on.
+    #[inline]
+    fn send(&mut self, class: usize, request: &Request, out: &mut Orders) {
+        self.under_way[class] += 1;
+        let place = request.id as usize;
+        if place >= self.classes.len() {
+            self.classes.resize(place + 1, 0);
+        }
+        self.classes[place] = class as u8;
+        let Request { id, operation, first, count, durable, .. } = *request;
+        let moves = matches!(operation, Operation::Read | Operation::Write);
+        let data = if moves { Data::Request { id, at: 0 } } else { Data::None };
+        out.orders.push(Order { id, leg: Leg(0), operation, first, count, data, durable });
+    }
+
     fn dispatch(&mut self, now: SimTime, out: &mut Orders) {
         while let Some(class) = self.next(now) {
             let Some(request) = self.waiting[class].pop_front() else { return };
@@ -109,16 +124,7 @@ impl Prioritized {
             } else {
                 self.owed = (self.owed + moved(&request)).min(OWED_MAX);
             }
-            self.under_way[class] += 1;
-            let place = request.id as usize;
-            if place >= self.classes.len() {
-                self.classes.resize(place + 1, 0);
-            }
-            self.classes[place] = class as u8;
-            let Request { id, operation, first, count, durable, .. } = request;
-            let moves = matches!(operation, Operation::Read | Operation::Write);
-            let data = if moves { Data::Request { id, at: 0 } } else { Data::None };
-            out.orders.push(Order { id, leg: Leg(0), operation, first, count, data, durable });
+            self.send(class, &request, out);
         }
         let is_idle = self.under_way[INTERACTIVE] == 0 && self.waiting[INTERACTIVE].is_empty();
         if is_idle && !self.waiting[BATCH].is_empty() && !self.is_alone(now) {
@@ -140,6 +146,12 @@ impl Service for Prioritized {
         let class = usize::from(request.source >= self.shares.batch_from);
         if class == INTERACTIVE {
             self.last = now;
+            // Nothing waits, and there is room: it would be the next.
+            let is_next = self.waiting.iter().all(VecDeque::is_empty);
+            if is_next && self.under_way[INTERACTIVE] + self.under_way[BATCH] < self.shares.most {
+                self.owed = (self.owed + moved(request)).min(OWED_MAX);
+                return self.send(class, request, out);
+            }
         }
         self.waiting[class].push_back(*request);
         self.dispatch(now, out);
@@ -152,7 +164,9 @@ impl Service for Prioritized {
             self.last = now;
         }
         out.answers.push((order, result));
-        self.dispatch(now, out);
+        if self.waiting.iter().any(|waiting| !waiting.is_empty()) {
+            self.dispatch(now, out);
+        }
     }
 
     fn wake(&mut self, now: SimTime, out: &mut Orders) {

@@ -262,8 +262,8 @@ impl Tree {
 
     /// Tells services what is to be told, until nothing is.
     fn settle(&mut self, now: SimTime, out: &mut Orders) {
+        let mut own = std::mem::take(&mut self.own);
         while let Some(step) = self.steps.pop_front() {
-            let mut own = std::mem::take(&mut self.own);
             match step {
                 Step::Submit { node, request } => {
                     self.nodes[node].service.submit(now, &request, &mut own);
@@ -282,12 +282,13 @@ impl Tree {
                 }
             }
             own.clear();
-            self.own = own;
         }
+        self.own = own;
         out.wake_at = self.nodes.iter().filter_map(|node| node.wake_at).min();
     }
 
     /// Carries out the wishes of a service.
+    #[inline]
     fn carry_out(&mut self, node: usize, own: &Orders, out: &mut Orders) {
         self.nodes[node].wake_at = own.wake_at.or(self.nodes[node].wake_at);
         for &(id, blocks) in &own.taken {
@@ -452,6 +453,7 @@ impl Tree {
     }
 
     /// A service answers a request: an order of the one above has ended.
+    #[inline]
     fn answer(&mut self, node: usize, id: u32, result: Result<(), Failure>, out: &mut Orders) {
         let handed = &mut self.nodes[node].requests[id as usize];
         handed.is_over = true;
@@ -471,6 +473,7 @@ impl Tree {
     }
 
     /// An order that named a request has ended.
+    #[inline]
     fn unname(&mut self, node: usize, names: Option<u32>) {
         if let Some(id) = names {
             self.nodes[node].requests[id as usize].named -= 1;
@@ -496,7 +499,7 @@ impl Tree {
     }
 
     fn begin_step(&mut self) {
-        for outside in std::mem::take(&mut self.unused) {
+        while let Some(outside) = self.unused.pop() {
             self.buffers.remove(outside as usize);
         }
     }
