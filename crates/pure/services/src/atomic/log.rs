@@ -238,6 +238,15 @@ impl Log {
         self.trims.iter().any(hides)
     }
 
+    /// Whether a record of these blocks is neither seen by clients nor void for sure: what it is, the next start decides.
+    pub(crate) fn is_undecided(&self, range: Range) -> bool {
+        let is = |&number: &u64| {
+            let record = self.get(number).filter(|record| record.range.meets(&range));
+            record.is_some_and(|record| number >= self.logged || record.kind == Kind::Void)
+        };
+        (self.durable..self.next()).any(|number| is(&number))
+    }
+
     /// Records before the first that is not home for sure, or that is being read, may go; the number of that one.
     pub(crate) fn spent(&self) -> u64 {
         let is_read = |&number: &u64| self.get(number).is_some_and(|record| record.readers > 0);

@@ -189,7 +189,12 @@ impl AtomicWrites {
 
     fn begin(&mut self, request: Request, out: &mut Orders) {
         match request.operation {
-            Operation::Read => self.read(request, self.log.next(), out),
+            Operation::Read => {
+                match self.broken().filter(|_| self.log.is_undecided(Range::new(request.first, request.count))) {
+                    Some(failure) => out.answers.push((request.id, Err(failure))),
+                    None => self.read(request, self.log.next(), out),
+                }
+            }
             Operation::Write | Operation::Trim => {
                 if let Some(failure) = self.broken() {
                     out.answers.push((request.id, Err(failure)));
