@@ -2,18 +2,28 @@
 
 use crate::error::OpenError;
 use crate::leg::{BLOCK, LegState};
+use crate::zeroing::Zeroing;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
-use flashyard_describe::Size;
-use flashyard_describe::volumes::{Leg, ServiceName, VERSIONS};
-use flashyard_service::{PassThrough, Service};
+use flashyard_describe::volumes::{Leg, RuleName, ServiceName, VERSIONS};
+use flashyard_describe::{Size, Time};
+use flashyard_latte::{Config, Latte, Learning, Rule};
+use flashyard_service::{PassThrough, Service, checksum};
 use flashyard_services::{
-    AtomicWrites, Below, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree, VersionRoom, Versioned,
+    AtomicWrites, Below, IntentRoom, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree, VersionRoom, Versioned,
 };
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of a stripe on a leg before the next one, without `chunk`. Source: \[A\] 64 KiB, a common default of software RAID.
 const CHUNK: u64 = 64 << 10;
 /// Blocks of a mirror at most: a byte each.
 const MIRROR_MAX: u64 = 1 << 33;
+
+/// Blocks of a front end at least: a LATTE takes no request of more than half of it at once. 8 MiB.
+const FRONT_MIN: u64 = 2048;
+/// Blocks of a LATTE at most: what its numbers have room for.
+const LATTE_MAX: u64 = (1 << 31) - 1;
+/// Blocks of the log of a cache, which takes no writes: as many as a request may have. 1 MiB.
+const CACHE_LOG: u32 = 256;
 
 /// Bytes of the log of atomic writes, without `log`. Source: \[A\] some thousand writes of 8 KiB.
 const LOG: u64 = 64 << 20;
@@ -23,14 +33,25 @@ const STORE_SHARE: u64 = 5;
 /// Blocks of the log of the map of versions: 4 MiB. Source: \[A\].
 const VERSION_LOG: u64 = 1024;
 
-/// Sizes that a service may be given.
+/// Settings that a service may be given.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sizes {
+pub(crate) struct Settings {
     pub(crate) chunk: Option<Size>,
     pub(crate) log: Option<Size>,
+    pub(crate) record: Option<bool>,
+    pub(crate) rule: Option<RuleName>,
+    pub(crate) flush_age: Option<Time>,
     /// Versions, and the bytes that keep them.
     pub(crate) versions: Option<u32>,
     pub(crate) store: Option<Size>,
+}
+
+impl Settings {
+    /// Those of a leg.
+    pub(crate) fn of(leg: &Leg) -> Self {
+        let Leg { chunk, log, record, rule, flush_age, .. } = *leg;
+        Self { chunk, log, record, rule, flush_age, ..Self::default() }
+    }
 }
 
 type Nodes = Vec<(Box<dyn Service + Send>, Vec<Below>)>;
@@ -71,18 +92,18 @@ impl<'a> Composer<'a> {
     pub(crate) fn service<'b>(
         &mut self,
         name: ServiceName,
-        sizes: Sizes,
+        settings: Settings,
         legs: impl Iterator<Item = &'b Leg>,
     ) -> Result<(VolumeLimits, Part), OpenError> {
         // A service comes before those below it.
         let number = self.nodes.len();
         self.nodes.push((Box::new(PassThrough), Vec::new()));
+        let from = self.legs.len();
         let (mut below, mut infos, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for leg in legs {
             let info = if let Some(service) = leg.service {
                 below.push(Below::Service(self.nodes.len()));
-                let sizes = Sizes { chunk: leg.chunk, log: leg.log, ..Sizes::default() };
-                let (limits, part) = self.service(service, sizes, leg.legs.iter().flatten())?;
+                let (limits, part) = self.service(service, Settings::of(leg), leg.legs.iter().flatten())?;
                 parts.push(part);
                 VolumeInfo { limits, ..info_of(limits) }
             } else {
@@ -102,7 +123,7 @@ impl<'a> Composer<'a> {
         let blocks = infos.iter().map(|info| info.limits.blocks).min().unwrap_or(0);
         let service: Box<dyn Service + Send> = match name {
             ServiceName::Stripe => {
-                let chunk = sizes.chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
+                let chunk = settings.chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
                 if chunk > blocks {
                     return Err(self.wrong(format!("a leg of {blocks} blocks holds no chunk of {chunk}")));
                 }
@@ -111,11 +132,23 @@ impl<'a> Composer<'a> {
             ServiceName::Mirror if blocks > MIRROR_MAX => {
                 return Err(self.wrong(format!("a mirror of {blocks} blocks, give at most {MIRROR_MAX}")));
             }
-            ServiceName::Mirror => Box::new(Mirrored::new(count, blocks)),
+            ServiceName::Mirror if settings.record == Some(false) => Box::new(Mirrored::new(count, blocks)),
+            ServiceName::Mirror => {
+                let room = IntentRoom::usual(self.mirror_id(number), self.legs[from..].iter().all(|leg| leg.is_new));
+                let leg = info_of(VolumeLimits { blocks, ..infos[0].limits });
+                let mirror = Mirrored::recorded(count, &leg, room);
+                Box::new(mirror.ok_or_else(|| {
+                    self.wrong(format!("legs of {blocks} blocks have no room for the record of a mirror"))
+                })?)
+            }
+            ServiceName::Cache | ServiceName::Latte => {
+                let blocks = (infos[0].limits.blocks, infos[1].limits.blocks);
+                Box::new(latte(name, settings, blocks).map_err(|problem| self.wrong(problem))?)
+            }
             ServiceName::Priority => Box::new(Prioritized::new(Shares::published(1))),
             ServiceName::Versions => {
-                let store = sizes.store.map_or(blocks / STORE_SHARE, |store| store.0.get() / BLOCK as u64);
-                let room = VersionRoom { slots: sizes.versions.unwrap_or(VERSIONS), store, log: VERSION_LOG };
+                let store = settings.store.map_or(blocks / STORE_SHARE, |store| store.0.get() / BLOCK as u64);
+                let room = VersionRoom { slots: settings.versions.unwrap_or(VERSIONS), store, log: VERSION_LOG };
                 let service = Versioned::new(room);
                 if service.limits(&infos).blocks == 0 {
                     return Err(
@@ -125,7 +158,7 @@ impl<'a> Composer<'a> {
                 Box::new(service)
             }
             ServiceName::Atomic => {
-                let log = sizes.log.map_or(LOG, |log| log.0.get()) / BLOCK as u64;
+                let log = settings.log.map_or(LOG, |log| log.0.get()) / BLOCK as u64;
                 if log >= blocks {
                     return Err(self.wrong(format!("a leg of {blocks} blocks has no room for a log of {log}")));
                 }
@@ -138,12 +171,50 @@ impl<'a> Composer<'a> {
         Ok((limits, Part::Service { name: name.name(), below: parts }))
     }
 
+    /// A number for a mirror that is made now: what it has in common with the same volume of a later start, and what no other has.
+    fn mirror_id(&self, number: usize) -> u64 {
+        let name = checksum(checksum(0, self.volume.as_bytes()), &(number as u64).to_le_bytes());
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::from(name) << 32 | since.as_nanos() as u64 & u64::from(u32::MAX)
+    }
+
     /// The tree, and its storage in order.
     pub(crate) fn finish(self) -> Result<(Tree, Vec<LegState>), OpenError> {
         let Self { volume, legs, nodes, .. } = self;
         let problem =
             |error| OpenError::Size { volume: volume.to_owned(), problem: format!("no tree of services: {error:?}") };
         Ok((Tree::new(nodes).map_err(problem)?, legs))
+    }
+}
+
+/// A LATTE over a front end and a back end of so many blocks, or a cache, which is one that takes no writes.
+///
+/// Errors: sizes that it does not take.
+pub(crate) fn latte(service: ServiceName, settings: Settings, (front, back): (u64, u64)) -> Result<Zeroing, String> {
+    let mib = |blocks: u64| (blocks * BLOCK as u64) >> 20;
+    if !(FRONT_MIN..=LATTE_MAX).contains(&front) {
+        return Err(format!("a front end of {} MiB, give {} MiB or more", mib(front), mib(FRONT_MIN)));
+    }
+    if back > LATTE_MAX {
+        return Err(format!("a back end of {} MiB, give at most {}", mib(back), mib(LATTE_MAX)));
+    }
+    let mut config = Config::halves(back as u32, front as u32);
+    if service == ServiceName::Cache {
+        (config.log_slots, config.cache_slots) = (CACHE_LOG, front as u32 - CACHE_LOG);
+        config.rule = Rule::Back;
+    }
+    config.rule = settings.rule.map_or(config.rule, rule_of);
+    config.flush_age = settings.flush_age.map_or(config.flush_age, |age| age.0);
+    Ok(Zeroing(Latte::new(config)))
+}
+
+fn rule_of(name: RuleName) -> Rule {
+    match name {
+        RuleName::Front => Rule::Front,
+        RuleName::Back => Rule::Back,
+        RuleName::Shortest => Rule::Shortest,
+        // A run of a real volume is not repeated: any seed will do.
+        RuleName::Learned => Rule::Learned(Learning::published(1)),
     }
 }
 

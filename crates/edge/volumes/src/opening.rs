@@ -74,7 +74,12 @@ impl Opening {
         } else {
             self.remote(volume, leg)?
         };
-        Ok(LegState { storage, name, throttle: pace_of(leg).map(Throttle::new), gone: None })
+        let is_new = match &storage {
+            Storage::Memory(_) => true,
+            Storage::File(file) => file.is_new,
+            Storage::Drive(_) | Storage::Remote(_) => false,
+        };
+        Ok(LegState { storage, name, throttle: pace_of(leg).map(Throttle::new), gone: None, is_new })
     }
 
     fn remote(&self, volume: &str, leg: &Leg) -> Result<(Storage, String), OpenError> {

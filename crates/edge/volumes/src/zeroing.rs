@@ -70,6 +70,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn it_keeps_the_contract_as_a_leg_of_a_service() {
+        use flashyard_services::{Below, Mirrored, Tree};
+        let leg = |number| Below::Leg(Leg(number));
+        check_seeds(80, || {
+            let latte = || Box::new(Zeroing(Latte::new(small(Rule::Shortest))));
+            Tree::new(vec![
+                (Box::new(Mirrored::new(2, 4096)), vec![Below::Service(1), Below::Service(2)]),
+                (latte(), vec![leg(0), leg(1)]),
+                (latte(), vec![leg(2), leg(3)]),
+            ])
+            .expect("it is a tree")
+        });
+    }
+
     /// Ends the orders of a step one by one, in order, until nothing is under way; returns those that were sent.
     fn run(service: &mut Zeroing, out: &mut Orders, answers: &mut Vec<(u32, Result<(), Failure>)>) -> Vec<Order> {
         let (now, mut sent, mut at) = (SimTime::ZERO, Vec::new(), 0);

@@ -78,6 +78,8 @@ pub struct Volume {
     pub store: Option<Spanned<Size>>,
     /// Bytes of the log of atomic writes.
     pub log: Option<Spanned<Size>>,
+    /// Whether a mirror keeps a record of what its legs have missed; it does without the key.
+    pub record: Option<bool>,
 }
 
 /// The service between a volume and its back end.
@@ -106,16 +108,16 @@ pub enum ServiceName {
 }
 
 impl ServiceName {
-    /// Whether it is made of `legs`.
+    /// Whether it is made of `legs` where it is the service of a volume.
     pub const fn is_composed(self) -> bool {
-        matches!(self, Self::Stripe | Self::Mirror | Self::SpillOver | Self::Priority | Self::Atomic | Self::Versions)
+        !matches!(self, Self::None | Self::Cache | Self::Latte)
     }
 
     /// Legs that it takes, the least and the most.
     const fn legs(self) -> (usize, usize) {
         match self {
             Self::Stripe => (2, 64),
-            Self::Mirror => (2, 8),
+            Self::Mirror => (1, 8),
             Self::Priority | Self::Atomic | Self::Versions => (1, 1),
             _ => (2, 2),
         }
@@ -163,6 +165,12 @@ pub struct Leg {
     pub chunk: Option<Size>,
     /// Bytes of the log of atomic writes.
     pub log: Option<Size>,
+    /// Whether a mirror keeps a record of what its legs have missed.
+    pub record: Option<bool>,
+    /// The end that takes writes, for LATTE.
+    pub rule: Option<RuleName>,
+    /// Age at which LATTE flushes a block.
+    pub flush_age: Option<Time>,
     /// Memory of this size.
     pub memory: Option<Size>,
     /// A file or a block device.
@@ -194,6 +202,9 @@ pub struct Leg {
     /// Time that everything takes at least.
     pub latency: Option<Time>,
 }
+
+/// Where that key stands.
+const RECORD: &str = "record goes with service = \"mirror\"";
 
 /// Versions of a volume, without `versions`. Source: \[A\].
 pub const VERSIONS: u32 = 4;
@@ -250,14 +261,20 @@ impl Leg {
         if self.service == Some(ServiceName::Versions) {
             return Some("versions are of a volume: service = \"versions\" stands at the top".to_owned());
         }
-        if self.service.is_some_and(|service| !service.is_composed()) {
+        if self.service == Some(ServiceName::None) {
             return Some(
-                "the service of a leg is stripe, mirror, spill-over, priority or atomic; latte and cache are of a volume"
-                    .to_owned(),
+                "the service of a leg is stripe, mirror, spill-over, priority, atomic, cache or latte".to_owned(),
             );
         }
+        if self.service != Some(ServiceName::Latte) && (self.rule.is_some() || self.flush_age.is_some()) {
+            return Some("rule and flush_age go with service = \"latte\"".to_owned());
+        }
+        if self.service != Some(ServiceName::Mirror) && self.record.is_some() {
+            return Some(RECORD.to_owned());
+        }
         let paced = [self.iops.is_some(), self.bandwidth.is_some(), self.latency.is_some()];
-        if let Some(problem) = composed(self.service, self.legs.as_ref().map(Vec::len), self.chunk, self.log) {
+        // As a leg, those with a front end are made of legs like the others: the front end, then the back end.
+        if let Some(problem) = composed(self.service, true, self.legs.as_ref().map(Vec::len), self.chunk, self.log) {
             return Some(problem);
         }
         if self.service.is_some() && paced.contains(&true) {
@@ -299,12 +316,13 @@ impl Leg {
 /// The first thing that is wrong with a service over so many legs.
 fn composed(
     service: Option<ServiceName>,
+    is_leg: bool,
     legs: Option<usize>,
     chunk: Option<Size>,
     log: Option<Size>,
 ) -> Option<String> {
     match (service, legs) {
-        (Some(service), legs) if service.is_composed() => {
+        (Some(service), legs) if service.is_composed() || is_leg => {
             let ((least, most), count) = (service.legs(), legs.unwrap_or(0));
             if !(least..=most).contains(&count) {
                 let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -378,7 +396,10 @@ impl File {
             let chunk = volume.chunk.as_ref().map(|chunk| *chunk.get_ref());
             let service = Some(volume.service).filter(|service| *service != ServiceName::None || volume.legs.is_some());
             let log = volume.log.as_ref().map(|log| *log.get_ref());
-            if let Some(problem) = composed(service, volume.legs.as_ref().map(Vec::len), chunk, log) {
+            if volume.record.is_some() && volume.service != ServiceName::Mirror {
+                return wrong(at, RECORD.to_owned());
+            }
+            if let Some(problem) = composed(service, false, volume.legs.as_ref().map(Vec::len), chunk, log) {
                 return wrong(at, problem);
             }
             match (&volume.back, volume.service.is_composed()) {

@@ -12,6 +12,7 @@
 
 mod atomic;
 pub mod crash;
+mod fields;
 mod mirror;
 mod overlap;
 mod parts;
@@ -23,7 +24,7 @@ mod tree;
 mod versions;
 
 pub use atomic::{AtomicCounters, AtomicWrites};
-pub use mirror::Mirrored;
+pub use mirror::{IntentRoom, Mirrored};
 pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
 pub use stripe::Striped;

@@ -71,6 +71,8 @@ pub(crate) struct FileLeg {
     ends: Receiver<(End, Option<String>)>,
     under_way: u32,
     spare: Vec<Vec<u8>>,
+    /// Whether the file was made when it was opened.
+    pub(crate) is_new: bool,
     /// Whether the file system can say that it would have to wait.
     knows_now: bool,
 }
@@ -116,7 +118,7 @@ impl FileLeg {
             let (file, queue, ended, waker) = (Arc::clone(&file), Arc::clone(&queue), ended.clone(), waker.clone());
             std::thread::spawn(move || work(&file, &queue, &ended, waker));
         }
-        Ok(Self { file, blocks, jobs, ends, under_way: 0, spare: Vec::new(), knows_now: true })
+        Ok(Self { file, blocks, jobs, ends, under_way: 0, spare: Vec::new(), is_new: !exists, knows_now: true })
     }
 
     pub(crate) fn blocks(&self) -> u64 {

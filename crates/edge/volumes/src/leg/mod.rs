@@ -35,6 +35,8 @@ pub(crate) struct LegState {
     pub(crate) throttle: Option<Throttle>,
     /// Why it has ended.
     pub(crate) gone: Option<String>,
+    /// Whether it was made just now: nothing but zeros is there.
+    pub(crate) is_new: bool,
 }
 
 impl LegState {

@@ -1,6 +1,7 @@
 //! Blocks that the log of atomic writes keeps for itself: headers of records, and anchors that say where the log begins.
 //! Source: sheet leapio §9 \[A\]: a header with a number, blocks and a checksum; ours is the commit record as well.
 
+use crate::fields::{long, word};
 use flashyard_service::checksum;
 
 /// Bytes of a header and of an anchor: blocks are no smaller.
@@ -51,14 +52,6 @@ pub(crate) struct Anchor {
     /// Blocks of the volume and of the log.
     pub(crate) blocks: u64,
     pub(crate) log: u64,
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Begins a block: its magic and its version.

@@ -32,7 +32,7 @@ impl World for AtomicWorld {
     }
 
     fn faults(&self) -> Vec<Fault> {
-        faults()
+        faults(1)
     }
 
     fn size(&self) -> u32 {
@@ -117,7 +117,7 @@ impl Run {
     }
 
     fn take_answers(&mut self) {
-        let failed_once = self.machine.fails_until > SimTime::ZERO;
+        let failed_once = self.machine.has_failed();
         for answer in std::mem::take(&mut self.machine.answers) {
             self.client.answered(self.machine.now, &answer, |_| failed_once);
         }
@@ -125,7 +125,7 @@ impl Run {
 
     /// All blocks at home, when none is in the log.
     fn look_at_all(&mut self) {
-        let stamps: Vec<u64> = (0..BLOCKS).map(|block| stamp_of(self.machine.leg.get(block))).collect();
+        let stamps: Vec<u64> = (0..BLOCKS).map(|block| stamp_of(self.machine.get(block))).collect();
         self.client.saw_all(self.machine.now, &stamps);
     }
 
@@ -133,8 +133,8 @@ impl Run {
         let now = self.machine.now;
         match fault {
             Fault::PowerLoss { .. } => self.cut_power(event),
-            Fault::LinkDown { down_for, .. } => self.machine.fails_until = now + down_for.unwrap_or(AWAY[2]),
-            Fault::StallDrive { held_for, .. } => self.machine.hold(now + held_for),
+            Fault::LinkDown { down_for, .. } => self.machine.fail(0, now + down_for.unwrap_or(AWAY[2])),
+            Fault::StallDrive { held_for, .. } => self.machine.hold(0, now + held_for),
             _ => {}
         }
     }

@@ -48,6 +48,11 @@ impl VolatileLeg {
         });
     }
 
+    /// Blocks were written, and are there whatever happens.
+    pub(super) fn make_durable(&mut self, first: u64, count: u32) {
+        (first..first + u64::from(count)).for_each(|block| drop(self.older.remove(&block)));
+    }
+
     /// Power fails.
     pub(super) fn cut_power(&mut self, rng: &mut Rng) {
         for (block, versions) in std::mem::take(&mut self.older) {

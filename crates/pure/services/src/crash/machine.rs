@@ -1,4 +1,4 @@
-//! A service over a leg that loses its power: its orders on their way, and their bytes.
+//! A service over legs that lose their power: its orders on their way, and their bytes.
 
 use super::leg::{Block, VolatileLeg, ZEROS};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
@@ -9,18 +9,28 @@ use flashyard_service::{Data, Failure, Order, Orders, Request, Service, checksum
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::collections::BTreeMap;
 
-/// How long the leg is away: within an order, some orders, longer than all that waits. \[A\]
+/// How long a leg is away: within an order, some orders, longer than all that waits. \[A\]
 pub(super) const AWAY: [SimSpan; 3] = [SimSpan::from_us(20), SimSpan::from_us(300), SimSpan::from_ms(3)];
 
 /// One order in so many is slow. \[A\]
 const SLOW_ONE_IN: u64 = 16;
 
-/// The faults of such a world.
-pub(super) fn faults() -> Vec<Fault> {
-    let of = |away: SimSpan| {
-        [Fault::LinkDown { drive: 0, down_for: Some(away) }, Fault::StallDrive { drive: 0, held_for: away }]
+/// The faults of such a world: those that each of so many legs may have, and losses of power.
+pub(super) fn faults(legs: u32) -> Vec<Fault> {
+    let of = |(drive, away): (u32, SimSpan)| {
+        [Fault::LinkDown { drive, down_for: Some(away) }, Fault::StallDrive { drive, held_for: away }]
     };
-    std::iter::once(Fault::PowerLoss { off_for: AWAY[0] }).chain(AWAY.into_iter().flat_map(of)).collect()
+    let each = (0..legs).flat_map(|leg| AWAY.map(|away| (leg, away)));
+    std::iter::once(Fault::PowerLoss { off_for: AWAY[0] }).chain(each.flat_map(of)).collect()
+}
+
+/// A leg, and what is wrong with it.
+struct End {
+    leg: VolatileLeg,
+    /// Orders fail until then, or end not before then.
+    fails_until: SimTime,
+    held_until: SimTime,
+    is_gone: bool,
 }
 
 /// An order on its way.
@@ -45,13 +55,13 @@ pub(super) struct Answer {
     pub(super) blocks: Vec<Block>,
 }
 
-/// The service, its leg, and all that is between them.
+/// The service, its legs, and all that is between them.
 pub(super) struct Machine<S> {
     pub(super) now: SimTime,
     pub(super) service: S,
-    pub(super) leg: VolatileLeg,
+    legs: Vec<End>,
     leg_blocks: u64,
-    /// Whether the leg keeps what it has carried out.
+    /// Whether legs keep what they have carried out.
     protected: bool,
     rng: Rng,
     /// Orders by the time of their end and by number.
@@ -61,17 +71,20 @@ pub(super) struct Machine<S> {
     buffers: BTreeMap<u32, Vec<Block>>,
     requests: BTreeMap<u32, Held>,
     pub(super) answers: Vec<Answer>,
-    /// Orders fail until then, or end not before then.
-    pub(super) fails_until: SimTime,
-    held_until: SimTime,
 }
 
 impl<S: Service> Machine<S> {
     pub(super) fn new(service: S, leg_blocks: u64, protected: bool, rng: Rng) -> Self {
+        let end = |_| End {
+            leg: VolatileLeg::new(leg_blocks),
+            fails_until: SimTime::ZERO,
+            held_until: SimTime::ZERO,
+            is_gone: false,
+        };
         let mut machine = Self {
+            legs: (0..service.legs()).map(end).collect(),
             now: SimTime::ZERO,
             service,
-            leg: VolatileLeg::new(leg_blocks),
             leg_blocks,
             protected,
             rng,
@@ -81,8 +94,6 @@ impl<S: Service> Machine<S> {
             buffers: BTreeMap::new(),
             requests: BTreeMap::new(),
             answers: Vec::new(),
-            fails_until: SimTime::ZERO,
-            held_until: SimTime::ZERO,
         };
         machine.start();
         machine
@@ -95,14 +106,29 @@ impl<S: Service> Machine<S> {
 
     /// Blocks of the service's volume.
     pub(super) fn volume_blocks(&self) -> u64 {
-        self.service.limits(&[self.info()]).blocks
+        self.service.limits(&vec![self.info(); self.legs.len()]).blocks
     }
 
     fn start(&mut self) {
-        let info = self.info();
+        let infos = vec![self.info(); self.legs.len()];
         let mut out = Orders::default();
-        self.service.start(self.now, &[info], &mut out);
+        self.service.start(self.now, &infos, &mut out);
         self.carry_out(out);
+    }
+
+    /// A block as the first leg has it.
+    pub(super) fn get(&self, block: u64) -> &Block {
+        self.get_of(0, block)
+    }
+
+    /// A block as a leg has it.
+    pub(super) fn get_of(&self, leg: usize, block: u64) -> &Block {
+        self.legs[leg].leg.get(block)
+    }
+
+    #[cfg(test)]
+    pub(super) fn set(&mut self, block: u64, to: Block) {
+        self.legs[0].leg.set(block, to);
     }
 
     pub(super) fn next_time(&self) -> Option<SimTime> {
@@ -173,17 +199,20 @@ impl<S: Service> Machine<S> {
         let most = if self.rng.below(SLOW_ONE_IN) == 0 { 500 } else { 20 };
         let span = SimSpan::from_us(1 + self.rng.below(most));
         self.sent += 1;
-        let sent = Sent { order, blocks, began: self.leg.moment() };
+        let End { leg, held_until, .. } = &self.legs[usize::from(order.leg.0)];
+        let sent = Sent { order, blocks, began: leg.moment() };
+        let at = self.now.max(*held_until) + span;
         // Some of the blocks of a change arrive long before its end.
         self.change_some(&sent);
-        self.under_way.insert((self.now.max(self.held_until) + span, self.sent), sent);
+        self.under_way.insert((at, self.sent), sent);
     }
 
     /// Each block of a change happens or not.
     fn change_some(&mut self, sent: &Sent) {
+        let end = &mut self.legs[usize::from(sent.order.leg.0)];
         for (block, &to) in (sent.order.first..).zip(&sent.blocks) {
-            if self.rng.below(2) == 0 {
-                self.leg.set(block, to);
+            if self.rng.below(2) == 0 && !end.is_gone {
+                end.leg.set(block, to);
             }
         }
     }
@@ -208,18 +237,25 @@ impl<S: Service> Machine<S> {
 
     /// An order takes effect by its end, or fails there. A change that fails may have happened, block by block.
     fn reach(&mut self, sent: &Sent) -> Result<(), Failure> {
-        let Order { id, operation, first, count, data, .. } = sent.order;
-        if self.fails_until > self.now {
+        let Order { id, leg, operation, first, count, data, .. } = sent.order;
+        let end = &mut self.legs[usize::from(leg.0)];
+        if end.is_gone {
+            return Err(Failure::Gone);
+        }
+        if end.fails_until > self.now {
             self.change_some(sent);
             return Err(Failure::Dropped);
         }
         match operation {
             Operation::Write | Operation::Trim => {
-                (first..).zip(&sent.blocks).for_each(|(block, &to)| self.leg.set(block, to));
+                (first..).zip(&sent.blocks).for_each(|(block, &to)| end.leg.set(block, to));
+                if sent.order.durable {
+                    end.leg.make_durable(first, count);
+                }
             }
-            Operation::Flush => self.leg.flushed(sent.began),
+            Operation::Flush => end.leg.flushed(sent.began),
             _ => {
-                let found: Vec<Block> = (first..first + u64::from(count)).map(|block| *self.leg.get(block)).collect();
+                let found: Vec<Block> = (first..first + u64::from(count)).map(|block| *end.leg.get(block)).collect();
                 let into = match data {
                     Data::Request { id, at } => self.requests.get_mut(&id).map(|held| (&mut held.blocks, at)),
                     Data::Buffer { id, at } => self.buffers.get_mut(&id).map(|blocks| (blocks, at)),
@@ -235,13 +271,52 @@ impl<S: Service> Machine<S> {
         Ok(())
     }
 
-    /// Orders end not before then.
-    pub(super) fn hold(&mut self, until: SimTime) {
-        self.held_until = until;
+    /// Orders of a leg fail until then.
+    pub(super) fn fail(&mut self, leg: u32, until: SimTime) {
+        self.legs[leg as usize].fails_until = until;
+    }
+
+    /// Whether orders of a leg fail now.
+    pub(super) fn fails_now(&self) -> bool {
+        self.legs.iter().any(|end| end.fails_until > self.now)
+    }
+
+    /// Whether orders of a leg have ever failed since power is on.
+    pub(super) fn has_failed(&self) -> bool {
+        self.legs.iter().any(|end| end.fails_until > SimTime::ZERO)
+    }
+
+    /// A leg ends, with all that is under way there, until power was lost or another one takes its place.
+    pub(super) fn lose(&mut self, leg: u32) {
+        self.legs[leg as usize].is_gone = true;
+    }
+
+    /// Whether a leg has ended.
+    pub(super) fn is_gone(&self, leg: u32) -> bool {
+        self.legs[leg as usize].is_gone
+    }
+
+    /// Puts a leg of these blocks in the place of one that has no orders under way; returns whether it could.
+    pub(super) fn put(&mut self, leg: u32, block: impl Fn(u64) -> Block) -> bool {
+        if self.under_way.values().any(|sent| u32::from(sent.order.leg.0) == leg) {
+            return false;
+        }
+        let end = &mut self.legs[leg as usize];
+        end.leg = VolatileLeg::new(self.leg_blocks);
+        (0..self.leg_blocks).for_each(|at| end.leg.set(at, block(at)));
+        end.leg.flushed(end.leg.moment());
+        (end.is_gone, end.fails_until, end.held_until) = (false, self.now, self.now);
+        true
+    }
+
+    /// Orders of a leg end not before then.
+    pub(super) fn hold(&mut self, leg: u32, until: SimTime) {
+        self.legs[leg as usize].held_until = until;
         let early: Vec<_> = self.under_way.range(..(until, 0)).map(|(&key, _)| key).collect();
         for (at, number) in early {
             if let Some(sent) = self.under_way.remove(&(at, number)) {
-                self.under_way.insert((until, number), sent);
+                let is_held = u32::from(sent.order.leg.0) == leg;
+                self.under_way.insert((if is_held { until } else { at }, number), sent);
             }
         }
     }
@@ -250,17 +325,19 @@ impl<S: Service> Machine<S> {
     /// one before.
     pub(super) fn cut_power(&mut self, service: S) {
         if self.protected {
-            self.leg.flushed(self.leg.moment());
+            self.legs.iter_mut().for_each(|end| end.leg.flushed(end.leg.moment()));
         }
         for (_, sent) in std::mem::take(&mut self.under_way) {
             self.change_some(&sent);
         }
-        self.leg.cut_power(&mut self.rng);
+        self.legs.iter_mut().for_each(|end| end.leg.cut_power(&mut self.rng));
         self.buffers.clear();
         (self.wake_at, self.service) = (None, service);
-        // The leg has lost its power as well, and answers when it is back.
-        self.held_until = self.now;
-        self.fails_until = self.fails_until.min(self.now);
+        // Legs have lost their power as well, and answer when they are back.
+        for end in &mut self.legs {
+            (end.held_until, end.fails_until) = (self.now, end.fails_until.min(self.now));
+            end.is_gone = false;
+        }
         self.requests.clear();
         self.answers.clear();
         self.start();

@@ -1,13 +1,15 @@
-//! Worlds for the explorer of faults: services over a leg whose write cache is volatile, and that loses its power.
+//! Worlds for the explorer of faults: services over legs whose write caches are volatile, and that lose their power.
 
 mod atomic;
 mod client;
 mod leg;
 mod machine;
+mod mirror;
 mod versions;
 mod whole;
 
 pub use atomic::AtomicWorld;
+pub use mirror::MirrorWorld;
 pub use versions::VersionWorld;
 
 #[cfg(test)]
@@ -50,10 +52,10 @@ mod tests {
                 machine.answers.clear();
                 for _ in 0..rng.below(3) {
                     let at = from + rng.below(LEG - from);
-                    let mut block = *machine.leg.get(at);
+                    let mut block = *machine.get(at);
                     let byte = rng.below(64) as usize;
                     block[byte] = if rng.below(2) == 0 { rng.below(256) as u8 } else { block[byte] ^ 1 };
-                    machine.leg.set(at, block);
+                    machine.set(at, block);
                 }
                 machine.cut_power(make());
             }

@@ -43,7 +43,7 @@ impl World for VersionWorld {
     }
 
     fn faults(&self) -> Vec<Fault> {
-        faults()
+        faults(1)
     }
 
     fn size(&self) -> u32 {
@@ -229,7 +229,7 @@ impl Run {
         }
         // The moment of a version is one of the live volume: its blocks are as a reader would see them.
         seen.into_iter().for_each(|stamps| self.client.saw_all(self.machine.now, &stamps));
-        let failed_once = self.machine.fails_until > SimTime::ZERO;
+        let failed_once = self.machine.has_failed();
         for answer in std::mem::take(&mut self.machine.answers) {
             if answer.request.id > DEPTH as u32 {
                 self.version_read(&answer, failed_once);
@@ -255,7 +255,7 @@ impl Run {
     /// The stamps of all blocks of a version, as they lie on the leg; nothing where it is not there.
     fn stamps_of(&self, slot: u32) -> Option<Vec<u64>> {
         let places = (0..BLOCKS).map(|block| self.machine.service.place(slot, block));
-        places.map(|place| place.map(|place| stamp_of(self.machine.leg.get(place)))).collect()
+        places.map(|place| place.map(|place| stamp_of(self.machine.get(place)))).collect()
     }
 
     fn stamps(&self, slot: u32) -> Vec<u64> {
@@ -297,8 +297,8 @@ impl Run {
         let now = self.machine.now;
         match fault {
             Fault::PowerLoss { .. } => self.cut_power(event),
-            Fault::LinkDown { down_for, .. } => self.machine.fails_until = now + down_for.unwrap_or(AWAY[2]),
-            Fault::StallDrive { held_for, .. } => self.machine.hold(now + held_for),
+            Fault::LinkDown { down_for, .. } => self.machine.fail(0, now + down_for.unwrap_or(AWAY[2])),
+            Fault::StallDrive { held_for, .. } => self.machine.hold(0, now + held_for),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Where blocks of the live volume and of its versions lie, and how that is written down.
 
+use crate::fields::{long, word};
 use flashyard_service::checksum;
 use std::collections::BTreeMap;
 
@@ -43,14 +44,6 @@ pub(super) struct Map {
     /// The oldest first. A block that an old one does not have is that of the next.
     versions: Vec<Version>,
     free: Vec<u32>,
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 impl Change {

@@ -13,7 +13,7 @@ use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
 use flashyard_latte::LatteWorld;
-use flashyard_services::crash::{AtomicWorld, VersionWorld};
+use flashyard_services::crash::{AtomicWorld, MirrorWorld, VersionWorld};
 use flashyard_units::Named;
 
 /// The table with this system only, for its study.
@@ -152,9 +152,15 @@ impl Room for LocalStorage {
     fn worlds_of_parts(&self) -> Vec<FaultWorld> {
         let atomic = MadeOf::Nothing(|| Box::new(AtomicWorld));
         let versions = MadeOf::Nothing(|| Box::new(VersionWorld));
+        let mirror = MadeOf::Nothing(|| Box::new(MirrorWorld));
         vec![
             FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic },
             FaultWorld { name: "versions", about: "versions of a volume that is written", made_of: versions },
+            FaultWorld {
+                name: "mirror-legs",
+                about: "a mirror whose legs end, come back old, or are replaced",
+                made_of: mirror,
+            },
         ]
     }
 

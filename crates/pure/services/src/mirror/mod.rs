@@ -6,12 +6,19 @@
 //! wait for the write. Writes of one block wait for each other, since legs may carry them out in different orders. A write that a leg
 //! has refused leaves its blocks old there, and the rebuild brings them back. Blocks are told apart one by one: of two writes beside each
 //! other each leg may have refused another one.
+//!
+//! A mirror may keep a record of what its legs have missed ([`IntentRoom`]): then it knows after a loss of power which copies count.
+
+mod intent;
+mod record;
 
 use crate::overlap::Range;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Tally};
 use flashyard_units::{SimSpan, SimTime};
+pub use intent::IntentRoom;
+use intent::{Errand, Intent, numbers};
 use std::collections::VecDeque;
 
 /// Blocks that are copied at once, which legs take in one order. Source: \[A\] 128 KiB.
@@ -20,6 +27,8 @@ const COPIED: u64 = 32;
 const BUFFERS: u32 = 4;
 /// Time after which a copy that has failed is tried again. Source: \[A\].
 const RETRY: SimSpan = SimSpan::from_ms(1);
+/// The blocks that a flush changes.
+const NOTHING: Range = Range::new(0, 0);
 /// Legs at most: a bit each.
 const LEGS_MAX: usize = 8;
 
@@ -50,6 +59,8 @@ enum Under {
     CopyWrite {
         leg: u8,
     },
+    /// Something for the record.
+    Record(Errand),
 }
 
 impl Under {
@@ -60,6 +71,7 @@ impl Under {
             | Self::Flush { leg, .. }
             | Self::CopyRead { leg }
             | Self::CopyWrite { leg } => leg,
+            Self::Record(errand) => errand.leg(),
         }
     }
 }
@@ -74,7 +86,7 @@ struct Change {
     done: u8,
     refused: u8,
     failure: Option<Failure>,
-    /// Reads of its blocks wait: the leg that they went to is lost.
+    /// Reads of its blocks wait.
     holds_reads: bool,
 }
 
@@ -95,7 +107,7 @@ struct Held {
     tried: u8,
 }
 
-/// A volume whose blocks are on each of two to eight legs.
+/// A volume whose blocks are on each of up to eight legs.
 #[derive(Clone, Debug)]
 pub struct Mirrored {
     blocks: u64,
@@ -117,12 +129,20 @@ pub struct Mirrored {
     /// Changes that wait for others, for reads or for a copy, in the order of arrival.
     waiting: VecDeque<Request>,
     held: Vec<Held>,
+    /// When copies that have failed are tried again.
+    retry_at: Option<SimTime>,
+    /// Its record, if it keeps one, and requests that came before it was found.
+    intent: Option<Box<Intent>>,
+    is_starting: bool,
+    early: VecDeque<Request>,
+    /// Why nothing can be served.
+    broken: Option<Failure>,
 }
 
 impl Mirrored {
-    /// A mirror of `blocks` on so many legs, which hold the same. Panics where these are not 2 to 8.
+    /// A mirror of `blocks` on so many legs, which hold the same. Panics where these are not 1 to 8.
     pub fn new(legs: u8, blocks: u64) -> Self {
-        assert!((2..=LEGS_MAX).contains(&usize::from(legs)), "a mirror has 2 to {LEGS_MAX} legs, not {legs}");
+        assert!((1..=LEGS_MAX).contains(&usize::from(legs)), "a mirror has 1 to {LEGS_MAX} legs, not {legs}");
         Self {
             blocks,
             legs,
@@ -138,7 +158,40 @@ impl Mirrored {
             changes: Vec::new(),
             waiting: VecDeque::new(),
             held: Vec::new(),
+            retry_at: None,
+            intent: None,
+            is_starting: false,
+            early: VecDeque::new(),
+            broken: None,
         }
+    }
+
+    /// A mirror that keeps a record at the end of its legs, which are as large as `leg`; nothing where they have no room for it. Panics where
+    /// these are not 1 to 8.
+    pub fn recorded(legs: u8, leg: &VolumeInfo, room: IntentRoom) -> Option<Self> {
+        let intent = Intent::new(room, legs, leg)?;
+        let mirror = Self::new(legs, intent.blocks());
+        Some(Self { intent: Some(Box::new(intent)), is_starting: true, ..mirror })
+    }
+
+    /// Blocks of its volume, if legs are as large as it was told.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Whether it has found its record, or why it serves nothing.
+    pub fn has_started(&self) -> Result<bool, Failure> {
+        self.broken.map_or(Ok(!self.is_starting), Err)
+    }
+
+    /// Whether a leg has refused a change under way.
+    pub(crate) fn has_refusals(&self) -> bool {
+        self.changes.iter().any(|change| change.refused > 0)
+    }
+
+    /// The leg that a block is read from when nothing is under way; none where no copy of it counts.
+    pub fn source(&self, block: u64) -> Option<Leg> {
+        numbers(self.whole(block)).next().map(Leg)
     }
 
     /// A leg was replaced by another volume, or answers again: nothing on it counts until it is copied. The copying begins with the
@@ -147,6 +200,9 @@ impl Mirrored {
         let bit = 1 << leg.0;
         self.alive |= bit;
         (0..self.blocks).for_each(|block| self.make_stale(block, bit));
+        if let Some(intent) = &mut self.intent {
+            intent.replaced(leg.0);
+        }
     }
 
     /// Legs that answer.
@@ -176,8 +232,15 @@ impl Mirrored {
 
     /// Legs that answer, by number.
     fn alive(&self) -> impl Iterator<Item = u8> + use<> {
-        let alive = self.alive;
-        (0..self.legs).filter(move |leg| alive >> leg & 1 == 1)
+        numbers(self.alive)
+    }
+
+    /// Answers a change or a flush, or keeps the answer until the record has what legs have missed.
+    fn answer(&mut self, id: u32, range: Range, result: Result<(), Failure>, out: &mut Orders) {
+        match &mut self.intent {
+            None => out.answers.push((id, result)),
+            Some(intent) => out.answers.extend(intent.answer(id, range, result)),
+        }
     }
 
     fn send(&mut self, under: Under, order: Order, out: &mut Orders) {
@@ -216,7 +279,8 @@ impl Mirrored {
         let holds = |change: &Change| change.range.meets(&range) && (change.holds_reads || tried > 0);
         let meets = |request: &Request| Range::new(request.first, request.count).meets(&range);
         // A change that waits for reads would wait for ever if others overtook it.
-        if self.changes.iter().any(holds) || self.waiting.iter().any(meets) {
+        let is_unsure = self.intent.as_ref().is_some_and(|intent| intent.is_unsure(range));
+        if is_unsure || self.changes.iter().any(holds) || self.waiting.iter().any(meets) {
             return self.held.push(part);
         }
         let is_changing = self.changes.iter().any(|change| change.range.meets(&range));
@@ -247,17 +311,26 @@ impl Mirrored {
             .iter()
             .any(|(_, under)| matches!(under, Under::Read { range: read, .. } if read.meets(&range)));
         let waits = self.waiting.iter().take(before).any(|one| Range::new(one.first, one.count).meets(&range));
-        is_free && !is_copied && !is_read && !waits
+        is_free && !is_copied && !is_read && !waits && self.is_intended(range)
+    }
+
+    /// Whether the record says that blocks may be changed, and has a leg that counts. It will where a leg has everything of their regions.
+    fn is_intended(&self, range: Range) -> bool {
+        let Some(intent) = &self.intent else { return true };
+        let has_leg = |part: Range| intent.whole(part.first, self.alive) > 0 || self.whole_in(part) == 0;
+        intent.may_change(range) && intent.parts(range).all(has_leg)
     }
 
     fn change(&mut self, request: &Request, out: &mut Orders) {
         let Request { id, operation, durable, .. } = *request;
         let range = Range::new(request.first, request.count);
         if self.alive == 0 {
-            return out.answers.push((id, Err(Failure::Gone)));
+            return self.answer(id, range, Err(Failure::Gone), out);
         }
         let orders = self.alive.count_ones();
-        let change = Change { request: id, range, orders, done: 0, refused: 0, failure: None, holds_reads: false };
+        // The record decides by its regions which copy counts after a failure: nothing else may have been seen before.
+        let holds_reads = self.intent.is_some();
+        let change = Change { request: id, range, orders, done: 0, refused: 0, failure: None, holds_reads };
         self.changes.push(change);
         let data = if operation == Operation::Write { Data::Request { id, at: 0 } } else { Data::None };
         for leg in self.alive() {
@@ -268,7 +341,7 @@ impl Mirrored {
 
     fn flush(&mut self, request: &Request, out: &mut Orders) {
         if self.alive == 0 {
-            return out.answers.push((request.id, Err(Failure::Gone)));
+            return self.answer(request.id, NOTHING, Err(Failure::Gone), out);
         }
         self.reads.begin(request.id);
         for leg in self.alive() {
@@ -289,10 +362,16 @@ impl Mirrored {
         self.alive &= !bit;
         // Reads of what is being changed may have seen the change there.
         self.changes.iter_mut().for_each(|change| change.holds_reads = true);
+        if let Some(intent) = &mut self.intent {
+            intent.lose(leg);
+            if self.alive == 0 {
+                intent.give_up();
+            }
+        }
     }
 
     /// A leg has carried a change out, or refused it.
-    fn changed(&mut self, request: u32, leg: u8, result: Result<(), Failure>, out: &mut Orders) {
+    fn changed(&mut self, now: SimTime, request: u32, leg: u8, result: Result<(), Failure>, out: &mut Orders) {
         let Some(place) = self.changes.iter().position(|change| change.request == request) else { return };
         let change = &mut self.changes[place];
         change.orders -= 1;
@@ -309,18 +388,29 @@ impl Mirrored {
         let Change { range, done, refused, failure, .. } = self.changes.swap_remove(place);
         let mut answer = Ok(());
         for block in range.first..range.end {
-            let whole = self.whole(block);
-            if done & whole > 0 {
-                // Those that have refused it are old there.
-                self.make_stale(block, refused & self.alive);
-            } else {
+            // A leg that the record does not count would not be asked after a loss of power.
+            let recorded = self.intent.as_ref().map_or(self.alive, |intent| intent.whole(block, self.alive));
+            let mut whole = self.whole(block);
+            if whole & recorded > 0 {
+                whole &= recorded;
+            }
+            // Those that have refused it are old there.
+            let mut old = refused & self.alive;
+            if done & whole & recorded == 0 {
                 // Each may have any version: that of the leg which reads went to is right from now on.
                 let kept = if whole > 0 { 1 << whole.trailing_zeros() } else { 0 };
-                self.make_stale(block, self.alive & !kept);
+                old = self.alive & !kept;
                 answer = Err(failure.unwrap_or(Failure::Gone));
             }
+            self.make_stale(block, old);
+            if let Some(intent) = self.intent.as_mut().filter(|_| old > 0) {
+                intent.make_stale(Range::new(block, 1), old);
+            }
         }
-        out.answers.push((request, answer));
+        if let Some(intent) = &mut self.intent {
+            intent.touch(now, range);
+        }
+        self.answer(request, range, answer, out);
     }
 
     fn make_range_stale(&mut self, range: Range, legs: u8) {
@@ -345,9 +435,21 @@ impl Mirrored {
 
     /// Begins what waited, as far as nothing stands in its way any more.
     fn go_on(&mut self, now: SimTime, out: &mut Orders) {
+        self.read_held(out);
+        self.begin_waiting(out);
+        self.keep_record(now, out);
+        self.rebuild_on(now, out);
+        self.set_timer(out);
+    }
+
+    fn read_held(&mut self, out: &mut Orders) {
         for part in std::mem::take(&mut self.held) {
             self.read(part, out);
         }
+    }
+
+    /// Begins changes that have waited.
+    fn begin_waiting(&mut self, out: &mut Orders) {
         let mut place = 0;
         while place < self.waiting.len() {
             let request = self.waiting[place];
@@ -358,7 +460,92 @@ impl Mirrored {
                 place += 1;
             }
         }
-        self.rebuild_on(now, out);
+    }
+
+    fn set_timer(&self, out: &mut Orders) {
+        let record_at = self.intent.as_ref().and_then(|intent| intent.wake_at());
+        out.wake_at = [self.retry_at, record_at].into_iter().flatten().min();
+    }
+
+    /// Brings the record on, and what has waited for it.
+    fn keep_record(&mut self, now: SimTime, out: &mut Orders) {
+        let Some(mut intent) = self.intent.take() else { return };
+        if self.is_starting && self.broken.is_none() {
+            match intent.decide(now, self.alive) {
+                Ok(Some(regions)) => {
+                    for (range, old) in regions.into_iter().filter(|&(_, old)| old > 0) {
+                        (range.first..range.end).for_each(|block| self.make_stale(block, old));
+                    }
+                }
+                Ok(None) => {}
+                Err(failure) => self.broken = Some(failure),
+            }
+        }
+        let is_changing = |range: Range| {
+            self.changes.iter().any(|change| change.range.meets(&range))
+                || self.copy.is_some_and(|copy| copy.range.meets(&range))
+        };
+        let is_wanted = |range: Range| self.waiting.iter().any(|one| Range::new(one.first, one.count).meets(&range));
+        let stale = |range: Range| {
+            let all = &self.stale[range.first as usize..range.end as usize];
+            all.iter().fold(0, |legs, old| legs | old) & self.alive
+        };
+        intent.end_flush(now, self.alive, is_changing, is_wanted, stale);
+        let has_ended = intent.end_round(self.alive);
+        out.answers.extend(intent.answers());
+        let errands = if self.broken.is_none() { intent.errands(now, self.alive) } else { Vec::new() };
+        for errand in errands {
+            let range = intent.range_of(errand);
+            let (operation, data) = match errand {
+                Errand::Find { .. } => (Operation::Read, Data::Own { at: 0 }),
+                Errand::Write { leg } => {
+                    let at = out.own.len() as u32;
+                    intent.bytes(leg, &mut out.own);
+                    (Operation::Write, Data::Own { at })
+                }
+                Errand::Flush { .. } => (Operation::Flush, Data::None),
+            };
+            let durable = operation != Operation::Read;
+            self.send(Under::Record(errand), Order { durable, ..order(operation, range, data) }, out);
+        }
+        let is_ready = !intent.is_finding() && intent.is_kept();
+        self.intent = Some(intent);
+        if self.broken.is_some() || self.is_starting && is_ready {
+            self.is_starting = false;
+            for request in std::mem::take(&mut self.early) {
+                self.begin(now, &request, out);
+            }
+        }
+        if has_ended {
+            self.read_held(out);
+            self.begin_waiting(out);
+        }
+    }
+
+    /// Begins a request, as far as it can.
+    fn begin(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
+        if let Some(failure) = self.broken {
+            return out.answers.push((request.id, Err(failure)));
+        }
+        let range = Range::new(request.first, request.count);
+        match request.operation {
+            Operation::Read => {
+                self.reads.begin(request.id);
+                self.reads.expect(request.id);
+                self.read(Held { request: request.id, at: 0, range, tried: 0 }, out);
+            }
+            Operation::Write | Operation::Trim => {
+                if let Some(intent) = &mut self.intent {
+                    intent.intend(now, range);
+                }
+                if self.may_change(range, self.waiting.len()) {
+                    self.change(request, out);
+                } else {
+                    self.waiting.push_back(*request);
+                }
+            }
+            _ => self.flush(request, out),
+        }
     }
 
     /// Blocks from `first` on that can be copied together now, with the legs from and to which.
@@ -376,7 +563,8 @@ impl Mirrored {
 
     /// Begins the next copy, if there is one that can be made now.
     fn rebuild_on(&mut self, now: SimTime, out: &mut Orders) {
-        if self.left == 0 || self.copy.is_some() {
+        self.retry_at = self.retry_at.filter(|&at| at > now);
+        if self.left == 0 || self.copy.is_some() || self.is_starting {
             return;
         }
         let from = self.next;
@@ -384,7 +572,7 @@ impl Mirrored {
         let Some((range, from, to)) = found else {
             // Nothing under way would bring it on.
             if self.under_way.is_empty() {
-                out.wake_at = Some(now + RETRY);
+                self.retry_at = Some(now + RETRY);
             }
             return;
         };
@@ -407,13 +595,19 @@ impl Mirrored {
         }
         self.copy = None;
         out.released.push(buffer);
+        if let Some(intent) = &mut self.intent {
+            intent.touch(now, range);
+        }
         if is_ok && self.alive & bit > 0 {
             self.stale[range.first as usize..range.end as usize].iter_mut().for_each(|legs| *legs &= !bit);
             self.left -= u64::from(range.count());
+            if let Some(intent) = self.intent.as_mut().filter(|_| self.left == 0) {
+                intent.has_copies();
+            }
         } else {
             // Other blocks first, and these a little later.
             self.next = range.end % self.blocks;
-            out.wake_at = Some(now + RETRY);
+            self.retry_at = Some(now + RETRY);
         }
     }
 }
@@ -433,21 +627,28 @@ impl Service for Mirrored {
         VolumeLimits { blocks, remaps: false, request_blocks }
     }
 
+    fn start(&mut self, now: SimTime, _: &[VolumeInfo], out: &mut Orders) {
+        self.keep_record(now, out);
+        self.set_timer(out);
+    }
+
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        let range = Range::new(request.first, request.count);
-        match request.operation {
-            Operation::Read => {
-                self.reads.begin(request.id);
-                self.reads.expect(request.id);
-                self.read(Held { request: request.id, at: 0, range, tried: 0 }, out);
-            }
-            Operation::Write | Operation::Trim if self.may_change(range, self.waiting.len()) => {
-                self.change(request, out);
-            }
-            Operation::Write | Operation::Trim => self.waiting.push_back(*request),
-            _ => self.flush(request, out),
+        if self.is_starting {
+            return self.early.push_back(*request);
         }
+        self.begin(now, request, out);
+        self.keep_record(now, out);
         self.rebuild_on(now, out);
+        self.set_timer(out);
+    }
+
+    fn received(&mut self, order: u32, bytes: &[u8]) {
+        let Some(Under::Record(Errand::Find { leg, place })) = self.under_way.get(order as usize).copied() else {
+            return;
+        };
+        if let Some(intent) = &mut self.intent {
+            intent.found(leg, place, bytes);
+        }
     }
 
     fn completed(&mut self, now: SimTime, id: u32, result: Result<(), Failure>, out: &mut Orders) {
@@ -460,12 +661,20 @@ impl Service for Mirrored {
             Under::Read { request, at, range, leg, tried } => {
                 self.was_read(Held { request, at, range, tried }, leg, result, out);
             }
-            Under::Change { request, leg } => self.changed(request, leg, result, out),
+            Under::Change { request, leg } => self.changed(now, request, leg, result, out),
             Under::Flush { request, .. } => {
                 // A leg that is lost has nothing to make durable.
                 let is_lost = result == Err(Failure::Gone) && self.alive > 0;
                 let result = if is_lost { Ok(()) } else { result };
-                out.answers.extend(self.reads.end(request, result).map(|answer| (request, answer)));
+                if let Some(answer) = self.reads.end(request, result) {
+                    self.answer(request, NOTHING, answer, out);
+                }
+            }
+            Under::Record(errand) => {
+                let has_failed = self.intent.as_mut().is_some_and(|intent| intent.ended(now, errand, result));
+                if has_failed {
+                    self.lose(errand.leg());
+                }
             }
             Under::CopyRead { .. } => self.copied(now, true, result.is_ok(), out),
             Under::CopyWrite { .. } => self.copied(now, false, result.is_ok(), out),
@@ -478,7 +687,13 @@ impl Service for Mirrored {
     }
 
     fn can_miss(&self, leg: Leg) -> bool {
+        if self.is_starting || self.broken.is_some() {
+            return false;
+        }
         let others = !(1 << leg.0);
+        if self.intent.as_ref().is_some_and(|intent| !intent.can_miss(leg.0, self.alive)) {
+            return false;
+        }
         if self.left == 0 {
             return self.alive & others != 0;
         }
@@ -486,6 +701,9 @@ impl Service for Mirrored {
     }
 
     fn replaced(&mut self, leg: Leg) -> bool {
+        if self.is_starting || self.broken.is_some() {
+            return false;
+        }
         self.replace(leg);
         true
     }
@@ -507,6 +725,16 @@ mod tests {
     fn the_contract_holds_with_legs_that_fail_and_end() {
         for legs in [2, 3] {
             check_seeds(400, || Mirrored::new(legs, 4096));
+        }
+    }
+
+    #[test]
+    fn the_contract_holds_with_a_record_on_legs_that_fail_and_end() {
+        let limits = VolumeLimits::new(4096, false);
+        let leg = VolumeInfo { id: VolumeId::new(0), block_bytes: 64, limits, protected: false };
+        for (legs, regions, alike) in [(2, 5, true), (3, 500, false)] {
+            let room = IntentRoom { id: 1, regions, clean_after: SimSpan::from_ms(1), alike };
+            check_seeds(300, || Mirrored::recorded(legs, &leg, room).expect("there is room"));
         }
     }
 
