@@ -613,6 +613,38 @@ pub(crate) enum Switch {
         /// Keys of the storage, for example 'file = "new", size = "1 GiB"'
         storage: String,
     },
+    /// Put a service over a leg or a service of a volume that is served
+    Add {
+        /// Name of the volume
+        volume: String,
+        /// What it comes above, as in `status`: the number of a leg, or s0 and so on
+        place: String,
+        /// Keys of the service and of its other legs, for example 'service = "mirror", legs = [{ file = "b" }]'
+        service: String,
+    },
+    /// Take a service out of a volume that is served; requests wait until all is flushed
+    Remove {
+        /// Name of the volume
+        volume: String,
+        /// The service, as in `status`: s0 and so on
+        place: String,
+    },
+    /// Make storage one more leg of a mirror, which copies everything to it
+    Attach {
+        /// Name of the volume
+        volume: String,
+        /// The mirror, as in `status`: s0 and so on
+        place: String,
+        /// Keys of the storage, for example 'file = "new", size = "1 GiB"'
+        storage: String,
+    },
+    /// Let a mirror go on without one of its legs
+    Detach {
+        /// Name of the volume
+        volume: String,
+        /// Number of the leg, as in `status`
+        leg: usize,
+    },
     /// Take a version of a volume as it is now, and print its slot
     Take {
         /// Name of the volume

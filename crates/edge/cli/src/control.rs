@@ -121,7 +121,7 @@ fn parse(command: &Value) -> Result<Control> {
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
             bail!(
-                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; replace, take, drop and set are for volumes",
+                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; add, remove, attach, detach, replace, take, drop and set are for volumes",
                 command["command"]
             )
         }
@@ -218,6 +218,14 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         Switch::Replace { volume, leg, storage } => {
             json!({ "command": "replace", "volume": volume, "leg": leg, "storage": storage })
         }
+        Switch::Add { volume, place, service } => {
+            json!({ "command": "add", "volume": volume, "place": place, "service": service })
+        }
+        Switch::Remove { volume, place } => json!({ "command": "remove", "volume": volume, "place": place }),
+        Switch::Attach { volume, place, storage } => {
+            json!({ "command": "attach", "volume": volume, "place": place, "storage": storage })
+        }
+        Switch::Detach { volume, leg } => json!({ "command": "detach", "volume": volume, "leg": leg }),
         Switch::Take { volume } => json!({ "command": "take", "volume": volume }),
         Switch::Drop { volume, slot } => json!({ "command": "drop", "volume": volume, "slot": slot }),
         Switch::Set { volume, name, value } => {

@@ -3,6 +3,10 @@
 //! ```text
 //! {"command":"status"}                                                       {"ok":true,"status":{"volumes":[...]}}
 //! {"command":"replace","volume":"v","leg":1,"storage":"file = \"new\""}    {"ok":true}
+//! {"command":"add","volume":"v","place":"s0","service":"service = \"priority\""}   {"ok":true}
+//! {"command":"remove","volume":"v","place":"s0"}                             {"ok":true}
+//! {"command":"attach","volume":"v","place":"s0","storage":"file = \"new\""}  {"ok":true}
+//! {"command":"detach","volume":"v","leg":1}                                  {"ok":true}
 //! {"command":"take","volume":"v"}                                            {"ok":true,"status":{"slot":1}}
 //! {"command":"drop","volume":"v","slot":1}                                   {"ok":true}
 //! {"command":"set","volume":"v","name":"batch_one_in","value":5}             {"ok":true}
@@ -10,11 +14,11 @@
 
 use crate::control::ControlSocket;
 use anyhow::{Context, Result, bail};
-use flashyard_volumes::{Carried, Part, VolumeHandle, VolumeStatus};
+use flashyard_volumes::{Carried, Part, Place, VolumeHandle, VolumeStatus};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Counts when they were asked for last.
 type Last = Arc<Mutex<(Instant, Vec<VolumeStatus>)>>;
@@ -47,6 +51,32 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
             let (volume, leg, storage) = (text("volume")?, number("leg")?, text("storage")?);
             handle.call(move |engine| engine.replace(&volume, leg as usize, &storage))??;
         }
+        "add" => {
+            let (volume, place, keys) = (text("volume")?, text("place")?.parse::<Place>()?, text("service")?);
+            let name = volume.clone();
+            handle.call(move |engine| engine.insert(&name, place, &keys))??;
+            changed(handle, &volume)?;
+        }
+        "remove" => {
+            let (volume, place) = (text("volume")?, text("place")?.parse::<Place>()?);
+            let Place::Service(service) = place else {
+                bail!("a leg is detached from its mirror, not removed; a service is s0 and so on");
+            };
+            let name = volume.clone();
+            handle.call(move |engine| engine.leave(&name, service))??;
+            changed(handle, &volume)?;
+        }
+        "attach" => {
+            let (volume, place, storage) = (text("volume")?, text("place")?.parse::<Place>()?, text("storage")?);
+            let Place::Service(service) = place else {
+                bail!("storage is attached to a mirror, which is s0 and so on")
+            };
+            handle.call(move |engine| engine.attach(&volume, service, &storage))??;
+        }
+        "detach" => {
+            let (volume, leg) = (text("volume")?, number("leg")?);
+            handle.call(move |engine| engine.detach(&volume, leg as usize))??;
+        }
         "take" => {
             let volume = text("volume")?;
             let slot = handle.call(move |engine| engine.take_version(&volume))??;
@@ -60,9 +90,23 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
             let (volume, name, value) = (text("volume")?, text("name")?, number("value")?);
             handle.call(move |engine| engine.set(&volume, &name, value))??;
         }
-        _ => bail!("\"command\" is {}, give status, replace, take, drop or set", command["command"]),
+        _ => bail!(
+            "\"command\" is {}, give status, add, remove, attach, detach, replace, take, drop or set",
+            command["command"]
+        ),
     }
     Ok(None)
+}
+
+/// Waits until a change of the tree has its result.
+fn changed(handle: &VolumeHandle, volume: &str) -> Result<()> {
+    loop {
+        let volume = volume.to_owned();
+        if let Some(result) = handle.call(move |engine| engine.reshaped(&volume))?? {
+            return Ok(result?);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The volumes with their rates since `before`.
@@ -106,8 +150,8 @@ fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f64) -> Valu
 fn tree_of(part: &Part, leg: &impl Fn(usize) -> Value) -> Value {
     match part {
         Part::Leg(number) => leg(*number),
-        Part::Service { name, below } => {
-            json!({ "service": name, "below": below.iter().map(|part| tree_of(part, leg)).collect::<Vec<_>>() })
+        Part::Service { number, name, below } => {
+            json!({ "service": name, "number": number, "below": below.iter().map(|part| tree_of(part, leg)).collect::<Vec<_>>() })
         }
     }
 }

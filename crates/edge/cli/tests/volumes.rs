@@ -1,106 +1,12 @@
 //! `flashyard serve` with a file of volumes: what its rules promise, over kills, lost ends and cut connections.
 
-use flashyard_blk::{Blocking, VolumeError};
-use flashyard_live::RemoteNamespace;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+mod common;
+
+use common::*;
+use flashyard_blk::Blocking;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-
-const BLOCK: usize = 4096;
-const PREFIX: &str = "nqn.2026-11.io.flashyard:";
-
-/// A server that does not outlive its test.
-struct Server {
-    child: Option<Child>,
-    address: SocketAddr,
-}
-
-/// A port that was free a moment ago.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
-    listener.local_addr().expect("it is bound")
-}
-
-fn program(folder: &Path, name: &str, text: &str, more: &[&str]) -> Command {
-    let path = folder.join(name);
-    std::fs::write(&path, text).expect("there is room");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashyard"));
-    command.arg("serve").arg(path).args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-impl Server {
-    fn start(folder: &Path, name: &str, text: &str) -> Self {
-        Self::start_with(folder, name, text, &[])
-    }
-
-    fn start_with(folder: &Path, name: &str, text: &str, more: &[&str]) -> Self {
-        let address = free_address();
-        let mut command = program(folder, name, text, &["--listen", &address.to_string(), "--seconds", "120"]);
-        let child = command.args(more).spawn().expect("the program starts");
-        let mut server = Self { child: Some(child), address };
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            let ended = server.child.as_mut().expect("it runs").try_wait().expect("it is ours");
-            assert!(ended.is_none(), "{:?}", server.child.take().map(Child::wait_with_output));
-            assert!(begun.elapsed() < Duration::from_secs(60), "it does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        server
-    }
-
-    fn volume(&self, name: &str) -> Blocking<RemoteNamespace> {
-        let nqn = format!("{PREFIX}{name}");
-        let namespace = RemoteNamespace::connect(self.address, "nqn.2026-01.test:host", &nqn, Some(1));
-        Blocking::new(namespace.expect("the volume is served"))
-    }
-
-    /// The connection of a leg to this server.
-    fn leg(&self, name: &str) -> String {
-        format!("nvme_tcp = \"{}\", nqn = \"{PREFIX}{name}\", namespace = 1", self.address)
-    }
-
-    /// Ends it at once, as a loss of power of its process.
-    fn kill(mut self) -> String {
-        let mut child = self.child.take().expect("it runs");
-        child.kill().expect("it is ours");
-        text(&child.wait_with_output().expect("it was killed").stderr)
-    }
-
-    fn interrupt(mut self) -> Output {
-        let child = self.child.take().expect("it runs");
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
-        assert!(sent.success());
-        child.wait_with_output().expect("it ends")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            // Ended already is as good.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Bytes that tell their block and version.
-fn stamped(first: u64, count: u64, version: u8) -> Vec<u8> {
-    let block =
-        |block: u64| (0..BLOCK).map(move |at| (at as u8).wrapping_mul(7) ^ (block as u8).wrapping_mul(31) ^ version);
-    (first..first + count).flat_map(block).collect()
-}
-
-fn read(volume: &mut Blocking<RemoteNamespace>, first: u64, count: usize) -> Result<Vec<u8>, VolumeError> {
-    let mut bytes = vec![0; count * BLOCK];
-    volume.read(first, &mut bytes).map(|()| bytes)
-}
 
 /// A server of one file.
 fn disk(folder: &Path) -> Server {
@@ -477,7 +383,9 @@ fn a_composition_that_is_wrong_is_refused_with_its_line() {
     let folder = tempfile::tempdir().expect("there is room");
     let memory = "{ memory = \"16 MiB\" }";
     for (rest, expected) in [
-        (format!("service = \"mirror\"\nlegs = [{memory}]"), "1 legs, give 2 to 8"),
+        ("service = \"mirror\"\nlegs = []".to_owned(), "0 legs, give 1 to 8"),
+        (format!("service = \"stripe\"\nrecord = true\nlegs = [{memory}, {memory}]"), "record goes with"),
+        (format!("service = \"mirror\"\nlegs = [{memory}, {{ memory = \"8 KiB\" }}]"), "no room for the record"),
         (format!("service = \"spill-over\"\nlegs = [{memory}, {memory}, {memory}]"), "3 legs, give 2 "),
         (format!("service = \"mirror\"\nchunk = \"4 KiB\"\nlegs = [{memory}, {memory}]"), "chunk goes with"),
         (format!("service = \"stripe\"\nchunk = \"5 KiB\"\nlegs = [{memory}, {memory}]"), "chunk is whole blocks"),
@@ -485,8 +393,8 @@ fn a_composition_that_is_wrong_is_refused_with_its_line() {
         (format!("service = \"mirror\"\nback = {memory}\nlegs = [{memory}, {memory}]"), "has legs, and no back"),
         (format!("legs = [{memory}, {memory}]"), "legs go with service"),
         ("service = \"latte\"".to_owned(), "needs storage"),
-        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"mirror\", legs = [{memory}] }}]"), "1 legs"),
-        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"latte\" }}]"), "latte"),
+        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"stripe\", legs = [{memory}] }}]"), "1 legs"),
+        (format!("service = \"stripe\"\nlegs = [{memory}, {{ service = \"latte\" }}]"), "0 legs, give 2"),
     ] {
         let text_of = format!("[[volume]]\nname = \"v\"\n{rest}\n");
         let output = program(folder.path(), "v.toml", &text_of, &["--seconds", "0"]).output().expect("it starts");
@@ -495,16 +403,11 @@ fn a_composition_that_is_wrong_is_refused_with_its_line() {
     }
 }
 
-/// `flashyard ctl` at a socket.
-fn ctl(socket: &str, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_flashyard")).arg("ctl").arg(socket).args(arguments).output().expect("it starts")
-}
-
 #[test]
 fn a_leg_is_replaced_and_rebuilt_under_load_and_the_new_one_alone_has_everything() {
     let folder = tempfile::tempdir().expect("there is room");
     let socket = folder.path().join("ctl").display().to_string();
-    let description = "[[volume]]\nname = \"m\"\nservice = \"stripe\"\nlegs = [{ service = \"mirror\", legs = [\
+    let description = "[[volume]]\nname = \"m\"\nservice = \"stripe\"\nlegs = [{ service = \"mirror\", record = false, legs = [\
                        { file = \"old\", size = \"24 MiB\" }, { memory = \"24 MiB\" }] }, { memory = \"24 MiB\" }]\n";
     let server = Server::start_with(folder.path(), "m.toml", description, &["--control", &socket]);
     let mut volume = server.volume("m");
@@ -518,7 +421,7 @@ fn a_leg_is_replaced_and_rebuilt_under_load_and_the_new_one_alone_has_everything
         (&["replace", "n", "0", "memory = \"24 MiB\""], "there is no volume n, give one of m"),
         (&["replace", "m", "0", "memoir = \"24 MiB\""], "memoir"),
         (&["set", "m", "batch_one_in", "5"], "no service of m has a batch_one_in"),
-        (&["pull", "0"], "give status, replace, take, drop or set"),
+        (&["pull", "0"], "give status, add, remove, attach, detach, replace, take, drop or set"),
     ] {
         let output = ctl(&socket, arguments);
         assert!(!output.status.success() && text(&output.stderr).contains(expected), "{}", text(&output.stderr));
@@ -546,7 +449,7 @@ fn a_leg_is_replaced_and_rebuilt_under_load_and_the_new_one_alone_has_everything
         assert!(begun.elapsed() < Duration::from_secs(60), "{found}");
     }
     let shown = text(&ctl(&socket, &["status"]).stdout);
-    assert!(shown.contains("  stripe\n    mirror\n      0 ") && shown.contains("new: ready, "), "{shown}");
+    assert!(shown.contains("  s0 stripe\n    s1 mirror\n      0 ") && shown.contains("new: ready, "), "{shown}");
     // The new one is asked alone once the other is replaced, too.
     let output = ctl(&socket, &["replace", "m", "1", "memory = \"24 MiB\""]);
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -25,6 +25,9 @@ const LATTE_MAX: u64 = (1 << 31) - 1;
 /// Blocks of the log of a cache, which takes no writes: as many as a request may have. 1 MiB.
 const CACHE_LOG: u32 = 256;
 
+/// Pieces of storage of a volume at most.
+pub(crate) const LEGS_MAX: usize = u8::MAX as usize;
+
 /// Bytes of the log of atomic writes, without `log`. Source: \[A\] some thousand writes of 8 KiB.
 const LOG: u64 = 64 << 20;
 
@@ -63,6 +66,8 @@ pub enum Part {
     Leg(usize),
     /// A service over others.
     Service {
+        /// Its number, as long as none comes or leaves.
+        number: usize,
         /// Its name in files.
         name: &'static str,
         /// Those below it, in order.
@@ -70,58 +75,32 @@ pub enum Part {
     },
 }
 
-/// A tree that is being built, with the storage below it.
-pub(crate) struct Composer<'a> {
+/// Makes a service of a volume.
+pub(crate) struct Maker<'a> {
     pub(crate) volume: &'a str,
-    /// Opens storage.
-    pub(crate) open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>,
-    pub(crate) legs: Vec<LegState>,
-    nodes: Nodes,
+    /// Its number in the tree.
+    pub(crate) number: usize,
+    /// Whether all storage below it was made just now.
+    pub(crate) is_new: bool,
 }
 
-impl<'a> Composer<'a> {
-    pub(crate) fn new(volume: &'a str, open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>) -> Self {
-        Self { volume, open, legs: Vec::new(), nodes: Vec::new() }
-    }
-
+impl Maker<'_> {
     fn wrong(&self, problem: String) -> OpenError {
         OpenError::Size { volume: self.volume.to_owned(), problem }
     }
 
-    /// A service over `legs`, and all below; returns its limits.
-    pub(crate) fn service<'b>(
-        &mut self,
+    /// A service over legs with these properties.
+    ///
+    /// Errors: sizes that do not fit.
+    pub(crate) fn make(
+        &self,
         name: ServiceName,
         settings: Settings,
-        legs: impl Iterator<Item = &'b Leg>,
-    ) -> Result<(VolumeLimits, Part), OpenError> {
-        // A service comes before those below it.
-        let number = self.nodes.len();
-        self.nodes.push((Box::new(PassThrough), Vec::new()));
-        let from = self.legs.len();
-        let (mut below, mut infos, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        for leg in legs {
-            let info = if let Some(service) = leg.service {
-                below.push(Below::Service(self.nodes.len()));
-                let (limits, part) = self.service(service, Settings::of(leg), leg.legs.iter().flatten())?;
-                parts.push(part);
-                VolumeInfo { limits, ..info_of(limits) }
-            } else {
-                let leg = (self.open)(leg)?;
-                below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
-                let info = leg.info();
-                parts.push(Part::Leg(self.legs.len()));
-                self.legs.push(leg);
-                info
-            };
-            infos.push(info);
-        }
-        if self.legs.len() > usize::from(u8::MAX) {
-            return Err(self.wrong(format!("more than {} pieces of storage", u8::MAX)));
-        }
-        let count = below.len() as u8;
+        infos: &[VolumeInfo],
+    ) -> Result<Box<dyn Service + Send>, OpenError> {
+        let count = infos.len() as u8;
         let blocks = infos.iter().map(|info| info.limits.blocks).min().unwrap_or(0);
-        let service: Box<dyn Service + Send> = match name {
+        Ok(match name {
             ServiceName::Stripe => {
                 let chunk = settings.chunk.map_or(CHUNK, |chunk| chunk.0.get()) / BLOCK as u64;
                 if chunk > blocks {
@@ -134,7 +113,7 @@ impl<'a> Composer<'a> {
             }
             ServiceName::Mirror if settings.record == Some(false) => Box::new(Mirrored::new(count, blocks)),
             ServiceName::Mirror => {
-                let room = IntentRoom::usual(self.mirror_id(number), self.legs[from..].iter().all(|leg| leg.is_new));
+                let room = IntentRoom::usual(self.mirror_id(), self.is_new);
                 let leg = info_of(VolumeLimits { blocks, ..infos[0].limits });
                 let mirror = Mirrored::recorded(count, &leg, room);
                 Box::new(mirror.ok_or_else(|| {
@@ -150,7 +129,7 @@ impl<'a> Composer<'a> {
                 let store = settings.store.map_or(blocks / STORE_SHARE, |store| store.0.get() / BLOCK as u64);
                 let room = VersionRoom { slots: settings.versions.unwrap_or(VERSIONS), store, log: VERSION_LOG };
                 let service = Versioned::new(room);
-                if service.limits(&infos).blocks == 0 {
+                if service.limits(infos).blocks == 0 {
                     return Err(
                         self.wrong(format!("a leg of {blocks} blocks has no room for a store of {store} and the map"))
                     );
@@ -165,17 +144,79 @@ impl<'a> Composer<'a> {
                 Box::new(AtomicWrites::new(log))
             }
             _ => Box::new(SpillOver::new(infos[0].limits.blocks)),
-        };
-        let limits = service.limits(&infos);
-        self.nodes[number] = (service, below);
-        Ok((limits, Part::Service { name: name.name(), below: parts }))
+        })
     }
 
     /// A number for a mirror that is made now: what it has in common with the same volume of a later start, and what no other has.
-    fn mirror_id(&self, number: usize) -> u64 {
-        let name = checksum(checksum(0, self.volume.as_bytes()), &(number as u64).to_le_bytes());
+    fn mirror_id(&self) -> u64 {
+        let name = checksum(checksum(0, self.volume.as_bytes()), &(self.number as u64).to_le_bytes());
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::from(name) << 32 | since.as_nanos() as u64 & u64::from(u32::MAX)
+    }
+}
+
+/// A tree that is being built, with the storage below it.
+pub(crate) struct Composer<'a> {
+    pub(crate) volume: &'a str,
+    /// Opens storage.
+    pub(crate) open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>,
+    pub(crate) legs: Vec<LegState>,
+    nodes: Nodes,
+}
+
+impl Part {
+    /// A place of a tree, with all below it.
+    pub(crate) fn of(tree: &Tree, place: Below) -> Self {
+        match place {
+            Below::Leg(leg) => Self::Leg(leg.0.into()),
+            Below::Service(number) => {
+                let (name, legs) = tree.service(number).unwrap_or_default();
+                Self::Service { number, name, below: legs.iter().map(|&leg| Self::of(tree, leg)).collect() }
+            }
+        }
+    }
+}
+
+impl<'a> Composer<'a> {
+    pub(crate) fn new(volume: &'a str, open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>) -> Self {
+        Self { volume, open, legs: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// A service over `legs`, and all below; returns its limits.
+    pub(crate) fn service<'b>(
+        &mut self,
+        name: ServiceName,
+        settings: Settings,
+        legs: impl Iterator<Item = &'b Leg>,
+    ) -> Result<VolumeLimits, OpenError> {
+        // A service comes before those below it.
+        let number = self.nodes.len();
+        self.nodes.push((Box::new(PassThrough), Vec::new()));
+        let from = self.legs.len();
+        let (mut below, mut infos) = (Vec::new(), Vec::new());
+        for leg in legs {
+            let info = if let Some(service) = leg.service {
+                below.push(Below::Service(self.nodes.len()));
+                let limits = self.service(service, Settings::of(leg), leg.legs.iter().flatten())?;
+                VolumeInfo { limits, ..info_of(limits) }
+            } else {
+                let leg = (self.open)(leg)?;
+                below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
+                let info = leg.info();
+                self.legs.push(leg);
+                info
+            };
+            infos.push(info);
+        }
+        if self.legs.len() > LEGS_MAX {
+            let problem = format!("more than {LEGS_MAX} pieces of storage");
+            return Err(OpenError::Size { volume: self.volume.to_owned(), problem });
+        }
+        let maker = Maker { volume: self.volume, number, is_new: self.legs[from..].iter().all(|leg| leg.is_new) };
+        let service = maker.make(name, settings, &infos)?;
+        let limits = service.limits(&infos);
+        self.nodes[number] = (service, below);
+        Ok(limits)
     }
 
     /// The tree, and its storage in order.
@@ -205,7 +246,7 @@ pub(crate) fn latte(service: ServiceName, settings: Settings, (front, back): (u6
     }
     config.rule = settings.rule.map_or(config.rule, rule_of);
     config.flush_age = settings.flush_age.map_or(config.flush_age, |age| age.0);
-    Ok(Zeroing(Latte::new(config)))
+    Ok(Zeroing(Latte::new(config), service.name()))
 }
 
 fn rule_of(name: RuleName) -> Rule {

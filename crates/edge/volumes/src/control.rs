@@ -3,13 +3,46 @@
 use crate::compose::Part;
 use crate::leg::LegState;
 use crate::stack::{Carried, Stack};
-use flashyard_service::Rebuild;
+use flashyard_service::{Leg, Rebuild};
+use flashyard_services::Below;
 use std::error::Error;
 
 /// Why a volume is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ControlError(pub(crate) String);
+
+/// A place in the tree of a volume, as its status names it: `2` for a leg, `s1` for a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The storage of this number.
+    Leg(u8),
+    /// The service of this number.
+    Service(usize),
+}
+
+impl Place {
+    pub(crate) const fn below(self) -> Below {
+        match self {
+            Self::Leg(leg) => Below::Leg(Leg(leg)),
+            Self::Service(number) => Below::Service(number),
+        }
+    }
+}
+
+impl std::str::FromStr for Place {
+    type Err = ControlError;
+
+    fn from_str(text: &str) -> Result<Self, ControlError> {
+        let place = match text.strip_prefix('s') {
+            Some(number) => number.parse().ok().map(Self::Service),
+            None => text.parse().ok().map(Self::Leg),
+        };
+        place.ok_or_else(|| {
+            ControlError(format!("{text:?} is no place: give the number of a leg, or s0 and so on for a service"))
+        })
+    }
+}
 
 /// A volume while it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +88,7 @@ impl VolumeStatus {
         };
         Self {
             name: stack.name.clone(),
-            part: stack.part.clone(),
+            part: stack.part(),
             answered: stack.answered,
             failed: stack.failed,
             under_way: stack.requests_under_way(),

@@ -1,13 +1,17 @@
 //! The loop: one thread that runs volumes and their front ends.
 
-use crate::control::{ControlError, VolumeStatus, told};
-use crate::leg::Storage;
+use crate::compose::{LEGS_MAX, Maker, Settings};
+use crate::control::{ControlError, Place, VolumeStatus, told};
+use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
+use crate::reshape::Wish;
 use crate::stack::Stack;
 use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
 use flashyard_live::{Drives, EngineError, FrontEnds, Inbound};
 use flashyard_served::Refused;
+use flashyard_service::Service;
+use flashyard_services::Below;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::fmt;
 use std::sync::Arc;
@@ -159,13 +163,101 @@ impl VolumeEngine {
         if described.service.is_some() {
             return Err(ControlError("a leg is replaced by storage, not by a service".to_owned()));
         }
-        let mut storage = self.opening.leg(volume, &described).map_err(|error| ControlError(told(&error)))?;
+        let storage = self.storage(number, leg, &described)?;
+        let now = self.now();
+        self.stacks[number].replace(now, leg, storage, &mut self.fronts).map_err(ControlError)
+    }
+
+    /// Opens storage that will have this number among the legs of a volume.
+    fn storage(&mut self, stack: usize, leg: usize, described: &Leg) -> Result<LegState, ControlError> {
+        let volume = &self.stacks[stack].name;
+        let mut storage = self.opening.leg(volume, described).map_err(|error| ControlError(told(&error)))?;
         if let Storage::Remote(remote) = &mut storage.storage {
             let token = FrontEnds::token(self.sockets.len());
             remote.namespace().register(self.fronts.registry(), token).map_err(|error| ControlError(told(&error)))?;
-            self.sockets.push((number, leg));
+            self.sockets.push((stack, leg));
         }
-        self.stacks[number].replace(leg, storage).map_err(ControlError)
+        Ok(storage)
+    }
+
+    /// Begins to put a service, by the keys of a leg without the one that it comes above, over a place of a volume. Volumes wait while its other legs are
+    /// opened, and this one until nothing is under way; [`VolumeEngine::reshaped`] has the result.
+    ///
+    /// Errors: no such volume or place; a service that changes where blocks lie, or how many there are; legs that cannot be opened.
+    pub fn insert(&mut self, volume: &str, place: Place, keys: &str) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        let (described, at) = Leg::parse_above(keys).map_err(|error| ControlError(error.to_string()))?;
+        let place = place.below();
+        let Some(there) = self.stacks[number].place_info(place) else {
+            return Err(ControlError(format!("{volume} has no such place; see its status")));
+        };
+        let (mut legs, mut infos) = (Vec::new(), Vec::new());
+        for leg in described.legs.iter().flatten() {
+            let storage = self.storage(number, self.stacks[number].legs.len() + legs.len(), leg)?;
+            infos.push(storage.info());
+            legs.push(storage);
+        }
+        if self.stacks[number].legs.len() + legs.len() > LEGS_MAX {
+            return Err(ControlError(format!("more than {LEGS_MAX} pieces of storage")));
+        }
+        infos.insert(at, there);
+        // A record would take blocks that the volume has already.
+        let settings = Settings { record: Some(described.record.unwrap_or(false)), ..Settings::of(&described) };
+        let name = described.service.unwrap_or_default();
+        let maker = Maker { volume, number: 0, is_new: false };
+        let service = maker.make(name, settings, &infos).map_err(|error| ControlError(told(&error)))?;
+        let limits = service.limits(&infos);
+        if limits.blocks != there.limits.blocks {
+            let (has, needs) = (limits.blocks, there.limits.blocks);
+            return Err(ControlError(format!("with it there would be {has} blocks, and there are {needs}")));
+        }
+        if limits.request_blocks < there.limits.request_blocks && place != Below::Service(0) {
+            let most = limits.request_blocks;
+            return Err(ControlError(format!("it takes {most} blocks at once: put it above all others (s0)")));
+        }
+        self.stacks[number].reshape(now, Wish::Insert { place, service, at, legs }).map_err(ControlError)
+    }
+
+    /// Begins to take a service out of a volume: what it stands on takes its place once all is flushed and nothing is under way;
+    /// [`VolumeEngine::reshaped`] has the result.
+    ///
+    /// Errors: no such volume or service.
+    pub fn leave(&mut self, volume: &str, service: usize) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        if self.stacks[number].place_info(Below::Service(service)).is_none() {
+            return Err(ControlError(format!("{volume} has no service s{service}; see its status")));
+        }
+        self.stacks[number].reshape(now, Wish::Leave { node: service }).map_err(ControlError)
+    }
+
+    /// The result of the last [`VolumeEngine::insert`] or [`VolumeEngine::leave`], once there is one.
+    ///
+    /// Errors: no such volume.
+    pub fn reshaped(&mut self, volume: &str) -> Result<Option<Result<(), ControlError>>, ControlError> {
+        let number = self.volume(volume)?;
+        Ok(self.stacks[number].reshaped().map(|result| result.map_err(ControlError)))
+    }
+
+    /// Makes storage, by the keys of a leg, one more leg of a mirror.
+    ///
+    /// Errors: no such volume or mirror; storage that cannot be opened or is too small.
+    pub fn attach(&mut self, volume: &str, service: usize, keys: &str) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
+        if described.service.is_some() {
+            return Err(ControlError("a leg is storage, not a service".to_owned()));
+        }
+        let leg = self.stacks[number].legs.len();
+        let storage = self.storage(number, leg, &described)?;
+        self.stacks[number].attach(now, service, storage, &mut self.fronts).map_err(ControlError)
+    }
+
+    /// Lets a mirror go on without a leg.
+    ///
+    /// Errors: no such volume or leg, or a leg that cannot be missed.
+    pub fn detach(&mut self, volume: &str, leg: usize) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        self.stacks[number].detach(now, leg, &mut self.fronts).map_err(ControlError)
     }
 
     /// Takes a version of a volume, and returns its slot.
@@ -288,6 +380,7 @@ impl VolumeEngine {
     fn finish(mut self, events: &mut mio::Events) -> Result<Vec<VolumeReport>, EngineError> {
         let until = self.began.elapsed() + LAST_FLUSH;
         let now = self.now();
+        self.stacks.iter_mut().for_each(|stack| stack.give_up_reshape(now, &mut self.fronts));
         self.stacks.iter_mut().for_each(|stack| stack.flush(now, &mut self.fronts));
         while self.stacks.iter().any(Stack::is_busy) && self.began.elapsed() < until {
             self.turn(self.began.elapsed(), events);

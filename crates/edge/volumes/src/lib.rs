@@ -11,7 +11,7 @@
 //! What it does not do: protocols, and the choice of an end for each request, which is LATTE's.
 //!
 //! Invariants: each request is answered once; a flush that was answered means that the back end has everything that was answered before it,
-//! durably; a leg that has ended answers no further order, and is not opened again.
+//! durably; a leg that has ended answers no further order, and is not opened again; services come and leave only while nothing is under way.
 
 mod compose;
 mod control;
@@ -20,11 +20,12 @@ mod error;
 mod leg;
 mod open;
 mod opening;
+mod reshape;
 mod stack;
 mod zeroing;
 
 pub use compose::Part;
-pub use control::{ControlError, LegStatus, VolumeStatus};
+pub use control::{ControlError, LegStatus, Place, VolumeStatus};
 pub use engine::{VolumeEngine, VolumeHandle, VolumeReport, VolumesEnded};
 pub use error::OpenError;
 pub use leg::{FileError, OpenDrive, RunsDrive};

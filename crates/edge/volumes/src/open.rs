@@ -1,6 +1,6 @@
 //! From a description to volumes that serve.
 
-use crate::compose::{Composer, Part, Settings, latte};
+use crate::compose::{Composer, Settings, latte};
 use crate::engine::{Export, VolumeEngine};
 use crate::error::OpenError;
 use crate::opening::{Opening, OpensDrive, ReadSecret};
@@ -60,14 +60,14 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
     let open = |leg: &Leg| opening.leg(name, leg);
     let composed = |service, settings: Settings, legs: &mut dyn Iterator<Item = &Leg>| {
         let mut composer = Composer::new(name, &open);
-        let (_, part) = composer.service(service, settings, legs)?;
+        composer.service(service, settings, legs)?;
         let (tree, legs) = composer.finish()?;
         // A volume with versions is a row of windows.
         let windows = match service {
             ServiceName::Versions => 1 + settings.versions.unwrap_or(VERSIONS),
             _ => 1,
         };
-        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs, part).with_windows(windows))
+        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs).with_windows(windows))
     };
     let settings = Settings {
         chunk: volume.chunk.as_ref().map(|chunk| *chunk.get_ref()),
@@ -91,15 +91,14 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
         (None, Some(service)) => composed(service, Settings::of(back), &mut back.legs.iter().flatten()),
         (None, None) => {
             let back = opening.leg(name, back)?;
-            Ok(Stack::new(name.clone(), Services::None(PassThrough), vec![back], Part::Leg(0)))
+            Ok(Stack::new(name.clone(), Services::None(PassThrough), vec![back]))
         }
         (Some(front), _) => {
             let legs = vec![opening.leg(name, front)?, opening.leg(name, back)?];
             let blocks = (legs[0].info().limits.blocks, legs[1].info().limits.blocks);
             let latte = latte(volume.service, settings, blocks);
             let latte = latte.map_err(|problem| OpenError::Size { volume: name.clone(), problem })?;
-            let part = Part::Service { name: volume.service.name(), below: vec![Part::Leg(0), Part::Leg(1)] };
-            Ok(Stack::new(name.clone(), Services::Latte(Box::new(latte)), legs, part))
+            Ok(Stack::new(name.clone(), Services::Latte(Box::new(latte)), legs))
         }
     }
 }

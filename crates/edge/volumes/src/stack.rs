@@ -5,6 +5,7 @@
 
 use crate::compose::Part;
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
+use crate::reshape::{Next, Parked, Reshape, Wish};
 use crate::zeroing::Zeroing;
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
 use flashyard_kernel::Slab;
@@ -14,7 +15,7 @@ use flashyard_served::Answer;
 use flashyard_service::{
     Data, Failure, Leg, Order, Orders, PassThrough, Rebuild, Request, Service, Sum, checksum, checksum_of_zeros,
 };
-use flashyard_services::Tree;
+use flashyard_services::{Below, Tree};
 use flashyard_units::{SimTime, VolumeId};
 
 /// Blocks that are trimmed in one order, which may become a write of zeros: 8 MiB.
@@ -48,6 +49,10 @@ impl Service for Services {
 
     fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
         each!(self, service => service.start(now, legs, out));
+    }
+
+    fn lost(&mut self, now: SimTime, leg: Leg, out: &mut Orders) {
+        each!(self, service => service.lost(now, leg, out));
     }
 
     fn received(&mut self, order: u32, bytes: &[u8]) {
@@ -152,24 +157,26 @@ pub(crate) struct Stack {
     /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
     told_gone: Vec<bool>,
-    /// Its shape, for people.
-    pub(crate) part: Part,
     /// The volume and the slots of its versions, which lie behind it.
     windows: u32,
     /// Orders of each leg.
     pub(crate) carried: Vec<Carried>,
     /// A leg, and the storage that takes its place when its orders have ended.
     replacing: Option<(usize, LegState)>,
+    /// A service that comes or leaves, and the result of the last one.
+    reshape: Option<Box<Reshape>>,
+    reshaped: Option<Result<(), String>>,
 }
 
 impl Stack {
-    pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>, part: Part) -> Self {
+    pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>) -> Self {
         let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
         let request_blocks = service.limits(&infos).request_blocks;
         let told_gone = vec![false; legs.len()];
         let carried = vec![Carried::default(); legs.len()];
         Self {
-            part,
+            reshape: None,
+            reshaped: None,
             windows: 1,
             carried,
             replacing: None,
@@ -231,6 +238,11 @@ impl Stack {
         payload: Payload,
         fronts: &mut FrontEnds,
     ) {
+        if front.is_some()
+            && let Some(reshape) = &mut self.reshape
+        {
+            return reshape.parked.push_back(Parked { from: (front, tag, class), request, payload });
+        }
         let (content, bytes) = match payload {
             Payload::Bytes(bytes) => (Content::Bytes, bytes),
             Payload::Zeros | Payload::None => (Content::None, Vec::new()),
@@ -288,8 +300,8 @@ impl Stack {
             self.legs[number].poll(&mut arrived);
             has_come |= !arrived.is_empty();
             arrived.drain(..).for_each(|end| self.arrive(number, end));
-            if self.legs[number].gone.is_some() && !std::mem::replace(&mut self.told_gone[number], true) {
-                self.lose(number);
+            if self.legs[number].gone.is_some() {
+                self.tell_gone(now, number, fronts);
             }
             while let Some((task, bytes)) = self.legs[number].throttle.as_mut().and_then(|throttle| throttle.pop(now)) {
                 let kept = bytes.as_deref().map_or(Source::Zeros, Source::Bytes);
@@ -300,6 +312,9 @@ impl Stack {
         self.settle(now, fronts);
         if self.replacing.is_some() {
             self.replace_when_idle(now, fronts);
+        }
+        if self.reshape.is_some() {
+            self.reshape_on(now, fronts);
         }
         has_come
     }
@@ -354,29 +369,235 @@ impl Stack {
         each!(&mut self.service, service => service.set(name, value))
     }
 
+    /// Its shape, for people.
+    pub(crate) fn part(&self) -> Part {
+        match &self.service {
+            Services::None(_) => Part::Leg(0),
+            Services::Latte(latte) => {
+                Part::Service { number: 0, name: latte.name(), below: vec![Part::Leg(0), Part::Leg(1)] }
+            }
+            Services::Tree(tree) => Part::of(tree, Below::Service(0)),
+        }
+    }
+
+    fn infos(&self) -> Vec<VolumeInfo> {
+        self.legs.iter().map(LegState::info).collect()
+    }
+
+    /// Its services as a tree, whatever they were.
+    fn tree(&mut self) -> &mut Tree {
+        if !matches!(self.service, Services::Tree(_)) {
+            let infos = self.infos();
+            let legs = (0..infos.len() as u8).map(|leg| Below::Leg(Leg(leg))).collect();
+            let service: Box<dyn Service + Send> =
+                match std::mem::replace(&mut self.service, Services::None(PassThrough)) {
+                    Services::Latte(latte) => latte,
+                    Services::None(_) | Services::Tree(_) => Box::new(PassThrough),
+                };
+            let mut tree = Tree::new(vec![(service, legs)]).expect("one service over its legs is a tree");
+            tree.resume(&infos);
+            self.service = Services::Tree(Box::new(tree));
+        }
+        match &mut self.service {
+            Services::Tree(tree) => tree,
+            Services::None(_) | Services::Latte(_) => unreachable!("it was made one"),
+        }
+    }
+
+    /// Properties of a place of the tree.
+    pub(crate) fn place_info(&mut self, place: Below) -> Option<VolumeInfo> {
+        let infos = self.infos();
+        match (&self.service, place) {
+            (Services::Tree(tree), place) => tree.info_of(place, &infos),
+            (_, Below::Leg(leg)) => infos.get(usize::from(leg.0)).copied(),
+            (_, Below::Service(0)) => Some(VolumeInfo { limits: self.service.limits(&infos), ..infos[0] }),
+            (_, Below::Service(_)) => None,
+        }
+    }
+
+    /// Begins to change the tree. The result comes with [`Stack::reshaped`].
+    ///
+    /// Errors: it is being changed already.
+    pub(crate) fn reshape(&mut self, now: SimTime, wish: Wish) -> Result<(), String> {
+        if self.reshape.is_some() || self.replacing.is_some() {
+            return Err("it is being changed already; try again".to_owned());
+        }
+        if self.rebuild().is_some_and(|rebuild| rebuild.left > 0) {
+            return Err("copies are being made; try again when they are".to_owned());
+        }
+        self.reshaped = None;
+        self.reshape = Some(Box::new(Reshape::new(wish, now)));
+        Ok(())
+    }
+
+    /// The result of the last change of the tree, once.
+    pub(crate) fn reshaped(&mut self) -> Option<Result<(), String>> {
+        self.reshaped.take()
+    }
+
+    #[cold]
+    fn reshape_on(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        let Some(mut reshape) = self.reshape.take() else { return };
+        let is_idle = self.requests.is_empty() && self.placed.iter().all(Option::is_none);
+        let own = &mut self.own;
+        let result = match reshape.next(now, self.requests.is_empty(), is_idle, || own.take()) {
+            Next::Wait => return self.reshape = Some(reshape),
+            Next::Flush => {
+                self.reshape = Some(reshape);
+                return self.flush(now, fronts);
+            }
+            Next::Change => self.change(now, reshape.wish),
+            Next::GiveUp(problem) => Err(problem),
+        };
+        match &result {
+            Ok(()) => tracing::info!(volume = %self.name, "its services have changed"),
+            Err(problem) => tracing::warn!(volume = %self.name, problem, "its services have not changed"),
+        }
+        self.reshaped = Some(result);
+        self.request_blocks = self.service.limits(&self.infos()).request_blocks;
+        self.carry_out(now, None, fronts);
+        self.settle(now, fronts);
+        for Parked { from, request, payload } in reshape.parked {
+            self.submit(now, from, request, payload, fronts);
+        }
+    }
+
+    /// The server ends: nothing is changed any more.
+    pub(crate) fn give_up_reshape(&mut self, now: SimTime, fronts: &mut FrontEnds) {
+        if let Some(reshape) = self.reshape.take() {
+            reshape.parked.into_iter().for_each(|one| self.submit(now, one.from, one.request, one.payload, fronts));
+        }
+    }
+
+    /// Changes the tree; nothing is under way.
+    fn change(&mut self, now: SimTime, wish: Wish) -> Result<(), String> {
+        let mut out = std::mem::take(&mut self.out);
+        // It stands on the legs that there are, before others come.
+        self.tree();
+        let result = match wish {
+            Wish::Insert { place, service, at, legs } => {
+                let mut places: Vec<Below> = legs.into_iter().map(|leg| Below::Leg(self.add_leg(leg))).collect();
+                places.insert(at, place);
+                let infos = self.infos();
+                self.tree().insert(now, service, places, at, &infos, &mut out);
+                Ok(())
+            }
+            Wish::Leave { node } => {
+                let infos = self.infos();
+                self.tree().leave(now, node, &infos, &mut out).map(|free| {
+                    for leg in free {
+                        let leg = &mut self.legs[usize::from(leg.0)];
+                        // What it stood on is closed, and its number is not used again.
+                        *leg = LegState::none("it is no leg any more");
+                    }
+                })
+            }
+        };
+        self.out = out;
+        self.wake_at = Some(now);
+        result.map_err(|error| error.to_string())
+    }
+
+    /// One more piece of storage, below no service yet.
+    pub(crate) fn add_leg(&mut self, leg: LegState) -> Leg {
+        self.legs.push(leg);
+        self.told_gone.push(false);
+        self.carried.push(Carried::default());
+        Leg((self.legs.len() - 1) as u8)
+    }
+
+    /// Storage becomes one more leg of a mirror, which copies everything to it.
+    ///
+    /// Errors: no such mirror, storage that is too small.
+    pub(crate) fn attach(
+        &mut self,
+        now: SimTime,
+        node: usize,
+        storage: LegState,
+        fronts: &mut FrontEnds,
+    ) -> Result<(), String> {
+        let legs = match &self.service {
+            Services::Tree(tree) => tree.service(node).map(|(_, legs)| legs.to_vec()).unwrap_or_default(),
+            Services::None(_) | Services::Latte(_) => Vec::new(),
+        };
+        if self.reshape.is_some() || self.replacing.is_some() {
+            return Err("it is being changed already; try again".to_owned());
+        }
+        let needs =
+            legs.iter().filter_map(|&leg| self.place_info(leg)).map(|info| info.limits.blocks).min().unwrap_or(0);
+        let has = storage.info().limits.blocks;
+        if has < needs {
+            return Err(format!("{} has {has} blocks, and the legs of s{node} have {needs}", storage.name));
+        }
+        let leg = self.add_leg(storage);
+        let mut out = std::mem::take(&mut self.out);
+        let is_taken = self.tree().attach(now, node, leg, &mut out);
+        self.out = out;
+        if !is_taken {
+            self.legs.pop();
+            self.told_gone.pop();
+            self.carried.pop();
+            return Err(format!("s{node} is no mirror that takes one more leg"));
+        }
+        self.wake_at = Some(now);
+        self.carry_out(now, None, fronts);
+        self.settle(now, fronts);
+        Ok(())
+    }
+
+    /// A leg of a mirror is used no more.
+    ///
+    /// Errors: no such leg, or one that cannot be missed.
+    pub(crate) fn detach(&mut self, now: SimTime, number: usize, fronts: &mut FrontEnds) -> Result<(), String> {
+        self.may_miss(number)?;
+        self.legs[number].gone.get_or_insert_with(|| "it was detached".to_owned());
+        self.tell_gone(now, number, fronts);
+        self.settle(now, fronts);
+        Ok(())
+    }
+
+    /// Whether the volume can go on without a leg.
+    ///
+    /// Errors: why it cannot.
+    fn may_miss(&self, number: usize) -> Result<(), String> {
+        if number >= self.legs.len() {
+            return Err(format!("there is no leg {number}, give 0 to {}", self.legs.len() - 1));
+        }
+        if self.replacing.is_some() || self.reshape.is_some() {
+            return Err("a leg is being replaced already; try again".to_owned());
+        }
+        if each!(&self.service, service => service.can_miss(Leg(number as u8))) {
+            return Ok(());
+        }
+        let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
+        Err(match left {
+            0 => format!("no mirror has the blocks of leg {number} elsewhere"),
+            left => format!("leg {number} alone has some blocks; {left} are being copied, try again when they are"),
+        })
+    }
+
     /// Lets other storage take the place of a leg, once what is under way there has ended.
     ///
     /// Errors: a leg that cannot be missed, storage that is too small.
-    pub(crate) fn replace(&mut self, number: usize, storage: LegState) -> Result<(), String> {
+    pub(crate) fn replace(
+        &mut self,
+        now: SimTime,
+        number: usize,
+        storage: LegState,
+        fronts: &mut FrontEnds,
+    ) -> Result<(), String> {
         let count = self.legs.len();
-        let Some(leg) = self.legs.get_mut(number) else {
+        let Some(leg) = self.legs.get(number) else {
             return Err(format!("there is no leg {number}, give 0 to {}", count - 1));
         };
-        if self.replacing.is_some() {
-            return Err("a leg is being replaced already; try again".to_owned());
-        }
         let (has, needs) = (storage.info().limits.blocks, leg.info().limits.blocks);
         if has < needs {
             return Err(format!("{} has {has} blocks, and the leg has {needs}", storage.name));
         }
-        if !each!(&self.service, service => service.can_miss(Leg(number as u8))) {
-            let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
-            return Err(match left {
-                0 => format!("no mirror has the blocks of leg {number} elsewhere"),
-                left => format!("leg {number} alone has some blocks; {left} are being copied, try again when they are"),
-            });
-        }
-        leg.gone.get_or_insert_with(|| "it is being replaced".to_owned());
+        self.may_miss(number)?;
+        self.legs[number].gone.get_or_insert_with(|| "it is being replaced".to_owned());
+        self.tell_gone(now, number, fronts);
+        self.settle(now, fronts);
         self.replacing = Some((number, storage));
         Ok(())
     }
@@ -585,6 +806,15 @@ impl Stack {
         }
         placed.ended = true;
         self.ends.push((id, result));
+    }
+
+    /// Tells the service once that a leg has ended.
+    fn tell_gone(&mut self, now: SimTime, number: usize, fronts: &mut FrontEnds) {
+        if !std::mem::replace(&mut self.told_gone[number], true) {
+            self.lose(number);
+            self.service.lost(now, Leg(number as u8), &mut self.out);
+            self.carry_out(now, None, fronts);
+        }
     }
 
     /// A leg has ended: so have its orders. Threads of a file still tell the ends of theirs.

@@ -3,12 +3,12 @@
 
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_latte::{Counters, Latte};
-use flashyard_service::{Failure, Orders, Request, Service};
+use flashyard_service::{Failure, Leg, Orders, Request, Service};
 use flashyard_units::SimTime;
 
-/// A LATTE, and trims that it leaves out as writes of zeros.
+/// A LATTE, with its name in files, and trims that it leaves out as writes of zeros.
 #[derive(Debug)]
-pub(crate) struct Zeroing(pub(crate) Latte);
+pub(crate) struct Zeroing(pub(crate) Latte, pub(crate) &'static str);
 
 impl Zeroing {
     pub(crate) fn counters(&self) -> &Counters {
@@ -17,6 +17,10 @@ impl Zeroing {
 }
 
 impl Service for Zeroing {
+    fn name(&self) -> &'static str {
+        self.1
+    }
+
     fn legs(&self) -> usize {
         self.0.legs()
     }
@@ -50,14 +54,19 @@ impl Service for Zeroing {
     fn wake(&mut self, now: SimTime, out: &mut Orders) {
         self.0.wake(now, out);
     }
+
+    /// After a flush the back end has everything.
+    fn alone(&self) -> Option<Leg> {
+        Some(Leg(1))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use flashyard_latte::{Config, Rule};
+    use flashyard_service::Order;
     use flashyard_service::contract::check_seeds;
-    use flashyard_service::{Leg, Order};
 
     fn small(rule: Rule) -> Config {
         Config { log_slots: 32, cache_slots: 16, rule, ..Config::halves(4096, 48) }
@@ -66,7 +75,7 @@ mod tests {
     #[test]
     fn it_keeps_the_contract_of_volumes() {
         for rule in [Rule::Front, Rule::Back, Rule::Shortest] {
-            check_seeds(120, || Zeroing(Latte::new(small(rule))));
+            check_seeds(120, || Zeroing(Latte::new(small(rule)), "latte"));
         }
     }
 
@@ -75,7 +84,7 @@ mod tests {
         use flashyard_services::{Below, Mirrored, Tree};
         let leg = |number| Below::Leg(Leg(number));
         check_seeds(80, || {
-            let latte = || Box::new(Zeroing(Latte::new(small(Rule::Shortest))));
+            let latte = || Box::new(Zeroing(Latte::new(small(Rule::Shortest)), "latte"));
             Tree::new(vec![
                 (Box::new(Mirrored::new(2, 4096)), vec![Below::Service(1), Below::Service(2)]),
                 (latte(), vec![leg(0), leg(1)]),
@@ -110,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_flush_brings_what_was_written_before_it_to_the_back_end_first() {
-        let mut service = Zeroing(Latte::new(small(Rule::Front)));
+        let mut service = Zeroing(Latte::new(small(Rule::Front)), "latte");
         let (mut out, mut answers, now) = (Orders::default(), Vec::new(), SimTime::ZERO);
         (0..3).for_each(|id| service.submit(now, &request(id, Operation::Write, u64::from(id) * 2), &mut out));
         let sent = run(&mut service, &mut out, &mut answers);
@@ -128,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_flush_fails_where_the_back_end_does_and_once_after_the_front_end_was_lost() {
-        let mut service = Zeroing(Latte::new(small(Rule::Front)));
+        let mut service = Zeroing(Latte::new(small(Rule::Front)), "latte");
         let (mut out, mut answers, now) = (Orders::default(), Vec::new(), SimTime::ZERO);
         service.submit(now, &request(0, Operation::Write, 0), &mut out);
         run(&mut service, &mut out, &mut answers);

@@ -246,6 +246,43 @@ impl Leg {
         }
     }
 
+    /// Reads the keys of a service that is to come above something that is there, which is one more of its legs: the last one of those with a
+    /// front end, and the first one of others. Returns it with the place of that leg.
+    ///
+    /// Errors: the first thing that is wrong.
+    pub fn parse_above(keys: &str) -> Result<(Self, usize), DescriptionError> {
+        /// The leg alone.
+        #[derive(Deserialize)]
+        struct Alone {
+            leg: Leg,
+        }
+        let text = format!("leg = {{ {keys} }}");
+        let mut alone: Alone = toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        let stand_in = Self::parse("memory = \"4 KiB\"")?;
+        let has_front = matches!(alone.leg.service, Some(ServiceName::Cache | ServiceName::Latte));
+        let legs = alone.leg.legs.get_or_insert_default();
+        let at = if has_front { legs.len() } else { 0 };
+        legs.insert(at, stand_in);
+        let wrong = |problem| Err(DescriptionError::Value { line: 1, problem });
+        if let Some(problem) = alone.leg.problem() {
+            return wrong(problem);
+        }
+        match alone.leg.service {
+            Some(ServiceName::Priority | ServiceName::Mirror | ServiceName::Cache | ServiceName::Latte) => {}
+            Some(other) => {
+                let problem = format!("{} would lay blocks out in another way: make a volume with it", other.name());
+                return wrong(problem);
+            }
+            None => return wrong("give the service that is to come: priority, mirror, cache or latte".to_owned()),
+        }
+        let legs = alone.leg.legs.get_or_insert_default();
+        legs.remove(at);
+        if legs.iter().any(|leg| leg.service.is_some()) {
+            return wrong("its legs are storage, not services".to_owned());
+        }
+        Ok((alone.leg, at))
+    }
+
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
         let kinds = [

@@ -107,6 +107,11 @@ impl<S: Service, V: Volume> Over<S, V> {
         told
     }
 
+    /// Another leg, for a service that learns of it later.
+    pub fn add_leg(&mut self, leg: V) {
+        self.legs.push(leg);
+    }
+
     /// The legs, for faults.
     pub fn legs_mut(&mut self) -> &mut [V] {
         &mut self.legs

@@ -10,6 +10,10 @@ use flashyard_units::SimTime;
 pub struct PassThrough;
 
 impl Service for PassThrough {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
     fn legs(&self) -> usize {
         1
     }
@@ -30,4 +34,8 @@ impl Service for PassThrough {
     }
 
     fn wake(&mut self, _: SimTime, _: &mut Orders) {}
+
+    fn alone(&self) -> Option<Leg> {
+        Some(Leg(0))
+    }
 }

@@ -165,10 +165,29 @@ pub trait Service {
         false
     }
 
+    /// A leg has ended for good. Orders that are under way there end as well, with [`Failure::Gone`]. A service that is not told learns of it by these.
+    fn lost(&mut self, _now: SimTime, _leg: Leg, _out: &mut Orders) {}
+
     /// A volume whose contents do not count has taken the place of a leg that has no orders under way. Returns whether the service can go on
     /// with it: then it is to be woken.
     fn replaced(&mut self, _leg: Leg) -> bool {
         false
+    }
+
+    /// Its name in files, for people.
+    fn name(&self) -> &'static str {
+        "service"
+    }
+
+    /// Another volume, whose contents do not count, becomes its last leg. Returns whether it takes one more; then it is to be woken.
+    fn attach(&mut self) -> bool {
+        false
+    }
+
+    /// The leg that clients could have in place of the service, with nothing under way and all flushed: it has every block where the service shows
+    /// it. `None` from services for which there is none.
+    fn alone(&self) -> Option<Leg> {
+        None
     }
 
     /// How far copies to replaced legs are; `None` where none are made.
@@ -230,8 +249,24 @@ impl<S: Service + ?Sized> Service for Box<S> {
         (**self).can_miss(leg)
     }
 
+    fn lost(&mut self, now: SimTime, leg: Leg, out: &mut Orders) {
+        (**self).lost(now, leg, out);
+    }
+
     fn replaced(&mut self, leg: Leg) -> bool {
         (**self).replaced(leg)
+    }
+
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn attach(&mut self) -> bool {
+        (**self).attach()
+    }
+
+    fn alone(&self) -> Option<Leg> {
+        (**self).alone()
     }
 
     fn rebuild(&self) -> Option<Rebuild> {

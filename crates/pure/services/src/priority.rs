@@ -134,6 +134,10 @@ impl Prioritized {
 }
 
 impl Service for Prioritized {
+    fn name(&self) -> &'static str {
+        "priority"
+    }
+
     fn legs(&self) -> usize {
         1
     }
@@ -171,6 +175,10 @@ impl Service for Prioritized {
 
     fn wake(&mut self, now: SimTime, out: &mut Orders) {
         self.dispatch(now, out);
+    }
+
+    fn alone(&self) -> Option<Leg> {
+        Some(Leg(0))
     }
 
     /// `batch_one_in`, `under_way` and `batch_under_way`, 1 to 65,536.

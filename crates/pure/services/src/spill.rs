@@ -22,6 +22,10 @@ impl SpillOver {
 }
 
 impl Service for SpillOver {
+    fn name(&self) -> &'static str {
+        "spill-over"
+    }
+
     fn legs(&self) -> usize {
         2
     }

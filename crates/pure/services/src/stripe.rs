@@ -22,6 +22,10 @@ impl Striped {
 }
 
 impl Service for Striped {
+    fn name(&self) -> &'static str {
+        "stripe"
+    }
+
     fn legs(&self) -> usize {
         self.legs.into()
     }

@@ -40,6 +40,12 @@ pub(crate) struct LegState {
 }
 
 impl LegState {
+    /// No storage, and why.
+    pub(crate) fn none(why: &str) -> Self {
+        let (storage, name) = (Storage::Memory(Memory::new(0)), "none".to_owned());
+        Self { storage, name, throttle: None, gone: Some(why.to_owned()), is_new: true }
+    }
+
     /// Its properties as a volume.
     pub(crate) fn info(&self) -> VolumeInfo {
         let (blocks, request_blocks) = match &self.storage {

@@ -541,6 +541,10 @@ impl AtomicWrites {
 }
 
 impl Service for AtomicWrites {
+    fn name(&self) -> &'static str {
+        "atomic"
+    }
+
     fn legs(&self) -> usize {
         1
     }

@@ -250,6 +250,10 @@ impl Run {
             Fault::LoseDrive { drive, gone_for } if is_there && self.can_miss(drive) => {
                 self.counts.lost += 1;
                 self.machine.lose(drive);
+                // Some callers know of it before an order has ended.
+                if self.counts.lost % 2 == 0 {
+                    self.machine.tell(|mirror, out| mirror.lost(now, Leg(drive as u8), out));
+                }
                 self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));
             }
             _ => {}

@@ -293,6 +293,12 @@ impl Intent {
         self.is_to_clean = true;
     }
 
+    /// A mirror has one more leg, the last.
+    pub(super) fn attach(&mut self) {
+        self.places.push(0);
+        self.failures.push(0);
+    }
+
     /// Answers now, or when the record has all that came before.
     pub(super) fn answer(
         &mut self,

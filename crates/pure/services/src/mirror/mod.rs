@@ -617,6 +617,10 @@ fn order(operation: Operation, range: Range, data: Data) -> Order {
 }
 
 impl Service for Mirrored {
+    fn name(&self) -> &'static str {
+        "mirror"
+    }
+
     fn legs(&self) -> usize {
         self.legs.into()
     }
@@ -700,12 +704,35 @@ impl Service for Mirrored {
         (0..self.blocks).all(|block| self.whole(block) & others != 0)
     }
 
+    fn lost(&mut self, now: SimTime, leg: Leg, out: &mut Orders) {
+        self.lose(leg.0);
+        self.go_on(now, out);
+    }
+
     fn replaced(&mut self, leg: Leg) -> bool {
         if self.is_starting || self.broken.is_some() {
             return false;
         }
         self.replace(leg);
         true
+    }
+
+    fn attach(&mut self) -> bool {
+        if usize::from(self.legs) == LEGS_MAX || self.is_starting || self.broken.is_some() {
+            return false;
+        }
+        let leg = Leg(self.legs);
+        self.legs += 1;
+        if let Some(intent) = &mut self.intent {
+            intent.attach();
+        }
+        self.replace(leg);
+        true
+    }
+
+    fn alone(&self) -> Option<Leg> {
+        let everything = Range { first: 0, end: self.blocks };
+        numbers(self.whole_in(everything)).next().map(Leg)
     }
 
     fn rebuild(&self) -> Option<Rebuild> {
@@ -804,6 +831,35 @@ mod tests {
                 let stamp: u64 = if block < 50 { 5000 } else { 1000 };
                 let found = read_one(&mut volume, block, &mut now);
                 assert_eq!(found, block_of(block + stamp), "block {block}, seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_leg_that_is_attached_has_everything_soon() {
+        let blocks = 100;
+        let plan = Plan { leg_blocks: blocks + 2 * 5, ..Plan::new(3) };
+        let limits = VolumeLimits::new(plan.leg_blocks, false);
+        let info = VolumeInfo { id: VolumeId::new(0), block_bytes: 64, limits, protected: false };
+        let room = IntentRoom { id: 1, regions: 100, clean_after: SimSpan::from_ms(1), alike: true };
+        for recorded in [false, true] {
+            let mirror = if recorded { Mirrored::recorded(1, &info, room) } else { Some(Mirrored::new(1, blocks)) };
+            let mut volume =
+                Over::new(VolumeId::new(0), mirror.expect("there is room"), vec![ModelVolume::new(0, plan)]);
+            let mut now = SimTime::ZERO;
+            write_all(&mut volume, blocks, 1000, &mut now);
+            volume.add_leg(ModelVolume::new(1, plan));
+            volume.tell(|mirror, now, out| {
+                assert!(mirror.attach());
+                mirror.wake(now, out);
+            });
+            let mut ended = Vec::new();
+            while volume.service().rebuild().is_some_and(|rebuild| rebuild.left > 0) {
+                now = volume.advance(now + SimSpan::from_ms(1), &mut ended).expect("it goes on");
+            }
+            volume.legs_mut()[0].end_now();
+            for block in 0..blocks {
+                assert_eq!(read_one(&mut volume, block, &mut now), block_of(block + 1000), "block {block}");
             }
         }
     }

@@ -547,6 +547,10 @@ impl Versioned {
 }
 
 impl Service for Versioned {
+    fn name(&self) -> &'static str {
+        "versions"
+    }
+
     fn legs(&self) -> usize {
         1
     }

@@ -5,6 +5,10 @@
 //! An order that leaves the tree names the client's request or a buffer of the whole. Bytes that a service has of its own are kept here
 //! while a service below may name them.
 
+mod edit;
+
+pub use edit::LeaveError;
+
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
 use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum};
@@ -250,14 +254,25 @@ impl Tree {
     fn legs_of(&self, number: usize, volumes: &[VolumeInfo]) -> Vec<VolumeInfo> {
         let info = |leg: &Below| match *leg {
             Below::Leg(leg) => volumes[usize::from(leg.0)],
-            Below::Service(below) => VolumeInfo {
-                limits: self.limits_of(below, volumes),
-                // A service may have in memory what it has answered.
-                protected: false,
-                ..volumes[0]
-            },
+            Below::Service(below) => self.info_of_service(below, volumes),
         };
         self.nodes[number].legs.iter().map(info).collect()
+    }
+
+    /// Properties of a service as those of a volume.
+    fn info_of_service(&self, number: usize, volumes: &[VolumeInfo]) -> VolumeInfo {
+        // A service may have in memory what it has answered.
+        VolumeInfo { limits: self.limits_of(number, volumes), protected: false, ..volumes[0] }
+    }
+
+    /// Tells a service what it stands on.
+    fn start_one(&mut self, node: usize, now: SimTime, volumes: &[VolumeInfo], out: &mut Orders) {
+        let infos = self.legs_of(node, volumes);
+        let mut own = std::mem::take(&mut self.own);
+        self.nodes[node].service.start(now, &infos, &mut own);
+        self.carry_out(node, &own, out);
+        own.clear();
+        self.own = own;
     }
 
     /// Tells services what is to be told, until nothing is.
@@ -528,14 +543,7 @@ impl Service for Tree {
     fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
         self.block_bytes = legs.first().map_or(0, |leg| leg.block_bytes as usize);
         // Those below first: an order to one of them comes when it has started.
-        for node in (0..self.nodes.len()).rev() {
-            let infos = self.legs_of(node, legs);
-            let mut own = std::mem::take(&mut self.own);
-            self.nodes[node].service.start(now, &infos, &mut own);
-            self.carry_out(node, &own, out);
-            own.clear();
-            self.own = own;
-        }
+        (0..self.nodes.len()).rev().for_each(|node| self.start_one(node, now, legs, out));
         self.settle(now, out);
     }
 
@@ -596,6 +604,18 @@ impl Service for Tree {
             below = Below::Service(node);
         }
         false
+    }
+
+    fn lost(&mut self, now: SimTime, leg: Leg, out: &mut Orders) {
+        self.begin_step();
+        if let Some((node, place)) = self.above(Below::Leg(leg)) {
+            let mut own = std::mem::take(&mut self.own);
+            self.nodes[node].service.lost(now, place, &mut own);
+            self.carry_out(node, &own, out);
+            own.clear();
+            self.own = own;
+        }
+        self.settle(now, out);
     }
 
     /// The service nearest to the leg that can go on with the new volume does.
