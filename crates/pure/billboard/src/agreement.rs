@@ -34,6 +34,8 @@ pub enum Message {
         agreement: Agreement,
         /// As in the question.
         asked: SimTime,
+        /// The producer's time at which the promise began. One that begins again, for its lease had ended, has nothing of what lay there.
+        begun: SimTime,
     },
     /// The producer has no room, or leaves.
     Refuse {
@@ -56,6 +58,7 @@ pub enum Message {
 #[derive(Clone, Copy, Debug)]
 struct Promise {
     space: u32,
+    begun: SimTime,
     until: SimTime,
 }
 
@@ -98,6 +101,11 @@ impl Producer {
         self.released.retain(|_, until| *until > now);
     }
 
+    /// Whether it has promised space to an agreement.
+    pub fn has(&self, now: SimTime, agreement: Agreement) -> bool {
+        self.promises.get(&agreement).is_some_and(|promise| promise.until > now)
+    }
+
     /// Takes a message, and returns the answer.
     pub fn receive(&mut self, now: SimTime, message: Message) -> Option<Message> {
         self.forget(now);
@@ -109,9 +117,9 @@ impl Producer {
                 if known.is_none_or(|known| known != space) && (!fits || self.released.contains_key(&agreement)) {
                     return Some(Message::Refuse { agreement });
                 }
-                let until = now + self.lease;
-                self.promises.insert(agreement, Promise { space, until });
-                Some(Message::Confirm { agreement, asked })
+                let begun = self.promises.get(&agreement).map_or(now, |promise| promise.begun);
+                self.promises.insert(agreement, Promise { space, begun, until: now + self.lease });
+                Some(Message::Confirm { agreement, asked, begun })
             }
             Message::Release { agreement } => {
                 self.promises.remove(&agreement);
@@ -138,6 +146,8 @@ struct Held {
     /// It may be used until then; not at all before it was confirmed.
     until: SimTime,
     asked: SimTime,
+    /// When the promise began by the producer's time, once it was confirmed.
+    begun: Option<SimTime>,
     is_left: bool,
 }
 
@@ -161,7 +171,7 @@ impl Consumer {
     pub fn ask(&mut self, now: SimTime, producer: u16, space: u32) -> (Agreement, Message) {
         self.count += 1;
         let agreement = Agreement { consumer: self.server, incarnation: self.incarnation, number: self.count };
-        let held = Held { producer, space, until: SimTime::ZERO, asked: now, is_left: false };
+        let held = Held { producer, space, until: SimTime::ZERO, asked: now, begun: None, is_left: false };
         self.held.insert(agreement, held);
         (agreement, Message::Ask { agreement, space, asked: now })
     }
@@ -169,9 +179,13 @@ impl Consumer {
     /// Takes an answer.
     pub fn receive(&mut self, message: Message) {
         match message {
-            Message::Confirm { agreement, asked } => {
-                if let Some(held) = self.held.get_mut(&agreement) {
-                    held.until = held.until.max(asked + self.lease);
+            Message::Confirm { agreement, asked, begun } => {
+                let Some(held) = self.held.get_mut(&agreement) else { return };
+                match *held.begun.get_or_insert(begun) {
+                    known if known == begun => held.until = held.until.max(asked + self.lease),
+                    // A late question has made another promise: what lay there is gone.
+                    known if known < begun => (held.until, held.is_left) = (SimTime::ZERO, true),
+                    _ => {}
                 }
             }
             // A lease that was confirmed before goes on to its end.
@@ -187,6 +201,11 @@ impl Consumer {
     /// Whether an agreement may be used.
     pub fn may_use(&self, now: SimTime, agreement: Agreement) -> bool {
         self.held.get(&agreement).is_some_and(|held| now < held.until)
+    }
+
+    /// Whether it has asked for an agreement, and has neither ended nor forgotten it.
+    pub fn knows(&self, agreement: Agreement) -> bool {
+        self.held.contains_key(&agreement)
     }
 
     /// Whether its producer has refused, or leaves.

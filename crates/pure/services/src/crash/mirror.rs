@@ -251,7 +251,7 @@ impl Run {
                 self.counts.lost += 1;
                 self.machine.lose(drive);
                 // Some callers know of it before an order has ended.
-                if self.counts.lost % 2 == 0 {
+                if self.counts.lost.is_multiple_of(2) {
                     self.machine.tell(|mirror, out| mirror.lost(now, Leg(drive as u8), out));
                 }
                 self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));

@@ -1,5 +1,6 @@
 //! Worlds for the explorer of faults: services over legs whose write caches are volatile, and that lose their power.
 
+mod agreements;
 mod atomic;
 mod client;
 mod leg;
@@ -8,6 +9,7 @@ mod mirror;
 mod versions;
 mod whole;
 
+pub use agreements::AgreementWorld;
 pub use atomic::AtomicWorld;
 pub use mirror::MirrorWorld;
 pub use versions::VersionWorld;
