@@ -1,7 +1,8 @@
 //! Job files of fio as the workload of a scenario.
 //!
 //! Every busy drive runs all jobs of its file, as if fio ran on each: a clone of a job is a stream of requests with
-//! its own depth, and the streams of a drive that run at once share it.
+//! its own depth, and the streams of a drive that run at once share it. Drives of one file get the same requests, as two
+//! machines with fio do, unless the file says `randrepeat=0`.
 
 use crate::error::{ScenarioError, value};
 use crate::files::Files;
@@ -10,7 +11,7 @@ use flashyard_kernel::Rng;
 use flashyard_measure::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
 use flashyard_units::{SimSpan, VolumeId};
 use flashyard_workload::Interleaved;
-use flashyard_workload::fio::{FioError, FioJob, FioJobs};
+use flashyard_workload::fio::{FioError, FioJob, FioJobs, ZipfSums};
 
 /// A job file that was read.
 #[derive(Clone, Debug)]
@@ -83,16 +84,17 @@ impl JobFiles {
     ///
     /// Errors: a job that does not fit the drive.
     pub fn streams(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<StreamSpec>, ScenarioError> {
-        let mut streams = Vec::new();
+        let (mut streams, mut sums) = (Vec::new(), ZipfSums::default());
         for drive in 0..self.busy as u16 {
-            self.of(drive.into()).add_streams(scenario, capacity, drive, &mut streams)?;
+            self.of(drive.into()).add_streams(scenario, capacity, drive, &mut streams, &mut sums)?;
         }
         Ok(streams)
     }
 
     /// For each busy drive a source that takes turns among its streams.
     pub fn warming_sources(&self, scenario: &Scenario, capacity: u64) -> Result<Vec<Source>, ScenarioError> {
-        let all = |drive: u16| self.of(drive.into()).warming_source(scenario, capacity, drive);
+        let mut sums = ZipfSums::default();
+        let all = |drive: u16| self.of(drive.into()).warming_source(scenario, capacity, drive, &mut sums);
         (0..self.busy as u16).map(all).collect()
     }
 
@@ -130,9 +132,11 @@ impl JobFile {
         capacity: u64,
         drive: u16,
         streams: &mut Vec<StreamSpec>,
+        sums: &mut ZipfSums,
     ) -> Result<(), ScenarioError> {
         for (index, job, clone) in self.clones() {
-            let source = self.source(scenario.seed, "fio", capacity, drive, (index, job, clone))?;
+            let rng = rng(scenario, "fio", drive, (index, clone));
+            let source = self.source(job, capacity, clone, rng, sums)?;
             let depth = job.depth();
             let pacing = if job.is_paced() { Pacing::Timed { depth } } else { Pacing::Closed { depth } };
             let think = Think { span: job.think, requests: job.think_requests };
@@ -151,19 +155,28 @@ impl JobFile {
 
     fn source(
         &self,
-        seed: u64,
-        purpose: &str,
+        job: &FioJob,
         capacity: u64,
-        drive: u16,
-        (index, job, clone): (usize, &FioJob, u32),
+        clone: u32,
+        rng: Rng,
+        sums: &mut ZipfSums,
     ) -> Result<Source, ScenarioError> {
-        let rng = Rng::named(job.seed.unwrap_or(seed), &format!("{purpose}.{drive}.{index}.{clone}"));
-        let source = job.source(capacity, clone, rng).map_err(|error| at(&self.name, &error))?;
+        let source = job.source_with(capacity, clone, rng, sums).map_err(|error| at(&self.name, &error))?;
         Ok(Box::new(source))
     }
 
-    fn warming_source(&self, scenario: &Scenario, capacity: u64, drive: u16) -> Result<Source, ScenarioError> {
-        let sources = self.clones().map(|clone| self.source(scenario.seed, "fio.warming", capacity, drive, clone));
+    /// What warms a drive are requests like those that are measured, not the same ones in the same order.
+    fn warming_source(
+        &self,
+        scenario: &Scenario,
+        capacity: u64,
+        drive: u16,
+        sums: &mut ZipfSums,
+    ) -> Result<Source, ScenarioError> {
+        let sources = self.clones().map(|(index, job, clone)| {
+            let rng = rng(scenario, "fio.warming", drive, (index, clone));
+            self.source(&job.drawn_anew(), capacity, clone, rng, sums)
+        });
         Ok(Box::new(Interleaved::new(sources.collect::<Result<_, ScenarioError>>()?)))
     }
 
@@ -180,6 +193,11 @@ impl JobFile {
 fn in_words(job: &FioJob) -> String {
     let clones = if job.clones > 1 { format!("{} x ", job.clones) } else { String::new() };
     format!("{clones}{} of depth {}", job.name, job.depth())
+}
+
+/// Random numbers of a clone where fio has none of its own that repeat.
+fn rng(scenario: &Scenario, purpose: &str, drive: u16, (index, clone): (usize, u32)) -> Rng {
+    Rng::named(scenario.seed, &format!("{purpose}.{drive}.{index}.{clone}"))
 }
 
 fn at(file: &str, error: &FioError) -> ScenarioError {

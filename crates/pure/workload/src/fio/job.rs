@@ -1,9 +1,11 @@
 //! One job: the values of its options.
 
+use super::engine::Engine;
+use super::lengths::BlockSizes;
+use super::popular::Distribution;
+use super::shapes;
 use super::text::Setting;
 use super::value::{self, KbBase};
-use crate::address::{AddressPattern, Zone};
-use crate::sizes::SizeMix;
 use flashyard_units::SimSpan;
 
 pub use super::value::Extent;
@@ -20,6 +22,26 @@ pub enum Pace {
 /// Targets for reads, writes and trims.
 pub type Rates = [Option<Pace>; 3];
 
+/// Where a request of a random job goes that is not random, because of `rw=randread:8` and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sequencer {
+    /// Where the last one ended.
+    Sequential,
+    /// Where the last one began.
+    Identical,
+}
+
+/// `random_generator`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RandomGenerator {
+    /// Numbers of 32 bits.
+    Tausworthe,
+    /// Numbers of 64 bits.
+    Tausworthe64,
+    /// Each block once without a map.
+    Lfsr,
+}
+
 /// A job of a file: a section with the options of `[global]` under its own.
 ///
 /// Arrays are for reads, writes and trims, in this order.
@@ -27,6 +49,10 @@ pub type Rates = [Option<Pace>; 3];
 pub struct FioJob {
     /// Name of the section, or the value of `name`.
     pub name: String,
+    /// Name of the section.
+    pub(super) section: String,
+    /// Number of its first clone among the jobs and clones of the file, from 1.
+    pub number: u32,
     /// Line of the section, from 1.
     pub line: usize,
     /// The section's own options as they are written.
@@ -36,17 +62,29 @@ pub struct FioJob {
     /// Whether it goes anywhere instead of on.
     pub random: bool,
     /// Request sizes.
-    pub sizes: [SizeMix; 3],
+    pub sizes: [BlockSizes; 3],
+    /// Whether `sizes` are those of requests that go on and of random ones instead.
+    pub sizes_by_order: bool,
     /// Percentage of reads where there are reads and writes.
     pub read_percent: u64,
-    /// Where a random job goes, if not evenly anywhere.
-    pub distribution: Option<AddressPattern>,
+    /// Where a random job goes.
+    pub distribution: Distribution,
     /// Whether a random job that goes evenly anywhere takes each block once before it takes one again.
     pub random_map: bool,
+    /// Generator of blocks; fio chooses without it.
+    pub generator: Option<RandomGenerator>,
+    /// Percentage of the requests of a random job that are random.
+    pub random_percent: [u64; 3],
+    /// One in so many requests of a random job is random.
+    pub every: u64,
+    /// Bytes that a sequential job leaves out between requests.
+    pub step: i64,
+    /// Where requests of a random job go that are not random.
+    pub sequencer: Sequencer,
     /// Requests in flight as the option says; see [`FioJob::depth`].
     pub iodepth: u32,
-    /// Whether the engine submits and waits, so that one request is in flight whatever `iodepth` says.
-    pub synchronous: bool,
+    /// How requests are submitted.
+    pub(super) engine: Engine,
     /// First byte.
     pub offset: Extent,
     /// Added to the offset for each clone but the first.
@@ -79,8 +117,14 @@ pub struct FioJob {
     pub sample: SimSpan,
     /// Clones: streams that do the same with other random numbers.
     pub clones: u32,
-    /// Seed in place of the scenario's.
+    /// Seed in place of fio's; passes then go on with its numbers.
     pub seed: Option<u64>,
+    /// Whether every run and every pass draws alike.
+    pub repeat: bool,
+    /// Whether every run draws alike whatever `repeat` says.
+    pub repeat_all: bool,
+    /// Name of the file, which seeds popular blocks, its directory, and the name that all files have.
+    pub(super) file: [Option<String>; 3],
     /// Whether the results of its group are added up.
     pub group_reporting: bool,
     /// Number of its group, from 0.
@@ -99,16 +143,24 @@ impl Default for FioJob {
     fn default() -> Self {
         Self {
             name: String::new(),
+            section: String::new(),
+            number: 1,
             line: 0,
             options: Vec::new(),
             operations: [true, false, false],
             random: false,
-            sizes: std::array::from_fn(|_| SizeMix::Fixed(4096)),
+            sizes: std::array::from_fn(|_| BlockSizes::fixed(4096)),
+            sizes_by_order: false,
             read_percent: 50,
-            distribution: None,
+            distribution: Distribution::Random,
             random_map: true,
+            generator: None,
+            random_percent: [100; 3],
+            every: 1,
+            step: 0,
+            sequencer: Sequencer::Sequential,
             iodepth: 1,
-            synchronous: true,
+            engine: Engine::Waits,
             offset: Extent::Bytes(0),
             offset_increment: Extent::Bytes(0),
             size: None,
@@ -126,6 +178,9 @@ impl Default for FioJob {
             sample: SimSpan::from_ms(500),
             clones: 1,
             seed: None,
+            repeat: true,
+            repeat_all: false,
+            file: [const { None }; 3],
             group_reporting: false,
             group: 0,
             stage: 0,
@@ -136,17 +191,54 @@ impl Default for FioJob {
     }
 }
 
-/// Engines that keep one request in flight. \[C\] fio 3.33, `--enghelp` and manual page
-const SYNCHRONOUS: [&str; 8] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "sg"];
-
-/// Engines that keep as many in flight as they are asked to.
-const QUEUEING: [&str; 9] =
-    ["libaio", "io_uring", "io_uring_cmd", "posixaio", "solarisaio", "windowsaio", "null", "xnvme", "libblkio"];
-
 impl FioJob {
     /// Requests in flight at most.
     pub fn depth(&self) -> u32 {
-        if self.synchronous { 1 } else { self.iodepth }
+        if self.engine == Engine::Waits { 1 } else { self.iodepth }
+    }
+
+    /// Whether the engine submits and waits, so that one request is in flight whatever `iodepth` says.
+    pub fn waits(&self) -> bool {
+        self.engine == Engine::Waits
+    }
+
+    /// Whether the engine queues requests of a direction.
+    pub(super) fn queues(&self, direction: usize) -> bool {
+        self.engine.queues(direction, self.iodepth)
+    }
+
+    /// Whether what is trimmed is written.
+    pub(super) fn trims_and_writes(&self) -> bool {
+        self.operations[1] && self.operations[2]
+    }
+
+    /// Whether the job keeps a map of the blocks that it visited.
+    pub(super) fn has_random_map(&self) -> bool {
+        self.random && self.random_map && self.distribution == Distribution::Random
+    }
+
+    /// Offsets and clones count what a clone is among those of its job: fio numbers them from the last one down.
+    pub(super) fn place_of(&self, clone: u32) -> u32 {
+        if clone == 0 { 0 } else { self.clones.saturating_sub(clone) }
+    }
+
+    /// Name of the file of a clone, as fio has it.
+    pub(super) fn file_name(&self, clone: u32) -> String {
+        let [file, directory, format] = &self.file;
+        let named = match (file, format) {
+            // The first of several files.
+            (Some(file), _) => file.split(':').next().unwrap_or_default().to_owned(),
+            (None, Some(format)) => format.clone(),
+            // A device may be named by its section.
+            (None, None) if self.section.starts_with("/dev/") => self.section.clone(),
+            (None, None) => format!("{}.{}.0", self.section, self.place_of(clone)),
+        };
+        directory.as_ref().map_or(named.clone(), |directory| format!("{directory}/{named}"))
+    }
+
+    /// The job with other random numbers than fio's: those of the generator that [`FioJob::source`] is given.
+    pub fn drawn_anew(&self) -> Self {
+        Self { repeat: false, repeat_all: false, seed: None, ..self.clone() }
     }
 
     /// Whether a target holds the job back.
@@ -165,6 +257,9 @@ impl FioJob {
             "stonewall" | "wait_for_previous" => self.stonewall = value::switch(given)?,
             "new_group" => self.new_group = value::switch(given)?,
             "norandommap" => self.random_map = !value::switch(given)?,
+            "randrepeat" => self.repeat = value::switch(given)?,
+            "allrandrepeat" => self.repeat_all = value::switch(given)?,
+            "bs_is_seq_rand" => self.sizes_by_order = value::switch(given)?,
             name => {
                 let text = given.ok_or("has no value, write option=value")?;
                 self.apply_value(name, text.trim_end())?;
@@ -178,12 +273,16 @@ impl FioJob {
         let (second, microsecond) = (SimSpan::from_secs(1), SimSpan::from_us(1));
         match name {
             "rw" | "readwrite" => self.set_operations(text)?,
-            "bs" | "blocksize" => each(text, &mut self.sizes, |text| size(text, base).map(SizeMix::Fixed))?,
-            "bsrange" | "blocksize_range" => each(text, &mut self.sizes, |text| size_range(text, base))?,
-            "bssplit" => each(text, &mut self.sizes, |text| size_split(text, base))?,
+            "bs" | "blocksize" => each(text, &mut self.sizes, |text, sizes| {
+                Ok(BlockSizes { plain: shapes::size(text, base)?, ..sizes.clone() })
+            })?,
+            "bsrange" | "blocksize_range" => {
+                each(text, &mut self.sizes, |text, sizes| shapes::size_range(text, base, sizes))?;
+            }
+            "bssplit" => each(text, &mut self.sizes, |text, sizes| shapes::size_split(text, base, sizes))?,
             "bwavgtime" => self.sample = SimSpan::from_ms(value::number(text, 1, 3_600_000)?),
             "iodepth" => self.iodepth = value::number(text, 1, 65_536)? as u32,
-            "ioengine" => self.synchronous = is_synchronous(text)?,
+            "ioengine" => self.engine = Engine::named(text)?,
             "direct" if text != "1" => return Err("there is no page cache here, give direct=1 or leave it out".into()),
             "direct" | "kb_base" => {}
             "name" => self.name = text.to_owned(),
@@ -200,12 +299,24 @@ impl FioJob {
             "startdelay" => self.start_delay = value::time(text, second)?,
             "rwmixread" => self.read_percent = value::number(text, 0, 100)?,
             "rwmixwrite" => self.read_percent = 100 - value::number(text, 0, 100)?,
-            "random_distribution" => self.distribution = distribution(text)?,
-            "rate" => each(text, &mut self.rates, |text| {
+            "random_distribution" => self.distribution = shapes::distribution(text)?,
+            "percentage_random" => each(text, &mut self.random_percent, |text, _| value::number(text, 0, 100))?,
+            "random_generator" => self.generator = Some(generator(text)?),
+            "rw_sequencer" => {
+                self.sequencer = match text {
+                    "sequential" => Sequencer::Sequential,
+                    "identical" => Sequencer::Identical,
+                    _ => return Err(format!("{text:?} is no order, give sequential or identical")),
+                }
+            }
+            "filename" => self.file[0] = Some(text.to_owned()),
+            "directory" => self.file[1] = Some(text.to_owned()),
+            "filename_format" => self.file[2] = Some(text.to_owned()),
+            "rate" => each(text, &mut self.rates, |text, _| {
                 let bytes = value::bytes(text, base)?;
                 Ok((bytes > 0).then_some(Pace::Bytes(bytes)))
             })?,
-            "rate_iops" => each(text, &mut self.rates, |text| {
+            "rate_iops" => each(text, &mut self.rates, |text, _| {
                 let requests = value::number(text, 0, 1_000_000_000)?;
                 Ok((requests > 0).then_some(Pace::Requests(requests)))
             })?,
@@ -226,7 +337,8 @@ impl FioJob {
     }
 
     fn set_operations(&mut self, text: &str) -> Result<(), String> {
-        let (operations, random) = match text {
+        let (name, behind) = text.split_once(':').map_or((text, None), |(name, behind)| (name, Some(behind)));
+        let (operations, random) = match name {
             "read" => ([true, false, false], false),
             "write" => ([false, true, false], false),
             "trim" => ([false, false, true], false),
@@ -235,22 +347,31 @@ impl FioJob {
             "randwrite" => ([false, true, false], true),
             "randtrim" => ([false, false, true], true),
             "randrw" => ([true, true, false], true),
+            "trimwrite" => ([false, true, true], false),
+            "randtrimwrite" => ([false, true, true], true),
             _ => {
-                let modes = "read, write, trim, rw, readwrite, randread, randwrite, randtrim, randrw";
+                let modes = "read, write, trim, rw, readwrite, randread, randwrite, randtrim, randrw, trimwrite, \
+                             randtrimwrite";
                 return Err(format!("{text:?} is not supported, give one of {modes}"));
             }
         };
-        (self.operations, self.random) = (operations, random);
+        (self.operations, self.random, self.every, self.step) = (operations, random, 1, 0);
+        match behind {
+            Some(behind) if random => self.every = value::number(behind, 1, u64::from(u32::MAX))?,
+            Some(behind) => self.step = shapes::step(behind, self.base)?,
+            None => {}
+        }
         Ok(())
     }
 }
 
-fn is_synchronous(engine: &str) -> Result<bool, String> {
-    if SYNCHRONOUS.contains(&engine) || QUEUEING.contains(&engine) {
-        return Ok(SYNCHRONOUS.contains(&engine));
-    }
-    let known = [&QUEUEING[..], &SYNCHRONOUS[..]].concat().join(", ");
-    Err(format!("{engine:?} is no engine that reads and writes drives, give one of {known}"))
+fn generator(text: &str) -> Result<RandomGenerator, String> {
+    Ok(match text {
+        "tausworthe" => RandomGenerator::Tausworthe,
+        "tausworthe64" => RandomGenerator::Tausworthe64,
+        "lfsr" => RandomGenerator::Lfsr,
+        _ => return Err(format!("{text:?} is no generator, give tausworthe, tausworthe64 or lfsr")),
+    })
 }
 
 fn above_zero(extent: Extent) -> Result<Extent, String> {
@@ -261,7 +382,7 @@ fn above_zero(extent: Extent) -> Result<Extent, String> {
 }
 
 /// Values for reads, writes and trims: one for all; two for reads and for the others; empty places stay as they are.
-fn each<T: Clone>(text: &str, places: &mut [T; 3], parse: impl Fn(&str) -> Result<T, String>) -> Result<(), String> {
+fn each<T>(text: &str, places: &mut [T; 3], parse: impl Fn(&str, &T) -> Result<T, String>) -> Result<(), String> {
     let parts: Vec<&str> = text.split(',').collect();
     let shares: [&str; 3] = match parts.as_slice() {
         [all] => [all, all, all],
@@ -274,103 +395,8 @@ fn each<T: Clone>(text: &str, places: &mut [T; 3], parse: impl Fn(&str) -> Resul
     }
     for (place, share) in places.iter_mut().zip(shares) {
         if !share.is_empty() {
-            *place = parse(share)?;
+            *place = parse(share, place)?;
         }
     }
     Ok(())
-}
-
-fn size(text: &str, base: KbBase) -> Result<u32, String> {
-    let bytes = value::bytes(text, base)?;
-    let fits = u32::try_from(bytes).ok().filter(|&bytes| bytes > 0);
-    fits.ok_or_else(|| format!("{text:?} is outside its range, give 1 byte to less than 4g"))
-}
-
-/// Multiples of the smallest size up to the largest, evenly.
-fn size_range(text: &str, base: KbBase) -> Result<SizeMix, String> {
-    let wrong = || format!("{text:?} cannot be read, give two sizes, for example 4k-64k");
-    let (low, high) = text.split_once('-').ok_or_else(wrong)?;
-    let (low, high) = (size(low, base)?, size(high, base)?);
-    if low > high {
-        return Err(wrong());
-    }
-    if high / low > 4096 {
-        return Err(format!("{text:?} holds more than 4096 sizes, give a smaller range"));
-    }
-    Ok(SizeMix::Weighted((1..=high / low).map(|multiple| (multiple * low, 1.0)).collect()))
-}
-
-/// Sizes with percentages; sizes without one share the rest.
-fn size_split(text: &str, base: KbBase) -> Result<SizeMix, String> {
-    let entries = text.split(':').map(|entry| {
-        let (bytes, percent) = entry.split_once('/').unwrap_or((entry, ""));
-        let percent = if percent.is_empty() { None } else { Some(value::number(percent, 0, 100)?) };
-        Ok((size(bytes, base)?, percent))
-    });
-    let entries: Vec<(u32, Option<u64>)> = entries.collect::<Result<_, String>>()?;
-    let shares = shares(entries.iter().map(|entry| entry.1)).map_err(|sum| {
-        format!("the percentages of {text:?} add up to {sum}, give 100, or leave one out to fill the rest")
-    })?;
-    Ok(SizeMix::Weighted(entries.iter().map(|entry| entry.0).zip(shares).collect()))
-}
-
-/// Percentages with the missing ones filled in; the error is a sum that cannot be.
-fn shares(percents: impl Iterator<Item = Option<u64>> + Clone) -> Result<Vec<f64>, u64> {
-    let sum: u64 = percents.clone().flatten().sum();
-    let missing = percents.clone().filter(Option::is_none).count();
-    if sum > 100 || (missing == 0 && sum != 100) {
-        return Err(sum);
-    }
-    let rest = (100 - sum) as f64 / missing.max(1) as f64;
-    Ok(percents.map(|percent| percent.map_or(rest, |percent| percent as f64)).collect())
-}
-
-fn distribution(text: &str) -> Result<Option<AddressPattern>, String> {
-    let (name, parameter) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    // Default of the parameter in fio. [C] fio 3.33, fio.h
-    let read = |default: f64, accepted: &str, fits: fn(f64) -> bool| match parameter {
-        None => Ok(default),
-        Some(text) => value::fraction(text, accepted, fits),
-    };
-    Ok(match name {
-        "random" if parameter.is_none() => None,
-        "zipf" => {
-            let accepted = "an exponent above 0 and below 10, but not 1";
-            let theta = read(1.1, accepted, |theta| theta > 0.0 && theta < 10.0 && theta != 1.0)?;
-            Some(AddressPattern::Zipf { theta })
-        }
-        "pareto" => {
-            let input = read(0.2, "an input above 0 and below 1", |input| input > 0.0 && input < 1.0)?;
-            Some(AddressPattern::Pareto { input })
-        }
-        "normal" => {
-            let percent = read(0.0, "a deviation in percent from 0 to below 100", |d| (0.0..100.0).contains(&d))?;
-            Some(AddressPattern::Normal { percent })
-        }
-        "zoned" => Some(AddressPattern::Zones(zones(parameter.unwrap_or_default())?)),
-        _ => {
-            let known = "random, zipf:theta, pareto:input, normal:deviation or zoned:access/size:...";
-            return Err(format!("{text:?} is not supported, give {known}"));
-        }
-    })
-}
-
-fn zones(text: &str) -> Result<Vec<Zone>, String> {
-    let wrong = || {
-        format!(
-            "zones {text:?} cannot be read, give access/size:access/size:..., each of both adding up to 100 percent"
-        )
-    };
-    let zones = text.split(':').map(|zone| {
-        let (access, size) = zone.split_once('/').ok_or_else(wrong)?;
-        Ok((value::number(access, 0, 100)?, value::number(size, 1, 100)?))
-    });
-    let zones: Vec<(u64, u64)> = zones.collect::<Result<_, String>>()?;
-    if zones.iter().map(|zone| zone.0).sum::<u64>() != 100 || zones.iter().map(|zone| zone.1).sum::<u64>() != 100 {
-        return Err(wrong());
-    }
-    Ok(zones
-        .into_iter()
-        .map(|(access, size)| Zone { traffic: access as f64 / 100.0, space: size as f64 / 100.0 })
-        .collect())
 }

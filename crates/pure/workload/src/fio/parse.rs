@@ -3,6 +3,7 @@
 use super::error::FioError;
 use super::job::FioJob;
 use super::options::{Treatment, treatment};
+use super::popular::Distribution;
 use super::text::{self, Section, Setting};
 use super::value::{self, KbBase};
 
@@ -32,7 +33,8 @@ impl FioJobs {
                 found.globals.extend(written(&section));
                 continue;
             }
-            let mut job = FioJob { name: section.name.clone(), line: section.line, ..template.clone() };
+            let name = section.name.clone();
+            let mut job = FioJob { name: name.clone(), section: name, line: section.line, ..template.clone() };
             found.fill(&mut job, &section)?;
             job.options = written(&section).collect();
             let is_later = !found.jobs.is_empty();
@@ -40,6 +42,7 @@ impl FioJobs {
             group += u32::from((job.new_group || job.stonewall) && is_later);
             stage += u32::from(job.stonewall && is_later);
             (job.group, job.stage) = (group, stage);
+            job.number = 1 + found.jobs.iter().map(|job| job.clones).sum::<u32>();
             check(&job)?;
             found.jobs.push(job);
         }
@@ -79,7 +82,7 @@ impl FioJobs {
         if !self.ignored.is_empty() {
             notes.push(format!("without effect here: {}", self.ignored.join(", ")));
         }
-        let waiting = self.jobs.iter().filter(|job| job.synchronous && job.iodepth > 1);
+        let waiting = self.jobs.iter().filter(|job| job.waits() && job.iodepth > 1);
         let waiting: Vec<&str> = waiting.map(|job| job.name.as_str()).collect();
         if !waiting.is_empty() {
             let names = waiting.join(", ");
@@ -102,7 +105,7 @@ fn check(job: &FioJob) -> Result<(), FioError> {
     if job.time_based && job.runtime.is_none() {
         return wrong("time_based", "it has no end, give runtime");
     }
-    if job.distribution.is_some() && !job.random {
+    if job.distribution != Distribution::Random && !job.random {
         return wrong("random_distribution", "the job is sequential, give rw=randread, randwrite, randrw or randtrim");
     }
     Ok(())
@@ -111,9 +114,8 @@ fn check(job: &FioJob) -> Result<(), FioError> {
 #[cfg(test)]
 mod tests {
     use super::super::job::{Extent, Pace};
+    use super::super::lengths::BlockSizes;
     use super::*;
-    use crate::address::AddressPattern;
-    use crate::sizes::SizeMix;
     use flashyard_units::SimSpan;
     use proptest::prelude::*;
 
@@ -132,15 +134,15 @@ mod tests {
         let names: Vec<&str> = found.jobs.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert!(found.jobs.iter().all(|job| job.random));
-        assert_eq!(found.jobs[1].sizes[0], SizeMix::Fixed(16_384));
-        assert_eq!(found.jobs[2].sizes[0], SizeMix::Fixed(8192));
+        assert_eq!(found.jobs[1].sizes[0], BlockSizes::fixed(16_384));
+        assert_eq!(found.jobs[2].sizes[0], BlockSizes::fixed(8192));
         assert_eq!((found.jobs[0].depth(), found.jobs[2].depth()), (1, 4));
         assert_eq!(found.jobs[1].options, [("bs".to_owned(), "16k".to_owned())]);
     }
 
     #[test]
     fn values_for_each_direction_fall_where_fio_puts_them() {
-        let fixed = |sizes: [u32; 3]| sizes.map(SizeMix::Fixed);
+        let fixed = |sizes: [u32; 3]| sizes.map(BlockSizes::fixed);
         assert_eq!(one("bs=8k").sizes, fixed([8192; 3]));
         assert_eq!(one("bs=8k,32k").sizes, fixed([8192, 32_768, 32_768]));
         assert_eq!(one("bs=8k,32k,").sizes, fixed([8192, 32_768, 4096]));
@@ -151,12 +153,12 @@ mod tests {
 
     #[test]
     fn size_splits_fill_what_is_missing() {
-        let weights = |job: FioJob| match &job.sizes[0] {
-            SizeMix::Weighted(sizes) => sizes.clone(),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(weights(one("bssplit=4k/50:8k/:16k")), [(4096, 50.0), (8192, 25.0), (16_384, 25.0)]);
-        assert_eq!(weights(one("bsrange=4k-12k")), [(4096, 1.0), (8192, 1.0), (12_288, 1.0)]);
+        let split = |options: &str| one(options).sizes[0].split.clone();
+        assert_eq!(split("bssplit=4k/50:8k/:16k"), [(8192, 25), (16_384, 25), (4096, 50)]);
+        assert_eq!(split("bssplit=4k:8k:16k/0"), [(4096, 33), (8192, 33), (16_384, 33)]);
+        // A range stays when a single size follows it, as in fio.
+        let range = one("bsrange=4k-12k\nbs=64k");
+        assert_eq!((range.sizes[0].smallest(), range.sizes[0].largest()), (4096, 12_288));
         let both = one("bssplit=2k/50:4k/50,4k/90:8k/10");
         assert_ne!(both.sizes[0], both.sizes[1]);
     }
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(one("kb_base=1000\nsize=1m").size, Some(Extent::Bytes(1_000_000)));
         assert_eq!(one("size=1m\nkb_base=1000").size, Some(Extent::Bytes(1_000_000)));
         let normal = one("rw=randread\nrandom_distribution=normal:25");
-        assert_eq!(normal.distribution, Some(AddressPattern::Normal { percent: 25.0 }));
+        assert_eq!(normal.distribution, Distribution::Normal { percent: 25.0, center: None });
     }
 
     #[test]
@@ -185,13 +187,12 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_named_once() {
-        let found =
-            FioJobs::parse("[global]\nfilename=/dev/x\niodepth=8\n[a]\nthread\nfilename=/dev/y\n").expect("good");
-        assert_eq!(found.ignored, ["filename", "thread"]);
+        let found = FioJobs::parse("[global]\nunlink=1\niodepth=8\n[a]\nthread\nunlink=0\n").expect("good");
+        assert_eq!(found.ignored, ["unlink", "thread"]);
         assert_eq!(
             found.notes(),
             [
-                "without effect here: filename, thread",
+                "without effect here: unlink, thread",
                 "a: one request in flight, because the ioengine (psync if none is named) waits",
             ]
         );
@@ -208,7 +209,7 @@ mod tests {
             (
                 "[a]\nrw=readd",
                 "line 2: rw: \"readd\" is not supported, give one of read, write, trim, rw, readwrite, randread, \
-                 randwrite, randtrim, randrw",
+                 randwrite, randtrim, randrw, trimwrite, randtrimwrite",
             ),
             (
                 "[a]\nbs=4x",
@@ -257,7 +258,8 @@ mod tests {
             assert_eq!(error(text), expected);
         }
         assert!(
-            error("[a]\nqqqqqqqqqq=1").starts_with("line 2: qqqqqqqqqq: is not supported; supported are blocksize, ")
+            error("[a]\nqqqqqqqqqq=1")
+                .starts_with("line 2: qqqqqqqqqq: is not supported; supported are allrandrepeat, ")
         );
     }
 
