@@ -1,5 +1,6 @@
 //! Job files of fio and results in its layout, compared with fio itself.
 
+use flashyard_blk::Operation;
 use flashyard_conformance::has_program;
 use flashyard_kernel::Rng;
 use flashyard_workload::RequestSource;
@@ -54,7 +55,7 @@ fn refused(output: &Output, parts: &[&str]) {
 }
 
 /// Options that are taken here, one job each.
-const ACCEPTED: [&str; 34] = [
+const ACCEPTED: [&str; 38] = [
     "rw=randrw\nrwmixwrite=30",
     "readwrite=readwrite",
     "rw=randtrim",
@@ -86,6 +87,10 @@ const ACCEPTED: [&str; 34] = [
     "name=other\ndescription=text\nkb_base=1000",
     "bwavgtime=20\niopsavgtime=20\ndisk_util=0",
     "thread\nfilename=/dev/null\ninvalidate=0\nrandrepeat=0\nsoftrandommap=1\nrandom_generator=lfsr",
+    "rw=randtrimwrite\nallrandrepeat=1\nrandom_generator=tausworthe64\nfilename_format=file\ndirectory=.",
+    "rw=randrw:8\nrw_sequencer=identical\npercentage_random=70,20\nbs_is_seq_rand=1",
+    "rw=trimwrite:-8k",
+    "rw=randread\nrandom_distribution=pareto:0.3:0.5",
     "refill_buffers\nscramble_buffers=0\nzero_buffers\ngtod_reduce=1\nnice=1\noverwrite=1\nunlink=1",
     "fallocate=none\nfadvise_hint=0\ncreate_serialize=0\ncreate_on_open=1\nopenfiles=1\nfile_service_type=random",
     "percentile_list=50:99\nclat_percentiles=1\nlog_avg_msec=10\nper_job_logs=0 ; the end # of it",
@@ -146,6 +151,78 @@ fn jobs_move_as_many_bytes_in_as_many_requests_as_in_fio() {
         };
         assert_eq!((bytes, ios), (sum("io_bytes"), sum("total_ios")), "{options}");
     }
+}
+
+/// Direction, offset and length of a request.
+type Triple = (u64, u64, u64);
+
+/// What fio does with a job file, stream by stream: its logs of latencies, which the null engine and psync write in the
+/// order of issue.
+fn requests_of_fio(job: &str, drive: Option<u64>) -> Vec<Vec<Triple>> {
+    let directory = directory();
+    if let Some(bytes) = drive {
+        let file = std::fs::File::create(directory.path().join("drive")).expect("it can be made");
+        file.set_len(bytes).expect("it can be long");
+    }
+    let logs = "write_lat_log=log\nlog_offset=1\ndisable_clat=1\ndisable_slat=1\n";
+    let path = write(directory.path(), "job.fio", &job.replacen("[global]\n", &format!("[global]\n{logs}"), 1));
+    let output = fio(directory.path(), &[&path]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let log = |number: usize| std::fs::read_to_string(directory.path().join(format!("log_lat.{number}.log"))).ok();
+    let request = |line: &str| -> Triple {
+        let fields: Vec<u64> = line.split(", ").map(|field| field.parse().expect("a log holds numbers")).collect();
+        (fields[2], fields[4], fields[3])
+    };
+    (1..).map_while(log).map(|text| text.lines().map(request).collect()).collect()
+}
+
+/// The recorded job files (`tests/fio_orders.rs` of the crate of workloads) once more, against fio itself.
+#[test]
+fn requests_of_job_files_are_those_of_fio_one_by_one() {
+    if !has_fio() {
+        return;
+    }
+    let list = root().join("crates/pure/workload/tests/fio/jobs.txt");
+    let list = std::fs::read_to_string(list).expect("the list is there");
+    let mut files = 0;
+    for part in list.split("\n== ").skip(1) {
+        let (head, body) = part.split_once('\n').expect("a file has lines");
+        let setting = |name: &str| -> Option<u64> {
+            let value = head.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+            value.map(|value| value.parse().expect("settings are numbers"))
+        };
+        let (drive, take) = (setting("drive"), setting("take"));
+        let engine = if drive.is_some() { "psync" } else { "null" };
+        let text = format!("[global]\nioengine={engine}\n{body}");
+        let theirs = requests_of_fio(&text, drive);
+        let jobs = FioJobs::parse(&text).expect("it is good").jobs;
+        let clones = jobs.iter().flat_map(|job| (0..job.clones).map(move |clone| (job, clone)));
+        assert_eq!(theirs.len(), clones.clone().count(), "{head}");
+        for ((job, clone), theirs) in clones.zip(theirs) {
+            let capacity = drive.unwrap_or_else(|| job.range(1 << 40, clone).expect("it fits").end);
+            let mut source = job.source(capacity, clone, Rng::named(1, "unused")).expect("it fits");
+            let next = || source.next_request().expect("time does not end here");
+            let ours = std::iter::from_fn(next).map(|record| {
+                let direction = match record.request.operation {
+                    Operation::Read => 0,
+                    Operation::Write => 1,
+                    _ => 2,
+                };
+                (direction, record.request.offset_bytes, u64::from(record.request.len_bytes))
+            });
+            // Where only time ends a job, our requests have no end.
+            let limit = take.map_or(usize::MAX, |take| theirs.len().min(take as usize));
+            let ours: Vec<Triple> = ours.take(limit).collect();
+            let theirs = &theirs[..theirs.len().min(limit)];
+            let differs = ours.iter().zip(theirs).position(|(ours, theirs)| ours != theirs);
+            assert!(
+                differs.is_none() && ours.len() == theirs.len(),
+                "{head}, clone {clone}: from request {differs:?} on"
+            );
+        }
+        files += 1;
+    }
+    assert!(files >= 70, "{files} files");
 }
 
 /// Every path of a document with the JSON type at its end; the keys of options are the job's.
@@ -216,7 +293,7 @@ fn the_layout_needs_one_design_or_a_directory() {
 #[test]
 fn a_job_file_takes_the_place_of_any_workload() {
     let directory = directory();
-    let job = "[job]\nrw=randread\nnumber_ios=50\nfilename=/dev/x\niodepth=8\n";
+    let job = "[job]\nrw=randread\nnumber_ios=50\nunlink=0\niodepth=8\n";
     let path = write(directory.path(), "job.fio", job);
     let demo =
         ["run", "scenarios/demo/scenario.toml", "--set", "designs=[\"conv\"]", "--set", "run.warm_mapping_requests=0"];
@@ -224,7 +301,7 @@ fn a_job_file_takes_the_place_of_any_workload() {
     assert_eq!(report["designs"][0]["ios"], 6 * 50);
     let workload = report["workload"].as_str().expect("it is text");
     for part in
-        ["job.fio (job of depth 1) on each of 6 drives", "without effect here: filename", "psync if none is named"]
+        ["job.fio (job of depth 1) on each of 6 drives", "without effect here: unlink", "psync if none is named"]
     {
         assert!(workload.contains(part), "{part:?} is missing in: {workload}");
     }

@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench measures the real clock; nothing simulated sees it")]
 
 use flashyard_kernel::Rng;
+use flashyard_workload::fio::FioJobs;
 use flashyard_workload::{AddressPattern, Arrival, RequestSource, SizeMix, Synthetic, SyntheticSpec, table2};
 use std::time::Instant;
 
@@ -38,17 +39,35 @@ fn main() {
         ("table 2, Ali-0", table2::workload("Ali-0", 4 << 40).expect("the table has it")),
     ];
     for (name, spec) in cases {
-        let (nanoseconds, hash) = measure(&spec, requests);
-        println!("{name:28} {nanoseconds:7.2} ns a request, hash {hash:016x}");
+        let open = || Synthetic::new(spec.clone(), Rng::named(1, "bench")).expect("the cases are valid");
+        report(name, requests, || Box::new(open()));
+    }
+    // Passes over a million blocks, each to its end.
+    let jobs = [
+        ("fio, random map", "rw=randread"),
+        ("fio, random map, mix, sizes", "rw=randrw\nbsrange=4k-16k"),
+        ("fio, no map", "rw=randread\nnorandommap"),
+        ("fio, shift register", "rw=randread\nrandom_generator=lfsr"),
+        ("fio, zipf:1.1", "rw=randread\nrandom_distribution=zipf:1.1"),
+        ("fio, normal:20", "rw=randread\nrandom_distribution=normal:20"),
+    ];
+    for (name, options) in jobs {
+        let text = format!("[job]\nioengine=libaio\nsize=4g\nloops=100\n{options}\n");
+        let job = FioJobs::parse(&text).expect("the job is good").jobs.remove(0);
+        report(name, requests, || Box::new(job.source(1 << 40, 0, Rng::named(1, "bench")).expect("it fits")));
     }
 }
 
+fn report(name: &str, requests: u64, source: impl Fn() -> Box<dyn RequestSource>) {
+    let (nanoseconds, hash) = measure(source, requests);
+    println!("{name:28} {nanoseconds:7.2} ns a request, hash {hash:016x}");
+}
+
 /// The fastest round in nanoseconds a request, through the trait object that worlds use, and a hash.
-fn measure(spec: &SyntheticSpec, requests: u64) -> (f64, u64) {
+fn measure(open: impl Fn() -> Box<dyn RequestSource>, requests: u64) -> (f64, u64) {
     let (mut fastest, mut hash) = (f64::INFINITY, 0_u64);
     for _ in 0..ROUNDS {
-        let source = Synthetic::new(spec.clone(), Rng::named(1, "bench")).expect("the cases are valid");
-        let mut source: Box<dyn RequestSource> = Box::new(source);
+        let mut source = open();
         hash = 0;
         let begun = Instant::now();
         for _ in 0..requests {
