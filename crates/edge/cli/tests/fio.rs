@@ -156,8 +156,8 @@ fn jobs_move_as_many_bytes_in_as_many_requests_as_in_fio() {
 /// Direction, offset and length of a request.
 type Triple = (u64, u64, u64);
 
-/// What fio does with a job file, stream by stream: its logs of latencies, which the null engine and psync write in the
-/// order of issue.
+/// The requests that fio makes of a job file, stream by stream. They are in its logs of latencies, which the null engine
+/// and psync write in the order of issue.
 fn requests_of_fio(job: &str, drive: Option<u64>) -> Vec<Vec<Triple>> {
     let directory = directory();
     if let Some(bytes) = drive {

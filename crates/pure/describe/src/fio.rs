@@ -165,7 +165,7 @@ impl JobFile {
         Ok(Box::new(source))
     }
 
-    /// What warms a drive are requests like those that are measured, not the same ones in the same order.
+    /// A drive is warmed by requests like those that are measured, not by these themselves.
     fn warming_source(
         &self,
         scenario: &Scenario,

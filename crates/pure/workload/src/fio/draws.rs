@@ -153,7 +153,7 @@ impl Draws {
         match self.operations {
             [true, true, _] => self.mix.draw(&mut self.streams),
             [true, ..] => READ,
-            // What was trimmed is written.
+            // A write follows the trim of its blocks.
             [_, true, true] => {
                 let starts = &self.positions.starts;
                 if starts[WRITE] == starts[TRIM] { TRIM } else { WRITE }

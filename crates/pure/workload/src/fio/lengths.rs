@@ -40,7 +40,7 @@ impl BlockSizes {
             return None;
         }
         loop {
-            let bytes = if self.split.is_empty() { least + draws.share_of(most) } else { self.from_split(draws, room) };
+            let bytes = if self.split.is_empty() { least + draws.share_of(most) } else { self.split_size(draws, room) };
             let bytes = (bytes - bytes % least).min(most);
             if bytes <= room {
                 return Some(bytes);
@@ -49,7 +49,7 @@ impl BlockSizes {
     }
 
     /// The first size whose percentages up to it reach the draw and that fits, or the last one.
-    fn from_split(&self, draws: &mut Generator, room: u64) -> u64 {
+    fn split_size(&self, draws: &mut Generator, room: u64) -> u64 {
         let (drawn, hundredth) = (draws.draw(), draws.largest() / 100);
         let (mut sum, mut bytes) = (0, 0);
         for &(size, percent) in self.split.iter().filter(|entry| entry.1 > 0) {

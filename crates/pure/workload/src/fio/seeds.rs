@@ -11,7 +11,7 @@ use flashyard_kernel::Rng;
 /// `randseed` when it is not given.
 const DEFAULT: u64 = 0x89;
 
-/// What a seed is multiplied by from stream to stream: a prime near the golden ratio of 2 to the power of 32.
+/// A seed is multiplied by this from stream to stream: a prime near the golden ratio of 2 to the power of 32.
 const STEP: u64 = 0x9e37_0001;
 
 /// Seed of the blocks with `randrepeat`, and of everything with `allrandrepeat`, for the first job.

@@ -389,7 +389,7 @@ mod tests {
                 prop_assert!(range.contains(&record.request.offset_bytes) && end <= CAPACITY, "{:?}", record);
                 bytes += u64::from(record.request.len_bytes);
             }
-            // What is trimmed is written as well.
+            // A job may write all that it trims.
             prop_assert!(bytes <= 4 * (size + 65_536), "{} of {}", bytes, size);
         }
     }

@@ -7,7 +7,7 @@
 /// Steps that a new state takes before it is used.
 const WARMING: u32 = 6;
 
-/// What the state before the first one is, as it were: fio means sums of powers and writes exclusive ors.
+/// A state before the first one, as it were: fio means a sum of powers and writes exclusive ors.
 const BEFORE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 
 /// 2 to the power of 32.
