@@ -89,7 +89,7 @@ const ACCEPTED: [&str; 38] = [
     "thread\nfilename=/dev/null\ninvalidate=0\nrandrepeat=0\nsoftrandommap=1\nrandom_generator=lfsr",
     "rw=randtrimwrite\nallrandrepeat=1\nrandom_generator=tausworthe64\nfilename_format=file\ndirectory=.",
     "rw=randrw:8\nrw_sequencer=identical\npercentage_random=70,20\nbs_is_seq_rand=1",
-    "rw=trimwrite:-8k",
+    "rw=trimwrite:8k",
     "rw=randread\nrandom_distribution=pareto:0.3:0.5",
     "refill_buffers\nscramble_buffers=0\nzero_buffers\ngtod_reduce=1\nnice=1\noverwrite=1\nunlink=1",
     "fallocate=none\nfadvise_hint=0\ncreate_serialize=0\ncreate_on_open=1\nopenfiles=1\nfile_service_type=random",

@@ -105,6 +105,9 @@ fn check(job: &FioJob) -> Result<(), FioError> {
     if job.time_based && job.runtime.is_none() {
         return wrong("time_based", "it has no end, give runtime");
     }
+    if job.trims_and_writes() && !job.random && job.step < 0 {
+        return wrong("rw", "trimwrite does not go backwards: fio trims one place for ever");
+    }
     if job.distribution != Distribution::Random && !job.random {
         return wrong("random_distribution", "the job is sequential, give rw=randread, randwrite, randrw or randtrim");
     }
@@ -247,6 +250,10 @@ mod tests {
             ("[a]\nkb_base=512", "line 2: kb_base: \"512\" is no base, give 1000 or 1024"),
             ("[a]\ntime_based=yes", "line 2: time_based: \"yes\" cannot be read, give 1, 0 or the option alone"),
             ("[a]\ntime_based", "line 1: time_based: job a: it has no end, give runtime"),
+            (
+                "[a]\nrw=trimwrite:-4k",
+                "line 1: rw: job a: trimwrite does not go backwards: fio trims one place for ever",
+            ),
             ("[global]\nbs=4k", "line 1: [job]: the file has no job, write a section besides [global]"),
             (
                 "[a]\nrandom_distribution=zipf:1.2",

@@ -52,6 +52,34 @@ fn addresses_fold_into_the_drive_and_times_scale_and_go_on() {
 }
 
 #[test]
+fn a_round_is_the_first_one_again_request_by_request_and_gap_by_gap() {
+    // Out of order, across the end, cut and resized, at a speed that rounds.
+    let trace =
+        vec![record(7, 0, 8192, 4096), record(3, 1, 12_288, 9000), record(20, 3, 1 << 40, 700), record(23, 0, 0, 1)];
+    let twisted = ReplayOptions {
+        shift_bytes: 5000,
+        size_factor: 1.3,
+        speed: 0.7,
+        repetitions: Some(5),
+        volumes: Some((0, 1)),
+        ..options()
+    };
+    let mut replay = replay_of(trace, twisted);
+    let found: Vec<TraceRecord> = std::iter::from_fn(|| replay.next_request().expect("the records are good")).collect();
+    assert_eq!(found.len(), 20);
+    let period = found[4].arrival.since(found[0].arrival);
+    assert_eq!(
+        period,
+        found[3].arrival.since(SimTime::ZERO),
+        "a round takes as long as the first one to its last arrival"
+    );
+    for (earlier, later) in found.iter().zip(&found[4..]) {
+        assert_eq!((earlier.request, earlier.volume), (later.request, later.volume));
+        assert_eq!(later.arrival.since(earlier.arrival), period);
+    }
+}
+
+#[test]
 fn a_request_across_the_end_moves_back_and_keeps_its_alignment() {
     // 512 bytes beyond the end: back by 4096, not by 512.
     assert_eq!(ranges(vec![record(0, 0, SPAN - 4096, 4608)], options()), [(SPAN - 8192, 4608)]);
