@@ -40,7 +40,7 @@ fn config(design: Design, load: Load, placement: Placement, cleaning: Cleaning) 
 
 /// Overwrites in units of 4 MiB of a share of the raw drive.
 fn overwrites(pages: u32, skew: f64) -> Load {
-    Load::Pages(PageLoad { pages, unit_pages: 4, write_skew: skew, read_skew: skew, recreates: false })
+    Load::Pages(PageLoad { pages, unit_pages: 4, write_skew: skew, read_skew: skew, recreates: false, repeats: false })
 }
 
 fn live(config: CvssConfig) -> CvssFigures {
@@ -69,6 +69,23 @@ fn uniform_overwrites_of_two_thirds_do_as_well() {
     check(Design::Traditional, overwrites(85_828, 0.0), (8.5, 23.9, 1.68));
     check(Design::Literal, overwrites(85_828, 0.0), (7.0, 21.0, 1.87));
     check(Design::Artifact, overwrites(85_828, 0.0), (7.5, 21.5, 1.82));
+}
+
+/// As fio does by default: each pass overwrites what the one before wrote, in its order.
+#[test]
+fn a_load_that_repeats_focuses_wear_and_one_that_does_not_spreads_it() {
+    let lives = |repeats| {
+        [Design::Traditional, Design::Artifact].map(|design| {
+            let load =
+                PageLoad { pages: 36_240, unit_pages: 4, write_skew: 0.0, read_skew: 0.0, recreates: false, repeats };
+            let figures = live(config(design, Load::Pages(load), Placement::InPlace, Cleaning::Copying));
+            figures.written_bytes_at(0.8) / 1e12
+        })
+    };
+    let ([drawn_fixed, drawn_variable], [fixed, variable]) = (lives(false), lives(true));
+    assert!(drawn_variable < drawn_fixed, "{drawn_variable} and {drawn_fixed} TB");
+    // Nearly the 28.03 TB of ideal focusing.
+    assert!(variable > 2.0 * fixed && (26.0..30.0).contains(&variable), "{variable} and {fixed} TB");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::file_system::{Command, FileSystem};
 use super::load::{Separation, Work};
 use super::manager::{Answer, Capacities, Manager};
 use super::operation::Operation;
+use super::passes::Passes;
 use flashyard_ftl::{Ftl, FtlCounters, RemapError, WornOut};
 use flashyard_nand::CountingMedium;
 
@@ -391,6 +392,20 @@ fn validate(config: &CvssConfig) -> Result<(), CvssError> {
         && (load.unit_pages == 0 || load.unit_pages > load.pages)
     {
         return range("unit_pages", f64::from(load.unit_pages), "1 to the pages of the load");
+    }
+    if let super::load::Load::Pages(load) = config.load
+        && load.repeats
+    {
+        if load.write_skew != load.read_skew || load.write_skew == 1.0 {
+            return range("read_skew", load.read_skew, "that of the writes, other than 1, to a load that repeats");
+        }
+        if load.pages / load.unit_pages < Passes::LEAST {
+            return range(
+                "unit_pages",
+                f64::from(load.unit_pages),
+                "a 16th of the pages of a load that repeats, or less",
+            );
+        }
     }
     if let super::load::Load::Tree(load) = config.load
         && (load.fan_out < 2 || load.file_pages == 0 || load.data_pages == 0)

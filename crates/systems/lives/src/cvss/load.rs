@@ -2,6 +2,7 @@
 
 use super::autostream::StreamRule;
 use super::operation::Operation;
+use super::passes::Passes;
 use super::tree::{Tree, TreeLoad};
 use flashyard_kernel::Rng;
 use flashyard_workload::{Permutation, Zipf};
@@ -31,6 +32,8 @@ pub struct PageLoad {
     pub read_skew: f64,
     /// Whether a unit is a file that is deleted and made again.
     pub recreates: bool,
+    /// Whether the load goes through its units in one order again and again, as fio does; it is drawn without end otherwise.
+    pub repeats: bool,
 }
 
 /// A workload.
@@ -54,8 +57,14 @@ impl Load {
 
 /// A load at work.
 pub(super) enum Work {
-    Pages { load: PageLoad, order: Permutation, writes: Option<Zipf>, reads: Option<Zipf>, filled: u32, rng: Rng },
+    Pages { load: PageLoad, units: Units, filled: u32 },
     Tree(Box<Tree>),
+}
+
+/// Which unit comes next.
+pub(super) enum Units {
+    Drawn { count: u32, order: Permutation, writes: Option<Zipf>, reads: Option<Zipf>, rng: Rng },
+    Repeated(Box<Passes>),
 }
 
 impl Work {
@@ -63,12 +72,7 @@ impl Work {
         let rng = Rng::named(seed, "cvss.load");
         match load {
             Load::Tree(load) => Self::Tree(Box::new(Tree::new(load, rng))),
-            Load::Pages(load) => {
-                let units = u64::from(load.pages / load.unit_pages);
-                let skewed = |skew: f64| (skew > 0.0).then(|| Zipf::new(units, skew));
-                let (writes, reads) = (skewed(load.write_skew), skewed(load.read_skew));
-                Self::Pages { load, order: Permutation::new(units), writes, reads, filled: 0, rng }
-            }
+            Load::Pages(load) => Self::Pages { load, units: Units::new(&load, rng), filled: 0 },
         }
     }
 
@@ -77,15 +81,14 @@ impl Work {
         operations.clear();
         match self {
             Self::Tree(tree) => tree.next(operations),
-            Self::Pages { load, order, writes, filled, rng, .. } => {
-                let units = load.pages / load.unit_pages;
+            Self::Pages { load, units, filled } => {
                 let pages = load.unit_pages;
-                if *filled < units {
+                if *filled < load.pages / pages {
                     operations.push(Operation::Write { first: *filled * pages, pages });
                     *filled += 1;
                     return;
                 }
-                let first = draw(writes.as_ref(), order, units, rng) * pages;
+                let first = units.write() * pages;
                 if load.recreates {
                     operations.push(Operation::Delete { first, pages });
                 }
@@ -98,10 +101,33 @@ impl Work {
     pub(super) fn read(&mut self) -> u32 {
         match self {
             Self::Tree(tree) => tree.read(),
-            Self::Pages { load, order, reads, rng, .. } => {
-                let units = load.pages / load.unit_pages;
-                draw(reads.as_ref(), order, units, rng) * load.unit_pages
-            }
+            Self::Pages { load, units, .. } => units.read() * load.unit_pages,
+        }
+    }
+}
+
+impl Units {
+    fn new(load: &PageLoad, rng: Rng) -> Self {
+        let count = load.pages / load.unit_pages;
+        if load.repeats {
+            return Self::Repeated(Box::new(Passes::new(count, load.write_skew)));
+        }
+        let skewed = |skew: f64| (skew > 0.0).then(|| Zipf::new(count.into(), skew));
+        let (writes, reads) = (skewed(load.write_skew), skewed(load.read_skew));
+        Self::Drawn { count, order: Permutation::new(count.into()), writes, reads, rng }
+    }
+
+    fn write(&mut self) -> u32 {
+        match self {
+            Self::Drawn { count, order, writes, rng, .. } => draw(writes.as_ref(), order, *count, rng),
+            Self::Repeated(passes) => passes.write(),
+        }
+    }
+
+    fn read(&mut self) -> u32 {
+        match self {
+            Self::Drawn { count, order, reads, rng, .. } => draw(reads.as_ref(), order, *count, rng),
+            Self::Repeated(passes) => passes.read(),
         }
     }
 }

@@ -29,6 +29,7 @@ mod life;
 mod load;
 mod manager;
 mod operation;
+mod passes;
 mod tree;
 
 pub use autostream::StreamRule;

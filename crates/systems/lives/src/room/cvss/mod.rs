@@ -183,6 +183,8 @@ mod tests {
             ("zipf-30", "cvss.overwrites.zipf-30.write_skew=5e-324"),
             ("zipf-30", "cvss.overwrites.zipf-30.write_skew=9.99"),
             ("zipf-30", "cvss.overwrites.zipf-30.read_skew=9.99"),
+            ("zipf-30", "cvss.overwrites.zipf-30.repeat=true"),
+            ("random-30", "cvss.overwrites.random-30.repeat=true"),
             ("trace38", "cvss.tree.trace38.data=1 MiB"),
             ("trace38", "cvss.tree.trace38.file_pages=1"),
             ("trace38", "cvss.tree.trace38.file_pages=1000"),

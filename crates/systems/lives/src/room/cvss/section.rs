@@ -110,6 +110,10 @@ struct OverwritesSection {
     /// Whether a unit is a file that is deleted and made again.
     #[serde(default)]
     recreates: bool,
+    /// Whether the load is one job of fio that is run again and again, reads and writes at random, half each, in one order;
+    /// every unit is drawn independently otherwise.
+    #[serde(default)]
+    repeat: bool,
 }
 
 /// A log-structured merge tree.
@@ -156,6 +160,7 @@ impl OverwritesSection {
             write_skew: self.write_skew,
             read_skew: self.read_skew,
             recreates: self.recreates,
+            repeats: self.repeat,
         }
     }
 }
