@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
+.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -47,6 +47,9 @@ test-linux: ## a Linux host connects to all drives that are served, writes and r
 test-live: ## real clients against an enclosure that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (a quarter of an hour; root, Debian packages)
 	tests/live/run.sh
 	tests/live/volume.sh
+
+record-fio: ## record what fio makes of the job files whose requests are compared with ours (a minute; fio 3.33)
+	tests/live/record-fio.py
 
 faults: ## break a small enclosure at a million points, and see that nothing acknowledged is lost (a quarter of an hour)
 	$(FLASHYARD) faults --points 1000000

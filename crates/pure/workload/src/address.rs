@@ -1,8 +1,6 @@
 //! Where generated requests go.
 
 use crate::permutation::Permutation;
-use crate::ranks::{Normal, Pareto};
-use crate::shuffle::Shuffle;
 use crate::sizes::Size;
 use crate::spec_error::SpecError;
 use crate::zipf::Zipf;
@@ -24,21 +22,6 @@ pub enum AddressPattern {
         /// Exponent, above 0 and below 10.
         theta: f64,
     },
-    /// Each aligned place once in random order, then all of them again in another order.
-    Once,
-    /// By Pareto's rule: a share `input` of the places gets a share `1 - input` of the requests; hot places are
-    /// scattered one to one.
-    Pareto {
-        /// Share, above 0 and below 1.
-        input: f64,
-    },
-    /// Normally distributed ranks around the middle one, scattered one to one over the places.
-    Normal {
-        /// Additional deviation in percent of the places, 0 to below 100.
-        percent: f64,
-    },
-    /// Parts of the space in the order of their addresses, each with its share of the requests, evenly inside.
-    Zones(Vec<Zone>),
     /// A share of the traffic goes to a share of the space at its beginning, both from 0 to 1 (r/h hot-cold).
     HotCold {
         /// Share of the space that is hot.
@@ -56,15 +39,6 @@ pub enum AddressPattern {
     },
 }
 
-/// A part of the space and its requests.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Zone {
-    /// Share of the requests, 0 to 1; the shares of all zones add up to 1.
-    pub traffic: f64,
-    /// Share of the space, above 0; the shares of all zones add up to 1.
-    pub space: f64,
-}
-
 /// A pattern made ready for drawing over one span.
 #[derive(Clone, Debug)]
 pub(crate) struct Placer {
@@ -75,20 +49,8 @@ pub(crate) struct Placer {
 
 #[derive(Clone, Debug)]
 enum Placing {
-    Sequential {
-        next: u64,
-    },
-    Runs {
-        go_on: f64,
-        next: Option<u64>,
-        starts: Scattered,
-    },
-    /// The order is drawn at the beginning of each pass.
-    Once {
-        shuffle: Option<Shuffle>,
-        visited: u64,
-        places: u64,
-    },
+    Sequential { next: u64 },
+    Runs { go_on: f64, next: Option<u64>, starts: Scattered },
     Scattered(Scattered),
 }
 
@@ -97,9 +59,6 @@ enum Placing {
 enum Scattered {
     Uniform,
     Zipf { zipf: Zipf, permutation: Permutation },
-    Pareto { pareto: Pareto, permutation: Permutation },
-    Normal { normal: Normal, permutation: Permutation },
-    Zones(Vec<Zone>),
     HotCold { space: f64, traffic: f64 },
 }
 
@@ -107,14 +66,7 @@ impl AddressPattern {
     /// Checks ranges.
     pub(crate) fn validate(&self) -> Result<(), SpecError> {
         match self {
-            Self::Sequential { .. } | Self::Uniform | Self::Once => Ok(()),
-            Self::Pareto { input } if *input > 0.0 && *input < 1.0 => Ok(()),
-            Self::Pareto { input } => Err(SpecError::new("Pareto input", input.to_string(), "above 0 and below 1")),
-            Self::Normal { percent } if (0.0..100.0).contains(percent) => Ok(()),
-            Self::Normal { percent } => {
-                Err(SpecError::new("normal deviation", percent.to_string(), "0 to below 100 percent"))
-            }
-            Self::Zones(zones) => validate_zones(zones),
+            Self::Sequential { .. } | Self::Uniform => Ok(()),
             Self::Zipf { theta } if *theta > 0.0 && *theta < 10.0 => Ok(()),
             Self::Zipf { theta } => Err(SpecError::new("Zipf exponent", theta.to_string(), "above 0 and below 10")),
             Self::HotCold { space, traffic } => {
@@ -128,7 +80,7 @@ impl AddressPattern {
                 if !(0.0..1.0).contains(go_on) {
                     return Err(SpecError::new("probability that a run goes on", go_on.to_string(), "0 to below 1"));
                 }
-                if matches!(**starts, Self::Sequential { .. } | Self::Once | Self::Runs { .. }) {
+                if matches!(**starts, Self::Sequential { .. } | Self::Runs { .. }) {
                     let value = format!("{starts:?}");
                     return Err(SpecError::new("pattern of run starts", value, "a pattern without memory"));
                 }
@@ -143,10 +95,6 @@ impl AddressPattern {
         let pattern = match self {
             Self::Sequential { start } => Placing::Sequential { next: start % span_bytes },
             Self::Runs { go_on, starts } => Placing::Runs { go_on: *go_on, next: None, starts: scattered(starts) },
-            Self::Once => {
-                let places = (span_bytes / alignment_bytes).max(1);
-                Placing::Once { shuffle: None, visited: 0, places }
-            }
             other => Placing::Scattered(scattered(other)),
         };
         Placer { pattern, span_bytes, alignment_bytes }
@@ -159,15 +107,8 @@ impl AddressPattern {
             Self::Zipf { theta } => {
                 Scattered::Zipf { zipf: Zipf::new(places, *theta), permutation: Permutation::new(places) }
             }
-            Self::Pareto { input } => {
-                Scattered::Pareto { pareto: Pareto::new(places, *input), permutation: Permutation::new(places) }
-            }
-            Self::Normal { percent } => {
-                Scattered::Normal { normal: Normal::new(places, *percent), permutation: Permutation::new(places) }
-            }
-            Self::Zones(zones) => Scattered::Zones(zones.clone()),
             Self::HotCold { space, traffic } => Scattered::HotCold { space: *space, traffic: *traffic },
-            Self::Sequential { .. } | Self::Once | Self::Runs { .. } => {
+            Self::Sequential { .. } | Self::Runs { .. } => {
                 unreachable!("validated: run starts have no memory")
             }
         }
@@ -192,15 +133,6 @@ impl Placer {
                 *next = start + len;
                 start
             }
-            Placing::Once { shuffle, visited, places } => {
-                let order = *shuffle.get_or_insert_with(|| Shuffle::new(*places, rng));
-                let place = order.place(*visited);
-                *visited += 1;
-                if *visited == *places {
-                    (*shuffle, *visited) = (None, 0);
-                }
-                place.min(size.places - 1) * self.alignment_bytes
-            }
             Placing::Runs { go_on, next, starts } => {
                 let goes_on = rng.unit() < *go_on;
                 let follows = next.filter(|&next| goes_on && len <= self.span_bytes - next);
@@ -223,42 +155,12 @@ impl Scattered {
                 // end begins at the last one at which it fits.
                 permutation.place(zipf.draw(rng)).min(places - 1)
             }
-            Self::Pareto { pareto, permutation } => permutation.place(pareto.draw(rng)).min(places - 1),
-            Self::Normal { normal, permutation } => permutation.place(normal.draw(rng)).min(places - 1),
-            Self::Zones(zones) => zoned(zones, places, rng),
             Self::HotCold { space, traffic } => {
                 let hot = ((places as f64 * space) as u64).clamp(1, places);
                 if rng.unit() < *traffic || hot == places { rng.below(hot) } else { hot + rng.below(places - hot) }
             }
         }
     }
-}
-
-fn validate_zones(zones: &[Zone]) -> Result<(), SpecError> {
-    let sum = |share: fn(&Zone) -> f64| zones.iter().map(share).sum::<f64>();
-    let is_share = |zone: &Zone| zone.traffic >= 0.0 && zone.space > 0.0;
-    let is_whole = |sum: f64| (sum - 1.0).abs() < 1e-6;
-    if zones.iter().all(is_share) && is_whole(sum(|zone| zone.traffic)) && is_whole(sum(|zone| zone.space)) {
-        return Ok(());
-    }
-    Err(SpecError::new("zones", format!("{zones:?}"), "shares of requests and space that add up to 1 each"))
-}
-
-/// A place in the zone that a draw falls into.
-fn zoned(zones: &[Zone], places: u64, rng: &mut Rng) -> u64 {
-    let mut left = rng.unit();
-    let mut begin = 0.0;
-    for (index, zone) in zones.iter().enumerate() {
-        let is_last = index + 1 == zones.len();
-        if left < zone.traffic || is_last {
-            let first = ((places as f64 * begin) as u64).min(places - 1);
-            let end = if is_last { places } else { (places as f64 * (begin + zone.space)) as u64 };
-            return first + rng.below(end.saturating_sub(first).max(1));
-        }
-        left -= zone.traffic;
-        begin += zone.space;
-    }
-    0
 }
 
 #[cfg(test)]
@@ -298,32 +200,6 @@ mod tests {
         let found = offsets(&AddressPattern::HotCold { space: 0.2, traffic: 0.7 }, 4096, 100_000);
         let hot = found.iter().filter(|&&offset| offset < SPAN / 5).count();
         assert!((hot as f64 / 100_000.0 - 0.7).abs() < 0.006, "{hot} (seed 3)");
-    }
-
-    #[test]
-    fn every_place_is_taken_once_a_pass_and_in_another_order_each_time() {
-        let pattern = AddressPattern::Once;
-        let mut placer = pattern.prepare(1 << 20, 4096);
-        let size = Size { len_bytes: 4096, places: 256 };
-        let mut rng = Rng::named(3, "test");
-        let mut pass = || (0..256).map(|_| placer.place(size, &mut rng)).collect::<Vec<u64>>();
-        let (first, second) = (pass(), pass());
-        assert_ne!(first, second);
-        for mut pass in [first, second] {
-            pass.sort_unstable();
-            assert!(pass.into_iter().eq((0..256).map(|place| place * 4096)));
-        }
-    }
-
-    #[test]
-    fn zones_get_their_shares_and_nothing_outside() {
-        let zone = |traffic, space| Zone { traffic, space };
-        let pattern = AddressPattern::Zones(vec![zone(0.6, 0.1), zone(0.0, 0.5), zone(0.4, 0.4)]);
-        let found = offsets(&pattern, 4096, 100_000);
-        let below = |share: f64| found.iter().filter(|&&offset| (offset as f64) < share * SPAN as f64).count();
-        assert!((below(0.1) as f64 / 1e5 - 0.6).abs() < 0.006, "{} (seed 3)", below(0.1));
-        assert_eq!(below(0.1), below(0.5999));
-        assert!(AddressPattern::Zones(vec![zone(0.6, 1.0)]).validate().is_err());
     }
 
     #[test]

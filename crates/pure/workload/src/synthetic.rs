@@ -106,7 +106,6 @@ impl RequestSource for Synthetic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Zone;
     // Named, because proptest's prelude has an `Rng` of its own.
     use flashyard_kernel::Rng;
     use proptest::prelude::*;
@@ -124,16 +123,12 @@ mod tests {
         }
     }
 
-    fn patterns() -> [AddressPattern; 9] {
+    fn patterns() -> [AddressPattern; 5] {
         [
             AddressPattern::Sequential { start: 1 << 29 },
             AddressPattern::Uniform,
             AddressPattern::Zipf { theta: 0.99 },
             AddressPattern::HotCold { space: 0.2, traffic: 0.7 },
-            AddressPattern::Once,
-            AddressPattern::Pareto { input: 0.2 },
-            AddressPattern::Normal { percent: 10.0 },
-            AddressPattern::Zones(vec![Zone { traffic: 0.7, space: 0.2 }, Zone { traffic: 0.3, space: 0.8 }]),
             AddressPattern::Runs { go_on: 0.8, starts: Box::new(AddressPattern::Zipf { theta: 1.1 }) },
         ]
     }
