@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use flashyard_blk::Blocking;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};

@@ -88,7 +88,7 @@ impl VolumeStatus {
         };
         Self {
             name: stack.name.clone(),
-            part: stack.part(),
+            part: stack.service.part(),
             answered: stack.answered,
             failed: stack.failed,
             under_way: stack.requests_under_way(),

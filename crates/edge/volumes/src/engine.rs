@@ -188,7 +188,7 @@ impl VolumeEngine {
         let (number, now) = (self.volume(volume)?, self.now());
         let (described, at) = Leg::parse_above(keys).map_err(|error| ControlError(error.to_string()))?;
         let place = place.below();
-        let Some(there) = self.stacks[number].place_info(place) else {
+        let Some(there) = self.stacks[number].service.place_info(place, &self.stacks[number].infos()) else {
             return Err(ControlError(format!("{volume} has no such place; see its status")));
         };
         let (mut legs, mut infos) = (Vec::new(), Vec::new());
@@ -224,7 +224,7 @@ impl VolumeEngine {
     /// Errors: no such volume or service.
     pub fn leave(&mut self, volume: &str, service: usize) -> Result<(), ControlError> {
         let (number, now) = (self.volume(volume)?, self.now());
-        if self.stacks[number].place_info(Below::Service(service)).is_none() {
+        if self.stacks[number].service.place_info(Below::Service(service), &self.stacks[number].infos()).is_none() {
             return Err(ControlError(format!("{volume} has no service s{service}; see its status")));
         }
         self.stacks[number].reshape(now, Wish::Leave { node: service }).map_err(ControlError)
@@ -235,7 +235,7 @@ impl VolumeEngine {
     /// Errors: no such volume.
     pub fn reshaped(&mut self, volume: &str) -> Result<Option<Result<(), ControlError>>, ControlError> {
         let number = self.volume(volume)?;
-        Ok(self.stacks[number].reshaped().map(|result| result.map_err(ControlError)))
+        Ok(self.stacks[number].reshaped.take().map(|result| result.map_err(ControlError)))
     }
 
     /// Makes storage, by the keys of a leg, one more leg of a mirror.
@@ -393,7 +393,7 @@ impl VolumeEngine {
                 Some(Err(failure)) => Some(failure.to_string()),
                 None => Some(format!("no answer for {} s", LAST_FLUSH.as_secs())),
             };
-            let (answered, failed, latte) = (stack.answered, stack.failed, stack.counters().copied());
+            let (answered, failed, latte) = (stack.answered, stack.failed, stack.service.counters().copied());
             VolumeReport { name: stack.name, answered, failed, latte, unflushed }
         };
         Ok(self.stacks.into_iter().map(report).collect())

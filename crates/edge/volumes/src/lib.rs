@@ -21,6 +21,7 @@ mod leg;
 mod open;
 mod opening;
 mod reshape;
+mod services;
 mod stack;
 mod zeroing;
 

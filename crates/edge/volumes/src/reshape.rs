@@ -25,7 +25,7 @@ pub(crate) enum Stage {
     Draining,
     /// All is flushed.
     Flushing,
-    /// What services do by themselves ends.
+    /// Orders that services give by themselves end.
     Settling,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Reshape {
     pub(crate) parked: VecDeque<Parked>,
 }
 
-/// What is to be done next.
+/// The next step.
 pub(crate) enum Next {
     Wait,
     Flush,

@@ -3,74 +3,21 @@
 //! Bytes are copied where they must be and nowhere else: a write goes from its client's buffer to memory, and is copied for
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
-use crate::compose::Part;
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
-use crate::zeroing::Zeroing;
+use crate::services::Services;
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
 use flashyard_kernel::Slab;
-use flashyard_latte::Counters;
 use flashyard_live::{Answered, Data as Found, FrontEnds};
 use flashyard_served::Answer;
 use flashyard_service::{
-    Data, Failure, Leg, Order, Orders, PassThrough, Rebuild, Request, Service, Sum, checksum, checksum_of_zeros,
+    Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum, checksum, checksum_of_zeros,
 };
-use flashyard_services::{Below, Tree};
+use flashyard_services::Below;
 use flashyard_units::{SimTime, VolumeId};
 
 /// Blocks that are trimmed in one order, which may become a write of zeros: 8 MiB.
 const TRIM_BLOCKS: u32 = 2048;
-
-/// The services that a volume can have. One type, so that no call goes through a table.
-pub(crate) enum Services {
-    None(PassThrough),
-    Latte(Box<Zeroing>),
-    Tree(Box<Tree>),
-}
-
-macro_rules! each {
-    ($self:expr, $service:ident => $call:expr) => {
-        match $self {
-            Services::None($service) => $call,
-            Services::Latte($service) => $call,
-            Services::Tree($service) => $call,
-        }
-    };
-}
-
-impl Service for Services {
-    fn legs(&self) -> usize {
-        each!(self, service => service.legs())
-    }
-
-    fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
-        each!(self, service => service.limits(legs))
-    }
-
-    fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
-        each!(self, service => service.start(now, legs, out));
-    }
-
-    fn lost(&mut self, now: SimTime, leg: Leg, out: &mut Orders) {
-        each!(self, service => service.lost(now, leg, out));
-    }
-
-    fn received(&mut self, order: u32, bytes: &[u8]) {
-        each!(self, service => service.received(order, bytes));
-    }
-
-    fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
-        each!(self, service => service.submit(now, request, out));
-    }
-
-    fn completed(&mut self, now: SimTime, order: u32, result: Result<(), Failure>, out: &mut Orders) {
-        each!(self, service => service.completed(now, order, result, out));
-    }
-
-    fn wake(&mut self, now: SimTime, out: &mut Orders) {
-        each!(self, service => service.wake(now, out));
-    }
-}
 
 /// Where the bytes of a request are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +82,7 @@ pub struct Carried {
 /// A volume and what it is made of.
 pub(crate) struct Stack {
     pub(crate) name: String,
-    service: Services,
+    pub(crate) service: Services,
     pub(crate) legs: Vec<LegState>,
     /// Blocks that the service takes in one request.
     request_blocks: u32,
@@ -165,7 +112,7 @@ pub(crate) struct Stack {
     replacing: Option<(usize, LegState)>,
     /// A service that comes or leaves, and the result of the last one.
     reshape: Option<Box<Reshape>>,
-    reshaped: Option<Result<(), String>>,
+    pub(crate) reshaped: Option<Result<(), String>>,
 }
 
 impl Stack {
@@ -203,19 +150,11 @@ impl Stack {
 
     /// The volume as clients see it: of requests of any length.
     pub(crate) fn info(&self, id: VolumeId) -> VolumeInfo {
-        let infos: Vec<VolumeInfo> = self.legs.iter().map(LegState::info).collect();
+        let infos = self.infos();
         let limits = self.service.limits(&infos);
         let blocks = limits.blocks / u64::from(self.windows);
         let limits = VolumeLimits { request_blocks: u32::MAX, blocks, ..limits };
         VolumeInfo { id, block_bytes: BLOCK as u32, limits, protected: false }
-    }
-
-    /// Counts of its LATTE, if it has one.
-    pub(crate) fn counters(&self) -> Option<&Counters> {
-        match &self.service {
-            Services::None(_) | Services::Tree(_) => None,
-            Services::Latte(latte) => Some(latte.counters()),
-        }
     }
 
     /// Whether anything is under way.
@@ -284,7 +223,7 @@ impl Stack {
     #[cold]
     fn start(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         self.started = true;
-        let infos: Vec<VolumeInfo> = self.legs.iter().map(LegState::info).collect();
+        let infos = self.infos();
         self.service.start(now, &infos, &mut self.out);
         self.carry_out(now, None, fronts);
     }
@@ -338,7 +277,7 @@ impl Stack {
     ///
     /// Errors: no service keeps versions, or why there is none.
     pub(crate) fn take_version(&mut self, now: SimTime, fronts: &mut FrontEnds) -> Result<u32, String> {
-        let taken = each!(&mut self.service, service => service.take_version(now, &mut self.out));
+        let taken = self.service.take_version(now, &mut self.out);
         self.carry_out(now, None, fronts);
         self.settle(now, fronts);
         told(taken)
@@ -348,7 +287,7 @@ impl Stack {
     ///
     /// Errors: no service keeps versions, or there is none in that slot.
     pub(crate) fn drop_version(&mut self, now: SimTime, slot: u32, fronts: &mut FrontEnds) -> Result<(), String> {
-        let dropped = each!(&mut self.service, service => service.drop_version(now, slot, &mut self.out));
+        let dropped = self.service.drop_version(now, slot, &mut self.out);
         self.carry_out(now, None, fronts);
         self.settle(now, fronts);
         told(dropped)
@@ -356,63 +295,22 @@ impl Stack {
 
     /// Slots of its versions, if it keeps any.
     pub(crate) fn versions(&self) -> Option<Vec<u32>> {
-        each!(&self.service, service => service.versions())
+        self.service.versions()
     }
 
     /// How far copies to replaced legs are.
     pub(crate) fn rebuild(&self) -> Option<Rebuild> {
-        each!(&self.service, service => service.rebuild())
+        self.service.rebuild()
     }
 
     /// Sets a number of its services; returns whether one of them has it and takes the value.
     pub(crate) fn set(&mut self, name: &str, value: u64) -> bool {
-        each!(&mut self.service, service => service.set(name, value))
+        self.service.set(name, value)
     }
 
-    /// Its shape, for people.
-    pub(crate) fn part(&self) -> Part {
-        match &self.service {
-            Services::None(_) => Part::Leg(0),
-            Services::Latte(latte) => {
-                Part::Service { number: 0, name: latte.name(), below: vec![Part::Leg(0), Part::Leg(1)] }
-            }
-            Services::Tree(tree) => Part::of(tree, Below::Service(0)),
-        }
-    }
-
-    fn infos(&self) -> Vec<VolumeInfo> {
+    /// Properties of its legs.
+    pub(crate) fn infos(&self) -> Vec<VolumeInfo> {
         self.legs.iter().map(LegState::info).collect()
-    }
-
-    /// Its services as a tree, whatever they were.
-    fn tree(&mut self) -> &mut Tree {
-        if !matches!(self.service, Services::Tree(_)) {
-            let infos = self.infos();
-            let legs = (0..infos.len() as u8).map(|leg| Below::Leg(Leg(leg))).collect();
-            let service: Box<dyn Service + Send> =
-                match std::mem::replace(&mut self.service, Services::None(PassThrough)) {
-                    Services::Latte(latte) => latte,
-                    Services::None(_) | Services::Tree(_) => Box::new(PassThrough),
-                };
-            let mut tree = Tree::new(vec![(service, legs)]).expect("one service over its legs is a tree");
-            tree.resume(&infos);
-            self.service = Services::Tree(Box::new(tree));
-        }
-        match &mut self.service {
-            Services::Tree(tree) => tree,
-            Services::None(_) | Services::Latte(_) => unreachable!("it was made one"),
-        }
-    }
-
-    /// Properties of a place of the tree.
-    pub(crate) fn place_info(&mut self, place: Below) -> Option<VolumeInfo> {
-        let infos = self.infos();
-        match (&self.service, place) {
-            (Services::Tree(tree), place) => tree.info_of(place, &infos),
-            (_, Below::Leg(leg)) => infos.get(usize::from(leg.0)).copied(),
-            (_, Below::Service(0)) => Some(VolumeInfo { limits: self.service.limits(&infos), ..infos[0] }),
-            (_, Below::Service(_)) => None,
-        }
     }
 
     /// Begins to change the tree. The result comes with [`Stack::reshaped`].
@@ -428,11 +326,6 @@ impl Stack {
         self.reshaped = None;
         self.reshape = Some(Box::new(Reshape::new(wish, now)));
         Ok(())
-    }
-
-    /// The result of the last change of the tree, once.
-    pub(crate) fn reshaped(&mut self) -> Option<Result<(), String>> {
-        self.reshaped.take()
     }
 
     #[cold]
@@ -473,21 +366,21 @@ impl Stack {
     fn change(&mut self, now: SimTime, wish: Wish) -> Result<(), String> {
         let mut out = std::mem::take(&mut self.out);
         // It stands on the legs that there are, before others come.
-        self.tree();
+        self.service.tree(&self.infos());
         let result = match wish {
             Wish::Insert { place, service, at, legs } => {
                 let mut places: Vec<Below> = legs.into_iter().map(|leg| Below::Leg(self.add_leg(leg))).collect();
                 places.insert(at, place);
                 let infos = self.infos();
-                self.tree().insert(now, service, places, at, &infos, &mut out);
+                self.service.tree(&infos).insert(now, service, places, at, &infos, &mut out);
                 Ok(())
             }
             Wish::Leave { node } => {
                 let infos = self.infos();
-                self.tree().leave(now, node, &infos, &mut out).map(|free| {
+                self.service.tree(&infos).leave(now, node, &infos, &mut out).map(|free| {
                     for leg in free {
                         let leg = &mut self.legs[usize::from(leg.0)];
-                        // What it stood on is closed, and its number is not used again.
+                        // The storage is closed, and its number is not used again.
                         *leg = LegState::none("it is no leg any more");
                     }
                 })
@@ -516,22 +409,18 @@ impl Stack {
         storage: LegState,
         fronts: &mut FrontEnds,
     ) -> Result<(), String> {
-        let legs = match &self.service {
-            Services::Tree(tree) => tree.service(node).map(|(_, legs)| legs.to_vec()).unwrap_or_default(),
-            Services::None(_) | Services::Latte(_) => Vec::new(),
-        };
         if self.reshape.is_some() || self.replacing.is_some() {
             return Err("it is being changed already; try again".to_owned());
         }
-        let needs =
-            legs.iter().filter_map(|&leg| self.place_info(leg)).map(|info| info.limits.blocks).min().unwrap_or(0);
+        let infos = self.infos();
+        let needs = self.service.least_leg(node, &infos);
         let has = storage.info().limits.blocks;
         if has < needs {
             return Err(format!("{} has {has} blocks, and the legs of s{node} have {needs}", storage.name));
         }
         let leg = self.add_leg(storage);
         let mut out = std::mem::take(&mut self.out);
-        let is_taken = self.tree().attach(now, node, leg, &mut out);
+        let is_taken = self.service.tree(&infos).attach(now, node, leg, &mut out);
         self.out = out;
         if !is_taken {
             self.legs.pop();
@@ -566,7 +455,7 @@ impl Stack {
         if self.replacing.is_some() || self.reshape.is_some() {
             return Err("a leg is being replaced already; try again".to_owned());
         }
-        if each!(&self.service, service => service.can_miss(Leg(number as u8))) {
+        if self.service.can_miss(Leg(number as u8)) {
             return Ok(());
         }
         let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
@@ -612,7 +501,7 @@ impl Stack {
         let old = std::mem::replace(&mut self.legs[number], storage).name;
         self.told_gone[number] = false;
         let leg = &mut self.legs[number];
-        if each!(&mut self.service, service => service.replaced(Leg(number as u8))) {
+        if self.service.replaced(Leg(number as u8)) {
             tracing::info!(volume = %self.name, leg = number, old, new = %leg.name, "a leg was replaced and is rebuilt");
             self.wake_at = Some(now);
         } else {

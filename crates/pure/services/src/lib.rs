@@ -28,5 +28,6 @@ pub use mirror::{IntentRoom, Mirrored};
 pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
 pub use stripe::Striped;
-pub use tree::{Below, LeaveError, Tree, TreeError};
+pub use tree::edit::LeaveError;
+pub use tree::{Below, Tree, TreeError};
 pub use versions::{VersionRoom, Versioned};

@@ -213,7 +213,7 @@ impl Rack {
         let answer = self.of_mut(to).producer.receive(now, message);
         if let Some(answer @ (Message::Confirm { agreement, .. } | Message::Refuse { agreement })) = answer {
             if matches!(answer, Message::Confirm { .. }) {
-                // What lies there before the first write counts for nothing.
+                // Bytes that lie there before the first write count for nothing.
                 self.of_mut(to).data.entry(agreement).or_insert(0);
             }
             self.post(to, agreement.consumer, false, answer);

@@ -191,7 +191,7 @@ impl Run {
     fn fill(&mut self, place: usize) {
         let Empty { leg, .. } = self.empty[place];
         self.machine.now = self.machine.now.max(self.empty[place].until);
-        // What lies there belongs to others: the end of another mirror, and stamps that nobody has written here.
+        // The bytes there belong to others: the end of another mirror, and stamps that no client has written here.
         let foreign: Option<Vec<Block>> = self.has_foreign.then(|| {
             let mut other = Machine::new(
                 mirror(self.legs, IntentRoom { id: 99 << 32, ..self.room }),

@@ -9,7 +9,7 @@ use flashyard_units::SimTime;
 /// Why a service does not leave a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaveError {
-    /// None of its legs has all that clients have written, or it lays blocks out in a way of its own.
+    /// There is no leg that has all that clients have written, or it lays blocks out in a way of its own.
     #[error("none of its legs has all blocks in their places")]
     Legs,
     /// The volume above would have other blocks.

@@ -5,9 +5,7 @@
 //! An order that leaves the tree names the client's request or a buffer of the whole. Bytes that a service has of its own are kept here
 //! while a service below may name them.
 
-mod edit;
-
-pub use edit::LeaveError;
+pub(crate) mod edit;
 
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
