@@ -128,6 +128,21 @@ fn saturated_drives_are_as_fast_as_their_slowest_part() {
     let bound = 3.0 * 65_536.0 / (872.0 + 16.0 * 1462.0);
     let shrunk = throughput(Design::Shrunk, &[]);
     assert!((shrunk / bound - 1.0).abs() < 0.005, "{shrunk} GB/s against {bound}");
+    // Services before each command.
+    let bound = 3.0 * 65_536.0 / (872.0 + 4.0 * 2500.0 + 16.0 * 1462.0);
+    let served = throughput(Design::Shrunk, &["chain.services=4", "chain.cycles=2500"]);
+    assert!((served / bound - 1.0).abs() < 0.005, "{served} GB/s against {bound} with services");
+    let on_host = throughput(Design::Shrunk, &["chain.services=4", "chain.cycles=2500", "chain.placement=host"]);
+    assert!((on_host / shrunk - 1.0).abs() < 0.005, "{on_host} GB/s against {shrunk}: the host has time for them");
+}
+
+#[test]
+fn idle_drives_run_the_services_of_busy_ones() {
+    let list = ["workload.pattern=uniform", "workload.size=4 KiB", "chain.services=3", "chain.cycles=2500"];
+    let [shrunk, lent] = [Design::Shrunk, Design::Xbof].map(|design| run(design, &settings(&list)));
+    assert!(lent.sanity.holds(), "{:#?}", lent.sanity);
+    let gain = lent.throughput() / shrunk.throughput();
+    assert!(gain > 1.3, "{gain} times what it is without lending");
 }
 
 /// Slots written by greedy garbage collection for each of the host's, where `used` of `all` superblocks' worth of slots

@@ -1,5 +1,6 @@
 //! Parameters of a JBOF and the placement of each design.
 
+use super::chain::ChainConfig;
 use crate::xbof::{self, HarvestConfig};
 use flashyard_cxl::ENDPOINTS_MAX;
 use flashyard_describe::AgedDriveError;
@@ -194,6 +195,8 @@ pub struct JbofConfig {
     pub harvest: HarvestConfig,
     /// Virtual drives.
     pub vh: VhConfig,
+    /// Services before commands.
+    pub chain: ChainConfig,
 }
 
 /// The drive that a volume is.
@@ -377,7 +380,7 @@ impl JbofConfig {
             cycles += (firmware as f64 * self.host.oc_cycles_factor) as u64;
         }
         let balance = if self.design.harvests_processors() { self.harvest.host_cost } else { SimSpan::ZERO };
-        self.host.clock.span_of(cycles) + balance
+        self.host.clock.span_of(cycles + self.chain.on_host(self.design == Design::Oc)) + balance
     }
 
     /// Latency from the driver to the drive.

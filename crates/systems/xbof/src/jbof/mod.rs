@@ -16,6 +16,7 @@
 
 mod bench;
 mod book;
+mod chain;
 mod config;
 mod control;
 mod driver;
@@ -41,6 +42,7 @@ mod timeline;
 mod world;
 
 pub use bench::RebuildCounters;
+pub use chain::{ChainConfig, Placement};
 pub use config::{Design, HostConfig, JbofConfig, JbofError, VhConfig};
 pub use control::{ControlError, HANG_MAX};
 pub use faulted::FaultedRun;

@@ -59,6 +59,7 @@ impl JbofConfig {
         drive.write_rate = drive.write_rate.min(link);
         drive.segment_pages = self.harvest.pages_per_segment;
         drive.log_records = self.harvest.log_records;
+        drive.firmware.cycles_per_command += self.chain.on_drive(self.design == Design::Oc);
         match self.design {
             Design::Conv => drive.mapping_cache_pages = drive.mapping_cache_pages.min(pages),
             Design::Oc => {
@@ -104,5 +105,29 @@ impl JbofConfig {
             return Err(JbofError::UnequalVirtual);
         }
         Ok(models)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chain::{ChainConfig, Placement};
+    use super::super::small;
+    use super::*;
+
+    #[test]
+    fn services_cost_cycles_where_they_run() {
+        for design in [Design::Conv, Design::Xbof, Design::Oc] {
+            let none = small::config(design);
+            let with = |placement| JbofConfig { chain: ChainConfig { services: 3, cycles: 500, placement }, ..none };
+            let firmware = |config: &JbofConfig| config.placed(&config.model()).firmware.cycles(1);
+            let host = |config: &JbofConfig| config.host_time(&config.drive.firmware, 1);
+            let on_host = with(Placement::Host);
+            assert_eq!(firmware(&on_host), firmware(&none));
+            assert_eq!(host(&on_host), host(&none) + none.host.clock.span_of(1500), "{design:?}");
+            let on_drive = with(Placement::Drive);
+            let moved = if design == Design::Oc { 0 } else { 1500 };
+            assert_eq!(firmware(&on_drive), firmware(&none) + moved);
+            assert_eq!(host(&on_drive), host(&none) + none.host.clock.span_of(1500 - moved), "{design:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A JBOF small enough for the tests of one mechanism: two busy drives and two idle ones.
 
+use super::chain::ChainConfig;
 use super::config::{Design, HostConfig, JbofConfig, VhConfig};
 use super::world::Jbof;
 use crate::xbof::HarvestConfig;
@@ -113,6 +114,7 @@ pub(super) fn config(design: Design) -> JbofConfig {
             warm_memory: false,
             ..HarvestConfig::default()
         },
+        chain: ChainConfig::default(),
         vh: VhConfig { copy_back_slots: 16, copy_back_depth: 4, ..VhConfig::default() },
     }
 }

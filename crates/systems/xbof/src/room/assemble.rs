@@ -1,7 +1,7 @@
 //! From a scenario to the parameters and sources of an enclosure.
 
 use super::section::{HostSection, JbofScenario};
-use crate::jbof::{Design, DriverConfig, HostConfig, JbofConfig, Source, VhConfig};
+use crate::jbof::{ChainConfig, Design, DriverConfig, HostConfig, JbofConfig, Source, VhConfig};
 use crate::xbof::{BalanceRule, HarvestConfig, Indicator, LenderChoice, Sensing, Weights};
 use flashyard_describe::drive::{bytes_u32, drive};
 use flashyard_describe::load::sources;
@@ -45,6 +45,7 @@ pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig
         driver: driver(scenario),
         harvest: harvest(scenario)?,
         vh: virtual_drives(scenario)?,
+        chain: chain(scenario),
     })
 }
 
@@ -109,6 +110,15 @@ fn virtual_drives(scenario: &JbofScenario) -> Result<VhConfig, ScenarioError> {
         copy_back_slots,
         copy_back_depth: section.copy_back_depth.unwrap_or(base.copy_back_depth),
     })
+}
+
+fn chain(scenario: &JbofScenario) -> ChainConfig {
+    let (section, base) = (&scenario.chain, ChainConfig::default());
+    ChainConfig {
+        services: section.services.unwrap_or(base.services),
+        cycles: section.cycles.unwrap_or(base.cycles),
+        placement: section.placement.map_or(base.placement, |choice| choice.0),
+    }
 }
 
 fn harvest(scenario: &JbofScenario) -> Result<HarvestConfig, ScenarioError> {

@@ -25,6 +25,7 @@ const RULES: &[OfDesign] = &[
     ("harvest.withdraw_periods", Design::harvests_memory),
     ("harvest.target_miss_ratio", Design::harvests_memory),
     ("harvest.warm_memory", Design::harvests_memory),
+    ("chain.placement", |design| !is_open_channel(design)),
     ("vh", Design::is_virtual),
     ("vh.copy_back_size", |design| matches!(design, Design::Vh)),
     ("vh.copy_back_depth", |design| matches!(design, Design::Vh)),
@@ -80,6 +81,9 @@ pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
         }
         "harvest.damping" if harvest.balance == Some(Choice(BalanceRule::Literal)) => {
             "harvest.balance = \"literal\" takes whole steps"
+        }
+        "chain.cycles" | "chain.placement" if scenario.chain.services.unwrap_or(0) == 0 => {
+            "there are no services; chain.services says how many"
         }
         "host.interrupt_latency" | "host.interrupt_threshold" | "host.interrupt_time"
             if host.completions != Some(Choice(Completions::Interrupt)) =>

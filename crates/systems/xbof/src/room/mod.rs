@@ -118,6 +118,7 @@ impl Room for Xbof {
             "ageing": "scenario.toml" "life.toml";
             "faults": "scenario.toml";
             "fio": "scenario.toml" "mixed.fio" "read-latency.fio";
+            "in-storage": "scenario.toml";
             "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
             "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
             "live": "scenario.toml";

@@ -1,6 +1,7 @@
 //! The sections of scenarios that belong to JBOFs: the enclosure, groups of drives that differ, hosts, switches,
 //! harvesting, virtual drives.
 
+use crate::jbof::Placement;
 use crate::xbof::{BalanceRule, Indicator, LenderChoice, ScanOrder};
 use flashyard_describe::Purpose::{Faults, Run, Serve};
 use flashyard_describe::{Choice, DriveSection, PricesSection, Scenario, ScenarioError, Section, Size, Time};
@@ -11,7 +12,8 @@ use serde::Deserialize;
 use std::ops::{Deref, DerefMut};
 
 /// The sections.
-pub(super) static SECTIONS: [&Section; 7] = [&JBOF, &GROUP, &HOST, &flashyard_describe::PRICES, &HARVEST, &FABRIC, &VH];
+pub(super) static SECTIONS: [&Section; 8] =
+    [&JBOF, &GROUP, &HOST, &flashyard_describe::PRICES, &HARVEST, &FABRIC, &VH, &CHAIN];
 
 static JBOF: Section = Section::of::<JbofSection>("jbof", &[("jbof", &[Run, Serve, Faults])]);
 static GROUP: Section = Section::of::<Vec<GroupSection>>("group", &[("group", &[Run, Serve])]).with_drives();
@@ -42,6 +44,7 @@ static HARVEST: Section =
     ]);
 static FABRIC: Section = Section::of::<FabricSection>("fabric", &[("fabric", &[Run, Serve, Faults])]);
 static VH: Section = Section::of::<VhSection>("vh", &[("vh", &[Run])]);
+static CHAIN: Section = Section::of::<ChainSection>("chain", &[("chain", &[Run, Serve, Faults])]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,6 +60,8 @@ pub(super) struct Sections {
     fabric: FabricSection,
     #[serde(default)]
     vh: VhSection,
+    #[serde(default)]
+    chain: ChainSection,
 }
 
 /// The scenario of a JBOF: what all scenarios have, and its own sections.
@@ -77,6 +82,8 @@ pub(crate) struct JbofScenario {
     pub(crate) fabric: FabricSection,
     /// Virtual drives.
     pub(crate) vh: VhSection,
+    /// Services before commands.
+    pub(crate) chain: ChainSection,
 }
 
 impl JbofScenario {
@@ -84,8 +91,8 @@ impl JbofScenario {
     ///
     /// Errors: a scenario of another system.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let Sections { jbof, group, host, prices, harvest, fabric, vh } = scenario.own()?;
-        Ok(Self { common: scenario.clone(), jbof, group, host, prices, harvest, fabric, vh })
+        let Sections { jbof, group, host, prices, harvest, fabric, vh, chain } = scenario.own()?;
+        Ok(Self { common: scenario.clone(), jbof, group, host, prices, harvest, fabric, vh, chain })
     }
 }
 
@@ -335,6 +342,20 @@ pub(crate) struct VhSection {
     /// Copy-back commands in flight for each busy drive.
     #[schemars(range(min = 1, max = 4096))]
     pub copy_back_depth: Option<u32>,
+}
+
+/// Services that every command passes before its drive works on it. Absent keys keep the defaults.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ChainSection {
+    /// Services one after the other; none without the key.
+    #[schemars(range(min = 0, max = 16))]
+    pub services: Option<u32>,
+    /// Cycles of a core that each service takes for a command; 400 without the key.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub cycles: Option<u64>,
+    /// The cores that run them: "drive", with the firmware, or "host", with the driver. Open-channel drives have theirs on the host.
+    pub placement: Option<Choice<Placement>>,
 }
 
 fn half() -> f64 {
