@@ -85,12 +85,12 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci
 	touch $@
 
-web: web/node_modules/.package-lock.json ## build the pages, web/dist/report.html and dash.html (needs Node and npm; the program does not)
+web: web/node_modules/.package-lock.json ## build the pages in web/dist (needs Node and npm; the program does not)
 	cd web && npm run --silent build
 
 lint-web: ## types and tests of the pages, and whether web/dist is up to date; skipped without npm
 ifeq ($(shell command -v npm),)
-	@echo "SKIPPED: npm is missing; nobody checked that web/dist is what web/report and web/dash give" >&2
+	@echo "SKIPPED: npm is missing; nobody checked that web/dist is what its sources give" >&2
 	@test -z "$(FLASHYARD_REQUIRE)"
 else
 	$(MAKE) web/node_modules/.package-lock.json

@@ -1,4 +1,4 @@
-// Makes dist/report.html from report/ and dist/dash.html from dash/: each one file with style, program and licences.
+// Makes dist/report.html from report/, dist/dash.html from dash/ and dist/volumes.html from volumes/: each one file with style, program and licences.
 // With --check it only compares: exit status 1 when a committed file is not what a fresh build gives.
 
 import { createHash } from "node:crypto";
@@ -9,8 +9,8 @@ import { build } from "esbuild";
 
 const home = dirname(fileURLToPath(import.meta.url));
 const text = (...path) => readFileSync(join(home, ...path), "utf8").replaceAll("\r\n", "\n");
-/** `place` is where `html_page` in crates/pure/report puts the document; the dashboard gets its figures by streaming. */
-const PAGES = [{ name: "report", place: "%REPORT_DOCUMENT%" }, { name: "dash" }];
+/** `isPlain`: nothing of others is in it. `place` is where `html_page` in crates/pure/report puts the document; the dashboard gets its figures by streaming. */
+const PAGES = [{ name: "report", place: "%REPORT_DOCUMENT%" }, { name: "dash" }, { name: "volumes", isPlain: true }];
 const SIZE_MAX = 1_500_000;
 
 /** Licences ask to stay with what is copied, also in minified form. */
@@ -25,12 +25,12 @@ function notices() {
   return `/*!\n${whole.replaceAll("*/", "* /").replaceAll("</", "< /")}\n*/`;
 }
 
-async function page({ name, place }) {
+async function page({ name, place, isPlain }) {
   const options = { bundle: true, minify: true, write: false, absWorkingDir: home, legalComments: "none", target: "es2022", charset: "utf8", logLevel: "warning" };
   const script = await build({ ...options, entryPoints: [`${name}/src/main.ts`], format: "iife", define: { "process.env.NODE_ENV": '"production"' } });
   const style = await build({ ...options, entryPoints: [`${name}/style.css`] });
   // Neither may end its element early.
-  const program = `${notices()}\n${script.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--")}`;
+  const program = `${isPlain ? "" : `${notices()}\n`}${script.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--")}`;
   const hash = createHash("sha256").update(program).digest("base64");
   const parts = { "%SCRIPT_HASH%": hash, "%STYLE%": style.outputFiles[0].text.trim(), "%SCRIPT%": program };
   let html = text(name, "template.html");

@@ -30,6 +30,7 @@ mod status;
 mod systems;
 mod trace;
 mod volume_control;
+mod volume_page;
 mod volumes;
 mod watch;
 mod worlds;

@@ -110,7 +110,7 @@ fn changed(handle: &VolumeHandle, volume: &str) -> Result<()> {
 }
 
 /// The volumes with their rates since `before`.
-fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f64) -> Value {
+pub(crate) fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f64) -> Value {
     let volume = |volume: &VolumeStatus| {
         let then = before.iter().find(|then| then.name == volume.name);
         let answered = |of: &VolumeStatus| of.answered.iter().sum::<u64>();

@@ -2,6 +2,7 @@
 
 use crate::arguments::ServeOptions;
 use crate::fronts::Names;
+use crate::volume_page::VolumePage;
 use crate::{Outcome, drive, fronts, output, parallel, secrets, volume_control};
 use anyhow::{Context, Result, bail};
 use flashyard_live::Limits;
@@ -32,6 +33,8 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
     fronts::record(options, fronts)?;
     let control = options.control.as_ref().map(|path| volume_control::open(path, engine.handle()));
     let _control = control.transpose()?;
+    let page = options.dash.map(|address| VolumePage::start(address, engine.handle())).transpose()?;
+    page.iter().for_each(|(_, url)| output::line(&format!("dashboard: {url}")));
     let seconds = options.seconds.map(Duration::from_secs_f64);
     let reports = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
     reports.iter().for_each(|report| output::line(&report.to_string()));
@@ -44,7 +47,6 @@ fn stray(options: &ServeOptions) -> Option<&'static str> {
     let given = [
         ("--set", !options.set.is_empty()),
         ("--seed", options.seed.is_some()),
-        ("--dash", options.dash.is_some()),
         ("--data", options.data.is_some()),
         ("--pace", options.pace.is_some()),
         ("--journal", options.journal.is_some()),

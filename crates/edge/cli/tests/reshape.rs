@@ -116,6 +116,54 @@ fn services_come_and_leave_under_load_and_every_block_stays() {
     assert!(file[RUN as usize * BLOCK..256 * BLOCK] == stamped(RUN, 256 - RUN, 1), "what was there before");
 }
 
+/// The answer of a page to a request of a path.
+fn fetched(address: std::net::SocketAddr, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).expect("the page is served");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
+}
+
+#[test]
+fn the_page_of_volumes_has_the_tree_with_its_figures() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let page = free_address();
+    let description = "[[volume]]\nname = \"v\"\nservice = \"stripe\"\n\
+                       legs = [{ memory = \"8 MiB\" }, { service = \"mirror\", legs = [{ memory = \"8 MiB\" }] }]\n";
+    let server = Server::start_with(folder.path(), "v.toml", description, &["--dash", &page.to_string()]);
+    let mut volume = server.volume("v");
+    volume.write(0_u64, &stamped(0, 64, 1)).expect("it is there");
+    let begun = Instant::now();
+    let metrics = loop {
+        let metrics = fetched(page, "/metrics");
+        if metrics.contains("flashyard_volume_requests_total{volume=\"v\",kind=\"write\"} 1\n") {
+            break metrics;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{metrics}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    // 64 blocks in chunks of 64 KiB, half of them on each leg.
+    let bytes = "flashyard_leg_bytes_total{volume=\"v\",leg=\"0\",name=\"memory\",kind=\"write\"} 131072\n";
+    assert!(metrics.starts_with("HTTP/1.1 200 ") && metrics.contains(bytes), "{metrics}");
+    let snapshot = fetched(page, "/snapshot");
+    let (_, body) = snapshot.split_once("\r\n\r\n").expect("it has a body");
+    let status: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
+    assert_eq!(status["volumes"][0]["tree"]["below"][1]["service"], "mirror");
+    let html = fetched(page, "/");
+    assert!(html.contains("<title>Flashyard volumes</title>") && html.contains("frame-ancestors 'none'"));
+    let events = {
+        use std::io::{BufRead, BufReader, Write};
+        let mut stream = std::net::TcpStream::connect(page).expect("the page is served");
+        write!(stream, "GET /events HTTP/1.1\r\nHost: {page}\r\n\r\n").expect("it reads");
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.filter(|line| line.starts_with("data: ")).take(2).collect::<Vec<_>>()
+    };
+    assert!(events[0].starts_with("data: [{") && events[1].starts_with("data: {"), "the past, then what comes");
+    assert_eq!(fetched(page, "/control").split_whitespace().nth(1), Some("404"), "it only looks");
+}
+
 #[test]
 fn a_service_that_lays_blocks_out_stays() {
     let folder = tempfile::tempdir().expect("there is room");

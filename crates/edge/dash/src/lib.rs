@@ -15,6 +15,8 @@
 //! | `/metrics` | the latest snapshot in the text format of Prometheus |
 //! | `/control` | takes a [`LiveCommand`](flashyard_report::LiveCommand) by `POST` |
 //!
+//! Volumes that are served have a page of their own ([`VolumesDash`]), which only looks: `/`, `/events`, `/snapshot` and `/metrics`.
+//!
 //! # Access
 //!
 //! It listens where its owner says, by default on the loopback address. Only requests that name the server by an
@@ -38,8 +40,10 @@ mod guard;
 mod metrics;
 mod routes;
 mod server;
+mod volumes;
 
 pub use feed::{EVENTS_KEPT, HISTORY_KEPT, HISTORY_STEP_SECONDS};
 pub use routes::Control;
 pub use routes::{CONTROL_BYTES_MAX, STREAMS_MAX};
 pub use server::{Dash, DashError};
+pub use volumes::{VolumesDash, VolumesFrame};

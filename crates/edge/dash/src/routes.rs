@@ -29,9 +29,9 @@ pub const STREAMS_MAX: usize = 32;
 /// Length of a command in bytes; the longest that makes sense is a tenth of it.
 pub const CONTROL_BYTES_MAX: usize = 4096;
 /// A client whose stream broke asks again after this time.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// Something is sent at least this often, so that a client that is gone is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Page with style and program, built from `web/dash`; `make web` makes it again.
 const PAGE: &str = include_str!("../../../../web/dist/dash.html");
@@ -85,7 +85,7 @@ pub(crate) fn router(shared: Shared) -> Router {
 }
 
 /// Refuses strangers, and puts the headers of every answer.
-async fn guarded(request: Request, next: Next) -> Response {
+pub(crate) async fn guarded(request: Request, next: Next) -> Response {
     let mut response = match guard::host(request.headers()) {
         Ok(_) => next.run(request).await,
         Err(refusal) => refusal.into_response(),

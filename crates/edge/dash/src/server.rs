@@ -18,7 +18,7 @@ const QUEUE: usize = 16;
 /// Events kept while that queue is full; the oldest are lost first.
 const UNSENT_MAX: usize = 1_000;
 /// How long clients may take to notice that the server ends.
-const GRACE: Duration = Duration::from_millis(300);
+pub(crate) const GRACE: Duration = Duration::from_millis(300);
 
 /// Why a dashboard could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +118,7 @@ impl Drop for Dash {
     }
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
