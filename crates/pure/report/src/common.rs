@@ -74,10 +74,14 @@ pub static PROCESSOR_UTILIZATION: Metric =
         .percent("drive\ncores %");
 
 /// Busy share of flash.
-pub static FLASH_UTILIZATION: Metric =
-    Metric::number("flash_utilization", "Flash busy", Unit::Share, "the busier of buses and dies")
-        .column("flash_busy_share")
-        .percent("flash\nbusy %");
+pub static FLASH_UTILIZATION: Metric = Metric::number(
+    "flash_utilization",
+    "Flash busy",
+    Unit::Share,
+    "the busier of buses and arrays: an array is busy while it senses, programs or erases",
+)
+.column("flash_busy_share")
+.percent("flash\nbusy %");
 
 /// Misses of the mapping.
 pub static MAPPING_MISS_RATIO: Metric =

@@ -22,6 +22,13 @@ pub enum AddressPattern {
         /// Exponent, above 0 and below 10.
         theta: f64,
     },
+    /// Regions of one size are Zipf-distributed, and scattered one to one; within a region any aligned place is as likely as another.
+    Regions {
+        /// Exponent, above 0 and below 10.
+        theta: f64,
+        /// Bytes of a region, a multiple of the alignment.
+        region_bytes: u64,
+    },
     /// A share of the traffic goes to a share of the space at its beginning, both from 0 to 1 (r/h hot-cold).
     HotCold {
         /// Share of the space that is hot.
@@ -59,6 +66,7 @@ enum Placing {
 enum Scattered {
     Uniform,
     Zipf { zipf: Zipf, permutation: Permutation },
+    Regions { zipf: Zipf, permutation: Permutation, region: u64 },
     HotCold { space: f64, traffic: f64 },
 }
 
@@ -67,8 +75,14 @@ impl AddressPattern {
     pub(crate) fn validate(&self) -> Result<(), SpecError> {
         match self {
             Self::Sequential { .. } | Self::Uniform => Ok(()),
-            Self::Zipf { theta } if *theta > 0.0 && *theta < 10.0 => Ok(()),
-            Self::Zipf { theta } => Err(SpecError::new("Zipf exponent", theta.to_string(), "above 0 and below 10")),
+            Self::Zipf { theta } | Self::Regions { theta, .. } if !(*theta > 0.0 && *theta < 10.0) => {
+                Err(SpecError::new("Zipf exponent", theta.to_string(), "above 0 and below 10"))
+            }
+            Self::Zipf { .. } => Ok(()),
+            Self::Regions { region_bytes: 0, .. } => {
+                Err(SpecError::new("bytes of a region", "0".to_owned(), "a multiple of the alignment"))
+            }
+            Self::Regions { .. } => Ok(()),
             Self::HotCold { space, traffic } => {
                 if *space > 0.0 && *space < 1.0 && (0.0..=1.0).contains(traffic) {
                     return Ok(());
@@ -91,7 +105,7 @@ impl AddressPattern {
 
     /// The pattern made ready for `span_bytes`. Call on a valid pattern only.
     pub(crate) fn prepare(&self, span_bytes: u64, alignment_bytes: u64) -> Placer {
-        let scattered = |pattern: &Self| pattern.scattered((span_bytes / alignment_bytes).max(1));
+        let scattered = |pattern: &Self| pattern.scattered((span_bytes / alignment_bytes).max(1), alignment_bytes);
         let pattern = match self {
             Self::Sequential { start } => Placing::Sequential { next: start % span_bytes },
             Self::Runs { go_on, starts } => Placing::Runs { go_on: *go_on, next: None, starts: scattered(starts) },
@@ -101,11 +115,17 @@ impl AddressPattern {
     }
 
     /// A pattern without memory over `places` places.
-    fn scattered(&self, places: u64) -> Scattered {
+    fn scattered(&self, places: u64, alignment_bytes: u64) -> Scattered {
         match self {
             Self::Uniform => Scattered::Uniform,
             Self::Zipf { theta } => {
                 Scattered::Zipf { zipf: Zipf::new(places, *theta), permutation: Permutation::new(places) }
+            }
+            Self::Regions { theta, region_bytes } => {
+                let region = (region_bytes / alignment_bytes).max(1);
+                let regions = places.div_ceil(region);
+                let (zipf, permutation) = (Zipf::new(regions, *theta), Permutation::new(regions));
+                Scattered::Regions { zipf, permutation, region }
             }
             Self::HotCold { space, traffic } => Scattered::HotCold { space: *space, traffic: *traffic },
             Self::Sequential { .. } | Self::Runs { .. } => {
@@ -154,6 +174,9 @@ impl Scattered {
                 // Heat belongs to places, not to sizes: a long request that does not fit at a place near the
                 // end begins at the last one at which it fits.
                 permutation.place(zipf.draw(rng)).min(places - 1)
+            }
+            Self::Regions { zipf, permutation, region } => {
+                (permutation.place(zipf.draw(rng)) * *region + rng.below(*region)).min(places - 1)
             }
             Self::HotCold { space, traffic } => {
                 let hot = ((places as f64 * space) as u64).clamp(1, places);
@@ -216,6 +239,20 @@ mod tests {
         assert_eq!(hot, hottest(65_536));
         hot.sort_unstable();
         assert!(hot.windows(2).all(|pair| pair[1] - pair[0] > SPAN / 100), "{hot:?}");
+    }
+
+    #[test]
+    fn regions_are_hot_and_their_places_are_not() {
+        let pattern = AddressPattern::Regions { theta: 1.0, region_bytes: 4 << 20 };
+        let found = offsets(&pattern, 4096, 100_000);
+        let mut counts = vec![0_u32; (SPAN >> 22) as usize];
+        found.iter().for_each(|offset| counts[(offset >> 22) as usize] += 1);
+        let hottest = (0..counts.len()).max_by_key(|&region| counts[region]).expect("there are regions") as u64;
+        // 1 / (1 + 1/2 + ... + 1/256) of the requests.
+        assert!((f64::from(counts[hottest as usize]) / 100_000.0 - 0.1633).abs() < 0.004, "{counts:?} (seed 3)");
+        let low = found.iter().filter(|&&offset| offset >> 22 == hottest && (offset >> 21) & 1 == 0).count();
+        assert!((low as f64 / f64::from(counts[hottest as usize]) - 0.5).abs() < 0.02, "{low} (seed 3)");
+        assert!(AddressPattern::Regions { theta: 1.0, region_bytes: 0 }.validate().is_err());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct DriveFigures {
     pub bus_utilization: f64,
     /// Busy share of the dies: array and own transfers.
     pub die_utilization: f64,
+    /// Busy share of the arrays: they sense, program or erase.
+    pub array_utilization: f64,
     /// Mapping accesses by outcome.
     pub cache: CacheCounters,
     /// Flash operations.
@@ -159,6 +161,7 @@ impl DriveFigures {
             processor_utilization: share(ended.busy, begun.busy, u64::from(drive.compute.cores())),
             bus_utilization: share(ended.bus, begun.bus, channels),
             die_utilization: share(ended.die, begun.die, dies),
+            array_utilization: share(ended.array, begun.array, dies).min(1.0),
             cache: ended.cache.since(&begun.cache),
             medium: difference(&begun.medium, &ended.medium),
             ftl: ended.ftl.since(&begun.ftl),

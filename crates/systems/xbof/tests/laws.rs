@@ -186,14 +186,16 @@ fn the_same_seed_gives_the_same_figures_and_another_seed_does_not() {
 }
 
 #[test]
-fn lending_serves_a_read_burst_and_costs_nothing_at_depth_one() {
+fn lending_serves_a_read_burst_and_leaves_as_many_misses_as_its_target_at_depth_one() {
     let throughput = |design| run(design, &[]).throughput();
     let (conv, shrunk, xbof) = (throughput(Design::Conv), throughput(Design::Shrunk), throughput(Design::Xbof));
     assert!(xbof > 1.4 * shrunk && xbof < 1.01 * conv, "{conv} {shrunk} {xbof}");
     let small = ["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=1", "run.measure=200 ms"];
     let latency = |design| run(design, &settings(&small)).latency().mean_us();
     let (conv, xbof) = (latency(Design::Conv), latency(Design::Xbof));
-    assert!((xbof / conv - 1.0).abs() < 0.05, "{conv} us against {xbof} us");
+    // Up to a tenth of the reads also reads a translation page: 30 us on the fastest page and 1.7 us of bus. Peers' memory adds a little.
+    let misses = 0.10 * 31.7;
+    assert!((misses - 1.0..misses + 0.5).contains(&(xbof - conv)), "{conv} us against {xbof} us");
 }
 
 #[test]

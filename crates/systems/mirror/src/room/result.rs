@@ -173,9 +173,9 @@ fn per_second(amount: u64, span: SimSpan) -> f64 {
     if span == SimSpan::ZERO { 0.0 } else { amount as f64 / span.as_secs_f64() }
 }
 
-/// The busier of buses and dies.
+/// The busier of buses and arrays.
 fn flash_utilization(drive: &DriveFigures) -> f64 {
-    drive.bus_utilization.max(drive.die_utilization)
+    drive.bus_utilization.max(drive.array_utilization)
 }
 
 fn name_of(number: usize) -> String {

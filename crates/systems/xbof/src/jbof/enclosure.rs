@@ -325,8 +325,14 @@ impl Enclosure {
     /// Does nothing where the whole map is in memory.
     ///
     /// Errors: a source that fails.
-    pub(super) fn warm_mapping(&mut self, sources: Vec<Source>, accesses: u64) -> Result<(), JbofError> {
-        for ((drive, model), mut source) in self.drives.iter_mut().zip(&self.models).zip(sources) {
+    pub(super) fn warm_mapping(
+        &mut self,
+        sources: Vec<Source>,
+        accesses: u64,
+        mut accessed: impl FnMut(usize, u32),
+    ) -> Result<(), JbofError> {
+        let drives = self.drives.iter_mut().zip(&self.models).enumerate();
+        for ((number, (drive, model)), mut source) in drives.zip(sources) {
             if drive.data.cache.is_complete() {
                 continue;
             }
@@ -335,7 +341,9 @@ impl Enclosure {
                 let Some(record) = source.next_request()? else { break };
                 let page = record.request.offset_bytes / u64::from(SLOT_BYTES * SLOTS_PER_TRANSLATION_PAGE);
                 // The state of the drive before the run is clean: only the order of use matters.
-                drive.data.cache.access((page as u32).min(pages - 1), false);
+                let page = (page as u32).min(pages - 1);
+                drive.data.cache.access(page, false);
+                accessed(number, page);
             }
             drive.data.cache.reset_counters();
         }

@@ -37,6 +37,8 @@ pub struct DriveFigures {
     pub bus_utilization: f64,
     /// Busy share of the dies: array and own transfers.
     pub die_utilization: f64,
+    /// Busy share of the arrays: they sense, program or erase.
+    pub array_utilization: f64,
     /// Mapping accesses by outcome.
     pub cache: CacheCounters,
     /// Flash operations.
@@ -87,9 +89,9 @@ impl DriveEnergy {
 }
 
 impl DriveFigures {
-    /// The busier of buses and dies. Source: [A] xbof §8.2.
+    /// The busier of buses and arrays: an array is busy while it senses, programs or erases. Source: \[A\] xbof §8.2.
     pub fn flash_utilization(&self) -> f64 {
-        self.bus_utilization.max(self.die_utilization)
+        self.bus_utilization.max(self.array_utilization)
     }
 }
 
@@ -265,6 +267,7 @@ impl DriveFigures {
             link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),
             bus_utilization: (ended.bus - begun.bus).ratio_of(window * u64::from(geometry.channels)),
             die_utilization: (ended.die - begun.die).ratio_of(window * dies),
+            array_utilization: (ended.array - begun.array).ratio_of(window * dies).min(1.0),
             cache,
             medium,
             ftl: ended.ftl.since(&begun.ftl),

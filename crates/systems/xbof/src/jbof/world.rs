@@ -119,7 +119,13 @@ impl Jbof {
     ///
     /// Errors: a source that fails.
     pub fn warm_mapping(&mut self, sources: Vec<Source>, accesses: u64) -> Result<(), JbofError> {
-        self.enclosure.warm_mapping(sources, accesses)
+        let mut lending = self.policy.lending_mut();
+        self.enclosure.warm_mapping(sources, accesses, |drive, page| {
+            // A drive that knew nothing of these accesses would take pages that are used now and then for spare ones.
+            if let Some(lending) = &mut lending {
+                lending.warm_curve(drive, page);
+            }
+        })
     }
 
     /// Runs to the end of the plan and returns the figures. `observer` hears of progress.

@@ -146,6 +146,7 @@ fn harvest(scenario: &JbofScenario) -> Result<HarvestConfig, ScenarioError> {
         ("balance = \"water-filling\"", balance == Some(BalanceRule::WaterFilling)),
         ("lender_choice = \"most-spare\"", lender_choice == Some(LenderChoice::MostSpare)),
         ("lender_p99_cap", section.lender_p99_cap.is_some()),
+        ("reserves = true", section.reserves == Some(true)),
     ];
     if let Some((other, _)) = needs_shares.iter().find(|other| other.1)
         && indicator != Indicator::Utilization
@@ -168,6 +169,7 @@ fn harvest(scenario: &JbofScenario) -> Result<HarvestConfig, ScenarioError> {
         lender_choice: lender_choice.unwrap_or(base.lender_choice),
         balance: balance.unwrap_or(base.balance),
         weights,
+        reserves: section.reserves.unwrap_or(base.reserves),
         damping: section.damping.unwrap_or(base.damping),
         sensing: sensing(scenario),
         lender_p99_cap: section.lender_p99_cap,

@@ -70,6 +70,17 @@ pub(super) fn share_of_ratio(ratio: f64, weights: &Weights) -> f64 {
     1.0 / (1.0 + ratio * lender_weight * borrower_weight)
 }
 
+/// The law's share beside a lender that needs `own` of its cores' time for itself: its shadow queue has less weight by that part.
+///
+/// Source: \[P\] §4.4, a lender gives its shadow queue less weight to keep more for its own commands; \[A\] by how much.
+pub(super) fn reserved_share(share: f64, own: f64) -> f64 {
+    let free = 1.0 - own.clamp(0.0, OWN_MAX);
+    share * free / (share * free + 1.0 - share)
+}
+
+/// A shadow queue keeps some weight: it must drain. \[A\]
+const OWN_MAX: f64 = 0.95;
+
 /// The most that may go to a lender which lends at most `limit` of its cores' time to a borrower of this utilization:
 /// a share of the commands of the two.
 pub fn limited_share(limit: f64, borrower: f64) -> f64 {
@@ -248,6 +259,13 @@ mod tests {
         let mut plant = Plant::new(1.2, 0.1, 0.5, 2);
         (0..200).for_each(|_| plant.step(BalanceRule::WaterFilling, &SHEET, 0));
         assert!(swing(&plant.shares) < 0.01, "{:?}", plant.shares);
+    }
+
+    #[test]
+    fn a_lender_with_work_of_its_own_weighs_as_if_its_shadow_queue_weighed_less() {
+        // Half of the weight: the ratio of 3 becomes 6.
+        assert!((reserved_share(redirect_share(0.5, 0.5, &SHEET), 0.5) - 1.0 / 7.0).abs() < 1e-12);
+        assert!((reserved_share(0.3, 0.0) - 0.3).abs() < 1e-12);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Harvest {
         let descriptor = self.tables.load(loan.lender, self.config.memory_index(loan.offer));
         let mine = descriptor.borrower() == Some(drive)
             && descriptor.kind() == DescriptorKind::Memory
-            && descriptor.amount() == held.segments
+            && descriptor.amount() == held.offered
             && MemoryInfo::unpack(descriptor.info()) == held.info;
         if !mine {
             self.release_memory(drive, loan);
@@ -252,8 +252,9 @@ impl Harvest {
                 self.managers[drive.index()].processors.push(HeldProcessor { lender, index });
             }
             (Some(descriptor), DescriptorKind::Memory) => {
-                search.memory = search.memory.saturating_sub(descriptor.amount());
-                self.attach(drive, lender, index, descriptor);
+                let wanted = search.memory;
+                search.memory = wanted.saturating_sub(descriptor.amount());
+                self.attach(drive, (lender, index), descriptor, wanted);
             }
         }
         let (processor, memory) = (search.processor, search.memory);
@@ -264,8 +265,9 @@ impl Harvest {
         self.send_swap(drive, search);
     }
 
-    /// Reads the list of lent segments where the descriptor says it is.
-    fn attach(&mut self, drive: DriveId, lender: DriveId, index: u16, descriptor: Descriptor) {
+    /// Reads the list of lent segments where the descriptor says it is, and uses as many of them as are wanted: enough for the target
+    /// of misses, and no more. \[P\] §4.5
+    fn attach(&mut self, drive: DriveId, (lender, index): (DriveId, u16), descriptor: Descriptor, wanted: u32) {
         let info = MemoryInfo::unpack(descriptor.info());
         let lists = &self.managers[lender.index()].lists;
         let list = match Region::at(info.segment_list) {
@@ -277,13 +279,19 @@ impl Harvest {
             self.counters.refused += 1;
             return;
         };
-        let segments = list.clone();
+        let segments = list[..list.len().min(wanted as usize)].to_vec();
         let count = segments.len() as u32;
         self.counters.memories_taken += 1;
         let loan = LoanId { lender, offer: index - self.config.processor_offers as u16 };
         self.loans.push(MemoryLoan { borrower: drive, loan, segments: count });
         let manager = &mut self.managers[drive.index()];
-        manager.memories.push(HeldMemory { loan, segments: count, info, returning: false });
+        manager.memories.push(HeldMemory {
+            loan,
+            offered: descriptor.amount(),
+            segments: count,
+            info,
+            returning: false,
+        });
         manager.misses.settle();
         self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages: info.log_pages });
     }

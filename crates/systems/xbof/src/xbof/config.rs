@@ -48,6 +48,9 @@ pub struct HarvestConfig {
     pub balance: BalanceRule,
     /// Weights of the balance law. [A]
     pub weights: Weights,
+    /// Whether a shadow queue weighs less by the part of its cores' time that the lender needs for itself; of the published law, and
+    /// in shares of cores.
+    pub reserves: bool,
     /// Step towards the rule's share each period; the literal rule takes whole steps. [A]
     pub damping: f64,
     /// Age and noise of utilizations between the monitors and the driver.
@@ -109,6 +112,7 @@ impl Default for HarvestConfig {
             leaf_drives: 32,
             balance: BalanceRule::Damped,
             weights: Weights { lender_total: 3, shadow: 1, borrower_bound: 1, borrower_total: 1 },
+            reserves: false,
             damping: 0.5,
             sensing: Sensing::default(),
             lender_p99_cap: None,

@@ -4,7 +4,7 @@
 //! lender's shadow queue pair, both named by it; a descriptor no longer taken unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
-use super::balance::{BalanceRule, LenderLoad, demand, limited_share, water_filling};
+use super::balance::{BalanceRule, LenderLoad, demand, limited_share, reserved_share, water_filling};
 use super::config::HarvestConfig;
 use super::descriptor::{DescriptorKind, ProcessorInfo};
 use super::sensing::Record;
@@ -210,7 +210,12 @@ impl Driver {
             let descriptor = tables.load(binding.lender, binding.offer);
             let record = &mut self.records[binding.lender.index() * self.offers + binding.offer as usize];
             let (own, lender) = record.sense(descriptor.utilizations(), &config.sensing, &mut self.rng);
-            let law = config.indicator.share(lender, own, &config.weights);
+            let mut law = config.indicator.share(lender, own, &config.weights);
+            if config.reserves {
+                // Redirected commands take the lender as much time, beside what kept ones take the borrower, as there are more of them.
+                let lent = binding.share / (1.0 - binding.share).max(0.01) * own;
+                law = reserved_share(law, lender - lent);
+            }
             binding.share += step * (law - binding.share);
             binding.share = binding.share.min(limited_share(descriptor.limit(), own));
         }

@@ -14,6 +14,9 @@ use flashyard_units::DriveId;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldMemory {
     pub(super) loan: LoanId,
+    /// Segments that the descriptor offers.
+    pub(super) offered: u32,
+    /// Those of them that the drive uses: the first ones.
     pub(super) segments: u32,
     pub(super) info: MemoryInfo,
     /// The pages in it are being copied home.

@@ -9,7 +9,7 @@ pub struct DriveReading {
     pub processor: f64,
     /// The part of it that served the drive's own commands.
     pub processor_own: f64,
-    /// The busier of bus and dies.
+    /// The busier of buses and arrays.
     pub data_end: f64,
     /// Jobs that waited for a core, on average over the period.
     pub waiting: f64,

@@ -44,7 +44,7 @@ struct TickMark {
     jobs: u64,
     lent: SimSpan,
     bus: SimSpan,
-    die: SimSpan,
+    array: SimSpan,
     accesses: u64,
     misses: u64,
     executed: u64,
@@ -164,6 +164,11 @@ impl Lending {
         for page in spec.first / per_page..=(spec.first + spec.count - 1) / per_page {
             curve.access(page);
         }
+    }
+
+    /// An access of before the run, to a page of the map of `drive`.
+    pub(super) fn warm_curve(&mut self, drive: usize, page: u32) {
+        self.curves[drive].access(page);
     }
 
     /// Busy time that `drive` gave to others.

@@ -127,7 +127,7 @@ impl Lending {
             jobs: drive.compute.jobs(),
             lent: self.lent[number],
             bus: nand.bus_busy(),
-            die: nand.die_busy(),
+            array: nand.array_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
             misses: cache.misses,
             executed: drive.data.counters().executed,
@@ -142,12 +142,12 @@ impl Lending {
         let processor = share(mark.busy, before.busy, cores);
         let lent = share(mark.lent, before.lent, cores);
         let bus = share(mark.bus, before.bus, period * u64::from(geometry.channels));
-        let die = share(mark.die, before.die, period * u64::from(geometry.dies()));
+        let array = share(mark.array, before.array, period * u64::from(geometry.dies()));
         let executed = mark.executed - before.executed;
         DriveReading {
             processor,
             processor_own: (processor - lent).max(0.0),
-            data_end: bus.max(die),
+            data_end: bus.max(array),
             redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
             accesses: mark.accesses - before.accesses,
             misses: mark.misses - before.misses,

@@ -51,7 +51,7 @@ pub(super) fn numbers(prices: Prices, kept: Shares) -> Vec<Number> {
 /// Numbers of misses with little mapping memory: the workload that stands for the source's, and thousandths of the map.
 /// Source: [P] Fig. 4(c), 0.17 and 0.001 GB a TB; the workloads are [A].
 const LITTLE_MEMORY: [(&str, usize, u32); 2] =
-    [("locality-workload-0", ALI_0, 170), ("locality-workload-1", TENCENT[0], 1)];
+    [("locality-workload-0", TENCENT[0], 170), ("locality-workload-1", TENCENT[1], 1)];
 
 /// One design on some workloads, then another.
 fn pair(design: Design, against: Design, places: &[usize]) -> Vec<Run> {

@@ -88,8 +88,8 @@ pub(crate) enum Run {
 pub(crate) enum LenderLoad {
     /// 4 KB sequential writes at this depth.
     SmallWrites(u32),
-    /// The workload src at depth 32.
-    Src,
+    /// The workload src at this depth.
+    Src(u32),
 }
 
 /// Places in Table 2. [P]
@@ -154,7 +154,7 @@ impl NamedRun for Run {
             Self::Lenders { design, read, own } => {
                 let own = match own {
                     LenderLoad::SmallWrites(depth) => format!("writes of 4 KiB at depth {depth}"),
-                    LenderLoad::Src => PUBLISHED[SRC].name.to_owned(),
+                    LenderLoad::Src(depth) => format!("{} at depth {depth}", PUBLISHED[SRC].name),
                 };
                 (design, format!("{} of 64 KiB, lenders under {own}", verb(read)))
             }
@@ -285,7 +285,7 @@ fn lenders(
     let borrower = Load::sequential(read, 64, 64, capacity);
     let lender = match own {
         LenderLoad::SmallWrites(depth) => Load::sequential(false, 4, depth, capacity),
-        LenderLoad::Src => Load::table2(SRC, 32, capacity),
+        LenderLoad::Src(depth) => Load::table2(SRC, depth, capacity),
     };
     let busy = scenario.jbof.busy_drives as usize;
     let rest = scenario.jbof.drives as usize - busy;

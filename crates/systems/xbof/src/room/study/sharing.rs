@@ -45,15 +45,16 @@ fn beside(owns: &[LenderLoad]) -> Vec<Run> {
 
 fn lenders() -> Vec<Number> {
     let own = OWN_DEPTHS.map(LenderLoad::SmallWrites);
-    let mut numbers = vec![
-        Number::of("lender-loss", beside(&own), |figures| {
-            -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
-        }),
-        Number::of("lender-src", [true, false].map(src), |figures| {
+    let mut numbers = vec![Number::of("lender-loss", beside(&own), |figures| {
+        -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
+    })];
+    for (id, depth) in [("lender-src", 32), ("lender-src-16", 16)] {
+        let runs = [true, false].map(|read| Run::Lenders { design: Design::Xbof, read, own: LenderLoad::Src(depth) });
+        numbers.push(Number::of(id, runs, |figures| {
             let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
             100.0 * lent.map(|drive| drive.lent_busy_share).sum::<f64>() / (LENDERS * figures.len()) as f64
-        }),
-    ];
+        }));
+    }
     for depth in OWN_DEPTHS {
         let runs = beside(&[LenderLoad::SmallWrites(depth)]);
         numbers.push(Number::of(format!("borrower-gain-{depth}"), runs, |figures| {
@@ -61,10 +62,6 @@ fn lenders() -> Vec<Number> {
         }));
     }
     numbers
-}
-
-fn src(read: bool) -> Run {
-    Run::Lenders { design: Design::Xbof, read, own: LenderLoad::Src }
 }
 
 fn complex() -> Vec<Number> {
