@@ -5,7 +5,7 @@
 //! definitions and results of reproductions change in commits of their own; `history` is the last of these alone;
 //! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `how-to` compiles
 //! the examples of the how-to list; `real-traces` drives the built program over the recorded traces that lie beside the
-//! repository; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
+//! repository; `validation` writes the tables of `docs/validation.md`; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -35,6 +35,7 @@ mod repository;
 mod rust_source;
 mod skipped;
 mod subjects;
+mod validation;
 mod words;
 
 pub use finding::Finding;
@@ -44,6 +45,7 @@ pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;
 pub use skipped::{forget_skipped, skipped};
+pub use validation::validation;
 
 use anyhow::Result;
 
@@ -71,6 +73,7 @@ pub fn tidy(repository: &Repository) -> Result<Vec<Finding>> {
     findings.extend(orphans::check(repository)?);
     findings.extend(pages::check(repository)?);
     findings.extend(counts::check(repository)?);
+    findings.extend(validation::check(repository)?);
     findings.extend(fits::check(repository)?);
     findings.extend(ratchets::check(repository)?);
     findings.extend(history(repository)?);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use xtask::{
     Finding, Outcome, Repository, Which, drive_real_traces, forget_skipped, golden, history, how_to_compiles, layers,
-    planted_bugs, skipped, tidy,
+    planted_bugs, skipped, tidy, validation,
 };
 
 const USAGE: &str = "\
@@ -19,6 +19,7 @@ usage: cargo xtask COMMAND
                compare them with scenarios/*/golden.txt (--accept: take them)
   how-to       apply each example of the how-to list (tests/how-to) to a copy of the last commit, and compile it
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
+  validation   write the tables of docs/validation.md from the golden tables
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
   skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ["golden", rest @ ..] if rest.len() <= 1 => compare_golden(rest.first(), false),
         ["how-to"] => Repository::discover().and_then(|repository| how_to_compiles(&repository)),
         ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
+        ["validation"] => Repository::discover().and_then(|repository| validation(&repository)).map(|()| true),
         ["real-traces"] => real_traces(),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
             println!("{list}");
