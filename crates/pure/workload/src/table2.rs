@@ -5,7 +5,7 @@
 //! \[A\] for all fourteen: offsets are multiples of 4 KiB, and each mean size is made of the two multiples of 4 KiB around it.
 //! The table says nothing of addresses; Fig. 4(c) says how often two workloads miss with little map memory. Requests go to
 //! regions of what a translation page maps, by Zipf's law, with exponents that these two curves are met with
-//! ([`LOCALITY`]). The footprint is the caller's span, by default the whole drive, or less where it is known.
+//! (`LOCALITY`). The footprint is the caller's span, by default the whole drive, or less where it is known.
 
 use crate::address::AddressPattern;
 use crate::arrival::Arrival;
