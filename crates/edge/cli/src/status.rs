@@ -108,7 +108,8 @@ pub(crate) fn tree(status: &Value) -> String {
 fn branch(part: &Value, depth: usize, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     if let Some(service) = part["service"].as_str() {
-        lines.push(format!("{indent}s{} {service}", part["number"]));
+        let note = part["note"].as_str().map(|note| format!(": {note}")).unwrap_or_default();
+        lines.push(format!("{indent}s{} {service}{note}", part["number"]));
         part["below"].as_array().into_iter().flatten().for_each(|below| branch(below, depth + 1, lines));
         return;
     }

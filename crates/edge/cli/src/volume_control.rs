@@ -150,8 +150,8 @@ pub(crate) fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f
 fn tree_of(part: &Part, leg: &impl Fn(usize) -> Value) -> Value {
     match part {
         Part::Leg(number) => leg(*number),
-        Part::Service { number, name, below } => {
-            json!({ "service": name, "number": number, "below": below.iter().map(|part| tree_of(part, leg)).collect::<Vec<_>>() })
+        Part::Service { number, name, note, below } => {
+            json!({ "service": name, "number": number, "note": note, "below": below.iter().map(|part| tree_of(part, leg)).collect::<Vec<_>>() })
         }
     }
 }

@@ -9,7 +9,8 @@ use flashyard_describe::{Size, Time};
 use flashyard_latte::{Config, Latte, Learning, Rule};
 use flashyard_service::{PassThrough, Service, checksum};
 use flashyard_services::{
-    AtomicWrites, Below, IntentRoom, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree, VersionRoom, Versioned,
+    AtomicWrites, Below, ChannelRoom, Channels, IntentRoom, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree,
+    VersionRoom, Versioned,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     /// Versions, and the bytes that keep them.
     pub(crate) versions: Option<u32>,
     pub(crate) store: Option<Size>,
+    /// Virtual channels, physical ones beyond these, and requests of each below.
+    pub(crate) channels: (u16, u16, u16),
 }
 
 impl Settings {
@@ -70,6 +73,8 @@ pub enum Part {
         number: usize,
         /// Its name in files.
         name: &'static str,
+        /// Its state in a few words, if it has anything to say.
+        note: Option<String>,
         /// Those below it, in order.
         below: Vec<Part>,
     },
@@ -136,6 +141,16 @@ impl Maker<'_> {
                 }
                 Box::new(service)
             }
+            ServiceName::OpenChannel => {
+                let (channels, spares, depth) = settings.channels;
+                let room = ChannelRoom { legs: count, channels, spares, depth };
+                let leg = info_of(VolumeLimits { blocks, ..infos[0].limits });
+                let service = Channels::new(room, &leg);
+                Box::new(service.ok_or_else(|| {
+                    let all = u32::from(channels) + u32::from(spares);
+                    self.wrong(format!("legs of {blocks} blocks have no room for {all} channels and their record"))
+                })?)
+            }
             ServiceName::Atomic => {
                 let log = settings.log.map_or(LOG, |log| log.0.get()) / BLOCK as u64;
                 if log >= blocks {
@@ -171,7 +186,8 @@ impl Part {
             Below::Leg(leg) => Self::Leg(leg.0.into()),
             Below::Service(number) => {
                 let (name, legs) = tree.service(number).unwrap_or_default();
-                Self::Service { number, name, below: legs.iter().map(|&leg| Self::of(tree, leg)).collect() }
+                let note = tree.note_of(number);
+                Self::Service { number, name, note, below: legs.iter().map(|&leg| Self::of(tree, leg)).collect() }
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::reshape::Wish;
 use crate::stack::Stack;
+use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
 use flashyard_live::{Drives, EngineError, FrontEnds, Inbound};
@@ -52,8 +53,25 @@ pub(crate) struct Export {
     pub(crate) stack: usize,
     /// The class of its clients.
     pub(crate) class: u16,
-    /// The slot of the version that it shows; 0 for the volume itself.
-    pub(crate) window: u32,
+    /// The part of it that it shows.
+    pub(crate) window: Window,
+}
+
+/// One of several equal parts of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// From 0.
+    pub(crate) number: u32,
+    /// Parts, at least one.
+    pub(crate) of: u32,
+}
+
+impl Window {
+    /// This part of a volume.
+    fn info(self, volume: VolumeInfo) -> VolumeInfo {
+        let blocks = volume.limits.blocks / u64::from(self.of);
+        VolumeInfo { limits: VolumeLimits { blocks, ..volume.limits }, ..volume }
+    }
 }
 
 /// Errands a turn at most, so that requests go on.
@@ -123,7 +141,8 @@ impl fmt::Display for VolumeReport {
 impl VolumeEngine {
     /// Errors: those of the operating system.
     pub(crate) fn new(mut stacks: Vec<Stack>, exports: Vec<Export>, opening: Opening) -> std::io::Result<Self> {
-        let info = |(number, export): (u16, &Export)| stacks[export.stack].info(VolumeId::new(number));
+        let info =
+            |(number, export): (u16, &Export)| export.window.info(stacks[export.stack].info(VolumeId::new(number)));
         let fronts = FrontEnds::new((0..).zip(&exports).map(info).collect())?;
         let mut sockets = Vec::new();
         for (volume, stack) in stacks.iter_mut().enumerate() {
@@ -280,9 +299,9 @@ impl VolumeEngine {
     ///
     /// Errors: no such volume, or none of its services has that number or takes the value.
     pub fn set(&mut self, volume: &str, name: &str, value: u64) -> Result<(), ControlError> {
-        let number = self.volume(volume)?;
+        let (number, now) = (self.volume(volume)?, self.now());
         let refused = || ControlError(format!("no service of {volume} has a {name} that can be {value}"));
-        self.stacks[number].set(name, value).then_some(()).ok_or_else(refused)
+        self.stacks[number].set(now, name, value, &mut self.fronts).then_some(()).ok_or_else(refused)
     }
 
     /// The ways in for clients.
@@ -352,8 +371,9 @@ impl VolumeEngine {
             match inbound {
                 Inbound::Submit { front, tag, mut request, payload } => {
                     let Export { stack, class, window, .. } = self.exports[request.volume.index()];
-                    if window > 0 {
-                        request.first += u64::from(window) * self.stacks[stack].info(request.volume).limits.blocks;
+                    if window.number > 0 {
+                        let part = window.info(self.stacks[stack].info(request.volume));
+                        request.first += u64::from(window.number) * part.limits.blocks;
                     }
                     self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
                 }

@@ -1,7 +1,7 @@
 //! From a description to volumes that serve.
 
 use crate::compose::{Composer, Settings, latte};
-use crate::engine::{Export, VolumeEngine};
+use crate::engine::{Export, VolumeEngine, Window};
 use crate::error::OpenError;
 use crate::opening::{Opening, OpensDrive, ReadSecret};
 use crate::services::Services;
@@ -32,13 +32,16 @@ pub fn open(text: &str, folder: &Path, secret: ReadSecret, drive: OpensDrive) ->
     let file = File::parse(text)?;
     let opening = Opening::new(folder, secret, drive);
     let volumes = || file.volume.iter().map(|volume| volume.get_ref());
-    let own = volumes().filter(|volume| volume.batch_of.is_none() && volume.version_of.is_none());
+    let own = volumes()
+        .filter(|volume| volume.batch_of.is_none() && volume.version_of.is_none() && volume.channel_of.is_none());
     let stacks = own.map(|volume| stack(&opening, volume)).collect::<Result<Vec<_>, _>>()?;
     let export = |volume: &Volume| {
-        let of = volume.batch_of.as_ref().or(volume.version_of.as_ref()).unwrap_or(&volume.name).get_ref();
+        let alias = volume.batch_of.as_ref().or(volume.version_of.as_ref()).or(volume.channel_of.as_ref());
+        let of = alias.unwrap_or(&volume.name).get_ref();
         let stack = stacks.iter().position(|stack| stack.name == *of).unwrap_or(0);
         let class = if volume.batch_of.is_some() { BATCH } else { INTERACTIVE };
-        let window = if volume.version_of.is_some() { volume.slot.unwrap_or(0) } else { 0 };
+        let owner = volumes().find(|owner| owner.name.get_ref() == of).unwrap_or(volume);
+        let window = window(volume, owner);
         Export { name: volume.name.get_ref().clone(), stack, class, window }
     };
     let exports: Vec<Export> = volumes().map(export).collect();
@@ -48,6 +51,22 @@ pub fn open(text: &str, folder: &Path, secret: ReadSecret, drive: OpensDrive) ->
     // The first one to set it.
     let _ = waker.set(engine.fronts_mut().waker());
     Ok(Volumes { engine, names, nqn: file.nqn })
+}
+
+/// The part of a volume that one of its names shows: a version, a channel, or all.
+fn window(volume: &Volume, owner: &Volume) -> Window {
+    let (number, of) = match owner.service {
+        ServiceName::Versions => {
+            let versions = owner.versions.as_ref().map_or(VERSIONS, |versions| *versions.get_ref());
+            (volume.slot.unwrap_or(0), 1 + versions)
+        }
+        ServiceName::OpenChannel => {
+            let (channels, ..) = owner.channel_room();
+            volume.channel.map_or((0, 1), |channel| (channel.into(), channels.into()))
+        }
+        _ => (0, 1),
+    };
+    Window { number, of }
 }
 
 /// Number of clients of a volume's own name, and of those that are batch: priority tells them apart.
@@ -63,12 +82,7 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
         let mut composer = Composer::new(name, &open);
         composer.service(service, settings, legs)?;
         let (tree, legs) = composer.finish()?;
-        // A volume with versions is a row of windows.
-        let windows = match service {
-            ServiceName::Versions => 1 + settings.versions.unwrap_or(VERSIONS),
-            _ => 1,
-        };
-        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs).with_windows(windows))
+        Ok::<_, OpenError>(Stack::new(name.clone(), Services::Tree(Box::new(tree)), legs))
     };
     let settings = Settings {
         chunk: volume.chunk.as_ref().map(|chunk| *chunk.get_ref()),
@@ -78,6 +92,7 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
         flush_age: volume.flush_age.as_ref().map(|age| *age.get_ref()),
         versions: volume.versions.as_ref().map(|versions| *versions.get_ref()),
         store: volume.store.as_ref().map(|store| *store.get_ref()),
+        channels: volume.channel_room(),
     };
     if let Some(legs) = &volume.legs {
         return composed(volume.service, settings, &mut legs.iter().map(|leg| leg.get_ref()));

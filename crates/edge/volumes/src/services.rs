@@ -101,7 +101,7 @@ impl Services {
         match self {
             Self::None(_) => Part::Leg(0),
             Self::Latte(latte) => {
-                Part::Service { number: 0, name: latte.name(), below: vec![Part::Leg(0), Part::Leg(1)] }
+                Part::Service { number: 0, name: latte.name(), note: None, below: vec![Part::Leg(0), Part::Leg(1)] }
             }
             Self::Tree(tree) => Part::of(tree, Below::Service(0)),
         }

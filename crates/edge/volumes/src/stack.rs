@@ -104,8 +104,6 @@ pub(crate) struct Stack {
     /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
     told_gone: Vec<bool>,
-    /// The volume and the slots of its versions, which lie behind it.
-    windows: u32,
     /// Orders of each leg.
     pub(crate) carried: Vec<Carried>,
     /// A leg, and the storage that takes its place when its orders have ended.
@@ -124,7 +122,6 @@ impl Stack {
         Self {
             reshape: None,
             reshaped: None,
-            windows: 1,
             carried,
             replacing: None,
             name,
@@ -152,8 +149,7 @@ impl Stack {
     pub(crate) fn info(&self, id: VolumeId) -> VolumeInfo {
         let infos = self.infos();
         let limits = self.service.limits(&infos);
-        let blocks = limits.blocks / u64::from(self.windows);
-        let limits = VolumeLimits { request_blocks: u32::MAX, blocks, ..limits };
+        let limits = VolumeLimits { request_blocks: u32::MAX, ..limits };
         VolumeInfo { id, block_bytes: BLOCK as u32, limits, protected: false }
     }
 
@@ -268,11 +264,6 @@ impl Stack {
         self.requests.len()
     }
 
-    /// As a row of so many windows.
-    pub(crate) fn with_windows(self, windows: u32) -> Self {
-        Self { windows, ..self }
-    }
-
     /// Takes a version, and returns its slot.
     ///
     /// Errors: no service keeps versions, or why there is none.
@@ -304,8 +295,14 @@ impl Stack {
     }
 
     /// Sets a number of its services; returns whether one of them has it and takes the value.
-    pub(crate) fn set(&mut self, name: &str, value: u64) -> bool {
-        self.service.set(name, value)
+    pub(crate) fn set(&mut self, now: SimTime, name: &str, value: u64, fronts: &mut FrontEnds) -> bool {
+        let has = self.service.set(name, value);
+        if has {
+            self.service.wake(now, &mut self.out);
+            self.carry_out(now, None, fronts);
+            self.settle(now, fronts);
+        }
+        has
     }
 
     /// Properties of its legs.

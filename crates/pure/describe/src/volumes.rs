@@ -76,6 +76,16 @@ pub struct Volume {
     pub versions: Option<Spanned<u32>>,
     /// Bytes that keep what versions have and the volume has no more.
     pub store: Option<Spanned<Size>>,
+    /// Virtual channels of the volume.
+    pub channels: Option<u16>,
+    /// Physical channels beyond these.
+    pub spares: Option<u16>,
+    /// Requests of a channel under way below at most.
+    pub depth: Option<u16>,
+    /// The volume one of whose channels it shows.
+    pub channel_of: Option<Spanned<String>>,
+    /// The channel that it shows.
+    pub channel: Option<u16>,
     /// Bytes of the log of atomic writes.
     pub log: Option<Spanned<Size>>,
     /// Whether a mirror keeps a record of what its legs have missed; it does without the key.
@@ -105,6 +115,8 @@ pub enum ServiceName {
     Atomic,
     /// Versions of the volume are taken while it is written, and are read as it was.
     Versions,
+    /// Virtual channels, each on a physical one, which are isolated from each other and remapped.
+    OpenChannel,
 }
 
 impl ServiceName {
@@ -118,6 +130,7 @@ impl ServiceName {
         match self {
             Self::Stripe => (2, 64),
             Self::Mirror => (1, 8),
+            Self::OpenChannel => (1, 64),
             Self::Priority | Self::Atomic | Self::Versions => (1, 1),
             _ => (2, 2),
         }
@@ -135,6 +148,7 @@ impl ServiceName {
             Self::Priority => "priority",
             Self::Atomic => "atomic",
             Self::Versions => "versions",
+            Self::OpenChannel => "open-channel",
         }
     }
 }
@@ -208,8 +222,40 @@ const RECORD: &str = "record goes with service = \"mirror\"";
 
 /// Versions of a volume, without `versions`. Source: \[A\].
 pub const VERSIONS: u32 = 4;
+/// Virtual channels of a volume, physical ones beyond these, and requests of each below, without the keys. Source: \[A\].
+pub const CHANNELS: (u16, u16, u16) = (7, 1, 32);
+/// Channels of a volume at most, virtual and beyond these.
+const CHANNELS_MAX: u16 = 1024;
 
 impl Volume {
+    /// Virtual channels, physical ones beyond these, and requests of each below.
+    pub fn channel_room(&self) -> (u16, u16, u16) {
+        let (channels, spares, depth) = CHANNELS;
+        (self.channels.unwrap_or(channels), self.spares.unwrap_or(spares), self.depth.unwrap_or(depth))
+    }
+
+    /// The first thing that is wrong with the keys of channels.
+    fn channel_keys(&self) -> Option<String> {
+        if self.channel.is_some() {
+            return Some("channel goes with channel_of".to_owned());
+        }
+        if self.service != ServiceName::OpenChannel {
+            let given = self.channels.is_some() || self.spares.is_some() || self.depth.is_some();
+            return given.then(|| "channels, spares and depth go with service = \"open-channel\"".to_owned());
+        }
+        let ((channels, spares, depth), legs) = (self.channel_room(), self.legs.as_ref().map_or(0, Vec::len).max(1));
+        let all = channels.saturating_add(spares);
+        if channels == 0 || all > CHANNELS_MAX {
+            return Some(format!(
+                "{channels} channels and {spares} spares, give 1 channel or more, {CHANNELS_MAX} of both at most"
+            ));
+        }
+        if usize::from(all) % legs > 0 {
+            return Some(format!("{channels} channels and {spares} spares do not share out among {legs} legs"));
+        }
+        (depth == 0).then(|| "depth is 1 or more".to_owned())
+    }
+
     /// The first thing that is wrong with the keys of versions.
     fn version_keys(&self) -> Option<String> {
         if self.slot.is_some() {
@@ -298,6 +344,9 @@ impl Leg {
         if self.service == Some(ServiceName::Versions) {
             return Some("versions are of a volume: service = \"versions\" stands at the top".to_owned());
         }
+        if self.service == Some(ServiceName::OpenChannel) {
+            return Some("channels are of a volume: service = \"open-channel\" stands at the top".to_owned());
+        }
         if self.service == Some(ServiceName::None) {
             return Some(
                 "the service of a leg is stripe, mirror, spill-over, priority, atomic, cache or latte".to_owned(),
@@ -369,7 +418,7 @@ fn composed(
         (Some(_), None) if legs.is_none() => {}
         (None, None) => {}
         _ => {
-            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\", \"atomic\" or \"versions\"";
+            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\", \"atomic\", \"versions\" or \"open-channel\"";
             return Some(composed.to_owned());
         }
     }
@@ -414,14 +463,18 @@ impl File {
                 return wrong(at, format!("there is a volume {name} already"));
             }
             names.push(name);
-            let aliases = [(&volume.batch_of, ServiceName::Priority), (&volume.version_of, ServiceName::Versions)];
+            let aliases = [
+                (&volume.batch_of, ServiceName::Priority),
+                (&volume.version_of, ServiceName::Versions),
+                (&volume.channel_of, ServiceName::OpenChannel),
+            ];
             if let Some((of, service)) = aliases.iter().find_map(|(of, service)| Some((of.as_ref()?, *service))) {
                 if let Some((at, problem)) = file.alias(volume, of, service) {
                     return wrong(at, problem);
                 }
                 continue;
             }
-            if let Some(problem) = volume.version_keys() {
+            if let Some(problem) = volume.version_keys().or_else(|| volume.channel_keys()) {
                 return wrong(at, problem);
             }
             let legs = volume.legs.iter().flatten();
@@ -478,6 +531,10 @@ impl File {
         let most = other.versions.as_ref().map_or(VERSIONS, |versions| *versions.get_ref());
         if service == ServiceName::Versions && !volume.slot.is_some_and(|slot| (1..=most).contains(&slot)) {
             return Some((volume.name.span().start, format!("give slot, 1 to {most}")));
+        }
+        let (channels, ..) = other.channel_room();
+        if service == ServiceName::OpenChannel && volume.channel.is_none_or(|channel| channel >= channels) {
+            return Some((volume.name.span().start, format!("give channel, 0 to {}", channels - 1)));
         }
         let has_own = volume.back.is_some() || volume.front.is_some() || volume.legs.is_some();
         let problem = format!("another name of {} has nothing of its own", of.get_ref());

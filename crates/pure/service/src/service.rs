@@ -210,7 +210,12 @@ pub trait Service {
         None
     }
 
-    /// Sets a number that it has under a name. Returns whether it has one and takes the value.
+    /// Its state in a few words, for people.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
+    /// Sets a number that it has under a name; then it is to be woken. Returns whether it has one and takes the value.
     fn set(&mut self, _name: &str, _value: u64) -> bool {
         false
     }
@@ -283,6 +288,10 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn versions(&self) -> Option<Vec<u32>> {
         (**self).versions()
+    }
+
+    fn note(&self) -> Option<String> {
+        (**self).note()
     }
 
     fn set(&mut self, name: &str, value: u64) -> bool {

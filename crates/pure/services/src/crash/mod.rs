@@ -2,6 +2,7 @@
 
 mod agreements;
 mod atomic;
+mod channels;
 mod client;
 mod leg;
 mod machine;
@@ -11,6 +12,7 @@ mod whole;
 
 pub use agreements::AgreementWorld;
 pub use atomic::AtomicWorld;
+pub use channels::ChannelWorld;
 pub use mirror::MirrorWorld;
 pub use versions::VersionWorld;
 

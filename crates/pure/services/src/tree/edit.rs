@@ -145,6 +145,11 @@ impl Tree {
         Some((node.service.name(), &node.legs))
     }
 
+    /// The state of a service in a few words, if it has anything to say.
+    pub fn note_of(&self, node: usize) -> Option<String> {
+        self.nodes.get(node)?.service.note()
+    }
+
     /// A tree whose services have started already, over volumes with these properties.
     pub fn resume(&mut self, volumes: &[VolumeInfo]) {
         self.block_bytes = volumes.first().map_or(0, |leg| leg.block_bytes as usize);

@@ -650,7 +650,10 @@ impl Service for Tree {
         let mut has = false;
         // Each of them has it set.
         for node in &mut self.nodes {
-            has |= node.service.set(name, value);
+            if node.service.set(name, value) {
+                node.wake_at = Some(SimTime::ZERO);
+                has = true;
+            }
         }
         has
     }

@@ -13,7 +13,7 @@ use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
 use flashyard_latte::LatteWorld;
-use flashyard_services::crash::{AgreementWorld, AtomicWorld, MirrorWorld, VersionWorld};
+use flashyard_services::crash::{AgreementWorld, AtomicWorld, ChannelWorld, MirrorWorld, VersionWorld};
 use flashyard_units::Named;
 
 /// The table with this system only, for its study.
@@ -153,6 +153,7 @@ impl Room for LocalStorage {
         let atomic = MadeOf::Nothing(|| Box::new(AtomicWorld));
         let versions = MadeOf::Nothing(|| Box::new(VersionWorld));
         let mirror = MadeOf::Nothing(|| Box::new(MirrorWorld));
+        let channels = MadeOf::Nothing(|| Box::new(ChannelWorld));
         let agreements = MadeOf::Nothing(|| Box::new(AgreementWorld));
         vec![
             FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic },
@@ -161,6 +162,11 @@ impl Room for LocalStorage {
                 name: "mirror-legs",
                 about: "a mirror whose legs end, come back old, or are replaced",
                 made_of: mirror,
+            },
+            FaultWorld {
+                name: "open-channel",
+                about: "virtual channels that are remapped while they are used",
+                made_of: channels,
             },
             FaultWorld {
                 name: "agreements",
