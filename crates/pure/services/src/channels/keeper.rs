@@ -11,7 +11,7 @@ use flashyard_units::SimTime;
 pub(super) enum Errand {
     /// A place is read.
     Find(u8),
-    /// What was found is made durable: the server before this one may have ended while it was not.
+    /// The record that was found is made durable: the server before this one may have ended while it was not.
     Settle,
     /// A place is written.
     Write(u8),
