@@ -1,5 +1,6 @@
 //! The contract of memory: accesses in, completions out, time as an argument.
 
+use crate::annotation::{Annotation, Buffering};
 use crate::transaction::{CACHE_LINE_BYTES, Transaction};
 use flashyard_units::SimTime;
 
@@ -28,14 +29,19 @@ pub struct MemoryAccess {
     pub program_counter: u64,
     /// Knowledge about the use of the data.
     pub hint: Hint,
+    /// Needs of the program beside the data.
+    pub annotation: Annotation,
 }
+
+/// The annotation of a request without one.
+const UNANNOTATED: Annotation = Annotation { deterministic: false, buffering: Buffering::Unsaid };
 
 impl MemoryAccess {
     /// An access to `lines` whole cache lines from `address` on, by an unknown instruction. Panics from 2^26 lines on.
     #[inline]
     pub const fn lines(operation: Transaction, address: u64, lines: u32) -> Self {
         let len_bytes = lines * CACHE_LINE_BYTES as u32;
-        Self { operation, address, len_bytes, program_counter: 0, hint: Hint::None }
+        Self { operation, address, len_bytes, program_counter: 0, hint: Hint::None, annotation: UNANNOTATED }
     }
 
     /// Cache lines that the bytes lie in; none for an access of no bytes.

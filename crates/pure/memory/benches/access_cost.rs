@@ -1,0 +1,127 @@
+//! Cost of one simulated access: `cargo bench -p flashyard-memory`.
+//!
+//! Prints the fastest of several rounds for each case, with a hash of the counts, so that two versions are compared on equal
+//! work. The aim is below 50 ns for an access that a cache answers, and below 330 ns for one that reaches the endpoint.
+
+#![expect(clippy::disallowed_types, reason = "a bench measures the real clock; nothing simulated sees it")]
+#![expect(clippy::disallowed_methods, reason = "a bench measures the real clock; nothing simulated sees it")]
+
+use flashyard_cache as _;
+use flashyard_kernel::Rng;
+use flashyard_memory::{
+    Access, Accesses, AnnotationRules, ApexMap, Dram, DramConfig, Endpoint, EndpointConfig, Expander, LevelConfig,
+    Machine, MachineConfig, MediumConfig, Mix, MixConfig, PathConfig, Stream, StreamKernel,
+};
+use flashyard_units::{ByteRate, Hertz, SimSpan};
+use std::time::Instant;
+
+const ROUNDS: u32 = 5;
+
+fn main() {
+    // `cargo test --benches` passes no `--bench`: then a handful of accesses shows that it still runs.
+    let accesses = if std::env::args().any(|argument| argument == "--bench") { 10_000_000 } else { 1_000 };
+    let mix = |misses_per_thousand| MixConfig {
+        misses_per_thousand,
+        loads: 0.2,
+        stores: 0.15,
+        footprint: 16 << 30,
+        last_level_hits: 0.22,
+        warm_lines: 1280,
+        skew: 0.8,
+    };
+    let of_mix = |rate: f64| Mix::new(&mix(rate), Rng::named(1, "bench")).expect("the mix is possible");
+    report("generator of a mix alone", accesses, || {
+        let mut source = of_mix(1.5);
+        let mut hash = 0_u64;
+        for _ in 0..accesses {
+            hash = hash.wrapping_mul(31).wrapping_add(source.next_access().map_or(0, |access| access.address));
+        }
+        hash
+    });
+    report("accesses that caches answer", accesses, || run(&mut [Circle::default()], accesses));
+    report("a mix, 1.5 misses in 1000 instructions", accesses, || run(&mut [of_mix(1.5)], accesses));
+    report("a mix, 150 misses in 1000 instructions", accesses, || run(&mut [of_mix(150.0)], accesses));
+    report("STREAM triad", accesses, || run(&mut [Stream::new(StreamKernel::Triad, 1 << 27, 0, 1, 1)], accesses));
+    let random = || ApexMap::new(1 << 30, 1.0, 1, 1, Rng::named(1, "bench")).expect("the map is possible");
+    report("Apex-Map, alpha 1, all reach the endpoint", accesses, || run(&mut [random()], accesses));
+}
+
+/// A walk in a circle that the nearest level holds.
+#[derive(Default)]
+struct Circle(u64);
+
+impl Accesses for Circle {
+    fn next_access(&mut self) -> Option<Access> {
+        self.0 = (self.0 + 8) & 0x3fff;
+        Some(Access { address: self.0, gap: 2, ..Access::default() })
+    }
+}
+
+fn report(name: &str, accesses: u64, mut round: impl FnMut() -> u64) {
+    let (mut fastest, mut hash) = (f64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        hash = round();
+        fastest = fastest.min(begun.elapsed().as_secs_f64());
+    }
+    let nanoseconds = fastest * 1e9 / accesses as f64;
+    println!("{name:44} {nanoseconds:8.1} ns an access, {:6.1} M/s, hash {hash:016x}", 1e3 / nanoseconds);
+}
+
+fn dram() -> DramConfig {
+    DramConfig {
+        channels: 2,
+        banks: 16,
+        row_bytes: 8192,
+        precharge: SimSpan::from_ns_f64(9.1),
+        activate: SimSpan::from_ns_f64(9.1),
+        column: SimSpan::from_ns_f64(9.1),
+        burst: SimSpan::from_ns_f64(2.5),
+        controller: SimSpan::from_ns(10),
+    }
+}
+
+fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
+    let endpoint = Endpoint::new(EndpointConfig {
+        controller: SimSpan::from_ns(20),
+        dram: dram(),
+        cache_pages: 393_216,
+        policy: flashyard_cache::PolicyKind::Lru,
+        reads_annotations: false,
+        unannounced_part: 16,
+        prefetch_pages: 0,
+        guard: SimSpan::from_us(30),
+        medium: MediumConfig::InPlace {
+            pages: 1 << 25,
+            units: 64,
+            read: SimSpan::from_us(3),
+            write: SimSpan::from_us(100),
+        },
+    });
+    let path = PathConfig {
+        link_rate: ByteRate::from_mb(64_000),
+        port: SimSpan::from_ns(40),
+        switches: 1,
+        switch: SimSpan::from_ns(70),
+    };
+    let level = |bytes, ways, cycles, shared| LevelConfig { bytes, ways, cycles, shared };
+    let config = MachineConfig {
+        cores: 1,
+        clock: Hertz::new(4_000_000_000),
+        width: 4,
+        window: 224,
+        queue: 64,
+        levels: vec![level(64 << 10, 12, 5, false), level(2 << 20, 8, 20, true)],
+        core_misses: 16,
+        last_misses: 32,
+        uncached: false,
+        annotations: AnnotationRules::default(),
+    };
+    Dram::new(dram()).expect("the DRAM is possible");
+    let memory = Expander::new(path, endpoint.expect("the endpoint is possible"));
+    let mut machine = Machine::new(config, memory).expect("the machine is possible");
+    machine.run(sources, accesses);
+    let counters = machine.counters().next().expect("there is a core");
+    let endpoint = machine.memory().device().counters();
+    counters.latency.as_ps() ^ counters.hits[0].rotate_left(20) ^ endpoint.hits.rotate_left(40)
+}

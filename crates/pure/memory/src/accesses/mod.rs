@@ -1,0 +1,13 @@
+//! Programs: where each access goes.
+
+mod apex_map;
+mod graph;
+mod mix;
+mod stream;
+mod walks;
+
+pub use apex_map::ApexMap;
+pub use graph::{Graph, GraphRegions, Rmat};
+pub use mix::{Mix, MixConfig};
+pub use stream::{Stream, StreamKernel};
+pub use walks::{Bfs, PageRank};

@@ -1,0 +1,397 @@
+//! An endpoint: a controller, DRAM that caches pages of a medium, and the medium.
+//!
+//! Source of what annotations do: [P] sheet micro-cxl-ssd §3.5 to §3.7, with its assumptions marked there.
+
+use crate::dram::{Dram, DramConfig};
+use crate::error::MemoryError;
+use crate::medium::{Medium, MediumConfig};
+use crate::path::{Device, Served};
+use flashyard_cache::{Evicted, Policy, PolicyKind};
+use flashyard_cxl::{Buffering, MemoryAccess, Transaction};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Bytes of a cached page: a slot of the translation layer.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Parameters of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndpointConfig {
+    /// Parsing of the request, and the look-up in the table of cached pages.
+    pub controller: SimSpan,
+    /// The internal DRAM.
+    pub dram: DramConfig,
+    /// Pages that it caches, at least 16.
+    pub cache_pages: u32,
+    /// Which page leaves.
+    pub policy: PolicyKind,
+    /// Whether the endpoint reads annotations; it does as without them otherwise.
+    pub reads_annotations: bool,
+    /// One in so many pages is kept for data that is not announced as worth keeping, where annotations are read.
+    pub unannounced_part: u32,
+    /// Pages that are fetched after one that a bufferable load missed.
+    pub prefetch_pages: u32,
+    /// How long a deterministic request keeps internal work away.
+    pub guard: SimSpan,
+    /// The medium.
+    pub medium: MediumConfig,
+}
+
+/// Counts of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointCounters {
+    /// Requests.
+    pub requests: u64,
+    /// Requests whose page was in the internal DRAM, or on its way there.
+    pub hits: u64,
+    /// Pages fetched ahead.
+    pub prefetched: u64,
+    /// Changed pages that left the internal DRAM.
+    pub written_back: u64,
+    /// Stores that were complete once they outlived a loss of power.
+    pub persisted: u64,
+    /// Time in the controller.
+    pub controller: SimSpan,
+    /// Time in the internal DRAM.
+    pub dram: SimSpan,
+    /// Time for which requests waited for the medium.
+    pub medium: SimSpan,
+}
+
+/// A page of the internal DRAM.
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    ready: SimTime,
+    dirty: bool,
+}
+
+/// The part of the internal DRAM that a page belongs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Data worth keeping; all data where annotations are not read.
+    Kept,
+    /// Data that nobody announced.
+    Passing,
+}
+
+/// A type-3 device.
+pub struct Endpoint {
+    config: EndpointConfig,
+    dram: Dram,
+    kept: Box<dyn Policy + Send>,
+    passing: Option<Box<dyn Policy + Send>>,
+    pages: Vec<Page>,
+    medium: Medium,
+    counters: EndpointCounters,
+}
+
+impl Endpoint {
+    /// An endpoint whose internal DRAM is empty.
+    ///
+    /// Errors: sizes outside their ranges, a medium that cannot be.
+    pub fn new(config: EndpointConfig) -> Result<Self, MemoryError> {
+        let pages = config.cache_pages;
+        if !(16..1 << 26).contains(&pages) {
+            let range = "16 to 67108863 pages of 4 KiB";
+            return Err(MemoryError::Range { name: "cache_pages", value: pages.into(), range });
+        }
+        let part = config.unannounced_part;
+        if config.reads_annotations && !(2..=16).contains(&part) {
+            return Err(MemoryError::Range { name: "unannounced_part", value: part.into(), range: "2 to 16" });
+        }
+        let passing = if config.reads_annotations { pages / part } else { 0 };
+        Ok(Self {
+            config,
+            dram: Dram::new(config.dram)?,
+            kept: config.policy.cache(pages - passing),
+            passing: (passing > 0).then(|| config.policy.cache(passing)),
+            pages: vec![Page::default(); pages as usize],
+            medium: Medium::new(&config.medium)?,
+            counters: EndpointCounters::default(),
+        })
+    }
+
+    /// Counts so far.
+    pub fn counters(&self) -> &EndpointCounters {
+        &self.counters
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    /// Logical pages of the medium.
+    pub fn page_count(&self) -> u32 {
+        self.medium.pages()
+    }
+
+    /// Puts a page into the internal DRAM without time, as an earlier run would have left it.
+    pub fn warm(&mut self, address: u64) {
+        let page = self.page_of(address);
+        if self.slot_of(page).is_none() {
+            let inserted = self.kept.insert(page.into());
+            self.pages[inserted.slot as usize] = Page::default();
+        }
+    }
+
+    /// Writes all changed pages to the medium, as a Global Persistent Flush does; returns when the last is there.
+    pub fn flush(&mut self, now: SimTime) -> SimTime {
+        let mut ends = now;
+        // Slots have no way back to their keys: the policies are emptied, and their pages come in again unchanged.
+        for part in [Part::Kept, Part::Passing] {
+            let mut left = Vec::new();
+            while let Some(evicted) = self.policy(part).and_then(|policy| policy.evict()) {
+                left.push(evicted);
+            }
+            for evicted in left {
+                let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
+                if std::mem::take(&mut self.pages[place].dirty) {
+                    let written = self.medium.write(now, page, true);
+                    ends = ends.max(written.programmed);
+                }
+                if let Some(policy) = self.policy(part) {
+                    let inserted = policy.insert(evicted.key);
+                    let place = self.place(part, inserted.slot);
+                    self.pages[place] = Page::default();
+                }
+            }
+        }
+        ends
+    }
+
+    #[inline]
+    fn page_of(&self, address: u64) -> u32 {
+        (address / PAGE_BYTES % u64::from(self.medium.pages())) as u32
+    }
+
+    fn policy(&mut self, part: Part) -> Option<&mut Box<dyn Policy + Send>> {
+        match part {
+            Part::Kept => Some(&mut self.kept),
+            Part::Passing => self.passing.as_mut(),
+        }
+    }
+
+    /// Where the data of a part's slot lies.
+    #[inline]
+    fn place(&self, part: Part, slot: u32) -> usize {
+        slot as usize + if part == Part::Passing { self.kept.capacity() as usize } else { 0 }
+    }
+
+    /// Notes the use of a page, and says where it lies.
+    #[inline]
+    fn touch(&mut self, page: u32) -> Option<usize> {
+        if let Some(slot) = self.kept.touch(page.into()) {
+            return Some(slot as usize);
+        }
+        let slot = self.passing.as_mut()?.touch(page.into())?;
+        Some(self.place(Part::Passing, slot))
+    }
+
+    fn slot_of(&self, page: u32) -> Option<u32> {
+        let passing = || self.passing.as_ref().and_then(|policy| policy.slot_of(page.into()));
+        self.kept.slot_of(page.into()).or_else(passing)
+    }
+
+    /// Takes a page in that is `ready` then; a changed page that leaves for it is written. Returns where it lies, and when
+    /// there was a place.
+    fn insert(&mut self, now: SimTime, page: u32, part: Part, ready: SimTime) -> (usize, SimTime) {
+        let part = if self.passing.is_none() { Part::Kept } else { part };
+        let Some(policy) = self.policy(part) else { return (0, now) };
+        let inserted = policy.insert(page.into());
+        let place = self.place(part, inserted.slot);
+        let mut accepted = now;
+        if let Some(Evicted { key, slot }) = inserted.evicted {
+            let left = self.place(part, slot);
+            if self.pages[left].dirty {
+                self.counters.written_back += 1;
+                accepted = self.medium.write(now, key as u32, false).accepted;
+            }
+        }
+        self.pages[place] = Page { ready: ready.max(accepted), dirty: false };
+        (place, accepted)
+    }
+
+    /// A load of a line of `page` that arrived at `at`.
+    fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
+        let annotation = access.annotation;
+        let bufferable = self.config.reads_annotations && annotation.buffering == Buffering::Bufferable;
+        if let Some(place) = self.touch(page) {
+            self.counters.hits += 1;
+            let ready = self.pages[place].ready;
+            let begins = ready.max(at);
+            let done = self.dram.line(begins, access.address);
+            self.counters.medium += begins.since(at);
+            self.counters.dram += done.since(begins);
+            return Served { at: done, from_medium: ready > at };
+        }
+        let arrives = self.medium.read(at, page);
+        let mut done = arrives;
+        if !(self.config.reads_annotations && annotation.buffering == Buffering::NotBufferable) {
+            let part = if bufferable { Part::Kept } else { Part::Passing };
+            let (_, accepted) = self.insert(at, page, part, arrives);
+            done = done.max(accepted);
+        }
+        if bufferable {
+            for ahead in 1..=self.config.prefetch_pages {
+                let next = (page + ahead) % self.medium.pages();
+                if self.slot_of(next).is_none() {
+                    self.counters.prefetched += 1;
+                    let ready = self.medium.read(at, next);
+                    self.insert(at, next, Part::Kept, ready);
+                }
+            }
+        }
+        self.counters.medium += done.since(at);
+        Served { at: done, from_medium: true }
+    }
+
+    /// A store of a line of `page` that arrived at `at`.
+    fn store(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
+        let persistent = self.config.reads_annotations && access.annotation.buffering == Buffering::NotBufferable;
+        let held = self.touch(page);
+        self.counters.hits += u64::from(held.is_some());
+        if persistent {
+            // The rest of the page is read where it is not there, and the line merged into it.
+            let ready = match held {
+                Some(place) => {
+                    self.pages[place].dirty = false;
+                    self.pages[place].ready.max(at)
+                }
+                None => self.medium.read(at, page),
+            };
+            let done = self.medium.write(ready, page, true).programmed;
+            self.counters.persisted += 1;
+            self.counters.medium += done.since(at);
+            return Served { at: done, from_medium: true };
+        }
+        let (place, accepted) = match held {
+            Some(place) => (place, at),
+            None => {
+                let ready = self.medium.read(at, page);
+                let bufferable = !self.config.reads_annotations || access.annotation.buffering == Buffering::Bufferable;
+                self.insert(at, page, if bufferable { Part::Kept } else { Part::Passing }, ready)
+            }
+        };
+        self.pages[place].dirty = true;
+        let done = self.dram.line(accepted, access.address);
+        self.counters.medium += accepted.since(at);
+        self.counters.dram += done.since(accepted);
+        Served { at: done, from_medium: accepted > at }
+    }
+}
+
+impl Device for Endpoint {
+    fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
+        self.counters.requests += 1;
+        self.counters.controller += self.config.controller;
+        let at = now + self.config.controller;
+        if self.config.reads_annotations && access.annotation.deterministic {
+            self.medium.guard(at + self.config.guard);
+        }
+        let page = self.page_of(access.address);
+        match access.operation {
+            Transaction::Load => self.load(at, page, access),
+            Transaction::Store | Transaction::Atomic => self.store(at, page, access),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_cxl::Annotation;
+    use proptest::prelude::*;
+
+    fn config(reads_annotations: bool) -> EndpointConfig {
+        EndpointConfig {
+            controller: SimSpan::from_ns(10),
+            dram: DramConfig {
+                channels: 1,
+                banks: 8,
+                row_bytes: 2048,
+                precharge: SimSpan::from_ns(9),
+                activate: SimSpan::from_ns(9),
+                column: SimSpan::from_ns(9),
+                burst: SimSpan::from_ns(3),
+                controller: SimSpan::from_ns(5),
+            },
+            cache_pages: 32,
+            policy: PolicyKind::Lru,
+            reads_annotations,
+            unannounced_part: 4,
+            prefetch_pages: 2,
+            guard: SimSpan::from_us(30),
+            medium: MediumConfig::InPlace {
+                pages: 1000,
+                units: 4,
+                read: SimSpan::from_us(3),
+                write: SimSpan::from_us(100),
+            },
+        }
+    }
+
+    fn access(operation: Transaction, page: u64, annotation: Annotation) -> MemoryAccess {
+        MemoryAccess { annotation, ..MemoryAccess::lines(operation, page * PAGE_BYTES, 1) }
+    }
+
+    const KEPT: Annotation = Annotation { deterministic: false, buffering: Buffering::Bufferable };
+    const NOT_BUFFERED: Annotation = Annotation { deterministic: false, buffering: Buffering::NotBufferable };
+    const AT: fn(u64) -> SimTime = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+
+    #[test]
+    fn a_miss_waits_for_the_medium_and_a_hit_does_not() {
+        let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+        let load = access(Transaction::Load, 7, Annotation::default());
+        assert_eq!(endpoint.serve(AT(0), &load), Served { at: AT(10 + 3000), from_medium: true });
+        // Row closed: activate, column, burst, controller.
+        assert_eq!(endpoint.serve(AT(5000), &load), Served { at: AT(5000 + 10 + 26), from_medium: false });
+        let counters = *endpoint.counters();
+        assert_eq!((counters.requests, counters.hits, counters.prefetched), (2, 1, 0));
+    }
+
+    #[test]
+    fn a_bufferable_miss_brings_the_pages_after_it() {
+        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+        endpoint.serve(AT(0), &access(Transaction::Load, 7, KEPT));
+        let served = endpoint.serve(AT(4000), &access(Transaction::Load, 9, KEPT));
+        assert_eq!((served.from_medium, endpoint.counters().prefetched), (false, 2));
+    }
+
+    #[test]
+    fn a_store_that_is_not_bufferable_ends_on_the_medium() {
+        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+        let served = endpoint.serve(AT(0), &access(Transaction::Store, 7, NOT_BUFFERED));
+        assert_eq!(served.at, AT(10 + 3000 + 100_000));
+        let buffered = endpoint.serve(AT(200_000), &access(Transaction::Store, 8, KEPT));
+        assert!(buffered.at < AT(200_100));
+        // Only the page that was buffered is left to be flushed: its fetch occupies its unit first.
+        assert_eq!(endpoint.flush(AT(300_000)), AT(400_000));
+        assert_eq!(endpoint.flush(AT(500_000)), AT(500_000), "nothing is changed any more");
+    }
+
+    #[test]
+    fn sizes_that_are_no_endpoint_are_refused() {
+        assert!(Endpoint::new(EndpointConfig { cache_pages: 3, ..config(true) }).is_err());
+        assert!(Endpoint::new(EndpointConfig { unannounced_part: 1, ..config(true) }).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_time_of_all_requests_is_that_of_their_parts(
+            reads_annotations: bool,
+            requests in prop::collection::vec((0_u64..3_000, 0_u64..80, any::<bool>(), 0_u16..8), 1..300),
+        ) {
+            let mut endpoint = Endpoint::new(config(reads_annotations)).expect("it is possible");
+            let (mut now, mut whole) = (SimTime::ZERO, SimSpan::ZERO);
+            for (gap, page, store, bits) in requests {
+                now += SimSpan::from_ns(gap);
+                let operation = if store { Transaction::Store } else { Transaction::Load };
+                let annotation = Annotation::of_bits(bits).unwrap_or_default();
+                let served = endpoint.serve(now, &access(operation, page, annotation));
+                whole += served.at.since(now);
+            }
+            let counters = endpoint.counters();
+            prop_assert_eq!(counters.controller + counters.dram + counters.medium, whole);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Flash behind memory: our translation layer, with dies and channels that serve first come, first served.
+//!
+//! Garbage collection runs in rounds of one command a die. A round begins when the one before has ended, and not before the
+//! guard time that an access asked for is over, unless erased space has become too scarce to wait.
+
+use crate::error::MemoryError;
+use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
+use flashyard_ftl::{DieRow, Ftl, FtlConfig, Stream, Want};
+use flashyard_units::{ByteRate, SimSpan, SimTime};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Parameters of flash and its collection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlashConfig {
+    /// Channels, dies, planes, blocks, pages.
+    pub geometry: Geometry,
+    /// Share of the raw capacity that is not exported.
+    pub spare: f64,
+    /// tR.
+    pub read: SimSpan,
+    /// tPROG.
+    pub program: SimSpan,
+    /// tBERS.
+    pub erase: SimSpan,
+    /// Rate of a channel.
+    pub channel_rate: ByteRate,
+    /// Pages that wait for their program at most; a write waits for a place among them.
+    pub buffer_pages: u32,
+    /// Share of superblocks at or below which collection begins.
+    pub collect_below: f64,
+    /// Share of superblocks at or below which collection heeds no guard time.
+    pub collect_always_below: f64,
+    /// Whether the drive begins as after overwriting it at random for long; it is filled in sequence otherwise.
+    pub worn_in: bool,
+    /// Seed of that state.
+    pub seed: u64,
+}
+
+/// Counts of flash behind memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCounters {
+    /// Pages of 4 KiB read for accesses.
+    pub reads: u64,
+    /// Pages of 4 KiB written for accesses.
+    pub writes: u64,
+    /// Rounds of garbage collection.
+    pub rounds: u64,
+    /// Rounds that began within a guard time because space was too scarce.
+    pub forced_rounds: u64,
+    /// Time that reads waited for dies and channels.
+    pub waited: SimSpan,
+    /// The longest wait of a read.
+    pub longest_wait: SimSpan,
+    /// Time that writes waited for a place in the buffer, or for space.
+    pub write_waited: SimSpan,
+}
+
+/// When a write is taken in, and when its data outlives a loss of power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Taken into the buffer.
+    pub accepted: SimTime,
+    /// Programmed, where the page was programmed at once; as `accepted` otherwise.
+    pub programmed: SimTime,
+}
+
+/// Flash with its translation layer, by logical pages of 4 KiB.
+pub struct Flash {
+    config: FlashConfig,
+    ftl: Ftl,
+    dies: Vec<SimTime>,
+    channels: Vec<SimTime>,
+    /// Programs under way: their ends, with the die row.
+    programs: BinaryHeap<Reverse<(SimTime, u32)>>,
+    /// When the next round may begin; `None` while nothing is collected.
+    next_round: Option<SimTime>,
+    guard: SimTime,
+    always_below: u32,
+    counters: FlashCounters,
+}
+
+impl Flash {
+    /// Flash in its first state.
+    ///
+    /// Errors: a geometry that cannot be; too little spare space.
+    pub fn new(config: FlashConfig) -> Result<Self, MemoryError> {
+        let geometry = config.geometry;
+        geometry.validate()?;
+        let superblocks = f64::from(geometry.blocks_per_plane);
+        for (name, share) in [("spare", config.spare), ("collect_below", config.collect_below)] {
+            if !(0.0..0.9).contains(&share) {
+                return Err(MemoryError::Range { name, value: (share * 100.0) as u64, range: "0 to 90 percent" });
+            }
+        }
+        if config.buffer_pages == 0 || config.buffer_pages > 1 << 20 {
+            let value = config.buffer_pages.into();
+            return Err(MemoryError::Range { name: "buffer_pages", value, range: "1 to 1048576" });
+        }
+        let logical_slots = FtlConfig::logical_slots_for(&geometry, config.spare);
+        let ftl = Ftl::new(
+            &geometry,
+            FtlConfig {
+                logical_slots,
+                filled_slots: logical_slots,
+                drawn: config.worn_in,
+                reclaim_below: ((superblocks * config.collect_below) as u32).max(2),
+                seed: config.seed,
+                ..FtlConfig::default()
+            },
+        )?;
+        let dies = geometry.dies() as usize;
+        Ok(Self {
+            config,
+            ftl,
+            dies: vec![SimTime::ZERO; dies],
+            channels: vec![SimTime::ZERO; geometry.channels as usize],
+            // Collection has two programs a die under way at most, beside the buffer.
+            programs: BinaryHeap::with_capacity(config.buffer_pages as usize + 128 * dies),
+            next_round: None,
+            guard: SimTime::ZERO,
+            always_below: (superblocks * config.collect_always_below) as u32,
+            counters: FlashCounters::default(),
+        })
+    }
+
+    /// Logical pages.
+    pub fn pages(&self) -> u32 {
+        self.ftl.config().logical_slots
+    }
+
+    /// Counts so far.
+    pub fn counters(&self) -> &FlashCounters {
+        &self.counters
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// Keeps collection from beginning a round before `until`, unless space is too scarce.
+    #[inline]
+    pub fn guard(&mut self, until: SimTime) {
+        self.guard = self.guard.max(until);
+    }
+
+    /// Reads a logical page; returns when its data is in the controller. A page that waits for its program comes from the
+    /// buffer.
+    pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
+        self.advance(now);
+        self.counters.reads += 1;
+        let slot = self.ftl.lookup(page);
+        if !slot.is_some() || !self.ftl.is_programmed(slot) {
+            return now;
+        }
+        let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, 0);
+        let bare = self.config.read + self.config.channel_rate.span_of(command.bus_bytes.into());
+        let done = self.carry_out(now, &command);
+        let waited = SimSpan::from_ps(done.since(now).as_ps().saturating_sub(bare.as_ps()));
+        self.counters.waited += waited;
+        self.counters.longest_wait = self.counters.longest_wait.max(waited);
+        done
+    }
+
+    /// Writes a logical page. With `at_once` its die row is padded and programmed without waiting for further pages.
+    pub fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
+        self.advance(now);
+        self.counters.writes += 1;
+        let mut accepted = now;
+        if self.programs.len() >= self.config.buffer_pages as usize
+            && let Some(Reverse((end, _))) = self.programs.peek()
+        {
+            accepted = accepted.max(*end);
+            self.advance(accepted);
+        }
+        while self.ftl.host_room() == 0 {
+            let begins = self.next_round.map_or(accepted, |next| next.max(accepted));
+            let Some(end) = self.round(begins) else { break };
+            accepted = accepted.max(end);
+            self.settle(accepted);
+        }
+        self.counters.write_waited += accepted.since(now);
+        let mut row = self.ftl.append(Stream::Host, page, 0).row;
+        if at_once && row.is_none() {
+            row = self.ftl.pad(Stream::Host, self.ftl.layout().slots_per_die_row);
+        }
+        let programmed = row.map_or(accepted, |row| self.program(accepted, row, Priority::Foreground));
+        if self.next_round.is_none() && self.ftl.reclaim_needed() {
+            self.next_round = Some(accepted);
+        }
+        Written { accepted, programmed }
+    }
+
+    /// Carries out what begins by `now`: ends of programs, rounds of collection.
+    fn advance(&mut self, now: SimTime) {
+        self.settle(now);
+        while let Some(next) = self.next_round {
+            let scarce = self.ftl.erased_superblocks() <= self.always_below;
+            let begins = if scarce { next } else { next.max(self.guard) };
+            if begins > now {
+                break;
+            }
+            self.counters.forced_rounds += u64::from(scarce && begins < self.guard);
+            if self.round(begins).is_none() {
+                break;
+            }
+            self.settle(now);
+        }
+    }
+
+    /// Notes the programs that have ended by `now`.
+    #[inline]
+    fn settle(&mut self, now: SimTime) {
+        while let Some(Reverse((end, row))) = self.programs.peek()
+            && *end <= now
+        {
+            self.ftl.row_programmed(*row);
+            self.programs.pop();
+        }
+    }
+
+    /// A round of collection from `begins` on: at most one die row read for each die, and what it moves. Returns its end, or
+    /// `None` where there was nothing to do.
+    fn round(&mut self, begins: SimTime) -> Option<SimTime> {
+        let mut ends = begins;
+        let mut worked = false;
+        for _ in 0..self.dies.len() {
+            let want = if self.ftl.reclaim_needed() { Want::Space } else { Want::Nothing };
+            let Some(read) = self.ftl.reclaim_next_read(want) else { break };
+            worked = true;
+            let command = self.ftl.read_command(read.first, read.span, read.valid, Priority::Background, 0);
+            let sensed = self.carry_out(begins, &command);
+            ends = ends.max(self.move_row(sensed, read.number));
+        }
+        if let Some(emptied) = self.ftl.reclaim_take_emptied() {
+            worked = true;
+            if let Some(row) = emptied.row {
+                ends = ends.max(self.program(ends, row, Priority::Background));
+            }
+            for die in 0..self.dies.len() as u16 {
+                let command = self.ftl.erase_command(die, 0);
+                ends = ends.max(self.carry_out(begins, &command));
+            }
+            self.ftl.reclaim_erased(emptied.superblock);
+        }
+        let goes_on = worked && (self.ftl.reclaiming() || self.ftl.reclaim_needed());
+        self.next_round = goes_on.then_some(ends);
+        self.counters.rounds += u64::from(worked);
+        worked.then_some(ends)
+    }
+
+    /// Appends what is valid in a die row that was read by `sensed`; returns when the rows that this filled are programmed.
+    fn move_row(&mut self, sensed: SimTime, number: u32) -> SimTime {
+        // A die row of at most 64 slots fills at most 64 others.
+        let mut filled = [None; 64];
+        let mut count = 0;
+        self.ftl.reclaim_row_read(number, |_, _, appended| {
+            if appended.row.is_some() && count < filled.len() {
+                filled[count] = appended.row;
+                count += 1;
+            }
+        });
+        let rows = filled.into_iter().take(count).flatten();
+        rows.fold(sensed, |ends, row| ends.max(self.program(sensed, row, Priority::Background)))
+    }
+
+    fn program(&mut self, now: SimTime, row: DieRow, priority: Priority) -> SimTime {
+        let command = self.ftl.program_command(row, priority, 0);
+        let end = self.carry_out(now, &command);
+        self.programs.push(Reverse((end, row.number)));
+        end
+    }
+
+    /// A command on its die and channel, after those before it.
+    fn carry_out(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
+        let channels = self.channels.len();
+        let die = &mut self.dies[usize::from(command.die)];
+        let channel = &mut self.channels[usize::from(command.die) % channels];
+        let transfer = self.config.channel_rate.span_of(command.bus_bytes.into());
+        match command.kind {
+            CommandKind::Read => {
+                let sensed = (*die).max(now) + self.config.read;
+                let done = sensed.max(*channel) + transfer;
+                (*die, *channel) = (done, done);
+                done
+            }
+            CommandKind::Program => {
+                let loaded = (*die).max(now).max(*channel) + transfer;
+                *channel = loaded;
+                *die = loaded + self.config.program;
+                *die
+            }
+            CommandKind::Erase => {
+                *die = (*die).max(now) + self.config.erase;
+                *die
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_kernel::Rng;
+
+    fn config() -> FlashConfig {
+        FlashConfig {
+            geometry: Geometry {
+                channels: 2,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                blocks_per_plane: 64,
+                pages_per_block: 32,
+                page_bytes: 4096,
+                pages_per_program: 1,
+            },
+            spare: 0.25,
+            read: SimSpan::from_us(3),
+            program: SimSpan::from_us(100),
+            erase: SimSpan::from_ms(1),
+            channel_rate: ByteRate::from_mb(4096),
+            buffer_pages: 8,
+            collect_below: 0.1,
+            collect_always_below: 0.04,
+            worn_in: false,
+            seed: 1,
+        }
+    }
+
+    const AT: fn(u64) -> SimTime = |us| SimTime::ZERO + SimSpan::from_us(us);
+
+    #[test]
+    fn a_read_takes_the_sum_of_its_parts_and_waits_for_its_die() {
+        let mut flash = Flash::new(config()).expect("it is possible");
+        assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
+        assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
+        assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn a_write_is_read_from_the_buffer_until_it_is_programmed() {
+        let mut flash = Flash::new(config()).expect("it is possible");
+        let written = flash.write(AT(0), 5, true);
+        assert_eq!((written.accepted, written.programmed), (AT(0), AT(101)));
+        assert_eq!(flash.read(AT(100), 5), AT(100));
+        assert_eq!(flash.read(AT(101), 5), AT(105));
+    }
+
+    /// Random overwrites; returns the flash, and when they were taken in.
+    fn overwritten(config: FlashConfig, guarded: bool) -> (Flash, SimTime) {
+        let mut flash = Flash::new(config).expect("it is possible");
+        let mut rng = Rng::named(3, "test");
+        let mut now = SimTime::ZERO;
+        for _ in 0..20_000 {
+            if guarded {
+                flash.guard(now + SimSpan::from_ms(1));
+            }
+            now = flash.write(now, rng.below(u64::from(flash.pages())) as u32, false).accepted;
+            now += SimSpan::from_us(20);
+        }
+        (flash, now)
+    }
+
+    #[test]
+    fn collection_keeps_up_and_waits_for_guards_until_space_is_scarce() {
+        for worn_in in [false, true] {
+            let (free, took) = overwritten(FlashConfig { worn_in, ..config() }, false);
+            let (guarded, took_guarded) = overwritten(FlashConfig { worn_in, ..config() }, true);
+            free.ftl().check();
+            guarded.ftl().check();
+            assert!(free.counters().rounds > 100 && free.counters().forced_rounds == 0);
+            assert!(guarded.counters().forced_rounds > 0, "guards never end, and yet space is found");
+            assert!(guarded.ftl().erased_superblocks() <= free.ftl().erased_superblocks());
+            assert!(took.since(SimTime::ZERO) > SimSpan::from_ms(400) && took_guarded > SimTime::ZERO);
+        }
+    }
+
+    #[test]
+    fn flash_that_cannot_be_is_refused() {
+        assert!(Flash::new(FlashConfig { buffer_pages: 0, ..config() }).is_err());
+        assert!(Flash::new(FlashConfig { spare: 0.0, ..config() }).is_err());
+        assert!(Flash::new(FlashConfig { spare: f64::NAN, ..config() }).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! The memory machine: what answers loads and stores, and how long processors wait for it.
+//!
+//! What it models: cores with a reorder window, a load/store queue and miss-status registers; set-associative caches with
+//! real sets and ways; accesses past the caches in program order, as those to a PCIe BAR, and stores that must persist;
+//! annotations of requests; DRAM with banks and open rows; a path over CXL with switches, whose messages take their bytes
+//! of flits on the link; an endpoint with internal DRAM under any eviction policy, and behind it flash with our
+//! translation layer, or cells that are written in place; garbage collection that guard times postpone; programs
+//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked).
+//!
+//! The path of an access: `machine` dispatches it in program order and looks it up level by level; a miss goes to whatever
+//! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it.
+//!
+//! What it does not model: coherence between cores, instruction fetches, prefetchers of cores, translation of addresses,
+//! branch prediction, refresh of DRAM; data. A core dispatches accesses in program order, so that one that waits for a
+//! register or for the data of another holds up those behind it. Dies serve first come, first served and are not suspended.
+//!
+//! Invariants: no access takes memory of the simulator; times that a memory sees only grow; bytes on a link are those of the
+//! messages that went over it; the latency of an access is the sum of its parts.
+//!
+//! Sources: sheets micro-cxl-ssd, micro-expand, micro-cxl-gpu and micro-ginkgo, in the file of each mechanism.
+
+mod access;
+mod accesses;
+mod annotate;
+mod dram;
+mod endpoint;
+mod error;
+mod flash;
+mod machine;
+mod medium;
+mod misses;
+mod path;
+mod queue;
+mod set_associative;
+
+pub use access::{Access, AccessKind, Accesses};
+pub use accesses::{ApexMap, Bfs, Graph, GraphRegions, Mix, MixConfig, PageRank, Rmat, Stream, StreamKernel};
+pub use annotate::{AnnotationRules, Determinism};
+pub use dram::{Dram, DramConfig};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};
+pub use error::MemoryError;
+pub use flash::{Flash, FlashConfig, FlashCounters, Written};
+pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Stalls};
+pub use medium::{Medium, MediumConfig};
+pub use path::{Device, Expander, PathConfig, PathTimes, Served};
+pub use set_associative::{EvictedLine, Lookup, SetAssociative};

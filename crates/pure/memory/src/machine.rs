@@ -1,0 +1,541 @@
+//! Cores that stall on a memory: each access is dispatched in program order, looked up level by level, and answered by the
+//! memory where no level has its line.
+//!
+//! A core is a clock that its accesses move on: by the instructions between them, by a full reorder window, by a full
+//! load/store queue, by miss-status registers that are all taken, and by accesses that must be waited for. The core that is
+//! furthest behind goes on, so that the memory sees times that only grow.
+
+use crate::access::{Access, AccessKind, Accesses};
+use crate::annotate::AnnotationRules;
+use crate::error::MemoryError;
+use crate::misses::Misses;
+use crate::queue::AccessQueue;
+use crate::set_associative::{EvictedLine, Lookup, SetAssociative};
+use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, Completes, Hint, Memory, MemoryAccess, Transaction};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{Hertz, SimSpan, SimTime};
+
+/// Levels of cache at most.
+pub const LEVELS_MAX: usize = 4;
+
+/// A level of cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelConfig {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines of a set.
+    pub ways: u32,
+    /// Cycles from dispatch to data that is found here.
+    pub cycles: u32,
+    /// Whether all cores share it; levels of one core come first.
+    pub shared: bool,
+}
+
+/// Parameters of the cores and their caches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineConfig {
+    /// Cores.
+    pub cores: u32,
+    /// Their clock.
+    pub clock: Hertz,
+    /// Instructions that a core dispatches in a cycle.
+    pub width: u32,
+    /// Instructions of the reorder window.
+    pub window: u32,
+    /// Places of the load/store queue.
+    pub queue: u32,
+    /// Levels of cache, the nearest first; none where nothing is cached.
+    pub levels: Vec<LevelConfig>,
+    /// Miss-status registers of a core.
+    pub core_misses: u32,
+    /// Miss-status registers of the last level, which written lines occupy as well.
+    pub last_misses: u32,
+    /// Whether accesses go past all caches in program order, one load at a time, as those to a PCIe BAR do.
+    pub uncached: bool,
+    /// Which requests are annotated.
+    pub annotations: AnnotationRules,
+}
+
+/// Time that a core lost, by what it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stalls {
+    /// The reorder window was full.
+    pub window: SimSpan,
+    /// The load/store queue was full.
+    pub queue: SimSpan,
+    /// All miss-status registers were taken.
+    pub misses: SimSpan,
+    /// An address came from a load that was not there yet.
+    pub dependence: SimSpan,
+    /// An access past the caches, or a persistent store, was waited for.
+    pub ordered: SimSpan,
+}
+
+/// Counts of one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreCounters {
+    /// Instructions, accesses among them.
+    pub instructions: u64,
+    /// Loads.
+    pub loads: u64,
+    /// Stores, persistent ones among them.
+    pub stores: u64,
+    /// Accesses that found their line, by level.
+    pub hits: [u64; LEVELS_MAX],
+    /// Hits on lines that were still on their way.
+    pub hits_on_the_way: u64,
+    /// Accesses that no level answered, and those past the caches.
+    pub misses: u64,
+    /// Requests to the memory: misses, and changed lines that left the last level.
+    pub requests: [u64; 2],
+    /// Requests that were annotated as deterministic, and as bufferable.
+    pub annotated: [u64; 2],
+    /// Latency of all accesses together, from dispatch to data.
+    pub latency: SimSpan,
+    /// Latency of the accesses that went to the memory.
+    pub memory_latency: SimSpan,
+    /// Time lost.
+    pub stalls: Stalls,
+}
+
+struct Core {
+    now: SimTime,
+    /// Part of a picosecond that dispatch is ahead of `now`, in 2^-16.
+    fraction: u64,
+    number: u64,
+    levels: Vec<SetAssociative>,
+    queue: AccessQueue,
+    misses: Misses,
+    /// An access that was dispatched and could not go on.
+    pending: Option<Access>,
+    last_load: SimTime,
+    last_ordered: SimTime,
+    spread: f64,
+    counters: CoreCounters,
+}
+
+/// Cores and caches in front of a memory.
+pub struct Machine<M> {
+    config: MachineConfig,
+    cores: Vec<Core>,
+    shared: Vec<SetAssociative>,
+    last_misses: Misses,
+    memory: M,
+    /// Time of an instruction in 2^-16 ps.
+    step: u64,
+    cycles: [SimSpan; LEVELS_MAX],
+    latencies: LatencyHistogram,
+    token: u64,
+}
+
+/// A step of the machine that its owner looks at: an access that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Number of its instruction on its core.
+    pub number: u64,
+    /// When it was dispatched.
+    pub at: SimTime,
+    /// Dispatch to data.
+    pub latency: SimSpan,
+    /// Whether the memory answered it.
+    pub by_memory: bool,
+}
+
+impl MachineConfig {
+    fn validate(&self) -> Result<(), MemoryError> {
+        let range = |name, value: u64, range| Err(MemoryError::Range { name, value, range });
+        for (name, value, most) in [
+            ("cores", self.cores, 1024),
+            ("width", self.width, 64),
+            ("window", self.window, 1 << 20),
+            ("queue", self.queue, 1 << 16),
+            ("core_misses", self.core_misses, 1 << 12),
+            ("last_misses", self.last_misses, 1 << 16),
+        ] {
+            if value == 0 || value > most {
+                return range(name, value.into(), "at least 1, and what a processor can have");
+            }
+        }
+        if self.clock.get() > 100_000_000_000 {
+            return range("clock in hertz", self.clock.get(), "at most 100 GHz");
+        }
+        if self.levels.len() > LEVELS_MAX {
+            return range("levels of cache", self.levels.len() as u64, "at most 4");
+        }
+        let first_shared = self.levels.iter().position(|level| level.shared).unwrap_or(self.levels.len());
+        if self.levels[first_shared..].iter().any(|level| !level.shared) {
+            return range("a level of one core", 0, "levels of one core before those that all share");
+        }
+        Ok(())
+    }
+}
+
+impl<M: Memory> Machine<M> {
+    /// A machine with empty caches in front of `memory`.
+    ///
+    /// Errors: counts outside their ranges, caches that cannot be.
+    pub fn new(config: MachineConfig, memory: M) -> Result<Self, MemoryError> {
+        config.validate()?;
+        let make = |level: &LevelConfig| SetAssociative::new(level.bytes, level.ways);
+        let own: Vec<&LevelConfig> = config.levels.iter().filter(|level| !level.shared).collect();
+        let core = || -> Result<Core, MemoryError> {
+            Ok(Core {
+                now: SimTime::ZERO,
+                fraction: 0,
+                number: 0,
+                levels: own.iter().map(|level| make(level)).collect::<Result<_, _>>()?,
+                queue: AccessQueue::new(config.queue, config.window),
+                misses: Misses::new(config.core_misses),
+                pending: None,
+                last_load: SimTime::ZERO,
+                last_ordered: SimTime::ZERO,
+                spread: 0.0,
+                counters: CoreCounters::default(),
+            })
+        };
+        let cores = (0..config.cores).map(|_| core()).collect::<Result<_, _>>()?;
+        let shared = config.levels.iter().filter(|level| level.shared).map(make).collect::<Result<_, _>>()?;
+        let mut cycles = [SimSpan::ZERO; LEVELS_MAX];
+        for (span, level) in cycles.iter_mut().zip(&config.levels) {
+            *span = config.clock.span_of(level.cycles.into());
+        }
+        let period = config.clock.span_of(1 << 16).as_ps();
+        Ok(Self {
+            step: period / u64::from(config.width),
+            last_misses: Misses::new(config.last_misses),
+            cores,
+            shared,
+            memory,
+            cycles,
+            latencies: LatencyHistogram::new(),
+            token: 0,
+            config,
+        })
+    }
+
+    /// The memory.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The memory, for work between two runs.
+    pub fn memory_mut(&mut self) -> &mut M {
+        &mut self.memory
+    }
+
+    /// Counts of each core.
+    pub fn counters(&self) -> impl Iterator<Item = &CoreCounters> {
+        self.cores.iter().map(|core| &core.counters)
+    }
+
+    /// Latencies of accesses that went to the memory.
+    pub fn latencies(&self) -> &LatencyHistogram {
+        &self.latencies
+    }
+
+    /// When each core has done all that it dispatched, the last of them.
+    pub fn drained(&self) -> SimTime {
+        self.cores.iter().map(|core| core.now.max(core.queue.drained())).max().unwrap_or_default()
+    }
+
+    /// Forgets all counts: what follows is measured.
+    pub fn measure(&mut self) {
+        for core in &mut self.cores {
+            core.counters = CoreCounters::default();
+        }
+        self.latencies = LatencyHistogram::new();
+    }
+
+    /// Runs `accesses` more accesses of each core, from a source each, or fewer where a source ends. Returns how many there
+    /// were.
+    pub fn run<A: Accesses>(&mut self, sources: &mut [A], accesses: u64) -> u64 {
+        self.run_observed(sources, accesses, |_| {})
+    }
+
+    /// Runs as [`Machine::run`] does and shows each access once it was answered.
+    pub fn run_observed<A: Accesses>(
+        &mut self,
+        sources: &mut [A],
+        accesses: u64,
+        mut observer: impl FnMut(&Answered),
+    ) -> u64 {
+        let cores = self.cores.len().min(sources.len());
+        let mut left = vec![accesses; cores];
+        let mut done = 0;
+        loop {
+            // The core furthest behind goes on until another one is.
+            let (mut first, mut limit) = (None, SimTime::MAX);
+            for (number, core) in self.cores[..cores].iter().enumerate().filter(|(number, _)| left[*number] > 0) {
+                match first {
+                    None => first = Some((number, core.now)),
+                    Some((_, now)) if core.now < now => (first, limit) = (Some((number, core.now)), now),
+                    Some(_) => limit = limit.min(core.now),
+                }
+            }
+            let Some((number, _)) = first else { return done };
+            let before = left[number];
+            let ended = self.go_on(number, &mut sources[number], &mut left[number], limit, &mut observer);
+            done += before - left[number];
+            if ended {
+                left[number] = 0;
+            }
+        }
+    }
+
+    /// Lets a core go on until it is beyond `limit`; returns whether its source ended.
+    #[inline]
+    fn go_on<A: Accesses>(
+        &mut self,
+        number: usize,
+        source: &mut A,
+        left: &mut u64,
+        limit: SimTime,
+        observer: &mut impl FnMut(&Answered),
+    ) -> bool {
+        while *left > 0 {
+            let core = &mut self.cores[number];
+            let access = match core.pending.take() {
+                Some(access) => access,
+                None => {
+                    let Some(access) = source.next_access() else { return true };
+                    core.dispatch(&access, self.step);
+                    access
+                }
+            };
+            if core.now > limit {
+                core.pending = Some(access);
+                return false;
+            }
+            match self.execute(number, &access) {
+                Some(answered) => {
+                    observer(&answered);
+                    *left -= 1;
+                }
+                None => self.cores[number].pending = Some(access),
+            }
+        }
+        false
+    }
+
+    /// Carries out an access that was dispatched; `None` where it had to wait for a register first.
+    #[inline]
+    fn execute(&mut self, number: usize, access: &Access) -> Option<Answered> {
+        if self.config.uncached || access.kind == AccessKind::PersistentStore {
+            return Some(self.ordered(number, access));
+        }
+        let line = access.address / CACHE_LINE_BYTES;
+        let core = &mut self.cores[number];
+        let now = core.now;
+        // Only what misses needs registers; nothing is changed before they are there.
+        let free = core.misses.free_at(now).max(self.last_misses.free_at(now));
+        if free > now && !core.levels.iter().chain(&self.shared).any(|level| level.holds(line)) {
+            core.counters.stalls.misses += free.since(now);
+            core.advance_to(free);
+            return None;
+        }
+        let is_load = access.kind == AccessKind::Load;
+        let found = self.look_up(number, line, !is_load);
+        let levels = self.config.levels.len();
+        let (core, last) = (&mut self.cores[number], levels.saturating_sub(1));
+        let done = if found < levels {
+            core.counters.hits[found] += 1;
+            let here = now + self.cycles[found];
+            match self.last_misses.arrival(now, line) {
+                Some(arrival) => {
+                    core.counters.hits_on_the_way += 1;
+                    here.max(arrival)
+                }
+                None => here,
+            }
+        } else {
+            let asked = now + self.cycles[last];
+            let done = self.request(number, asked, Transaction::Load, access, None);
+            let core = &mut self.cores[number];
+            core.misses.take(Some(line), done);
+            self.last_misses.take(Some(line), done);
+            core.counters.misses += 1;
+            core.counters.memory_latency += done.since(now);
+            self.latencies.record(done.since(now));
+            done
+        };
+        let core = &mut self.cores[number];
+        core.finish(is_load, now, done);
+        Some(Answered { number: core.number, at: now, latency: done.since(now), by_memory: found == levels })
+    }
+
+    /// Looks a line up level by level and brings it into those that lack it; changed lines that leave go one level down. The
+    /// level that had it; their number where none had.
+    #[inline]
+    fn look_up(&mut self, number: usize, line: u64, write: bool) -> usize {
+        let own = self.cores[number].levels.len();
+        let levels = own + self.shared.len();
+        for level in 0..levels {
+            // The nearest level alone knows that the line changed.
+            let lookup = self.level(number, level).access(line, write && level == 0);
+            match lookup {
+                Lookup::Hit => return level,
+                Lookup::Miss(Some(EvictedLine { line, dirty: true })) => self.write_back(number, level + 1, line),
+                Lookup::Miss(_) => {}
+            }
+        }
+        levels
+    }
+
+    #[inline]
+    fn level(&mut self, number: usize, level: usize) -> &mut SetAssociative {
+        let core = &mut self.cores[number];
+        let own = core.levels.len();
+        if level < own { &mut core.levels[level] } else { &mut self.shared[level - own] }
+    }
+
+    /// Writes a changed line to a level, or to the memory below the last.
+    fn write_back(&mut self, number: usize, level: usize, line: u64) {
+        let mut line = line;
+        for below in level..self.config.levels.len() {
+            match self.level(number, below).access(line, true) {
+                Lookup::Miss(Some(EvictedLine { line: next, dirty: true })) => line = next,
+                _ => return,
+            }
+        }
+        let core = &mut self.cores[number];
+        let now = core.now;
+        let free = self.last_misses.free_at(now);
+        if free > now {
+            core.counters.stalls.misses += free.since(now);
+            core.advance_to(free);
+        }
+        let written = Access { address: line * CACHE_LINE_BYTES, kind: AccessKind::Store, ..Access::default() };
+        let asked = free + self.cycles[self.config.levels.len().saturating_sub(1)];
+        let done = self.request(number, asked, Transaction::Store, &written, Some(Buffering::Unsaid));
+        self.last_misses.take(None, done);
+    }
+
+    /// An access that is waited for: past the caches in program order, or a store that must persist.
+    fn ordered(&mut self, number: usize, access: &Access) -> Answered {
+        let core = &mut self.cores[number];
+        let begins = core.now.max(core.last_ordered);
+        let persistent = access.kind == AccessKind::PersistentStore;
+        let is_load = access.kind == AccessKind::Load;
+        if is_load || persistent {
+            core.counters.stalls.ordered += begins.since(core.now);
+            core.advance_to(begins);
+        }
+        let line = access.address / CACHE_LINE_BYTES;
+        if persistent {
+            for level in 0..self.config.levels.len() {
+                self.level(number, level).clean(line);
+            }
+        }
+        let operation = if is_load { Transaction::Load } else { Transaction::Store };
+        let buffering = if persistent { Some(Buffering::NotBufferable) } else { None };
+        let now = self.cores[number].now;
+        let done = self.request(number, now, operation, access, buffering);
+        let core = &mut self.cores[number];
+        core.counters.misses += 1;
+        core.counters.memory_latency += done.since(now);
+        self.latencies.record(done.since(now));
+        core.finish(is_load, now, done);
+        if is_load || persistent {
+            core.counters.stalls.ordered += done.since(now);
+            core.advance_to(done);
+        }
+        core.last_ordered = core.last_ordered.max(done);
+        Answered { number: core.number, at: now, latency: done.since(now), by_memory: true }
+    }
+
+    /// A request to the memory; returns when it is done. A buffering that is given takes precedence over the rules.
+    #[inline]
+    fn request(
+        &mut self,
+        number: usize,
+        asked: SimTime,
+        operation: Transaction,
+        access: &Access,
+        buffering: Option<Buffering>,
+    ) -> SimTime {
+        let core = &mut self.cores[number];
+        let (queue, instruction) = (&core.queue, core.number);
+        let rules = &self.config.annotations;
+        let mut annotation = rules.of(access.function, || queue.load_share(instruction), &mut core.spread);
+        if let Some(buffering) = buffering {
+            annotation.buffering = buffering;
+        }
+        core.counters.requests[usize::from(operation != Transaction::Load)] += 1;
+        core.counters.annotated[0] += u64::from(annotation.deterministic);
+        core.counters.annotated[1] += u64::from(annotation.buffering == Buffering::Bufferable);
+        self.token += 1;
+        let access = MemoryAccess {
+            operation,
+            address: access.address / CACHE_LINE_BYTES * CACHE_LINE_BYTES,
+            len_bytes: CACHE_LINE_BYTES as u32,
+            program_counter: access.function.into(),
+            hint: Hint::None,
+            annotation,
+        };
+        match self.memory.access(asked, self.token, &access) {
+            Completes::At(done) => done,
+            Completes::Later => self.wait(asked, self.token),
+        }
+    }
+
+    /// When an access completes whose time the memory did not know: nothing else is asked of it until then.
+    #[cold]
+    fn wait(&mut self, asked: SimTime, token: u64) -> SimTime {
+        let (mut completed, mut now) = (Vec::new(), asked);
+        while let Some(due) = self.memory.next_due() {
+            now = now.max(due);
+            self.memory.advance(due, &mut completed);
+            if completed.contains(&token) {
+                break;
+            }
+        }
+        now
+    }
+}
+
+impl Core {
+    #[inline]
+    fn advance_to(&mut self, time: SimTime) {
+        if time > self.now {
+            self.now = time;
+            self.fraction = 0;
+        }
+    }
+
+    /// Moves the clock on to the dispatch of an access.
+    #[inline]
+    fn dispatch(&mut self, access: &Access, step: u64) {
+        let instructions = u64::from(access.gap) + 1;
+        self.number += instructions;
+        self.counters.instructions += instructions;
+        self.fraction += instructions * step;
+        self.now += SimSpan::from_ps(self.fraction >> 16);
+        self.fraction &= 0xffff;
+        let opens = self.queue.window_opens(self.number, self.now);
+        self.counters.stalls.window += opens.since(self.now);
+        self.advance_to(opens);
+        let place = self.queue.place_at(self.now);
+        self.counters.stalls.queue += place.since(self.now);
+        self.advance_to(place);
+        if access.depends && self.last_load > self.now {
+            self.counters.stalls.dependence += self.last_load.since(self.now);
+            self.advance_to(self.last_load);
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, is_load: bool, now: SimTime, done: SimTime) {
+        self.queue.push(self.number, is_load, now, done);
+        self.counters.latency += done.since(now);
+        if is_load {
+            self.counters.loads += 1;
+            self.last_load = done;
+        } else {
+            self.counters.stores += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

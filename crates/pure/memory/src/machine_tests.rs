@@ -1,0 +1,174 @@
+//! Closed forms of the machine.
+
+use super::*;
+use crate::accesses::{Mix, MixConfig, Stream, StreamKernel};
+use flashyard_kernel::Rng;
+use proptest::prelude::*;
+
+/// A memory that takes always as long, and notes when it was asked.
+#[derive(Default)]
+struct Fixed {
+    latency: SimSpan,
+    asked: SimTime,
+    requests: [u64; 2],
+}
+
+impl Memory for Fixed {
+    fn limits(&self) -> flashyard_cxl::MemoryLimits {
+        flashyard_cxl::MemoryLimits { bytes: u64::MAX, access_bytes: 64, atomics: false }
+    }
+
+    fn access(&mut self, now: SimTime, _: u64, access: &MemoryAccess) -> Completes {
+        assert!(now >= self.asked, "times only grow");
+        self.asked = now;
+        self.requests[usize::from(access.operation == Transaction::Store)] += 1;
+        Completes::At(now + self.latency)
+    }
+}
+
+const fn level(bytes: u64, ways: u32, cycles: u32, shared: bool) -> LevelConfig {
+    LevelConfig { bytes, ways, cycles, shared }
+}
+
+fn config() -> MachineConfig {
+    MachineConfig {
+        cores: 1,
+        clock: Hertz::new(4_000_000_000),
+        width: 4,
+        window: 224,
+        queue: 64,
+        levels: vec![level(4096, 4, 4, false), level(65_536, 8, 20, true)],
+        core_misses: 16,
+        last_misses: 32,
+        uncached: false,
+        annotations: AnnotationRules::default(),
+    }
+}
+
+fn machine(config: MachineConfig, latency_ns: u64) -> Machine<Fixed> {
+    let memory = Fixed { latency: SimSpan::from_ns(latency_ns), ..Fixed::default() };
+    Machine::new(config, memory).expect("it is possible")
+}
+
+fn loads(addresses: impl IntoIterator<Item = u64>, depends: bool) -> std::vec::IntoIter<Access> {
+    let load = |address| Access { address, depends, ..Access::default() };
+    addresses.into_iter().map(load).collect::<Vec<_>>().into_iter()
+}
+
+#[test]
+fn a_chain_of_loads_takes_the_mean_access_time_of_each() {
+    // Every load waits for the one before: two rounds over 32 lines, the first of which misses everywhere.
+    let mut machine = machine(config(), 100);
+    let chain = loads((0..64).map(|load| load % 32 * 64), true);
+    assert_eq!(machine.run(&mut [chain], u64::MAX), 64);
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!((counters.misses, counters.hits[0], counters.loads), (32, 32, 64));
+    // AMAT: a miss takes 20 cycles of 250 ps and the memory; a hit takes 4 cycles.
+    let expected = SimSpan::from_ns(32 * (5 + 100) + 32);
+    assert_eq!(counters.latency, expected);
+    // The first dispatch takes a quarter of a cycle; each further one hides behind the load that it waits for.
+    let took = machine.drained().since(SimTime::ZERO);
+    assert!(took >= expected && took < expected + SimSpan::from_ns(1), "{took:?}");
+}
+
+#[test]
+fn independent_misses_overlap_as_far_as_registers_go() {
+    let mut machine = machine(config(), 1000);
+    machine.run(&mut [loads((0..160).map(|load| load * 64), false)], u64::MAX);
+    // Sixteen at a time, ten times over.
+    let took = machine.drained().since(SimTime::ZERO).as_ns();
+    assert!((10_000..10_200).contains(&took), "{took}");
+    let stalls = machine.counters().next().expect("there is a core").stalls;
+    assert!(stalls.misses > SimSpan::from_us(8), "{stalls:?}");
+}
+
+#[test]
+fn the_reorder_window_bounds_what_overlaps() {
+    // One miss in 56 instructions: four in a window of 224.
+    let mut machine = machine(config(), 1000);
+    let sparse = (0..400_u64).map(|load| Access { address: load * 64, gap: 55, ..Access::default() });
+    machine.run(&mut [sparse.collect::<Vec<_>>().into_iter()], u64::MAX);
+    let took = machine.drained().since(SimTime::ZERO).as_ns();
+    assert!((100_000..106_000).contains(&took), "{took}");
+}
+
+#[test]
+fn accesses_past_the_caches_go_one_at_a_time() {
+    let mut machine = machine(MachineConfig { levels: Vec::new(), uncached: true, ..config() }, 1000);
+    machine.run(&mut [loads([0; 50], false)], u64::MAX);
+    assert!((50_000..50_020).contains(&machine.drained().since(SimTime::ZERO).as_ns()));
+    assert_eq!(machine.memory().requests, [50, 0]);
+}
+
+#[test]
+fn a_persistent_store_is_waited_for_and_a_store_is_not() {
+    let store = |kind| vec![Access { kind, ..Access::default() }, Access::default()].into_iter();
+    let mut posted = machine(config(), 1000);
+    posted.run(&mut [store(AccessKind::Store)], u64::MAX);
+    let mut persistent = machine(config(), 1000);
+    persistent.run(&mut [store(AccessKind::PersistentStore)], u64::MAX);
+    let stalls = |machine: &Machine<Fixed>| machine.counters().next().expect("there is a core").stalls.ordered;
+    assert_eq!((stalls(&posted), stalls(&persistent)), (SimSpan::ZERO, SimSpan::from_us(1)));
+}
+
+#[test]
+fn changed_lines_reach_the_memory_once_they_leave() {
+    let mut machine = machine(config(), 100);
+    // Stores to four times the last level, in order: every line comes and goes once, but for those still held.
+    let lines = 4 * 1024_u64;
+    let stores = (0..lines).map(|line| Access { kind: AccessKind::Store, address: line * 64, ..Access::default() });
+    machine.run(&mut [stores.collect::<Vec<_>>().into_iter()], u64::MAX);
+    let [reads, writes] = machine.memory().requests;
+    assert_eq!(reads, lines);
+    assert!(writes <= lines && writes >= lines - 1024 - 64, "{writes}");
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!(counters.requests, [reads, writes]);
+}
+
+#[test]
+fn cores_share_the_last_level() {
+    let streams = |threads: u32| -> Vec<Stream> {
+        (0..threads).map(|thread| Stream::new(StreamKernel::Add, 1 << 20, thread, threads, 0)).collect()
+    };
+    let time = |cores: u32| {
+        let mut machine = machine(MachineConfig { cores, last_misses: 256, ..config() }, 500);
+        machine.run(&mut streams(cores), 120_000 / u64::from(cores));
+        machine.drained().since(SimTime::ZERO).as_ns()
+    };
+    let (one, four) = (time(1), time(4));
+    assert!((3.5..4.2).contains(&(one as f64 / four as f64)), "{one} {four}");
+}
+
+#[test]
+fn machines_that_cannot_be_are_refused() {
+    let refused = |config| Machine::new(config, Fixed::default()).is_err();
+    assert!(refused(MachineConfig { cores: 0, ..config() }));
+    assert!(refused(MachineConfig { levels: vec![level(64, 4, 4, false)], ..config() }));
+    assert!(refused(MachineConfig { levels: vec![level(4096, 4, 4, true), level(4096, 4, 4, false)], ..config() }));
+    assert!(refused(MachineConfig { levels: vec![level(4096, 4, 4, true); 5], ..config() }));
+}
+
+proptest! {
+    #[test]
+    fn every_access_is_answered_by_one_place(
+        seed: u64, misses in 0.1_f64..30.0, hits in 0.0_f64..0.9, loads in 0.05_f64..0.5, cores in 1_u32..4,
+    ) {
+        let mix = MixConfig {
+            misses_per_thousand: misses, loads, stores: 0.2, footprint: 1 << 28, last_level_hits: hits, warm_lines: 80, skew: 0.8,
+        };
+        let mut machine = machine(MachineConfig { cores, ..config() }, 100);
+        let mut sources: Vec<Mix> = (0..cores)
+            .filter_map(|core| Mix::new(&mix, Rng::named(seed, &format!("core {core}"))).ok())
+            .collect();
+        prop_assume!(sources.len() == cores as usize);
+        prop_assert_eq!(machine.run(&mut sources, 2_000), 2_000 * u64::from(cores));
+        for core in machine.counters() {
+            prop_assert_eq!(core.loads + core.stores, 2_000);
+            prop_assert_eq!(core.hits.iter().sum::<u64>() + core.misses, 2_000);
+            prop_assert!(core.latency >= core.memory_latency);
+            prop_assert_eq!(core.requests[0], core.misses);
+        }
+        let requests: u64 = machine.counters().map(|core| core.requests[0] + core.requests[1]).sum();
+        prop_assert_eq!(machine.memory().requests.iter().sum::<u64>(), requests);
+    }
+}

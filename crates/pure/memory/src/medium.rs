@@ -1,0 +1,106 @@
+//! Media behind an endpoint: flash, or cells that are written in place.
+
+use crate::error::MemoryError;
+use crate::flash::{Flash, FlashConfig, Written};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Parameters of a medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MediumConfig {
+    /// Flash with a translation layer.
+    Flash(FlashConfig),
+    /// Cells that are written in place, as those of 3D XPoint or DRAM: pages go round units that work on one each.
+    InPlace {
+        /// Logical pages of 4 KiB.
+        pages: u32,
+        /// Units that work beside each other.
+        units: u32,
+        /// A page read.
+        read: SimSpan,
+        /// A page written.
+        write: SimSpan,
+    },
+}
+
+/// A medium of logical pages of 4 KiB.
+pub enum Medium {
+    /// Flash.
+    Flash(Box<Flash>),
+    /// Cells written in place.
+    InPlace {
+        /// When each unit is free.
+        units: Vec<SimTime>,
+        /// Logical pages.
+        pages: u32,
+        /// A page read.
+        read: SimSpan,
+        /// A page written.
+        write: SimSpan,
+    },
+}
+
+impl Medium {
+    /// The medium in its first state.
+    ///
+    /// Errors: flash that cannot be; no pages or units.
+    pub fn new(config: &MediumConfig) -> Result<Self, MemoryError> {
+        match *config {
+            MediumConfig::Flash(config) => Ok(Self::Flash(Box::new(Flash::new(config)?))),
+            MediumConfig::InPlace { pages, units, read, write } => {
+                if pages == 0 || units == 0 || units > 1 << 16 {
+                    let value = pages.min(units).into();
+                    return Err(MemoryError::Range { name: "pages or units of a medium", value, range: "at least 1" });
+                }
+                Ok(Self::InPlace { units: vec![SimTime::ZERO; units as usize], pages, read, write })
+            }
+        }
+    }
+
+    /// Logical pages.
+    pub fn pages(&self) -> u32 {
+        match self {
+            Self::Flash(flash) => flash.pages(),
+            Self::InPlace { pages, .. } => *pages,
+        }
+    }
+
+    /// The flash, where it is some.
+    pub fn flash(&self) -> Option<&Flash> {
+        match self {
+            Self::Flash(flash) => Some(flash),
+            Self::InPlace { .. } => None,
+        }
+    }
+
+    /// Keeps internal work away until a time.
+    #[inline]
+    pub(crate) fn guard(&mut self, until: SimTime) {
+        if let Self::Flash(flash) = self {
+            flash.guard(until);
+        }
+    }
+
+    /// Reads a page; returns when its data is in the controller.
+    pub(crate) fn read(&mut self, now: SimTime, page: u32) -> SimTime {
+        match self {
+            Self::Flash(flash) => flash.read(now, page),
+            Self::InPlace { units, read, .. } => occupy(units, page, now, *read),
+        }
+    }
+
+    /// Writes a page; `at_once` where it must outlive a loss of power.
+    pub(crate) fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
+        match self {
+            Self::Flash(flash) => flash.write(now, page, at_once),
+            Self::InPlace { units, write, .. } => {
+                Written { accepted: now, programmed: occupy(units, page, now, *write) }
+            }
+        }
+    }
+}
+
+fn occupy(units: &mut [SimTime], page: u32, now: SimTime, span: SimSpan) -> SimTime {
+    let unit = &mut units[page as usize % units.len()];
+    *unit = (*unit).max(now) + span;
+    *unit
+}

@@ -1,0 +1,190 @@
+//! The way from a root port over switches to an endpoint, and back.
+
+use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
+use flashyard_fabric::{Direction, Link};
+use flashyard_units::{ByteRate, SimSpan, SimTime};
+
+/// An access that an endpoint has served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When its answer is ready to leave.
+    pub at: SimTime,
+    /// Whether the medium paced it, and not memory: such answers are far slower than the link and do not queue for it.
+    pub from_medium: bool,
+}
+
+/// A device at the end of a path. Times only grow, as for [`Memory`].
+pub trait Device {
+    /// Takes in an access that has arrived at `now`.
+    fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served;
+}
+
+/// Parameters of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// Rate of the endpoint's link on the wire, each direction.
+    pub link_rate: ByteRate,
+    /// Root port, endpoint port and wires, one way.
+    pub port: SimSpan,
+    /// Switches between root port and endpoint.
+    pub switches: u32,
+    /// A switch, one way.
+    pub switch: SimSpan,
+}
+
+impl PathConfig {
+    /// Latency without data, one way.
+    pub fn one_way(&self) -> SimSpan {
+        self.port + self.switch * u64::from(self.switches)
+    }
+}
+
+/// Where the time of accesses over a path went, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathTimes {
+    /// Ports and switches.
+    pub path: SimSpan,
+    /// Data on the link, and waiting for it.
+    pub link: SimSpan,
+    /// The endpoint.
+    pub device: SimSpan,
+}
+
+/// Memory behind a path: a message for each request and each answer, with the bytes that they take in flits.
+pub struct Expander<D> {
+    config: PathConfig,
+    link: Link,
+    device: D,
+    transactions: [u64; 2],
+    times: PathTimes,
+}
+
+impl<D: Device> Expander<D> {
+    /// A device at the end of an idle path.
+    pub fn new(config: PathConfig, device: D) -> Self {
+        let link = Link::new(config.link_rate);
+        Self { config, link, device, transactions: [0; 2], times: PathTimes::default() }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device, for work outside the run: warming, flushes.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// The endpoint's link.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Loads and stores that went over the path.
+    pub fn transactions(&self) -> [u64; 2] {
+        self.transactions
+    }
+
+    /// Where their time went.
+    pub fn times(&self) -> PathTimes {
+        self.times
+    }
+}
+
+impl<D: Device> Memory for Expander<D> {
+    fn limits(&self) -> MemoryLimits {
+        MemoryLimits { bytes: u64::MAX, access_bytes: flashyard_cxl::CACHE_LINE_BYTES as u32, atomics: false }
+    }
+
+    #[inline]
+    fn access(&mut self, now: SimTime, _token: u64, access: &MemoryAccess) -> Completes {
+        let operation = access.operation;
+        let one_way = self.config.one_way();
+        let sent = self.link.carry(now, Direction::In, operation.request_bytes());
+        let arrives = sent + one_way;
+        let served = self.device.serve(arrives, access);
+        let answered = if served.from_medium {
+            self.link.stream(Direction::Out, operation.response_bytes());
+            served.at + self.config.link_rate.span_of(flashyard_cxl::wire_bytes(operation.response_bytes()))
+        } else {
+            self.link.carry(served.at, Direction::Out, operation.response_bytes())
+        };
+        self.transactions[usize::from(operation != Transaction::Load)] += 1;
+        self.times.path += one_way * 2;
+        self.times.link += sent.since(now) + answered.since(served.at);
+        self.times.device += served.at.since(arrives);
+        Completes::At(answered + one_way)
+    }
+}
+
+impl Device for crate::dram::Dram {
+    #[inline]
+    fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
+        let at = match Memory::access(self, now, 0, access) {
+            Completes::At(at) => at,
+            Completes::Later => now,
+        };
+        Served { at, from_medium: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_cxl::wire_bytes;
+    use proptest::prelude::*;
+
+    /// A device that takes always as long.
+    struct Fixed(SimSpan);
+
+    impl Device for Fixed {
+        fn serve(&mut self, now: SimTime, _: &MemoryAccess) -> Served {
+            Served { at: now + self.0, from_medium: false }
+        }
+    }
+
+    fn path(switches: u32) -> PathConfig {
+        PathConfig {
+            link_rate: ByteRate::from_mb(64_000),
+            port: SimSpan::from_ns(40),
+            switches,
+            switch: SimSpan::from_ns(70),
+        }
+    }
+
+    #[test]
+    fn one_access_takes_the_sum_of_its_parts() {
+        for switches in 0..5 {
+            let config = path(switches);
+            let mut memory = Expander::new(config, Fixed(SimSpan::from_ns(100)));
+            let done = memory.access(SimTime::ZERO, 0, &MemoryAccess::lines(Transaction::Load, 0, 1));
+            let wire = |payload| config.link_rate.span_of(wire_bytes(payload));
+            let expected = wire(16) + wire(80) + SimSpan::from_ns(2 * (40 + 70 * u64::from(switches)) + 100);
+            assert_eq!(done, Completes::At(SimTime::ZERO + expected));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_byte_and_no_time_is_lost(accesses in prop::collection::vec((0_u64..50, any::<bool>()), 1..200)) {
+            let mut memory = Expander::new(path(1), Fixed(SimSpan::from_ns(30)));
+            let (mut now, mut latency, mut kinds) = (SimTime::ZERO, SimSpan::ZERO, [0_u64; 2]);
+            for (gap, store) in accesses {
+                now += SimSpan::from_ns(gap);
+                let operation = if store { Transaction::Store } else { Transaction::Load };
+                kinds[usize::from(store)] += 1;
+                let Completes::At(done) = memory.access(now, 0, &MemoryAccess::lines(operation, 0, 1)) else {
+                    panic!("the time is known");
+                };
+                latency += done.since(now);
+            }
+            let times = memory.times();
+            prop_assert_eq!(times.path + times.link + times.device, latency);
+            prop_assert_eq!(memory.transactions(), kinds);
+            // Flits are conserved: requests of 16 and 80 bytes in, answers of 80 and 16 out.
+            prop_assert_eq!(memory.link().payload(Direction::In), kinds[0] * 16 + kinds[1] * 80);
+            prop_assert_eq!(memory.link().payload(Direction::Out), kinds[0] * 80 + kinds[1] * 16);
+        }
+    }
+}
