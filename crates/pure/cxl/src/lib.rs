@@ -7,10 +7,12 @@
 //! Source: [X] CXL 3.x, 256-byte flit mode; [P] sheet xbof §4.1 (CXL 3.0 on PCIe 6.0 x2, 256 B flits).
 
 mod annotation;
+mod dev_load;
 mod memory;
 mod transaction;
 
 pub use annotation::{ANNOTATION_BITS, Annotation, Buffering};
+pub use dev_load::DevLoad;
 pub use memory::{AccessError, Completes, Hint, Memory, MemoryAccess, MemoryLimits, check};
 pub use transaction::{
     CACHE_LINE_BYTES, ENDPOINTS_MAX, EndpointId, FLIT_BYTES, FLIT_PAYLOAD_BYTES, SLOT_BYTES, Transaction, wire_bytes,

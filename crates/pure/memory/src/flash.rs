@@ -129,6 +129,16 @@ impl Flash {
         self.ftl.config().logical_slots
     }
 
+    /// When each die is free.
+    pub(crate) fn dies(&self) -> &[SimTime] {
+        &self.dies
+    }
+
+    /// Whether garbage is being collected at `now`, or is to be at once.
+    pub(crate) fn is_collecting(&self, now: SimTime) -> bool {
+        self.next_round.is_some_and(|next| next.max(self.guard) <= now || self.ftl.reclaiming())
+    }
+
     /// Counts so far.
     pub fn counters(&self) -> &FlashCounters {
         &self.counters

@@ -74,14 +74,28 @@ impl Medium {
 
     /// Keeps internal work away until a time.
     #[inline]
-    pub(crate) fn guard(&mut self, until: SimTime) {
+    pub fn guard(&mut self, until: SimTime) {
         if let Self::Flash(flash) = self {
             flash.guard(until);
         }
     }
 
+    /// Share of its units that have work at `now`.
+    pub fn busy_share(&self, now: SimTime) -> f64 {
+        let units = match self {
+            Self::Flash(flash) => flash.dies(),
+            Self::InPlace { units, .. } => units,
+        };
+        units.iter().filter(|free| **free > now).count() as f64 / units.len() as f64
+    }
+
+    /// Whether garbage is being collected at `now`, or is to be at once.
+    pub fn is_collecting(&self, now: SimTime) -> bool {
+        self.flash().is_some_and(|flash| flash.is_collecting(now))
+    }
+
     /// Reads a page; returns when its data is in the controller.
-    pub(crate) fn read(&mut self, now: SimTime, page: u32) -> SimTime {
+    pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read(now, page),
             Self::InPlace { units, read, .. } => occupy(units, page, now, *read),
@@ -89,7 +103,7 @@ impl Medium {
     }
 
     /// Writes a page; `at_once` where it must outlive a loss of power.
-    pub(crate) fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
+    pub fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
         match self {
             Self::Flash(flash) => flash.write(now, page, at_once),
             Self::InPlace { units, write, .. } => {

@@ -5,6 +5,7 @@
 
 use flashyard_describe::Rooms;
 use flashyard_drives::RealDrives;
+use flashyard_gpu::room::CxlGpu;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
 use flashyard_mirror::room::MirrorRoom;
 use flashyard_server::room::{LeapIo, LocalStorage};
@@ -23,6 +24,7 @@ pub static SYSTEMS: Rooms = Rooms::new(&[
     &RealDrives,
     &LocalStorage,
     &LeapIo,
+    &CxlGpu,
 ]);
 
 #[cfg(test)]

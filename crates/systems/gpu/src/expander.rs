@@ -1,0 +1,280 @@
+//! An expander of flash or other media: internal DRAM in frames of 4 KiB whose sectors of 256 bytes are filled one by one, and the
+//! load that its answers carry.
+//!
+//! Source: sheet micro-cxl-gpu §3.2 (hints), §3.3 (DevLoad), §7 (frames and sectors, \[A\]).
+
+use flashyard_cache::{Policy, PolicyKind};
+use flashyard_cxl::{DevLoad, MemoryAccess, Transaction};
+use flashyard_memory::{Device, Dram, DramConfig, Medium, MediumConfig, MemoryError, Served};
+use flashyard_units::{SimSpan, SimTime};
+
+/// Lines of a frame, and of a sector.
+const FRAME_LINES: u64 = 64;
+const SECTOR_LINES: u64 = 4;
+const SECTORS: usize = (FRAME_LINES / SECTOR_LINES) as usize;
+/// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet §3.3
+const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
+
+/// Parameters of an expander.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpanderConfig {
+    /// The internal DRAM.
+    pub dram: DramConfig,
+    /// Frames of 4 KiB that it holds.
+    pub frames: u32,
+    /// The medium.
+    pub medium: MediumConfig,
+}
+
+/// Counts of an expander.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpanderCounters {
+    /// Loads.
+    pub loads: u64,
+    /// Loads whose line was there when they arrived.
+    pub hits: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Reads of the medium.
+    pub media_reads: u64,
+    /// Reads of the medium for hints.
+    pub hinted_reads: u64,
+    /// Changed frames that were written to the medium.
+    pub media_writes: u64,
+    /// Time that stores waited for a frame.
+    pub store_waited: SimSpan,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Lines that are there or on their way.
+    lines: u64,
+    /// When each sector's fill has come.
+    ready: [SimTime; SECTORS],
+    is_dirty: bool,
+}
+
+const EMPTY: Frame = Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], is_dirty: false };
+
+/// An expander whose medium is slower than memory.
+pub struct MediaExpander {
+    dram: Dram,
+    policy: Box<dyn Policy + Send>,
+    frames: Vec<Frame>,
+    medium: Medium,
+    counters: ExpanderCounters,
+}
+
+impl MediaExpander {
+    /// An expander whose internal DRAM is empty.
+    ///
+    /// Errors: no frame, a medium that cannot be.
+    pub fn new(config: ExpanderConfig) -> Result<Self, MemoryError> {
+        if config.frames == 0 {
+            return Err(MemoryError::Range { name: "frames of internal DRAM", value: 0, range: "at least 1" });
+        }
+        Ok(Self {
+            dram: Dram::new(config.dram)?,
+            policy: PolicyKind::Lru.cache(config.frames),
+            frames: vec![EMPTY; config.frames as usize],
+            medium: Medium::new(&config.medium)?,
+            counters: ExpanderCounters::default(),
+        })
+    }
+
+    /// Counts so far.
+    pub fn counters(&self) -> ExpanderCounters {
+        self.counters
+    }
+
+    /// The load that an answer carries at `now`.
+    pub fn load_at(&self, now: SimTime) -> DevLoad {
+        let share = self.medium.busy_share(now);
+        let [light, optimal, moderate] = LOADS;
+        match share {
+            _ if share > moderate || self.medium.is_collecting(now) => DevLoad::Severe,
+            _ if share >= optimal => DevLoad::Moderate,
+            _ if share >= light => DevLoad::Optimal,
+            _ => DevLoad::Light,
+        }
+    }
+
+    /// A hint that lines from `first` on will be loaded, which arrives at `at`.
+    pub fn hint(&mut self, at: SimTime, first: u64, lines: u64) {
+        let mut line = first / SECTOR_LINES * SECTOR_LINES;
+        while line < first + lines {
+            let frame_ends = (line / FRAME_LINES + 1) * FRAME_LINES;
+            let end = (first + lines).min(frame_ends);
+            self.fill(at, line, end - line, true);
+            line = frame_ends;
+        }
+    }
+
+    /// Reads the sectors of these lines, all of one frame, that are not there; returns the frame, and when there was a place for it.
+    fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> (usize, SimTime) {
+        let page = self.page(first);
+        let (slot, placed) = self.frame(at, page);
+        let mask = mask_of(first, lines);
+        if mask & !self.frames[slot].lines == 0 {
+            return (slot, placed);
+        }
+        self.counters.media_reads += 1;
+        self.counters.hinted_reads += u64::from(is_hint);
+        let arrives = self.medium.read(at, page).max(placed);
+        let frame = &mut self.frames[slot];
+        for sector in 0..SECTORS as u64 {
+            let of_sector = mask_of(sector * SECTOR_LINES, SECTOR_LINES);
+            if of_sector & mask & !frame.lines != 0 {
+                frame.lines |= of_sector;
+                frame.ready[sector as usize] = arrives;
+            }
+        }
+        (slot, placed)
+    }
+
+    /// The frame of a page, which another one leaves for it, and when it has a place.
+    fn frame(&mut self, at: SimTime, page: u32) -> (usize, SimTime) {
+        if let Some(slot) = self.policy.touch(page.into()) {
+            return (slot as usize, at);
+        }
+        let inserted = self.policy.insert(page.into());
+        let slot = inserted.slot as usize;
+        let mut placed = at;
+        if let Some(evicted) = inserted.evicted {
+            let left = self.frames[evicted.slot as usize];
+            if left.is_dirty {
+                // Lines that are not there are read and merged.
+                if left.lines != u64::MAX {
+                    self.counters.media_reads += 1;
+                    placed = placed.max(self.medium.read(at, evicted.key as u32));
+                }
+                self.counters.media_writes += 1;
+                placed = placed.max(self.medium.write(at, evicted.key as u32, false).accepted);
+            }
+        }
+        self.frames[slot] = EMPTY;
+        (slot, placed)
+    }
+
+    fn page(&self, line: u64) -> u32 {
+        (line / FRAME_LINES % u64::from(self.medium.pages())) as u32
+    }
+
+    fn load(&mut self, at: SimTime, line: u64) -> Served {
+        self.counters.loads += 1;
+        let bit = mask_of(line, 1);
+        let sector = (line % FRAME_LINES / SECTOR_LINES) as usize;
+        let page = self.page(line);
+        let ready = match self.policy.touch(page.into()) {
+            Some(slot) if self.frames[slot as usize].lines & bit != 0 => self.frames[slot as usize].ready[sector],
+            _ => {
+                let (slot, placed) = self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
+                self.frames[slot].ready[sector].max(placed)
+            }
+        };
+        self.counters.hits += u64::from(ready <= at);
+        Served { at: self.dram.line(ready.max(at), line * flashyard_cxl::CACHE_LINE_BYTES), from_medium: ready > at }
+    }
+
+    fn store(&mut self, at: SimTime, line: u64) -> Served {
+        self.counters.stores += 1;
+        let page = self.page(line);
+        let (slot, placed) = self.frame(at, page);
+        let frame = &mut self.frames[slot];
+        frame.lines |= mask_of(line, 1);
+        frame.is_dirty = true;
+        self.counters.store_waited += placed.since(at);
+        Served { at: self.dram.line(placed, line * flashyard_cxl::CACHE_LINE_BYTES), from_medium: placed > at }
+    }
+}
+
+/// Lines of a frame as bits.
+fn mask_of(first: u64, lines: u64) -> u64 {
+    let all = if lines >= FRAME_LINES { u64::MAX } else { (1 << lines) - 1 };
+    all << (first % FRAME_LINES)
+}
+
+impl Device for MediaExpander {
+    fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
+        let line = access.address / flashyard_cxl::CACHE_LINE_BYTES;
+        match access.operation {
+            Transaction::Load => self.load(now, line),
+            Transaction::Store | Transaction::Atomic => self.store(now, line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: fn(u64) -> SimTime = |us| SimTime::ZERO + SimSpan::from_us(us);
+
+    fn expander(frames: u32) -> MediaExpander {
+        let ns = SimSpan::from_ns;
+        let dram = DramConfig {
+            channels: 1,
+            banks: 8,
+            row_bytes: 2048,
+            precharge: ns(0),
+            activate: ns(0),
+            column: ns(10),
+            burst: ns(2),
+            controller: ns(0),
+        };
+        let medium =
+            MediumConfig::InPlace { pages: 100, units: 4, read: SimSpan::from_us(5), write: SimSpan::from_us(8) };
+        MediaExpander::new(ExpanderConfig { dram, frames, medium }).expect("it is possible")
+    }
+
+    #[test]
+    fn a_sector_is_read_once_and_its_lines_are_hits_when_it_has_come() {
+        let mut expander = expander(4);
+        let first = expander.load(AT(0), 8);
+        assert_eq!(first.at, AT(5) + SimSpan::from_ns(12));
+        assert!(expander.load(AT(1), 9).at >= AT(5), "it is on its way");
+        assert_eq!((expander.counters().hits, expander.counters().media_reads), (0, 1));
+        assert!(!expander.load(AT(6), 10).from_medium && !expander.load(AT(6), 11).from_medium);
+        assert!(expander.load(AT(7), 12).from_medium, "the next sector");
+        assert_eq!((expander.counters().hits, expander.counters().media_reads), (2, 2));
+    }
+
+    #[test]
+    fn a_hint_brings_lines_over_two_pages_with_one_read_of_each() {
+        let mut expander = expander(4);
+        expander.hint(AT(0), 56, 16);
+        assert_eq!(expander.counters().media_reads, 2);
+        for line in 56..72 {
+            assert!(!expander.load(AT(10), line).from_medium, "line {line}");
+        }
+        assert!(expander.load(AT(10), 72).from_medium && expander.load(AT(10), 52).from_medium);
+        expander.hint(AT(20), 56, 16);
+        assert_eq!(expander.counters().hinted_reads, 2, "they are there");
+    }
+
+    #[test]
+    fn a_changed_frame_is_merged_and_written_when_it_leaves() {
+        let mut expander = expander(1);
+        expander.store(AT(0), 5);
+        assert!(!expander.load(AT(1), 5).from_medium, "a store is there at once");
+        assert!(expander.load(AT(2), 64).from_medium);
+        assert_eq!((expander.counters().media_writes, expander.counters().media_reads), (1, 2));
+        for line in 0..64 {
+            expander.store(AT(100), line);
+        }
+        expander.load(AT(200), 64);
+        assert_eq!((expander.counters().media_writes, expander.counters().media_reads), (2, 3), "nothing to merge");
+    }
+
+    #[test]
+    fn load_follows_the_units_at_work() {
+        let mut expander = expander(8);
+        let mut seen = vec![expander.load_at(AT(0))];
+        for page in 0..4 {
+            expander.load(AT(0), 64 * page);
+            seen.push(expander.load_at(AT(1)));
+        }
+        assert_eq!(seen, [DevLoad::Light, DevLoad::Optimal, DevLoad::Optimal, DevLoad::Moderate, DevLoad::Severe]);
+        assert_eq!(expander.load_at(AT(5)), DevLoad::Light);
+    }
+}

@@ -1,0 +1,160 @@
+//! Runs whose times follow from their parts, and what no run may lose.
+
+use super::*;
+use crate::ReadAhead::{Dynamic, Literal, Naive, None as NoHints, Window};
+use flashyard_cxl::{Transaction, wire_bytes};
+use flashyard_flash::Geometry;
+use flashyard_memory::{FlashConfig, MediumConfig};
+
+const NS: fn(u64) -> SimSpan = SimSpan::from_ns;
+
+fn dram() -> DramConfig {
+    DramConfig {
+        channels: 1,
+        banks: 16,
+        row_bytes: 8192,
+        precharge: NS(15),
+        activate: NS(15),
+        column: NS(15),
+        burst: NS(3),
+        controller: NS(10),
+    }
+}
+
+fn cells() -> ExpanderConfig {
+    let medium = MediumConfig::InPlace { pages: 128, units: 8, read: SimSpan::from_us(5), write: SimSpan::from_us(5) };
+    ExpanderConfig { dram: dram(), frames: 8, medium }
+}
+
+fn flash() -> ExpanderConfig {
+    let geometry = Geometry {
+        channels: 2,
+        dies_per_channel: 2,
+        planes_per_die: 1,
+        blocks_per_plane: 40,
+        pages_per_block: 16,
+        page_bytes: 4096,
+        pages_per_program: 1,
+    };
+    let medium = MediumConfig::Flash(FlashConfig {
+        geometry,
+        spare: 0.2,
+        read: SimSpan::from_us(3),
+        program: SimSpan::from_us(100),
+        erase: SimSpan::from_ms(1),
+        channel_rate: ByteRate::from_mb(1200),
+        buffer_pages: 8,
+        collect_below: 0.1,
+        collect_always_below: 0.05,
+        worn_in: true,
+        seed: 1,
+    });
+    ExpanderConfig { dram: dram(), frames: 16, medium }
+}
+
+fn config(kernel: Kernel, beyond: Beyond) -> GpuConfig {
+    GpuConfig {
+        kernel,
+        lines: 8192,
+        steps: 20_000,
+        cores: 2,
+        threads: 4,
+        clock: Hertz::new(1_000_000_000),
+        cache_bytes: 16 << 10,
+        cache_ways: 8,
+        cache_hit: NS(20),
+        dram: dram(),
+        path: PathConfig { link_rate: ByteRate::from_mb(31_500), port: NS(30), switches: 0, switch: SimSpan::ZERO },
+        pcie: ByteRate::from_mb(31_500),
+        fault: SimSpan::from_us(45),
+        own_part: 4,
+        kept_lines: 64,
+        beyond,
+        seed: 1,
+    }
+}
+
+fn run(config: GpuConfig) -> GpuFigures {
+    Gpu::new(config).expect("it is possible").run(|_| true).expect("nothing stops it")
+}
+
+fn alone(beyond: Beyond, steps: u64) -> GpuFigures {
+    run(GpuConfig { cores: 1, threads: 1, steps, ..config(Kernel::Vadd, beyond) })
+}
+
+#[test]
+fn one_load_takes_the_sum_of_its_parts() {
+    // 16 words of a line, and the computing between them, at an instruction a cycle.
+    let computes = NS((16.0 / (1.0 - 0.156)) as u64);
+    let memory = dram();
+    assert_eq!(alone(Beyond::Own, 1).time, computes + memory.row_hit() + memory.activate);
+    let rate = ByteRate::from_mb(31_500);
+    let wire = |bytes| rate.span_of(wire_bytes(bytes));
+    let path = NS(60) + wire(Transaction::Load.request_bytes()) + wire(Transaction::Load.response_bytes());
+    assert_eq!(alone(Beyond::Dram, 1).time, computes + path + memory.row_hit() + memory.activate);
+    let media = Beyond::Media(cells(), NoHints, DeterministicStores::No);
+    let read = SimSpan::from_us(5);
+    assert_eq!(alone(media, 1).time, computes + path + read + memory.row_hit() + memory.activate);
+    let fault = SimSpan::from_us(45) + rate.span_of(65_536);
+    assert_eq!(alone(Beyond::Faults, 1).time, computes + fault + memory.row_miss());
+}
+
+#[test]
+fn every_step_is_taken_once_whatever_the_memory_is() {
+    for &kernel in <Kernel as flashyard_units::Named>::ALL {
+        let stores = [DeterministicStores::No, DeterministicStores::Yes];
+        let media = [NoHints, Naive, Dynamic, Window, Literal].into_iter().flat_map(|hints| {
+            stores.into_iter().flat_map(move |stores| [cells(), flash()].map(|of| Beyond::Media(of, hints, stores)))
+        });
+        let beyond = [Beyond::Own, Beyond::Faults, Beyond::Storage(flash()), Beyond::Dram].into_iter().chain(media);
+        for beyond in beyond {
+            let config = GpuConfig { steps: 4_000, ..config(kernel, beyond) };
+            let figures = run(config);
+            assert_eq!(figures.loads + figures.stores, 4_000, "{kernel:?} {beyond:?}");
+            assert_eq!(figures.cache_hits + figures.loads_beyond, figures.loads, "{kernel:?} {beyond:?}");
+            assert_eq!(
+                figures.kept as u64,
+                figures.port.diverted_lines - figures.port.flushed,
+                "{kernel:?} {beyond:?}"
+            );
+            if let Beyond::Media(_, hints, _) = beyond {
+                assert_eq!(figures.port.hints > 0, hints != NoHints);
+                let kept = figures.port.diverted + figures.port.kept_hits;
+                assert_eq!(
+                    figures.expander.loads + figures.expander.stores + kept,
+                    figures.loads_beyond + figures.stores + figures.port.flushed
+                );
+            }
+            assert_eq!(run(config), figures, "a run is repeated");
+        }
+    }
+}
+
+#[test]
+fn hints_ahead_hide_a_medium_and_kept_stores_its_collection() {
+    let time = |kernel, hints, stores| {
+        let config = config(kernel, Beyond::Media(flash(), hints, stores));
+        run(GpuConfig { kept_lines: 4096, ..config }).time
+    };
+    let no = DeterministicStores::No;
+    assert!(time(Kernel::Vadd, Dynamic, no) < time(Kernel::Vadd, NoHints, no));
+    assert!(time(Kernel::Bfs, Window, DeterministicStores::Yes) < time(Kernel::Bfs, Window, no));
+}
+
+#[test]
+fn a_gpu_that_cannot_be_is_refused() {
+    let base = config(Kernel::Vadd, Beyond::Own);
+    for wrong in [
+        GpuConfig { lines: 100, ..base },
+        GpuConfig { cores: 0, ..base },
+        GpuConfig { threads: 0, ..base },
+        GpuConfig { own_part: 0, ..base },
+        GpuConfig { cache_ways: 0, ..base },
+        GpuConfig {
+            beyond: Beyond::Media(ExpanderConfig { frames: 0, ..cells() }, Naive, DeterministicStores::No),
+            ..base
+        },
+    ] {
+        assert!(Gpu::new(wrong).is_err());
+    }
+}

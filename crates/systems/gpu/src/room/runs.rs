@@ -1,0 +1,200 @@
+//! The runs of the study: a kernel on a GPU with one memory beyond its own.
+
+use super::section::{GpuScenario, Media};
+use crate::{Beyond, DeterministicStores, Gpu, GpuFigures, Kernel, ReadAhead};
+use flashyard_describe::reproduce::{NamedRun, Number};
+use flashyard_describe::{Files, ScenarioError};
+use flashyard_report::text_table;
+use flashyard_units::Named;
+use serde::{Deserialize, Serialize};
+
+/// A memory beyond the GPU's own, and how it is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Design {
+    /// Memory of the GPU's own for all data.
+    GpuDram,
+    /// The host's DRAM by page faults.
+    Uvm,
+    /// Storage by page faults.
+    Gds,
+    /// An expander.
+    Cxl,
+    /// With a hint for each load.
+    Naive,
+    /// With hints as long as the device's load allows.
+    Dynamic,
+    /// With the longest hints.
+    Largest,
+    /// With windows around loads.
+    Sr,
+    /// With the source's window by the letter.
+    SrLiteral,
+    /// `Sr`, and stores that complete at once.
+    Ds,
+}
+
+impl Design {
+    pub(super) const ALL: [Self; 10] = [
+        Self::GpuDram,
+        Self::Uvm,
+        Self::Gds,
+        Self::Cxl,
+        Self::Naive,
+        Self::Dynamic,
+        Self::Largest,
+        Self::Sr,
+        Self::SrLiteral,
+        Self::Ds,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::GpuDram => "gpu-dram",
+            Self::Uvm => "uvm",
+            Self::Gds => "gds",
+            Self::Cxl => "cxl",
+            Self::Naive => "cxl-naive",
+            Self::Dynamic => "cxl-dyn",
+            Self::Largest => "cxl-largest",
+            Self::Sr => "cxl-sr",
+            Self::SrLiteral => "cxl-sr-literal",
+            Self::Ds => "cxl-ds",
+        }
+    }
+
+    pub(super) const fn about(self) -> &'static str {
+        match self {
+            Self::GpuDram => "a GPU with memory for all data",
+            Self::Uvm => "the host's DRAM, block by block through page faults",
+            Self::Gds => "a drive, block by block through page faults",
+            Self::Cxl => "an expander behind a root port of the GPU",
+            Self::Naive => "an expander that is told of each load before it comes",
+            Self::Dynamic => "the same, of as many lines ahead as its load allows",
+            Self::Largest => "the same, of as many lines ahead as a hint can name",
+            Self::Sr => "the same, of lines before and behind by where queued loads lie",
+            Self::SrLiteral => "the same, with the window counted by the source's letter",
+            Self::Ds => "windows of lines, and stores that the GPU keeps while the expander is busy",
+        }
+    }
+
+    fn beyond(self, scenario: &GpuScenario, media: Option<Media>) -> Beyond {
+        let (read_ahead, stores) = match self {
+            Self::GpuDram => return Beyond::Own,
+            Self::Uvm => return Beyond::Faults,
+            Self::Gds => return Beyond::Storage(scenario.expander(media.unwrap_or(Media::ZNand))),
+            Self::Cxl => (ReadAhead::None, DeterministicStores::No),
+            Self::Naive => (ReadAhead::Naive, DeterministicStores::No),
+            Self::Dynamic => (ReadAhead::Dynamic, DeterministicStores::No),
+            Self::Largest => (ReadAhead::Largest, DeterministicStores::No),
+            Self::Sr => (ReadAhead::Window, DeterministicStores::No),
+            Self::SrLiteral => (ReadAhead::Literal, DeterministicStores::No),
+            Self::Ds => (ReadAhead::Window, DeterministicStores::Yes),
+        };
+        match media {
+            None => Beyond::Dram,
+            Some(media) => Beyond::Media(scenario.expander(media), read_ahead, stores),
+        }
+    }
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GpuRun {
+    pub(super) kernel: Kernel,
+    pub(super) design: Design,
+    /// The medium of an expander or of storage; DRAM without.
+    pub(super) media: Option<Media>,
+}
+
+/// Figures of a run, as they are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GpuRecord {
+    pub(super) name: String,
+    /// Time of the run.
+    pub(super) milliseconds: f64,
+    /// Mean and longest load beyond the last-level cache.
+    pub(super) load_us: f64,
+    pub(super) longest_us: f64,
+    /// Loads that the last-level cache answered, in percent.
+    pub(super) cache_percent: f64,
+    /// Loads of an expander that were in its internal DRAM when they came, in percent.
+    pub(super) internal_percent: f64,
+    /// Time for which the memory queue was full, in percent.
+    pub(super) full_percent: f64,
+    /// Page faults, hints, reads and writes of the medium, and stores that the GPU kept.
+    pub(super) faults: u64,
+    pub(super) hints: u64,
+    pub(super) media_reads: u64,
+    pub(super) media_writes: u64,
+    pub(super) kept: u64,
+}
+
+/// A number made of runs.
+pub(super) type GpuNumber = Number<GpuRun, GpuRecord>;
+
+impl NamedRun for GpuRun {
+    type Base = GpuScenario;
+    type Record = GpuRecord;
+
+    fn name(&self) -> String {
+        let media = self.media.map_or("dram", Media::name);
+        format!("{} {} {media}", self.kernel.name(), self.design.name())
+    }
+
+    fn carry_out(
+        &self,
+        base: &GpuScenario,
+        _files: &'static dyn Files,
+        observer: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<GpuRecord>, ScenarioError> {
+        let config = base.config(self.kernel, self.design.beyond(base, self.media));
+        let gpu = Gpu::new(config).map_err(|error| ScenarioError::value("gpu", error.to_string()))?;
+        Ok(gpu.run(observer).map(|figures| record(self.name(), &figures)))
+    }
+
+    fn table(records: &[GpuRecord]) -> String {
+        let header = [
+            "run",
+            "time\nms",
+            "load\nus",
+            "longest\nus",
+            "cache\nhits %",
+            "internal\nhits %",
+            "queue\nfull %",
+            "faults",
+            "hints",
+            "media\nreads",
+            "media\nwrites",
+            "kept\nstores",
+        ];
+        let row = |record: &GpuRecord| {
+            let figures = [record.milliseconds, record.load_us, record.longest_us];
+            let shares = [record.cache_percent, record.internal_percent, record.full_percent];
+            let counts = [record.faults, record.hints, record.media_reads, record.media_writes, record.kept];
+            let mut row = vec![record.name.clone()];
+            row.extend(figures.map(|value| format!("{value:.3}")));
+            row.extend(shares.map(|value| format!("{value:.1}")));
+            row.extend(counts.map(|count| count.to_string()));
+            row
+        };
+        text_table(&header, records.iter().map(row).collect(), 160)
+    }
+}
+
+fn record(name: String, figures: &GpuFigures) -> GpuRecord {
+    let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
+    GpuRecord {
+        name,
+        milliseconds: figures.time.as_us_f64() / 1e3,
+        load_us: figures.load_time.as_us_f64() / figures.loads_beyond.max(1) as f64,
+        longest_us: figures.longest_load.as_us_f64(),
+        cache_percent: percent(figures.cache_hits, figures.loads),
+        internal_percent: percent(figures.expander.hits, figures.expander.loads),
+        full_percent: 100.0 * figures.port.full.ratio_of(figures.time),
+        faults: figures.faults,
+        hints: figures.port.hints,
+        media_reads: figures.expander.media_reads,
+        media_writes: figures.expander.media_writes,
+        kept: figures.port.diverted,
+    }
+}

@@ -1,0 +1,298 @@
+//! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
+
+use crate::{Beyond, DeterministicStores, ExpanderConfig, Gpu, GpuConfig, Kernel, ReadAhead};
+use flashyard_describe::{Rate, Scenario, ScenarioError, Section, Size, Time};
+use flashyard_flash::Geometry;
+use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
+use flashyard_units::{Hertz, SimSpan};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The sections; no command but the study reads them.
+pub(super) static SECTIONS: [&Section; 1] = [&GPU];
+
+static GPU: Section = Section::of::<GpuSection>("gpu", &[("gpu", &[])]);
+
+/// Bytes of a line, of a page of a medium, and pages of a block. The last is \[A\]: small as the data is, so that there are some dozens of superblocks.
+const LINE: u64 = 64;
+const PAGE: u64 = 4096;
+const BLOCK_PAGES: u32 = 16;
+
+/// The sections as they are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Sections {
+    gpu: GpuSection,
+}
+
+/// All that the runs of the study have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct GpuScenario {
+    seed: u64,
+    gpu: GpuSection,
+}
+
+/// A GPU whose data is larger than its memory.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GpuSection {
+    /// Cores.
+    #[schemars(range(min = 1, max = 1024))]
+    cores: u32,
+    /// Threads of a core, which issue in turn.
+    #[schemars(range(min = 1, max = 1024))]
+    threads: u32,
+    /// Clock of the cores in MHz.
+    #[schemars(range(min = 1, max = 100_000))]
+    clock_mhz: u32,
+    /// The last-level cache.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 GiB"))]
+    cache: Size,
+    /// Ways of the cache.
+    #[schemars(range(min = 1, max = 64))]
+    cache_ways: u32,
+    /// Time of a hit.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 us"))]
+    cache_hit: Time,
+    /// Data of a kernel.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "16 GiB"))]
+    data: Size,
+    /// The GPU's own memory has room for one part of the data in so many, where the rest is elsewhere.
+    #[schemars(range(min = 1, max = 1000))]
+    own_part: u32,
+    /// Accesses of a run, each to a line.
+    #[schemars(range(min = 1000, max = 1_000_000_000))]
+    accesses: u64,
+    /// Work of the host's runtime for a page fault.
+    #[schemars(extend("x-minimum" = "0 us", "x-maximum" = "10 ms"))]
+    fault: Time,
+    /// Rate of the way to the host and to storage, each direction.
+    #[schemars(extend("x-minimum" = "100 MB/s", "x-maximum" = "1000 GB/s"))]
+    pcie: Rate,
+    /// Rate of an expander's link, each direction.
+    #[schemars(extend("x-minimum" = "100 MB/s", "x-maximum" = "1000 GB/s"))]
+    link: Rate,
+    /// Time of both controllers and the wires, there and back.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 us"))]
+    round_trip: Time,
+    /// Room for stores that are kept back.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 GiB"))]
+    kept: Size,
+    /// The internal DRAM of an expander holds one part of the data in so many.
+    #[schemars(range(min = 1, max = 100_000))]
+    internal_part: u32,
+    /// DRAM: the GPU's own, the host's, and that of expanders.
+    dram: DramSection,
+    /// Media of expanders.
+    media: MediaSection,
+}
+
+/// DRAM and its controller.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DramSection {
+    /// Channels, each with a bus.
+    #[schemars(range(min = 1, max = 64))]
+    channels: u32,
+    /// Banks of a channel.
+    #[schemars(range(min = 1, max = 1024))]
+    banks: u32,
+    /// An open row.
+    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "1 MiB"))]
+    row: Size,
+    /// tRP.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 us"))]
+    precharge: Time,
+    /// tRCD.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 us"))]
+    activate: Time,
+    /// tCAS.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 us"))]
+    column: Time,
+    /// A line on the bus.
+    #[schemars(extend("x-minimum" = "0.1 ns", "x-maximum" = "1 us"))]
+    burst: Time,
+    /// The controller and the pins, there and back.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 us"))]
+    controller: Time,
+}
+
+/// Media by name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct MediaSection {
+    /// Cells that are written in place.
+    optane: Units,
+    /// Flash of low latency.
+    z_nand: Units,
+    /// Flash of three bits a cell.
+    nand: Units,
+}
+
+/// Units of a medium that work beside each other.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Units {
+    /// Channels.
+    #[schemars(range(min = 1, max = 64))]
+    channels: u32,
+    /// Dies of a channel.
+    #[schemars(range(min = 1, max = 64))]
+    dies_per_channel: u32,
+    /// A page read: tR.
+    #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "10 ms"))]
+    read: Time,
+    /// A page written: tPROG.
+    #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "100 ms"))]
+    program: Time,
+    /// A block erased: tBERS. Cells are written in place without the key.
+    #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1 s"))]
+    erase: Option<Time>,
+    /// Rate of a channel.
+    #[serde(default = "fast")]
+    #[schemars(extend("x-minimum" = "10 MB/s", "x-maximum" = "1000 GB/s"))]
+    channel_rate: Rate,
+    /// Pages that wait for their program at most.
+    #[serde(default = "some")]
+    #[schemars(range(min = 1, max = 100_000))]
+    buffer_pages: u32,
+    /// Share of the flash beyond the data.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 0.9))]
+    spare: f64,
+}
+
+/// Of cells that are written in place, transfers are part of the time of a page.
+fn fast() -> Rate {
+    Rate(flashyard_units::ByteRate::from_mb(1_000_000))
+}
+
+const fn some() -> u32 {
+    1
+}
+
+/// A medium of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Media {
+    Optane,
+    ZNand,
+    Nand,
+}
+
+impl Media {
+    pub(super) const ALL: [Self; 3] = [Self::Optane, Self::ZNand, Self::Nand];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Optane => "optane",
+            Self::ZNand => "z-nand",
+            Self::Nand => "nand",
+        }
+    }
+}
+
+impl GpuScenario {
+    /// Errors: a section that is not there or cannot be read.
+    pub(super) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let Sections { gpu } = scenario.own()?;
+        Ok(Self { seed: scenario.seed, gpu })
+    }
+
+    /// Errors: a GPU, DRAM or a medium that cannot be.
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        for media in Media::ALL {
+            let beyond = Beyond::Media(self.expander(media), ReadAhead::None, DeterministicStores::Yes);
+            let made = Gpu::new(self.config(Kernel::Vadd, beyond));
+            made.map(drop)
+                .map_err(|error| ScenarioError::value("gpu", format!("with {} behind it: {error}", media.name())))?;
+        }
+        Ok(())
+    }
+
+    /// A GPU that runs a kernel with this memory behind it.
+    pub(super) fn config(&self, kernel: Kernel, beyond: Beyond) -> GpuConfig {
+        let gpu = &self.gpu;
+        GpuConfig {
+            kernel,
+            lines: gpu.data.0.get() / LINE,
+            steps: gpu.accesses,
+            cores: gpu.cores,
+            threads: gpu.threads,
+            clock: Hertz::new(u64::from(gpu.clock_mhz) * 1_000_000),
+            cache_bytes: gpu.cache.0.get(),
+            cache_ways: gpu.cache_ways,
+            cache_hit: gpu.cache_hit.0,
+            dram: self.dram(),
+            path: PathConfig {
+                link_rate: gpu.link.0,
+                port: SimSpan::from_ps(gpu.round_trip.0.as_ps() / 2),
+                switches: 0,
+                switch: SimSpan::ZERO,
+            },
+            pcie: gpu.pcie.0,
+            fault: gpu.fault.0,
+            own_part: gpu.own_part.into(),
+            kept_lines: (gpu.kept.0.get() / LINE) as usize,
+            beyond,
+            seed: self.seed,
+        }
+    }
+
+    fn dram(&self) -> DramConfig {
+        let dram = &self.gpu.dram;
+        DramConfig {
+            channels: dram.channels,
+            banks: dram.banks,
+            row_bytes: dram.row.0.get() as u32,
+            precharge: dram.precharge.0,
+            activate: dram.activate.0,
+            column: dram.column.0,
+            burst: dram.burst.0,
+            controller: dram.controller.0,
+        }
+    }
+
+    /// An expander of a medium.
+    pub(super) fn expander(&self, media: Media) -> ExpanderConfig {
+        let units = match media {
+            Media::Optane => &self.gpu.media.optane,
+            Media::ZNand => &self.gpu.media.z_nand,
+            Media::Nand => &self.gpu.media.nand,
+        };
+        let pages = (self.gpu.data.0.get() / PAGE) as u32;
+        let dies = units.channels * units.dies_per_channel;
+        let medium = match units.erase {
+            None => MediumConfig::InPlace { pages, units: dies, read: units.read.0, write: units.program.0 },
+            Some(erase) => {
+                let superblock = f64::from(dies * BLOCK_PAGES);
+                let blocks = f64::from(pages) / (1.0 - units.spare) / superblock;
+                MediumConfig::Flash(FlashConfig {
+                    geometry: Geometry {
+                        channels: units.channels,
+                        dies_per_channel: units.dies_per_channel,
+                        planes_per_die: 1,
+                        blocks_per_plane: blocks.ceil() as u32 + 1,
+                        pages_per_block: BLOCK_PAGES,
+                        page_bytes: PAGE as u32,
+                        pages_per_program: 1,
+                    },
+                    spare: units.spare,
+                    read: units.read.0,
+                    program: units.program.0,
+                    erase: erase.0,
+                    channel_rate: units.channel_rate.0,
+                    buffer_pages: units.buffer_pages,
+                    collect_below: COLLECT_BELOW,
+                    collect_always_below: COLLECT_ALWAYS_BELOW,
+                    worn_in: true,
+                    seed: self.seed,
+                })
+            }
+        };
+        let frames = pages.div_ceil(self.gpu.internal_part).max(1);
+        ExpanderConfig { dram: self.dram(), frames, medium }
+    }
+}
+
+/// Shares of erased superblocks at which collection begins, and at which nothing holds it up. \[A\]
+const COLLECT_BELOW: f64 = 0.06;
+const COLLECT_ALWAYS_BELOW: f64 = 0.03;

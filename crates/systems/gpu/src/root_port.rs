@@ -1,0 +1,394 @@
+//! The queue logic of a root port inside a GPU: speculative reads ahead of queued loads, as far as the expander's load allows, and
+//! stores that complete at once.
+//!
+//! Source: \[P\] sheet micro-cxl-gpu §3.2 to §3.5; readings and numbers that the sheet marks \[A\] are marked here.
+
+use crate::expander::MediaExpander;
+use crate::stores::StoreStack;
+use flashyard_cxl::{CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, Transaction};
+use flashyard_memory::{Device, Dram, Expander, PathConfig, Served};
+use flashyard_units::{Named, SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// Entries of the queue of speculative reads, of the memory queue, and of the ring of hints that were issued. \[P\]; the ring is \[A\]
+const QUEUE: usize = 32;
+/// Lines of the unit in which hints are given: 256 bytes. \[P\]
+const UNIT: u64 = 4;
+/// Half windows in lines, from one line to 512 bytes. \[A\]
+const STEPS: [u64; 4] = [1, 2, 4, 8];
+/// Answers of a lightly loaded device before the window grows. \[A\]
+const LIGHT_ANSWERS: u32 = 4;
+/// A store counts as late after so many times the median time of one. \[A\]
+const LATE: u64 = 2;
+/// Times of stores that the median is taken of. \[A\]
+const TIMES: usize = 15;
+
+/// What is read ahead of queued loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadAhead {
+    /// Nothing.
+    None,
+    /// The line of each load.
+    Naive,
+    /// Lines from it on, as many as the device's load allows.
+    Dynamic,
+    /// Lines around it, by where queued loads lie.
+    Window,
+    /// The same by the letter of the source, which counts requests inside the window.
+    Literal,
+    /// As many lines from it on as a hint can name, whatever the device's load is.
+    Largest,
+}
+
+impl Named for ReadAhead {
+    const ALL: &'static [Self] = &[Self::None, Self::Naive, Self::Dynamic, Self::Window, Self::Literal, Self::Largest];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Naive => "naive",
+            Self::Dynamic => "dynamic",
+            Self::Window => "window",
+            Self::Literal => "literal",
+            Self::Largest => "largest",
+        }
+    }
+}
+
+/// Memory at the end of a path.
+pub(crate) enum Far {
+    /// DRAM.
+    Dram(Box<Dram>),
+    /// Another medium, behind DRAM of its own.
+    Media(Box<MediaExpander>),
+}
+
+impl Device for Far {
+    fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
+        match self {
+            Self::Dram(dram) => dram.serve(now, access),
+            Self::Media(media) => media.serve(now, access),
+        }
+    }
+}
+
+/// A request of a thread, or of the flusher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) line: u64,
+    pub(crate) is_store: bool,
+    /// The thread that waits for its end.
+    pub(crate) thread: Option<u32>,
+}
+
+/// An answer of the device, when it has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) asked: Asked,
+    pub(crate) sent: SimTime,
+    pub(crate) load: DevLoad,
+}
+
+/// What a thread learns when it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// It is done by then.
+    Done(SimTime),
+    /// Its answer comes.
+    Waits,
+}
+
+/// Counts of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Hints that were sent.
+    pub hints: u64,
+    /// Lines in them.
+    pub hinted_lines: u64,
+    /// Requests that found all queues full.
+    pub refused: u64,
+    /// Stores that were kept in the GPU's memory.
+    pub diverted: u64,
+    /// Lines that this took.
+    pub diverted_lines: u64,
+    /// Loads of lines that were kept there.
+    pub kept_hits: u64,
+    /// Stores that were written from there later.
+    pub flushed: u64,
+    /// Time for which the memory queue was full.
+    pub full: SimSpan,
+}
+
+/// A root port with its queues, and the expander behind it.
+pub(crate) struct RootPort {
+    read_ahead: ReadAhead,
+    pub(crate) memory: Expander<Far>,
+    path: PathConfig,
+    /// Loads whose hints were sent, and stores, in the order of arrival; then those that found it full.
+    queue: VecDeque<Asked>,
+    waiting: VecDeque<Asked>,
+    /// Lines of requests that the device has.
+    under_way: Vec<u64>,
+    /// Lines of hints that were issued, first and end.
+    ring: VecDeque<(u64, u64)>,
+    step: usize,
+    light: u32,
+    is_stopped: bool,
+    load: DevLoad,
+    stores: Option<StoreStack>,
+    /// Times of the last stores, and how many were timed.
+    times: [SimSpan; TIMES],
+    timed: usize,
+    /// When the oldest stores under way were sent.
+    sent_stores: VecDeque<SimTime>,
+    full_since: Option<SimTime>,
+    pub(crate) counters: PortCounters,
+    /// Answers that the machine is to deliver, and threads that need not wait for one.
+    pub(crate) answers: Vec<(SimTime, Answer)>,
+    pub(crate) goes_on: Vec<u32>,
+}
+
+impl RootPort {
+    pub(crate) fn new(read_ahead: ReadAhead, stores: Option<StoreStack>, path: PathConfig, far: Far) -> Self {
+        Self {
+            read_ahead,
+            memory: Expander::new(path, far),
+            path,
+            queue: VecDeque::with_capacity(QUEUE),
+            waiting: VecDeque::new(),
+            under_way: Vec::with_capacity(QUEUE),
+            ring: VecDeque::with_capacity(QUEUE),
+            step: 0,
+            light: 0,
+            is_stopped: false,
+            load: DevLoad::Light,
+            stores,
+            times: [SimSpan::ZERO; TIMES],
+            timed: 0,
+            sent_stores: VecDeque::new(),
+            full_since: None,
+            counters: PortCounters::default(),
+            answers: Vec::new(),
+            goes_on: Vec::new(),
+        }
+    }
+
+    /// A request of a thread at `now`.
+    pub(crate) fn ask(&mut self, now: SimTime, line: u64, is_store: bool, thread: u32) -> Reply {
+        let is_slow = self.is_slow(now);
+        if let Some(stores) = &mut self.stores {
+            if stores.holds(line) {
+                self.counters.diverted += u64::from(is_store);
+                self.counters.kept_hits += u64::from(!is_store);
+                return Reply::Done(stores.access(now, line));
+            }
+            let has_room = self.queue.len() < QUEUE && self.waiting.is_empty();
+            if is_store && (is_slow || !has_room) && stores.put(line) {
+                self.counters.diverted += 1;
+                self.counters.diverted_lines += 1;
+                return Reply::Done(stores.access(now, line));
+            }
+        }
+        if is_store && self.queue.len() < QUEUE && self.waiting.is_empty() {
+            // The thread goes on while the store is on its way.
+            self.take_in(now, Asked { line, is_store, thread: None });
+            return Reply::Done(now);
+        }
+        let asked = Asked { line, is_store, thread: Some(thread) };
+        if self.queue.len() < QUEUE && self.waiting.is_empty() {
+            self.take_in(now, asked);
+        } else {
+            self.counters.refused += 1;
+            self.waiting.push_back(asked);
+        }
+        Reply::Waits
+    }
+
+    /// A request comes into the queue: loads are hinted at first.
+    fn take_in(&mut self, now: SimTime, asked: Asked) {
+        if !asked.is_store {
+            self.hint(now, asked.line);
+        }
+        self.queue.push_back(asked);
+        self.send_on(now);
+    }
+
+    /// Sends requests, as far as the memory queue has room.
+    fn send_on(&mut self, now: SimTime) {
+        while self.under_way.len() < QUEUE
+            && let Some(asked) = self.queue.pop_front()
+        {
+            self.send(now, asked);
+            if let Some(mut asked) = self.waiting.pop_front() {
+                if asked.is_store {
+                    // It has its place now.
+                    self.goes_on.extend(asked.thread.take());
+                } else {
+                    self.hint(now, asked.line);
+                }
+                self.queue.push_back(asked);
+            }
+        }
+        let is_full = self.under_way.len() >= QUEUE;
+        match self.full_since {
+            None if is_full => self.full_since = Some(now),
+            Some(since) if !is_full => {
+                self.counters.full += now.since(since);
+                self.full_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, now: SimTime, asked: Asked) {
+        let operation = if asked.is_store { Transaction::Store } else { Transaction::Load };
+        let access = MemoryAccess::lines(operation, asked.line * CACHE_LINE_BYTES, 1);
+        let Completes::At(at) = self.memory.access(now, 0, &access) else { return };
+        let load = match self.memory.device() {
+            Far::Dram(_) => DevLoad::Light,
+            Far::Media(media) => media.load_at(now + self.path.one_way()),
+        };
+        self.under_way.push(asked.line);
+        if asked.is_store {
+            self.sent_stores.push_back(now);
+        }
+        self.answers.push((at, Answer { asked, sent: now, load }));
+    }
+
+    /// An answer has come back.
+    pub(crate) fn answered(&mut self, now: SimTime, answer: &Answer) {
+        let Some(place) = self.under_way.iter().position(|&line| line == answer.asked.line) else { return };
+        if answer.asked.is_store {
+            let took = now.since(answer.sent);
+            self.times[self.timed % TIMES] = took;
+            self.timed += 1;
+            if let Some(oldest) = self.sent_stores.iter().position(|&sent| sent == answer.sent) {
+                self.sent_stores.remove(oldest);
+            }
+        }
+        self.under_way.swap_remove(place);
+        self.profile(answer.load);
+        self.send_on(now);
+        self.flush(now);
+    }
+
+    /// Follows the load of the device.
+    fn profile(&mut self, load: DevLoad) {
+        self.load = load;
+        match load {
+            DevLoad::Light => {
+                if self.is_stopped {
+                    (self.is_stopped, self.step) = (false, 0);
+                }
+                self.light += 1;
+                if self.light >= LIGHT_ANSWERS {
+                    (self.light, self.step) = (0, (self.step + 1).min(STEPS.len() - 1));
+                }
+            }
+            DevLoad::Optimal => self.light = 0,
+            DevLoad::Moderate => (self.light, self.step) = (0, self.step.saturating_sub(1)),
+            DevLoad::Severe => (self.light, self.is_stopped) = (0, true),
+        }
+    }
+
+    /// Hints at the window of a load, as far as it was not hinted at before.
+    fn hint(&mut self, now: SimTime, line: u64) {
+        let is_bounded = !matches!(self.read_ahead, ReadAhead::None | ReadAhead::Naive | ReadAhead::Largest);
+        if self.read_ahead == ReadAhead::None || is_bounded && self.is_stopped {
+            return;
+        }
+        if self.is_covered(line) {
+            return;
+        }
+        let (first, end) = self.window(line);
+        let (first, end) = (first / UNIT * UNIT, end.next_multiple_of(UNIT));
+        let mut unit = first;
+        // Runs of units that no hint of the ring has.
+        while unit < end {
+            if self.is_covered(unit) {
+                unit += UNIT;
+                continue;
+            }
+            let begin = unit;
+            while unit < end && !self.is_covered(unit) {
+                unit += UNIT;
+            }
+            self.send_hint(now, begin, unit);
+        }
+    }
+
+    fn is_covered(&self, line: u64) -> bool {
+        self.ring.iter().any(|&(first, end)| (first..end).contains(&line))
+    }
+
+    fn send_hint(&mut self, now: SimTime, first: u64, end: u64) {
+        if self.ring.len() == QUEUE {
+            self.ring.pop_front();
+        }
+        self.ring.push_back((first, end));
+        self.counters.hints += 1;
+        self.counters.hinted_lines += end - first;
+        let at = now + self.path.one_way();
+        if let Far::Media(media) = self.memory.device_mut() {
+            media.hint(at, first, end - first);
+        }
+    }
+
+    /// Lines that are worth reading for a load, first and end.
+    fn window(&self, line: u64) -> (u64, u64) {
+        let half = STEPS[self.step];
+        let (back, forward) = (line.saturating_sub(2 * half), line + 2 * half);
+        let prior = |from: u64, to: u64| self.under_way.iter().filter(|&&at| (from..to).contains(&at)).count();
+        let future = |from: u64, to: u64| {
+            let loads = self.queue.iter().chain(&self.waiting).filter(|asked| !asked.is_store);
+            loads.filter(|asked| (from..to).contains(&asked.line)).count()
+        };
+        match self.read_ahead {
+            ReadAhead::None | ReadAhead::Naive => (line, line + 1),
+            ReadAhead::Dynamic => (line, forward),
+            ReadAhead::Largest => (line, line + 2 * STEPS[STEPS.len() - 1]),
+            ReadAhead::Window => {
+                let up = prior(back, line) + future(line + 1, forward + 1);
+                let down = prior(line + 1, forward + 1) + future(back, line);
+                match up.cmp(&down) {
+                    std::cmp::Ordering::Greater => (line, forward),
+                    std::cmp::Ordering::Less => ((line + 1).saturating_sub(2 * half), line + 1),
+                    std::cmp::Ordering::Equal => (line.saturating_sub(half), line + half),
+                }
+            }
+            ReadAhead::Literal => {
+                let (start, end) = (line.saturating_sub(half), line + half);
+                let up = prior(start, end) as u64;
+                let down = future(start, end) as u64;
+                ((start + up).min(line), end.saturating_sub(down).max(line + 1))
+            }
+        }
+    }
+
+    /// Whether stores are kept back: the device is busy, or its answers are late.
+    fn is_slow(&self, now: SimTime) -> bool {
+        if self.load >= DevLoad::Moderate {
+            return true;
+        }
+        let Some(&oldest) = self.sent_stores.front() else { return false };
+        let mut times = self.times;
+        times.sort_unstable();
+        self.timed >= TIMES && now.since(oldest) > times[TIMES / 2] * LATE
+    }
+
+    /// Writes what was kept back, when the device has recovered.
+    fn flush(&mut self, now: SimTime) {
+        if self.load > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
+            return;
+        }
+        if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {
+            self.counters.flushed += 1;
+            self.take_in(now, Asked { line, is_store: true, thread: None });
+        }
+    }
+
+    /// Kept stores, at the end.
+    pub(crate) fn kept(&self) -> usize {
+        self.stores.as_ref().map_or(0, StoreStack::len)
+    }
+}

@@ -1,0 +1,86 @@
+//! Deterministic stores: a stack of lines in the GPU's own memory that the expander does not have yet, with the list of their addresses.
+//!
+//! Source: \[P\] sheet micro-cxl-gpu §3.5; its size is \[A\].
+
+use flashyard_memory::Dram;
+use flashyard_units::SimTime;
+
+/// Lines that are kept back, the newest on top. A line has one entry, so that any order of writing them is right.
+pub(crate) struct StoreStack {
+    dram: Dram,
+    /// Bit by line: whether it is kept.
+    held: Vec<u64>,
+    lines: Vec<u64>,
+    most: usize,
+}
+
+impl StoreStack {
+    /// An empty stack of at most `most` lines of data of `lines` lines.
+    pub(crate) fn new(dram: Dram, lines: u64, most: usize) -> Self {
+        Self { dram, held: vec![0; lines.div_ceil(64) as usize], lines: Vec::with_capacity(most), most }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn holds(&self, line: u64) -> bool {
+        self.held[(line / 64) as usize] >> (line % 64) & 1 == 1
+    }
+
+    /// Keeps a line, in the place that it has if it is there; returns whether there is room.
+    pub(crate) fn put(&mut self, line: u64) -> bool {
+        if self.holds(line) {
+            return true;
+        }
+        if self.lines.len() == self.most {
+            return false;
+        }
+        self.held[(line / 64) as usize] |= 1 << (line % 64);
+        self.lines.push(line);
+        true
+    }
+
+    /// Takes the newest line off.
+    pub(crate) fn pop(&mut self) -> Option<u64> {
+        let line = self.lines.pop()?;
+        self.held[(line / 64) as usize] &= !(1 << (line % 64));
+        Some(line)
+    }
+
+    /// An access to a kept line; returns when it is done.
+    pub(crate) fn access(&mut self, now: SimTime, line: u64) -> SimTime {
+        self.dram.line(now, line * flashyard_cxl::CACHE_LINE_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_memory::DramConfig;
+    use flashyard_units::SimSpan;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_line_is_kept_once_until_it_is_taken(operations in prop::collection::vec((0_u64..100, any::<bool>()), 1..300)) {
+            let ns = SimSpan::from_ns(1);
+            let dram = DramConfig { channels: 1, banks: 1, row_bytes: 64, precharge: ns, activate: ns, column: ns, burst: ns, controller: ns };
+            let mut stack = StoreStack::new(Dram::new(dram).expect("it is possible"), 100, 20);
+            let mut model: Vec<u64> = Vec::new();
+            for (line, puts) in operations {
+                if puts {
+                    let fits = model.contains(&line) || model.len() < 20;
+                    prop_assert_eq!(stack.put(line), fits);
+                    if fits && !model.contains(&line) {
+                        model.push(line);
+                    }
+                } else {
+                    prop_assert_eq!(stack.pop(), model.pop());
+                }
+                prop_assert_eq!(stack.len(), model.len());
+                prop_assert!((0..100).all(|line| stack.holds(line) == model.contains(&line)));
+            }
+        }
+    }
+}
