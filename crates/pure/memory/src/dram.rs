@@ -76,11 +76,6 @@ impl Dram {
         Ok(Self { config, banks, buses, bus_busy: SimSpan::ZERO, lines: 0, row_hits: 0 })
     }
 
-    /// Latency of a line whose row has to be opened.
-    pub fn row(&self) -> SimSpan {
-        self.config.row_miss()
-    }
-
     /// Reads or writes the line at `address`, first come, first served; returns when it is done.
     #[inline]
     pub fn line(&mut self, now: SimTime, address: u64) -> SimTime {

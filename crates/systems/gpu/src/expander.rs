@@ -3,9 +3,10 @@
 //!
 //! Source: sheet micro-cxl-gpu §3.2 (hints), §3.3 (DevLoad), §7 (frames and sectors, \[A\]).
 
+use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{DevLoad, MemoryAccess, Transaction};
-use flashyard_memory::{Device, Dram, DramConfig, Medium, MediumConfig, MemoryError, Served};
+use flashyard_memory::{Device, DramConfig, Medium, MediumConfig, MemoryError, Served};
 use flashyard_units::{SimSpan, SimTime};
 
 /// Lines of a frame, and of a sector.
@@ -58,7 +59,7 @@ const EMPTY: Frame = Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], is_dirty
 
 /// An expander whose medium is slower than memory.
 pub struct MediaExpander {
-    dram: Dram,
+    dram: Banks,
     policy: Box<dyn Policy + Send>,
     frames: Vec<Frame>,
     medium: Medium,
@@ -74,7 +75,7 @@ impl MediaExpander {
             return Err(MemoryError::Range { name: "frames of internal DRAM", value: 0, range: "at least 1" });
         }
         Ok(Self {
-            dram: Dram::new(config.dram)?,
+            dram: Banks::new(config.dram)?,
             policy: PolicyKind::Lru.cache(config.frames),
             frames: vec![EMPTY; config.frames as usize],
             medium: Medium::new(&config.medium)?,
@@ -173,7 +174,7 @@ impl MediaExpander {
             }
         };
         self.counters.hits += u64::from(ready <= at);
-        Served { at: self.dram.line(ready.max(at), line * flashyard_cxl::CACHE_LINE_BYTES), from_medium: ready > at }
+        Served { at: self.dram.line(ready.max(at), line), from_medium: ready > at }
     }
 
     fn store(&mut self, at: SimTime, line: u64) -> Served {
@@ -184,7 +185,7 @@ impl MediaExpander {
         frame.lines |= mask_of(line, 1);
         frame.is_dirty = true;
         self.counters.store_waited += placed.since(at);
-        Served { at: self.dram.line(placed, line * flashyard_cxl::CACHE_LINE_BYTES), from_medium: placed > at }
+        Served { at: self.dram.line(placed, line), from_medium: placed > at }
     }
 }
 

@@ -14,6 +14,7 @@
 //!
 //! Source: sheet micro-cxl-gpu.
 
+mod banks;
 mod expander;
 mod kernels;
 mod machine;

@@ -4,13 +4,13 @@
 //! micro-cxl-gpu §4; one instruction a cycle of a core, and the cache, are \[A\].
 
 use crate::ExpanderConfig;
+use crate::banks::Banks;
 use crate::expander::{ExpanderCounters, MediaExpander};
 use crate::kernels::{Kernel, Step, Walk};
 use crate::root_port::{Answer, Far, PortCounters, ReadAhead, Reply, RootPort};
 use crate::runtime::Runtime;
 use crate::stores::StoreStack;
-use flashyard_cxl::CACHE_LINE_BYTES;
-use flashyard_memory::{Dram, DramConfig, Lookup, Medium, MemoryError, PathConfig, SetAssociative};
+use flashyard_memory::{DramConfig, Lookup, Medium, MemoryError, PathConfig, SetAssociative};
 use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -106,7 +106,7 @@ pub struct GpuFigures {
 }
 
 enum Memory {
-    Own(Dram),
+    Own(Banks),
     Runtime(Box<Runtime>),
     Port(Box<RootPort>),
 }
@@ -163,7 +163,7 @@ impl Gpu {
         if config.own_part == 0 {
             return range("own_part", 0, "at least 1");
         }
-        let dram = || Dram::new(config.dram);
+        let dram = || Banks::new(config.dram);
         let own = config.lines / config.own_part;
         let runtime = |storage| -> Result<Memory, MemoryError> {
             Ok(Memory::Runtime(Box::new(Runtime::new(config.fault, config.pcie, own, dram()?, storage))))
@@ -276,7 +276,7 @@ impl Gpu {
         self.threads[number as usize].asked = now;
         let done = match &mut self.memory {
             Memory::Own(dram) => {
-                let done = dram.line(now, line * CACHE_LINE_BYTES);
+                let done = dram.line(now, line);
                 if is_store { now } else { done }
             }
             Memory::Runtime(runtime) => runtime.access(now, line, is_store),

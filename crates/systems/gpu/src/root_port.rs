@@ -3,10 +3,11 @@
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.2 to §3.5; readings and numbers that the sheet marks \[A\] are marked here.
 
+use crate::banks::Banks;
 use crate::expander::MediaExpander;
 use crate::stores::StoreStack;
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, Transaction};
-use flashyard_memory::{Device, Dram, Expander, PathConfig, Served};
+use flashyard_memory::{Device, Expander, PathConfig, Served};
 use flashyard_units::{Named, SimSpan, SimTime};
 use std::collections::VecDeque;
 
@@ -58,7 +59,7 @@ impl Named for ReadAhead {
 /// Memory at the end of a path.
 pub(crate) enum Far {
     /// DRAM.
-    Dram(Box<Dram>),
+    Dram(Box<Banks>),
     /// Another medium, behind DRAM of its own.
     Media(Box<MediaExpander>),
 }

@@ -2,9 +2,10 @@
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.6: 45 us of the runtime for each fault; blocks of 64 KiB are \[A\] §4.
 
+use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::CACHE_LINE_BYTES;
-use flashyard_memory::{Dram, Medium};
+use flashyard_memory::Medium;
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
 /// Lines of a block, and pages of 4 KiB in it.
@@ -18,7 +19,7 @@ pub(crate) struct Runtime {
     policy: Box<dyn Policy + Send>,
     /// By place: when its block has come, and whether it was changed.
     blocks: Vec<(SimTime, bool)>,
-    dram: Dram,
+    dram: Banks,
     /// Storage behind it; DRAM of the host otherwise.
     storage: Option<Medium>,
     /// When the runtime is free.
@@ -28,7 +29,7 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     /// The GPU's memory has room for so many lines.
-    pub(crate) fn new(fault: SimSpan, link: ByteRate, lines: u64, dram: Dram, storage: Option<Medium>) -> Self {
+    pub(crate) fn new(fault: SimSpan, link: ByteRate, lines: u64, dram: Banks, storage: Option<Medium>) -> Self {
         let blocks = (lines / BLOCK_LINES).max(1) as u32;
         Self {
             fault,
@@ -54,9 +55,9 @@ impl Runtime {
         let begins = (*ready).max(now);
         // Memory that is waited for has no queue: times of a bank only grow.
         if begins > now {
-            return begins + self.dram.row();
+            return begins + self.dram.row_miss();
         }
-        let done = self.dram.line(now, line * CACHE_LINE_BYTES);
+        let done = self.dram.line(now, line);
         if is_store { now } else { done }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.5; its size is \[A\].
 
-use flashyard_memory::Dram;
+use crate::banks::Banks;
 use flashyard_units::SimTime;
 
 /// Lines that are kept back, the newest on top. A line has one entry, so that any order of writing them is right.
 pub(crate) struct StoreStack {
-    dram: Dram,
+    dram: Banks,
     /// Bit by line: whether it is kept.
     held: Vec<u64>,
     lines: Vec<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct StoreStack {
 
 impl StoreStack {
     /// An empty stack of at most `most` lines of data of `lines` lines.
-    pub(crate) fn new(dram: Dram, lines: u64, most: usize) -> Self {
+    pub(crate) fn new(dram: Banks, lines: u64, most: usize) -> Self {
         Self { dram, held: vec![0; lines.div_ceil(64) as usize], lines: Vec::with_capacity(most), most }
     }
 
@@ -50,7 +50,7 @@ impl StoreStack {
 
     /// An access to a kept line; returns when it is done.
     pub(crate) fn access(&mut self, now: SimTime, line: u64) -> SimTime {
-        self.dram.line(now, line * flashyard_cxl::CACHE_LINE_BYTES)
+        self.dram.line(now, line)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
         fn a_line_is_kept_once_until_it_is_taken(operations in prop::collection::vec((0_u64..100, any::<bool>()), 1..300)) {
             let ns = SimSpan::from_ns(1);
             let dram = DramConfig { channels: 1, banks: 1, row_bytes: 64, precharge: ns, activate: ns, column: ns, burst: ns, controller: ns };
-            let mut stack = StoreStack::new(Dram::new(dram).expect("it is possible"), 100, 20);
+            let mut stack = StoreStack::new(Banks::new(dram).expect("it is possible"), 100, 20);
             let mut model: Vec<u64> = Vec::new();
             for (line, puts) in operations {
                 if puts {

@@ -16,7 +16,7 @@ static GPU: Section = Section::of::<GpuSection>("gpu", &[("gpu", &[])]);
 /// Bytes of a line, of a page of a medium, and pages of a block. The last is \[A\]: small as the data is, so that there are some dozens of superblocks.
 const LINE: u64 = 64;
 const PAGE: u64 = 4096;
-const BLOCK_PAGES: u32 = 16;
+const BLOCK_PAGES: u32 = 32;
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -155,6 +155,9 @@ struct Units {
     #[serde(default = "some")]
     #[schemars(range(min = 1, max = 100_000))]
     buffer_pages: u32,
+    /// Whether flash begins as after long random overwrites; it is filled in sequence otherwise.
+    #[serde(default)]
+    worn_in: bool,
     /// Share of the flash beyond the data.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 0.9))]
@@ -283,7 +286,7 @@ impl GpuScenario {
                     buffer_pages: units.buffer_pages,
                     collect_below: COLLECT_BELOW,
                     collect_always_below: COLLECT_ALWAYS_BELOW,
-                    worn_in: true,
+                    worn_in: units.worn_in,
                     seed: self.seed,
                 })
             }
@@ -294,5 +297,5 @@ impl GpuScenario {
 }
 
 /// Shares of erased superblocks at which collection begins, and at which nothing holds it up. \[A\]
-const COLLECT_BELOW: f64 = 0.06;
+const COLLECT_BELOW: f64 = 0.05;
 const COLLECT_ALWAYS_BELOW: f64 = 0.03;
