@@ -1,7 +1,7 @@
 //! Kernels that a GPU runs, as the lines of 64 bytes that their threads load and store.
 //!
 //! Shares of computing and of loads are published; where the lines lie follows from what each kernel does, in a few forms:
-//! arrays that are swept, sweeps that go back and forth, and places at random. Source: \[P\] sheet micro-cxl-gpu §4, Table 1b;
+//! arrays that are swept, sweeps that go back and forth, and edges of an R-MAT graph. Source: \[P\] sheet micro-cxl-gpu §4, Table 1b;
 //! forms and their numbers are \[A\].
 
 use flashyard_kernel::Rng;
@@ -13,6 +13,11 @@ const LINE_WORDS: u32 = 16;
 const ROW: u64 = 64;
 /// Lines around an element in which its neighbours lie. \[A\] 4 KiB either way
 const NEIGHBOURS: u64 = 64;
+
+/// Edges of a vertex, a line of them. \[X\] Graph500: 16
+const EDGES: u64 = 16;
+/// Bits of a destination are set so often, of 256 times. \[X\] R-MAT of Graph500: b + d = 0.24
+const BIT_SET: u64 = 61;
 
 /// A kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -275,8 +280,7 @@ impl Walk {
             Kernel::Gauss => self.sweep_back_and_forth(),
             Kernel::Sort => self.merge(),
             Kernel::Cfd => self.mesh(),
-            Kernel::Bfs => self.vertices(2),
-            Kernel::Path => self.vertices(3),
+            Kernel::Bfs | Kernel::Path => self.vertices(),
             _ => self.sweep(),
         }
     }
@@ -354,15 +358,32 @@ impl Walk {
         (line, if self.at % 4 == 1 { LINE_WORDS } else { 1 })
     }
 
-    /// A list of edges anywhere in three quarters of the data, then states of so many vertices anywhere in the rest.
-    fn vertices(&mut self, edges: u64) -> (u64, u32) {
+    /// A vertex's list of edges anywhere in three quarters of the data, then the states of the vertices that they lead to.
+    fn vertices(&mut self) -> (u64, u32) {
         let lists = self.lines / 4 * 3;
-        let state = lists + self.rng.below(self.lines - lists);
-        let line = if self.at.is_multiple_of(1 + edges) { self.rng.below(lists) } else { state };
-        self.last = state;
-        let words = if self.at.is_multiple_of(1 + edges) { LINE_WORDS / 2 } else { 1 };
+        let is_list = self.at.is_multiple_of(1 + EDGES);
         self.at += 1;
-        (line, words)
+        if is_list {
+            return (self.rng.below(lists), LINE_WORDS);
+        }
+        let state = lists + self.destination((self.lines - lists) * u64::from(LINE_WORDS)) / u64::from(LINE_WORDS);
+        self.last = state;
+        (state, 1)
+    }
+
+    /// The vertex that an edge of an R-MAT graph of so many vertices leads to: bit by bit, each of which is seldom set.
+    fn destination(&mut self, vertices: u64) -> u64 {
+        let levels = vertices.ilog2();
+        let mut vertex = 0;
+        let mut bytes = 0_u64;
+        for level in 0..levels {
+            if level.is_multiple_of(8) {
+                bytes = self.rng.next_u64();
+            }
+            vertex = vertex << 1 | u64::from(bytes & 0xff < BIT_SET);
+            bytes >>= 8;
+        }
+        vertex
     }
 }
 
