@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Replay(ReplayOptions),
     /// Pull drives, cut power and links, and ask for figures while an enclosure serves
     Ctl(CtlOptions),
+    /// Keep what servers post that lend each other space, for those that borrow
+    Billboard(BillboardOptions),
     /// Run LeapIO's runtime over queue pairs in memory that programs share, and measure it
     Queues {
         #[command(subcommand)]
@@ -440,6 +442,19 @@ pub(crate) struct ServeOptions {
     /// Tell more of what happens
     #[arg(long, short)]
     pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BillboardOptions {
+    /// Listen at this address
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, default_value = "127.0.0.1:7000")]
+    pub(crate) listen: SocketAddr,
+    /// Let servers of other machines in, without any proof of who they are
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// End after this time
+    #[arg(long, value_name = "N", value_parser = some_seconds)]
+    pub(crate) seconds: Option<f64>,
 }
 
 #[derive(Debug, Args)]

@@ -66,6 +66,33 @@ pub(crate) fn add_nvme(
     if addresses.is_empty() {
         return Ok(());
     }
+    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
+    let front = nvme(fronts, addresses, hosts, names, endurance_erases)?;
+    for address in front.addresses() {
+        output::line(&format!("NVMe/TCP on {address}: {}{}", names.nqn, names.range(&ids)));
+    }
+    fronts.add(Box::new(front));
+    Ok(())
+}
+
+/// The only volume of some front ends under this name at an address; returns where it listens.
+///
+/// Errors: an address that cannot be listened on.
+pub(crate) fn add_piece(fronts: &mut FrontEnds, address: SocketAddr, nqn: &str, hosts: Hosts) -> Result<SocketAddr> {
+    let names = Names { nqn, volumes: &[String::new()] };
+    let front = nvme(fronts, &[address], hosts, &names, u32::MAX)?;
+    let found = front.addresses().next().context("it has no port")?;
+    fronts.add(Box::new(front));
+    Ok(found)
+}
+
+fn nvme(
+    fronts: &FrontEnds,
+    addresses: &[SocketAddr],
+    hosts: Hosts,
+    names: &Names<'_>,
+    endurance_erases: u32,
+) -> Result<NvmeTcp> {
     let volumes = fronts.volumes().to_vec();
     let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
@@ -88,12 +115,7 @@ pub(crate) fn add_nvme(
         .and_then(|mut source| source.read_exact(&mut config.entropy))
         .context("/dev/urandom: no random numbers")?;
     let ids: Vec<VolumeId> = volumes.iter().map(|volume| volume.id).collect();
-    let front = NvmeTcp::new(addresses, config, ids.clone(), endurance_erases).context("--listen")?;
-    for address in front.addresses() {
-        output::line(&format!("NVMe/TCP on {address}: {nqn}{}", names.range(&ids)));
-    }
-    fronts.add(Box::new(front));
-    Ok(())
+    NvmeTcp::new(addresses, config, ids, endurance_erases).context("--listen")
 }
 
 /// NBD at `address`, an export for each drive.

@@ -6,6 +6,7 @@
 mod age;
 mod aged_cache;
 mod arguments;
+mod billboard;
 mod byte_count;
 mod control;
 mod cvfs;
@@ -86,6 +87,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Replay(options) => serve::replay_journal(&options),
         Command::Ctl(options) => control::ctl(&options),
         Command::Load(options) => load::load(&options),
+        Command::Billboard(options) => billboard::serve(&options),
         Command::Queues { command } => queues::run(&command),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {
             trace::info(&file, format.as_deref(), json)

@@ -14,15 +14,26 @@ use std::time::Duration;
 const STEPS: u64 = 1000;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Set when it was pressed again.
+static AGAIN: AtomicBool = AtomicBool::new(false);
 
 /// Lets Ctrl-C end the runs instead of the program.
 pub(crate) fn catch_interrupt() -> Result<()> {
-    ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).context("Ctrl-C cannot be caught")
+    let pressed = || {
+        let before = INTERRUPTED.swap(true, Ordering::Relaxed);
+        AGAIN.fetch_or(before, Ordering::Relaxed);
+    };
+    ctrlc::set_handler(pressed).context("Ctrl-C cannot be caught")
 }
 
 /// Whether Ctrl-C was pressed.
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Whether Ctrl-C was pressed twice.
+pub(crate) fn interrupted_again() -> bool {
+    AGAIN.load(Ordering::Relaxed)
 }
 
 /// A run that ended in a panic: a mistake in the program.

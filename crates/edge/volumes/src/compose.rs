@@ -170,11 +170,14 @@ impl Maker<'_> {
     }
 }
 
+/// Opens storage, beside legs of the same service.
+type Opens<'a> = &'a dyn Fn(&Leg, &[LegState]) -> Result<LegState, OpenError>;
+
 /// A tree that is being built, with the storage below it.
 pub(crate) struct Composer<'a> {
     pub(crate) volume: &'a str,
     /// Opens storage.
-    pub(crate) open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>,
+    pub(crate) open: Opens<'a>,
     pub(crate) legs: Vec<LegState>,
     nodes: Nodes,
 }
@@ -194,7 +197,7 @@ impl Part {
 }
 
 impl<'a> Composer<'a> {
-    pub(crate) fn new(volume: &'a str, open: &'a dyn Fn(&Leg) -> Result<LegState, OpenError>) -> Self {
+    pub(crate) fn new(volume: &'a str, open: Opens<'a>) -> Self {
         Self { volume, open, legs: Vec::new(), nodes: Vec::new() }
     }
 
@@ -216,7 +219,7 @@ impl<'a> Composer<'a> {
                 let limits = self.service(service, Settings::of(leg), leg.legs.iter().flatten())?;
                 VolumeInfo { limits, ..info_of(limits) }
             } else {
-                let leg = (self.open)(leg)?;
+                let leg = (self.open)(leg, &self.legs[from..])?;
                 below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
                 let info = leg.info();
                 self.legs.push(leg);

@@ -3,7 +3,7 @@
 use crate::compose::Part;
 use crate::leg::LegState;
 use crate::stack::{Carried, Stack};
-use flashyard_service::{Leg, Rebuild};
+use flashyard_service::{Leg, Rebuild, Service};
 use flashyard_services::Below;
 use std::error::Error;
 
@@ -94,7 +94,7 @@ impl VolumeStatus {
             under_way: stack.requests_under_way(),
             legs: stack.legs.iter().enumerate().map(leg).collect(),
             rebuild: stack.rebuild(),
-            versions: stack.versions(),
+            versions: stack.service.versions(),
         }
     }
 }

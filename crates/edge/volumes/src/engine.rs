@@ -32,10 +32,10 @@ const LAST_FLUSH: Duration = Duration::from_secs(60);
 
 /// Volumes made of real storage, and their front ends.
 pub struct VolumeEngine {
-    fronts: FrontEnds,
-    stacks: Vec<Stack>,
+    pub(crate) fronts: FrontEnds,
+    pub(crate) stacks: Vec<Stack>,
     /// Volume and leg of each socket.
-    sockets: Vec<(usize, usize)>,
+    pub(crate) sockets: Vec<(usize, usize)>,
     began: Instant,
     exports: Vec<Export>,
     opening: Opening,
@@ -184,18 +184,18 @@ impl VolumeEngine {
         }
         let storage = self.storage(number, leg, &described)?;
         let now = self.now();
-        self.stacks[number].replace(now, leg, storage, &mut self.fronts).map_err(ControlError)
+        self.stacks[number].replace(now, leg, storage, &mut self.fronts).map_err(ControlError)?;
+        // Space that was borrowed there is not looked for again.
+        self.stacks[number].legs[leg].loan = None;
+        Ok(())
     }
 
     /// Opens storage that will have this number among the legs of a volume.
     fn storage(&mut self, stack: usize, leg: usize, described: &Leg) -> Result<LegState, ControlError> {
         let volume = &self.stacks[stack].name;
-        let mut storage = self.opening.leg(volume, described).map_err(|error| ControlError(told(&error)))?;
-        if let Storage::Remote(remote) = &mut storage.storage {
-            let token = FrontEnds::token(self.sockets.len());
-            remote.namespace().register(self.fronts.registry(), token).map_err(|error| ControlError(told(&error)))?;
-            self.sockets.push((stack, leg));
-        }
+        let beside = &self.stacks[stack].legs;
+        let mut storage = self.opening.leg(volume, described, beside).map_err(|error| ControlError(told(&error)))?;
+        self.register((stack, leg), &mut storage)?;
         Ok(storage)
     }
 
@@ -276,7 +276,9 @@ impl VolumeEngine {
     /// Errors: no such volume or leg, or a leg that cannot be missed.
     pub fn detach(&mut self, volume: &str, leg: usize) -> Result<(), ControlError> {
         let (number, now) = (self.volume(volume)?, self.now());
-        self.stacks[number].detach(now, leg, &mut self.fronts).map_err(ControlError)
+        self.stacks[number].detach(now, leg, &mut self.fronts).map_err(ControlError)?;
+        self.stacks[number].legs[leg].loan = None;
+        Ok(())
     }
 
     /// Takes a version of a volume, and returns its slot.
@@ -309,7 +311,7 @@ impl VolumeEngine {
         &mut self.fronts
     }
 
-    fn now(&self) -> SimTime {
+    pub(crate) fn now(&self) -> SimTime {
         SimTime::ZERO + SimSpan::from_ns(self.began.elapsed().as_nanos() as u64)
     }
 

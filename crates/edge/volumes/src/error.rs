@@ -50,6 +50,17 @@ pub enum OpenError {
         /// The problem.
         problem: String,
     },
+    /// Space that is to be borrowed.
+    #[error("volume {volume}: {problem}")]
+    Loan {
+        /// Which.
+        volume: String,
+        /// The problem, with what each server has answered.
+        problem: String,
+    },
+    /// Storage that is to be lent.
+    #[error("[lend]")]
+    Lend(#[source] FileError),
     /// Sizes that do not fit.
     #[error("volume {volume}: {problem}")]
     Size {

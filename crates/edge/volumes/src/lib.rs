@@ -13,11 +13,13 @@
 //! Invariants: each request is answered once; a flush that was answered means that the back end has everything that was answered before it,
 //! durably; a leg that has ended answers no further order, and is not opened again; services come and leave only while nothing is under way.
 
+mod agile;
 mod compose;
 mod control;
 mod engine;
 mod error;
 mod leg;
+mod loans;
 mod open;
 mod opening;
 mod reshape;
@@ -25,6 +27,9 @@ mod services;
 mod stack;
 mod zeroing;
 
+pub use agile::board::serve_board;
+pub use agile::lend::ExportsPiece;
+pub use agile::rack::Rack;
 pub use compose::Part;
 pub use control::{ControlError, LegStatus, Place, VolumeStatus};
 pub use engine::{VolumeEngine, VolumeHandle, VolumeReport, VolumesEnded};

@@ -1,8 +1,11 @@
 //! From a description to volumes that serve.
 
+use crate::agile::borrow::Borrower;
+use crate::agile::rack::{Lending, Rack};
 use crate::compose::{Composer, Settings, latte};
 use crate::engine::{Export, VolumeEngine, Window};
 use crate::error::OpenError;
+use crate::leg::LegState;
 use crate::opening::{Opening, OpensDrive, ReadSecret};
 use crate::services::Services;
 use crate::stack::Stack;
@@ -18,11 +21,13 @@ pub struct Volumes {
     pub names: Vec<String>,
     /// Beginning of their NVMe qualified names.
     pub nqn: String,
+    /// The server among those that it lends to and borrows from.
+    pub rack: Rack,
 }
 
-/// Whether a text describes volumes: it has a table of one.
+/// Whether a text describes volumes: it has a table of one, or of what is lent.
 pub fn describes_volumes(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with("[[volume]]"))
+    text.lines().map(str::trim_start).any(|line| line.starts_with("[[volume]]") || line.starts_with("[lend]"))
 }
 
 /// Opens the volumes that `text` describes; paths in it count from `folder`.
@@ -30,11 +35,19 @@ pub fn describes_volumes(text: &str) -> bool {
 /// Errors: the first thing that is wrong, with its place or its volume.
 pub fn open(text: &str, folder: &Path, secret: ReadSecret, drive: OpensDrive) -> Result<Volumes, OpenError> {
     let file = File::parse(text)?;
-    let opening = Opening::new(folder, secret, drive);
+    let server = file.server.as_ref().map(|server| server.get_ref().as_str());
+    let borrower = server.map(Borrower::new);
+    let opening = Opening::new(folder, secret, drive, borrower.clone());
+    let lending = match (server, &file.lend) {
+        (Some(server), Some(lend)) => Some(Lending::open(server, lend.get_ref(), folder, opening.for_another())?),
+        _ => None,
+    };
     let volumes = || file.volume.iter().map(|volume| volume.get_ref());
     let own = volumes()
         .filter(|volume| volume.batch_of.is_none() && volume.version_of.is_none() && volume.channel_of.is_none());
-    let stacks = own.map(|volume| stack(&opening, volume)).collect::<Result<Vec<_>, _>>()?;
+    let stacks = own.map(|volume| stack(&opening, volume)).collect::<Result<Vec<_>, _>>();
+    // Space that was borrowed for others is given back at once.
+    let stacks = stacks.inspect_err(|_| borrower.iter().for_each(Borrower::end))?;
     let export = |volume: &Volume| {
         let alias = volume.batch_of.as_ref().or(volume.version_of.as_ref()).or(volume.channel_of.as_ref());
         let of = alias.unwrap_or(&volume.name).get_ref();
@@ -50,7 +63,8 @@ pub fn open(text: &str, folder: &Path, secret: ReadSecret, drive: OpensDrive) ->
     let mut engine = VolumeEngine::new(stacks, exports, opening).map_err(OpenError::Poll)?;
     // The first one to set it.
     let _ = waker.set(engine.fronts_mut().waker());
-    Ok(Volumes { engine, names, nqn: file.nqn })
+    let rack = Rack::new(borrower, lending, engine.handle());
+    Ok(Volumes { engine, names, nqn: file.nqn, rack })
 }
 
 /// The part of a volume that one of its names shows: a version, a channel, or all.
@@ -77,7 +91,7 @@ const BATCH: u16 = 1;
 /// One volume.
 fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
     let name = volume.name.get_ref();
-    let open = |leg: &Leg| opening.leg(name, leg);
+    let open = |leg: &Leg, beside: &[LegState]| opening.leg(name, leg, beside);
     let composed = |service, settings: Settings, legs: &mut dyn Iterator<Item = &Leg>| {
         let mut composer = Composer::new(name, &open);
         composer.service(service, settings, legs)?;
@@ -106,11 +120,11 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
         }
         (None, Some(service)) => composed(service, Settings::of(back), &mut back.legs.iter().flatten()),
         (None, None) => {
-            let back = opening.leg(name, back)?;
+            let back = opening.leg(name, back, &[])?;
             Ok(Stack::new(name.clone(), Services::None(PassThrough), vec![back]))
         }
         (Some(front), _) => {
-            let legs = vec![opening.leg(name, front)?, opening.leg(name, back)?];
+            let legs = vec![opening.leg(name, front, &[])?, opening.leg(name, back, &[])?];
             let blocks = (legs[0].info().limits.blocks, legs[1].info().limits.blocks);
             let latte = latte(volume.service, settings, blocks);
             let latte = latte.map_err(|problem| OpenError::Size { volume: name.clone(), problem })?;

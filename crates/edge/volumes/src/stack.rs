@@ -232,6 +232,10 @@ impl Stack {
         let mut arrived = std::mem::take(&mut self.arrived);
         let mut has_come = false;
         for number in 0..self.legs.len() {
+            // Its orders have ended, and an answer that still comes would be taken for that of another one.
+            if self.told_gone[number] && matches!(self.legs[number].storage, Storage::Remote(_) | Storage::Drive(_)) {
+                continue;
+            }
             self.legs[number].poll(&mut arrived);
             has_come |= !arrived.is_empty();
             arrived.drain(..).for_each(|end| self.arrive(number, end));
@@ -282,11 +286,6 @@ impl Stack {
         self.carry_out(now, None, fronts);
         self.settle(now, fronts);
         told(dropped)
-    }
-
-    /// Slots of its versions, if it keeps any.
-    pub(crate) fn versions(&self) -> Option<Vec<u32>> {
-        self.service.versions()
     }
 
     /// How far copies to replaced legs are.
@@ -436,16 +435,26 @@ impl Stack {
     /// Errors: no such leg, or one that cannot be missed.
     pub(crate) fn detach(&mut self, now: SimTime, number: usize, fronts: &mut FrontEnds) -> Result<(), String> {
         self.may_miss(number)?;
-        self.legs[number].gone.get_or_insert_with(|| "it was detached".to_owned());
+        self.drop_leg(now, number, "it was detached", fronts);
+        Ok(())
+    }
+
+    /// A leg is used no more, whatever that does to the volume.
+    pub(crate) fn drop_leg(&mut self, now: SimTime, number: usize, why: &str, fronts: &mut FrontEnds) {
+        self.legs[number].gone.get_or_insert_with(|| why.to_owned());
         self.tell_gone(now, number, fronts);
         self.settle(now, fronts);
-        Ok(())
+    }
+
+    /// Storage that will take the place of a leg.
+    pub(crate) fn incoming(&self) -> Option<&LegState> {
+        self.replacing.as_ref().map(|(_, storage)| storage)
     }
 
     /// Whether the volume can go on without a leg.
     ///
     /// Errors: why it cannot.
-    fn may_miss(&self, number: usize) -> Result<(), String> {
+    pub(crate) fn may_miss(&self, number: usize) -> Result<(), String> {
         if number >= self.legs.len() {
             return Err(format!("there is no leg {number}, give 0 to {}", self.legs.len() - 1));
         }
@@ -481,9 +490,7 @@ impl Stack {
             return Err(format!("{} has {has} blocks, and the leg has {needs}", storage.name));
         }
         self.may_miss(number)?;
-        self.legs[number].gone.get_or_insert_with(|| "it is being replaced".to_owned());
-        self.tell_gone(now, number, fronts);
-        self.settle(now, fronts);
+        self.drop_leg(now, number, "it is being replaced", fronts);
         self.replacing = Some((number, storage));
         Ok(())
     }

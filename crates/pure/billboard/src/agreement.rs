@@ -143,12 +143,15 @@ impl Producer {
 struct Held {
     producer: u16,
     space: u32,
+    lease: SimSpan,
     /// It may be used until then; not at all before it was confirmed.
     until: SimTime,
     asked: SimTime,
     /// When the promise began by the producer's time, once it was confirmed.
     begun: Option<SimTime>,
     is_left: bool,
+    /// The producer knows it no more: a question would make another promise.
+    is_over: bool,
 }
 
 /// A server that uses space of others.
@@ -169,9 +172,23 @@ impl Consumer {
 
     /// Asks a producer for space.
     pub fn ask(&mut self, now: SimTime, producer: u16, space: u32) -> (Agreement, Message) {
+        self.ask_for(now, producer, space, self.lease)
+    }
+
+    /// Asks a producer for space, whose lease may have a length of its own.
+    pub fn ask_for(&mut self, now: SimTime, producer: u16, space: u32, lease: SimSpan) -> (Agreement, Message) {
         self.count += 1;
         let agreement = Agreement { consumer: self.server, incarnation: self.incarnation, number: self.count };
-        let held = Held { producer, space, until: SimTime::ZERO, asked: now, begun: None, is_left: false };
+        let held = Held {
+            producer,
+            space,
+            lease,
+            until: SimTime::ZERO,
+            asked: now,
+            begun: None,
+            is_left: false,
+            is_over: false,
+        };
         self.held.insert(agreement, held);
         (agreement, Message::Ask { agreement, space, asked: now })
     }
@@ -182,14 +199,22 @@ impl Consumer {
             Message::Confirm { agreement, asked, begun } => {
                 let Some(held) = self.held.get_mut(&agreement) else { return };
                 match *held.begun.get_or_insert(begun) {
-                    known if known == begun => held.until = held.until.max(asked + self.lease),
+                    known if known == begun => held.until = held.until.max(asked + held.lease),
                     // A late question has made another promise: what lay there is gone.
-                    known if known < begun => (held.until, held.is_left) = (SimTime::ZERO, true),
+                    known if known < begun => {
+                        (held.until, held.is_left, held.is_over) = (SimTime::ZERO, true, true);
+                    }
                     _ => {}
                 }
             }
             // A lease that was confirmed before goes on to its end.
-            Message::Refuse { agreement } | Message::Leaving { agreement } => {
+            Message::Refuse { agreement } => {
+                if let Some(held) = self.held.get_mut(&agreement) {
+                    (held.is_left, held.is_over) = (true, true);
+                }
+            }
+            // It goes on until what lies there has been moved.
+            Message::Leaving { agreement } => {
                 if let Some(held) = self.held.get_mut(&agreement) {
                     held.is_left = true;
                 }
@@ -220,13 +245,18 @@ impl Consumer {
 
     /// Questions that keep leases going: those that end within half a lease.
     pub fn renew(&mut self, now: SimTime) -> Vec<(u16, Message)> {
-        let due = |held: &Held| !held.is_left && held.until <= now + self.lease / 2;
-        let mut messages = Vec::new();
-        for (&agreement, held) in self.held.iter_mut().filter(|(_, held)| due(held)) {
-            held.asked = now;
-            messages.push((held.producer, Message::Ask { agreement, space: held.space, asked: now }));
+        let agreements: Vec<Agreement> = self.held.keys().copied().collect();
+        agreements.into_iter().filter_map(|agreement| self.renew_one(now, agreement)).collect()
+    }
+
+    /// The question that keeps one lease going, if that ends within half of it.
+    pub fn renew_one(&mut self, now: SimTime, agreement: Agreement) -> Option<(u16, Message)> {
+        let held = self.held.get_mut(&agreement)?;
+        if held.is_over || held.until > now + held.lease / 2 {
+            return None;
         }
-        messages
+        held.asked = now;
+        Some((held.producer, Message::Ask { agreement, space: held.space, asked: now }))
     }
 
     /// Ends an agreement: it is not used from now on. The message may be sent more than once.
@@ -237,7 +267,7 @@ impl Consumer {
 
     /// Agreements that can be used no more, and are forgotten.
     pub fn lapse(&mut self, now: SimTime) -> Vec<Agreement> {
-        let gone = |held: &Held| now >= held.until.max(held.asked + self.lease);
+        let gone = |held: &Held| now >= held.until.max(held.asked + held.lease);
         let lapsed: Vec<Agreement> = self.held.iter().filter(|(_, held)| gone(held)).map(|(&id, _)| id).collect();
         self.held.retain(|_, held| !gone(held));
         lapsed
@@ -388,11 +418,28 @@ mod tests {
             consumer.receive(message);
         }
         assert!(consumer.is_left(agreement) && consumer.may_use(at(11), agreement), "there is time to move");
-        assert!(consumer.renew(at(50)).is_empty(), "it does not go on");
+        let (_, ask) = consumer.renew_one(at(50), agreement).expect("it goes on until all has moved");
+        consumer.receive(producer.receive(at(51), ask).expect("it answers"));
+        assert!(consumer.is_left(agreement) && consumer.may_use(at(100), agreement));
+        let (_, other) = Consumer::new(2, 0, LEASE).ask(at(52), 0, 1);
+        assert!(matches!(producer.receive(at(52), other), Some(Message::Refuse { .. })), "nothing new is promised");
         let (to, message) = consumer.release(agreement).expect("it was there");
-        assert_eq!((to, producer.receive(at(20), message)), (0, None));
+        assert_eq!((to, producer.receive(at(120), message)), (0, None));
         // A question that was late behind the release makes no new agreement.
         let late = Message::Ask { agreement, space: 70, asked: at(0) };
-        assert_eq!(producer.receive(at(21), late), Some(Message::Refuse { agreement }));
+        assert_eq!(producer.receive(at(121), late), Some(Message::Refuse { agreement }));
+    }
+
+    #[test]
+    fn a_lease_of_its_own_length_ends_by_it() {
+        let mut producer = Producer::new(100, LEASE);
+        let mut consumer = Consumer::new(1, 0, LEASE);
+        let at = |s: u64| SimTime::ZERO + SimSpan::from_secs(s);
+        let (agreement, ask) = consumer.ask_for(at(0), 0, 70, SimSpan::from_secs(10));
+        consumer.receive(producer.receive(at(1), ask).expect("it answers"));
+        assert_eq!(consumer.renew_one(at(4), agreement), None);
+        assert!(consumer.renew_one(at(6), agreement).is_some(), "half of it has passed");
+        assert!(consumer.may_use(at(9), agreement) && !consumer.may_use(at(10), agreement));
+        assert_eq!(consumer.lapse(at(16)), [agreement], "an answer to the last question might have come until then");
     }
 }

@@ -10,9 +10,9 @@ pub struct Offer {
     pub server: u16,
     /// Free space, in units of one gigabyte or whatever the rack counts in.
     pub space: u32,
-    /// Free requests a second, in thousands.
+    /// Free requests a second, in thousands or whatever the rack counts in.
     pub rate: u32,
-    /// Free bandwidth of its network, in gigabits a second.
+    /// Free bandwidth of its network, in gigabits a second or whatever the rack counts in.
     pub network: u32,
     /// When it was posted.
     pub at: SimTime,

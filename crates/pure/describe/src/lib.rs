@@ -19,6 +19,7 @@ mod fio;
 mod fio_result;
 mod flash;
 pub mod keyed;
+pub mod lending;
 pub mod load;
 mod measured;
 mod names;

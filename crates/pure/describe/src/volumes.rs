@@ -1,5 +1,6 @@
 //! The file that describes volumes of real storage, for `flashyard serve`: what they are made of, and the service above it.
 
+use crate::lending::{ChoiceName, Lend, SERVER, server_problem};
 use crate::quantity::{Rate, Size, Time};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -36,6 +37,10 @@ pub struct File {
     /// Beginning of NVMe qualified names; the name of a volume follows.
     #[serde(default = "nqn")]
     pub nqn: String,
+    /// Name of this server among those that lend each other space.
+    pub server: Option<Spanned<String>>,
+    /// Space that it lends.
+    pub lend: Option<Spanned<Lend>>,
     /// The volumes, at least one.
     #[serde(default)]
     pub volume: Vec<Spanned<Volume>>,
@@ -167,7 +172,7 @@ pub enum RuleName {
     Learned,
 }
 
-/// One leg: exactly one of `memory`, `file`, `drive`, `nvme_tcp` and `service`, with the keys that go with it.
+/// One leg: exactly one of `memory`, `file`, `drive`, `nvme_tcp`, `borrow` and `service`, with the keys that go with it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leg {
@@ -209,6 +214,16 @@ pub struct Leg {
     pub secret_file: Option<PathBuf>,
     /// File with the secret of the controller.
     pub controller_secret_file: Option<PathBuf>,
+    /// Space of so much that another server lends.
+    pub borrow: Option<Size>,
+    /// The billboard where servers post what they lend.
+    pub board: Option<SocketAddr>,
+    /// The rule by which they are asked.
+    pub choice: Option<ChoiceName>,
+    /// Requests a second that a server must have free to be asked.
+    pub free_iops: Option<u32>,
+    /// Bytes a second that a server must have free to be asked.
+    pub free_bandwidth: Option<Rate>,
     /// Reads and writes a second at most.
     pub iops: Option<u64>,
     /// Bytes of reads and writes a second at most.
@@ -216,6 +231,11 @@ pub struct Leg {
     /// Time that everything takes at least.
     pub latency: Option<Time>,
 }
+
+/// Where a borrowed leg stands.
+const BORROW: &str = "borrow is for legs of service = \"mirror\", which moves what it has when a lender leaves";
+/// The kinds of a leg.
+const KINDS: &str = "give one of memory, file, drive, nvme_tcp, borrow and service";
 
 /// Where that key stands.
 const RECORD: &str = "record goes with service = \"mirror\"";
@@ -329,6 +349,34 @@ impl Leg {
         Ok((alone.leg, at))
     }
 
+    /// The first thing that is wrong with the keys of space that is borrowed.
+    fn borrow_problem(&self) -> Option<String> {
+        let keys = [
+            ("board", self.board.is_some()),
+            ("choice", self.choice.is_some()),
+            ("free_iops", self.free_iops.is_some()),
+            ("free_bandwidth", self.free_bandwidth.is_some()),
+        ];
+        let Some(size) = self.borrow else {
+            let stray = keys.iter().find(|(_, is_there)| *is_there);
+            if let Some((key, _)) = stray {
+                return Some(format!("{key} goes with borrow only"));
+            }
+            let of_mirror = self.service == Some(ServiceName::Mirror);
+            let has_loan = self.legs.iter().flatten().any(|leg| leg.borrow.is_some());
+            return (has_loan && !of_mirror).then(|| BORROW.to_owned());
+        };
+        if size.0.get() == 0 || !size.0.get().is_multiple_of(1 << 20) {
+            return Some(format!("borrow is whole MiB, not {} bytes", size.0.get()));
+        }
+        self.board.is_none().then(|| "borrow needs the address of the billboard: board = \"ADDRESS:PORT\"".to_owned())
+    }
+
+    /// Whether it is borrowed, or stands on space that is.
+    fn borrows(&self) -> bool {
+        self.borrow.is_some() || self.legs.iter().flatten().any(Self::borrows)
+    }
+
     /// The first thing that is wrong with it.
     fn problem(&self) -> Option<String> {
         let kinds = [
@@ -336,10 +384,14 @@ impl Leg {
             self.file.is_some(),
             self.drive.is_some(),
             self.nvme_tcp.is_some(),
+            self.borrow.is_some(),
             self.service.is_some(),
         ];
         if kinds.iter().filter(|is_there| **is_there).count() != 1 {
-            return Some("give one of memory, file, drive, nvme_tcp and service".to_owned());
+            return Some(KINDS.to_owned());
+        }
+        if let Some(problem) = self.borrow_problem() {
+            return Some(problem);
         }
         if self.service == Some(ServiceName::Versions) {
             return Some("versions are of a volume: service = \"versions\" stands at the top".to_owned());
@@ -448,8 +500,12 @@ impl File {
         let file: Self = toml::from_str(text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
         let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
         let wrong = |at: usize, problem: String| Err(DescriptionError::Value { line: line(at), problem });
-        if file.volume.is_empty() || file.volume.len() > VOLUMES_MAX {
+        // A server that lends need not have any.
+        if file.volume.is_empty() && file.lend.is_none() || file.volume.len() > VOLUMES_MAX {
             return wrong(0, format!("{} volumes, give 1 to {VOLUMES_MAX} ([[volume]])", file.volume.len()));
+        }
+        if let Some((at, problem)) = file.lending() {
+            return wrong(at, problem);
         }
         let mut names: Vec<&str> = Vec::new();
         for volume in &file.volume {
@@ -518,6 +574,34 @@ impl File {
             }
         }
         Ok(file)
+    }
+
+    /// The first thing that is wrong with what is lent and borrowed, with its place.
+    fn lending(&self) -> Option<(usize, String)> {
+        if let Some(name) = &self.server
+            && let Some(problem) = server_problem(name.get_ref())
+        {
+            return Some((name.span().start, problem));
+        }
+        if let Some(lend) = &self.lend {
+            let problem = lend.get_ref().problem().or_else(|| self.server.is_none().then(|| SERVER.to_owned()));
+            if let Some(problem) = problem {
+                return Some((lend.span().start, problem));
+            }
+        }
+        for volume in self.volume.iter().map(Spanned::get_ref) {
+            let ends = volume.front.iter().chain(&volume.back);
+            let legs = volume.legs.iter().flatten();
+            let stray = legs.clone().filter(|_| volume.service != ServiceName::Mirror).chain(ends.clone());
+            if let Some(leg) = stray.into_iter().find(|leg| leg.get_ref().borrow.is_some()) {
+                return Some((leg.span().start, BORROW.to_owned()));
+            }
+            let loan = ends.chain(legs).find(|leg| leg.get_ref().borrows());
+            if let Some(leg) = loan.filter(|_| self.server.is_none()) {
+                return Some((leg.span().start, SERVER.to_owned()));
+            }
+        }
+        None
     }
 
     /// The first thing that is wrong with another name of a volume, with its place.

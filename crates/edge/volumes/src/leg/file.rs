@@ -11,7 +11,7 @@ use std::io::{self, IoSliceMut, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Threads of one file. Source: \[A\] as many requests as a drive of a workstation needs to show half its speed.
 const THREADS: usize = 4;
@@ -44,6 +44,11 @@ pub enum FileError {
     /// It is not there, and its size is not known.
     #[error("{0}: does not exist; say how large it is to be made (size = \"1 GiB\")")]
     Missing(String),
+    /// It is to be lent, which erases it, and holds other data.
+    #[error(
+        "{0}: it holds something that was not lent, and lending erases it; name a file that is not there, or zero its first MiB"
+    )]
+    NotLent(String),
     /// It is there with another size than wanted.
     #[error("{path}: it has {bytes} bytes, not {wanted}; leave the size out, or move the file away")]
     Size {
@@ -56,6 +61,28 @@ pub enum FileError {
     },
 }
 
+/// Where the blocks of a leg lie in its file: in pieces of one size, in any order.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// Byte at which each piece begins.
+    pieces: Arc<[u64]>,
+    piece_bytes: u64,
+}
+
+impl Layout {
+    /// The parts of a task: where each lies in the file, and its bytes.
+    fn parts(&self, task: Task) -> impl Iterator<Item = (u64, usize)> + '_ {
+        let (mut at, end) = (task.first * BLOCK as u64, task.first * BLOCK as u64 + task.bytes() as u64);
+        std::iter::from_fn(move || {
+            let (piece, within) = (at / self.piece_bytes, at % self.piece_bytes);
+            let len = (self.piece_bytes - within).min(end - at);
+            let from = *self.pieces.get(piece as usize).filter(|_| len > 0)?;
+            at += len;
+            Some((from + within, len as usize))
+        })
+    }
+}
+
 /// Work for a thread.
 struct Job {
     task: Task,
@@ -66,6 +93,7 @@ struct Job {
 /// A file with its threads.
 pub(crate) struct FileLeg {
     file: Arc<File>,
+    layout: Layout,
     blocks: u64,
     jobs: Sender<Job>,
     ends: Receiver<(End, Option<String>)>,
@@ -110,19 +138,41 @@ impl FileLeg {
         if blocks == 0 {
             return Err(FileError::Small { path: shown(), bytes });
         }
-        let file = Arc::new(file);
+        let layout = Layout { pieces: [0].into(), piece_bytes: blocks * BLOCK as u64 };
+        Ok(Self { is_new: !exists, ..Self::of(Arc::new(file), layout, blocks, waker) })
+    }
+
+    /// Blocks in pieces of a file, `blocks` in all; a piece has `piece_bytes` and begins at one of `pieces`. They are new: somebody has zeroed them.
+    pub(crate) fn of_pieces(
+        file: Arc<File>,
+        pieces: Vec<u64>,
+        piece_bytes: u64,
+        blocks: u64,
+        waker: impl Fn() + Send + Clone + 'static,
+    ) -> Self {
+        let layout = Layout { pieces: pieces.into(), piece_bytes };
+        Self { is_new: true, ..Self::of(file, layout, blocks, waker) }
+    }
+
+    fn of(file: Arc<File>, layout: Layout, blocks: u64, waker: impl Fn() + Send + Clone + 'static) -> Self {
         let (jobs, queue) = channel();
         let (ended, ends) = channel();
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..THREADS {
             let (file, queue, ended, waker) = (Arc::clone(&file), Arc::clone(&queue), ended.clone(), waker.clone());
-            std::thread::spawn(move || work(&file, &queue, &ended, waker));
+            let layout = layout.clone();
+            std::thread::spawn(move || work((&file, &layout), &queue, &ended, waker));
         }
-        Ok(Self { file, blocks, jobs, ends, under_way: 0, spare: Vec::new(), is_new: !exists, knows_now: true })
+        Self { file, layout, blocks, jobs, ends, under_way: 0, spare: Vec::new(), is_new: false, knows_now: true }
     }
 
     pub(crate) fn blocks(&self) -> u64 {
         self.blocks
+    }
+
+    /// Tells as long as it lives that a thread may still write.
+    pub(crate) fn downgrade(&self) -> Weak<File> {
+        Arc::downgrade(&self.file)
     }
 
     pub(crate) fn begin(&mut self, task: Task, source: Source<'_>, into: &mut [u8]) -> Begun {
@@ -158,7 +208,8 @@ impl FileLeg {
         if !self.knows_now || into.is_empty() {
             return false;
         }
-        let (offset, bytes) = (task.first * BLOCK as u64, into.len());
+        let bytes = into.len();
+        let Some((offset, _)) = self.layout.parts(task).next().filter(|(_, len)| *len == bytes) else { return false };
         match preadv2(&*self.file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
             Ok(count) => count == bytes,
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
@@ -191,7 +242,7 @@ impl FileLeg {
 }
 
 /// A thread: carries out jobs until there are no more.
-fn work(file: &File, queue: &Mutex<Receiver<Job>>, ended: &Sender<(End, Option<String>)>, waker: impl Fn()) {
+fn work(file: (&File, &Layout), queue: &Mutex<Receiver<Job>>, ended: &Sender<(End, Option<String>)>, waker: impl Fn()) {
     loop {
         let Ok(Ok(job)) = queue.lock().map(|queue| queue.recv()) else { return };
         let Job { task, mut bytes } = job;
@@ -207,23 +258,35 @@ fn work(file: &File, queue: &Mutex<Receiver<Job>>, ended: &Sender<(End, Option<S
     }
 }
 
-fn carry_out(file: &File, task: Task, bytes: &mut Option<Vec<u8>>) -> io::Result<()> {
-    let (offset, len) = (task.first * BLOCK as u64, task.bytes());
-    match (task.operation, bytes) {
-        (Operation::Read, Some(bytes)) => file.read_exact_at(bytes, offset),
-        (Operation::Write, Some(bytes)) => file.write_all_at(bytes, offset),
-        // Front ends take trimmed blocks for zeros.
-        (Operation::Write, None) | (Operation::Trim, _) => match punch(file, offset, len) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let zeros = vec![0; len.min(1 << 20)];
-                (0..len)
-                    .step_by(zeros.len())
-                    .try_for_each(|at| file.write_all_at(&zeros[..zeros.len().min(len - at)], offset + at as u64))
-            }
-            result => result.map_err(io::Error::from),
-        },
-        (Operation::Flush, _) => file.sync_data(),
-        _ => Ok(()),
+fn carry_out((file, layout): (&File, &Layout), task: Task, bytes: &mut Option<Vec<u8>>) -> io::Result<()> {
+    if task.operation == Operation::Flush {
+        return file.sync_data();
+    }
+    let mut done = 0;
+    for (offset, len) in layout.parts(task) {
+        let part = done..done + len;
+        done += len;
+        match (task.operation, bytes.as_mut()) {
+            (Operation::Read, Some(bytes)) => file.read_exact_at(&mut bytes[part], offset)?,
+            (Operation::Write, Some(bytes)) => file.write_all_at(&bytes[part], offset)?,
+            // Front ends take trimmed blocks for zeros.
+            (Operation::Write, None) | (Operation::Trim, _) => zero(file, offset, len)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes bytes of a file zeros, as a hole where that is possible.
+pub(crate) fn zero(file: &File, offset: u64, len: usize) -> io::Result<()> {
+    match punch(file, offset, len) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            let zeros = vec![0; len.min(1 << 20)];
+            (0..len)
+                .step_by(zeros.len().max(1))
+                .try_for_each(|at| file.write_all_at(&zeros[..zeros.len().min(len - at)], offset + at as u64))
+        }
+        result => result.map_err(io::Error::from),
     }
 }
 

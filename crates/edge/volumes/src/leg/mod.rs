@@ -10,15 +10,19 @@ mod throttle;
 pub(crate) use drive::DriveLeg;
 pub use drive::{OpenDrive, RunsDrive};
 pub use file::FileError;
-pub(crate) use file::FileLeg;
+pub(crate) use file::{FileLeg, zero};
 pub(crate) use memory::Memory;
 pub(crate) use remote::RemoteLeg;
 pub(crate) use task::{BLOCK, Begun, End, Source, Task};
 pub(crate) use throttle::{Pace, Throttle};
 
+use flashyard_billboard::{Agreement, Choice};
 use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_service::Failure;
 use flashyard_units::VolumeId;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// The storage of a leg.
 pub(crate) enum Storage {
@@ -26,6 +30,32 @@ pub(crate) enum Storage {
     File(FileLeg),
     Drive(Box<DriveLeg>),
     Remote(Box<RemoteLeg>),
+    /// There is none now; this is what there was, or will be.
+    Absent(VolumeLimits),
+}
+
+/// Space of another server.
+#[derive(Clone)]
+pub(crate) struct Loan {
+    /// Its size, and from whom it may be.
+    pub(crate) terms: Arc<Terms>,
+    /// The agreement and its lender; nothing while one is looked for.
+    pub(crate) held: Option<(Agreement, String)>,
+    /// The leg that takes its place, once that has all copies.
+    pub(crate) to: Option<usize>,
+}
+
+/// Terms on which space is borrowed.
+pub(crate) struct Terms {
+    pub(crate) mib: u32,
+    pub(crate) board: SocketAddr,
+    pub(crate) choice: Choice,
+    /// Requests and bytes a second that a lender must have free.
+    pub(crate) free_iops: u64,
+    pub(crate) free_bandwidth: u64,
+    pub(crate) pace: Option<Pace>,
+    /// How this host connects: its name and the secrets of both sides.
+    pub(crate) host: InitiatorConfig,
 }
 
 /// A leg: its storage, its name for messages, and whether it still answers.
@@ -37,13 +67,19 @@ pub(crate) struct LegState {
     pub(crate) gone: Option<String>,
     /// Whether it was made just now: nothing but zeros is there.
     pub(crate) is_new: bool,
+    /// Space of another server that it is, or is to be.
+    pub(crate) loan: Option<Loan>,
 }
 
 impl LegState {
+    pub(crate) fn new(storage: Storage, name: String) -> Self {
+        Self { storage, name, throttle: None, gone: None, is_new: false, loan: None }
+    }
+
     /// No storage, and why.
     pub(crate) fn none(why: &str) -> Self {
-        let (storage, name) = (Storage::Memory(Memory::new(0)), "none".to_owned());
-        Self { storage, name, throttle: None, gone: Some(why.to_owned()), is_new: true }
+        let leg = Self::new(Storage::Memory(Memory::new(0)), "none".to_owned());
+        Self { gone: Some(why.to_owned()), is_new: true, ..leg }
     }
 
     /// Its properties as a volume.
@@ -53,6 +89,7 @@ impl LegState {
             Storage::File(file) => (file.blocks(), u32::MAX),
             Storage::Drive(drive) => (drive.info().limits.blocks, drive.info().limits.request_blocks),
             Storage::Remote(remote) => (remote.blocks(), remote.request_blocks()),
+            Storage::Absent(limits) => (limits.blocks, limits.request_blocks),
         };
         let limits = VolumeLimits { blocks, remaps: false, request_blocks };
         VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK as u32, limits, protected: false }
@@ -71,13 +108,14 @@ impl LegState {
             Storage::File(file) => file.begin(task, source, into),
             Storage::Drive(drive) => drive.begin(task, source),
             Storage::Remote(remote) => remote.begin(task, source),
+            Storage::Absent(_) => Begun::Ended(Err(Failure::Gone)),
         }
     }
 
     /// Takes the ends of orders that were under way. After one with [`Failure::Gone`] it answers no more.
     pub(crate) fn poll(&mut self, ends: &mut Vec<End>) {
         let gone = match &mut self.storage {
-            Storage::Memory(_) => None,
+            Storage::Memory(_) | Storage::Absent(_) => None,
             Storage::File(file) => file.poll(ends),
             Storage::Drive(drive) => drive.poll(ends),
             Storage::Remote(remote) => remote.poll(ends),
