@@ -87,6 +87,8 @@ pub(crate) struct Maker<'a> {
     pub(crate) number: usize,
     /// Whether all storage below it was made just now.
     pub(crate) is_new: bool,
+    /// Legs that hold nothing, for they are borrowed just now or later: a bit each.
+    pub(crate) blank: u8,
 }
 
 impl Maker<'_> {
@@ -118,7 +120,7 @@ impl Maker<'_> {
             }
             ServiceName::Mirror if settings.record == Some(false) => Box::new(Mirrored::new(count, blocks)),
             ServiceName::Mirror => {
-                let room = IntentRoom::usual(self.mirror_id(), self.is_new);
+                let room = IntentRoom { blank: self.blank, ..IntentRoom::usual(self.mirror_id(), self.is_new) };
                 let leg = info_of(VolumeLimits { blocks, ..infos[0].limits });
                 let mirror = Mirrored::recorded(count, &leg, room);
                 Box::new(mirror.ok_or_else(|| {
@@ -227,11 +229,26 @@ impl<'a> Composer<'a> {
             };
             infos.push(info);
         }
+        let gone = |place: &Below| match place {
+            Below::Leg(leg) => self.legs[usize::from(leg.0)].gone.as_ref(),
+            Below::Service(_) => None,
+        };
+        // Others would go on until space for it is found.
+        if let (Some(why), true) = (below.first().and_then(gone), below.iter().all(|place| gone(place).is_some())) {
+            return Err(OpenError::Loan { volume: self.volume.to_owned(), problem: why.clone() });
+        }
         if self.legs.len() > LEGS_MAX {
             let problem = format!("more than {LEGS_MAX} pieces of storage");
             return Err(OpenError::Size { volume: self.volume.to_owned(), problem });
         }
-        let maker = Maker { volume: self.volume, number, is_new: self.legs[from..].iter().all(|leg| leg.is_new) };
+        let is_blank = |place: &Below| match place {
+            Below::Leg(leg) => self.legs[usize::from(leg.0)].loan.is_some(),
+            Below::Service(_) => false,
+        };
+        // Only mirrors have such legs, eight at most.
+        let blank = (0..8).zip(&below).filter(|(_, place)| is_blank(place)).fold(0, |legs, (leg, _)| legs | 1 << leg);
+        let is_new = self.legs[from..].iter().all(|leg| leg.is_new);
+        let maker = Maker { volume: self.volume, number, is_new, blank };
         let service = maker.make(name, settings, &infos)?;
         let limits = service.limits(&infos);
         self.nodes[number] = (service, below);

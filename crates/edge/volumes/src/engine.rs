@@ -195,6 +195,9 @@ impl VolumeEngine {
         let volume = &self.stacks[stack].name;
         let beside = &self.stacks[stack].legs;
         let mut storage = self.opening.leg(volume, described, beside).map_err(|error| ControlError(told(&error)))?;
+        if let Some(why) = storage.gone {
+            return Err(ControlError(why));
+        }
         self.register((stack, leg), &mut storage)?;
         Ok(storage)
     }
@@ -223,7 +226,7 @@ impl VolumeEngine {
         // A record would take blocks that the volume has already.
         let settings = Settings { record: Some(described.record.unwrap_or(false)), ..Settings::of(&described) };
         let name = described.service.unwrap_or_default();
-        let maker = Maker { volume, number: 0, is_new: false };
+        let maker = Maker { volume, number: 0, is_new: false, blank: 0 };
         let service = maker.make(name, settings, &infos).map_err(|error| ControlError(told(&error)))?;
         let limits = service.limits(&infos);
         if limits.blocks != there.limits.blocks {

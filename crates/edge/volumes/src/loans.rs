@@ -14,8 +14,6 @@ pub(crate) struct LoanStatus {
     pub(crate) place: (usize, usize),
     pub(crate) loan: Loan,
     pub(crate) is_gone: bool,
-    /// Whether every block is elsewhere.
-    pub(crate) can_miss: bool,
     /// Lenders of the legs of its mirror.
     pub(crate) beside: Vec<String>,
     /// Whether the leg that is to take its place has all copies.
@@ -68,7 +66,6 @@ impl VolumeEngine {
                 found.push(LoanStatus {
                     place: (volume, number),
                     is_gone: leg.gone.is_some(),
-                    can_miss: stack.may_miss(number).is_ok(),
                     beside,
                     has_moved: has_copies && loan.to.is_some_and(is_there),
                     loan,
@@ -102,6 +99,11 @@ impl VolumeEngine {
             Some(loan) if loan.to.is_none() => loan.held = None,
             loan => *loan = None,
         }
+    }
+
+    /// Whether borrowed storage may take the place of a leg that has ended. This may look at every block.
+    pub(crate) fn may_refill(&mut self, place: (usize, usize)) -> bool {
+        self.stack_of(place, None).is_some_and(|stack| stack.may_miss(place.1).is_ok())
     }
 
     /// Borrowed storage takes the place of a leg that has ended.

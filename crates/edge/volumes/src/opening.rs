@@ -68,10 +68,11 @@ impl Opening {
     pub(crate) fn leg(&self, volume: &str, leg: &Leg, beside: &[LegState]) -> Result<LegState, OpenError> {
         if let Some(size) = leg.borrow {
             let terms = self.terms(volume, leg, size.0.get())?;
-            let borrower =
-                self.borrower.as_ref().ok_or_else(|| "the file gives this server no name: server".to_owned());
-            let borrowed = borrower.and_then(|borrower| borrower.first(terms, beside));
-            return borrowed.map_err(|problem| OpenError::Loan { volume: volume.to_owned(), problem });
+            let refused = || OpenError::Loan {
+                volume: volume.to_owned(),
+                problem: "the file gives this server no name: server = \"NAME\"".to_owned(),
+            };
+            return Ok(self.borrower.as_ref().ok_or_else(refused)?.first(terms, beside));
         }
         let (storage, name) = if let Some(size) = leg.memory {
             let blocks = size.0.get() / BLOCK as u64;

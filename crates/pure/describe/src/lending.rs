@@ -73,6 +73,9 @@ impl Lend {
         if self.size.is_some() && self.file.is_none() {
             return Some("size goes with file only".to_owned());
         }
+        if self.listen.ip().is_unspecified() || self.listen.port() == 0 {
+            return Some(format!("listen is where other servers reach this one, not {}", self.listen));
+        }
         let piece = self.piece_bytes();
         if piece == 0 || !piece.is_multiple_of(1 << 20) {
             return Some(format!("piece is whole MiB, not {piece} bytes"));
@@ -84,8 +87,8 @@ impl Lend {
                 return Some(format!("{key} is whole pieces of {} MiB, one or more", piece >> 20));
             }
         }
-        for (key, ns, least) in [("lease", self.lease_ns(), 1), ("post_every", self.post_ns(), 1)] {
-            if !(least..=3600).contains(&(ns / 1_000_000_000)) {
+        for (key, ns) in [("lease", self.lease_ns()), ("post_every", self.post_ns())] {
+            if !(1..=3600).contains(&(ns / 1_000_000_000)) {
                 return Some(format!("{key} is 1 s to 3600 s"));
             }
         }

@@ -656,6 +656,48 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
         assert_eq!(back_of(0).latency, None);
     }
 
+    /// Mistakes of what is lent and borrowed, each in a volume whose lines follow its name.
+    fn lending_mistakes(volume: impl Fn(&str) -> String) {
+        let lend = "server = \"s\"\n[lend]\nboard = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"\n";
+        assert!(File::parse(&format!("{lend}memory = \"64 MiB\"")).is_ok(), "a lender needs no volume");
+        for (rest, expected) in [
+            ("", "line 2: lend one of memory"),
+            ("memory = \"64 MiB\"\nfile = \"x\"", "line 2: lend one of memory"),
+            ("memory = \"64 MiB\"\nsize = \"1 MiB\"", "line 2: size goes with file only"),
+            ("memory = \"64 MiB\"\npiece = \"5 KiB\"", "line 2: piece is whole MiB"),
+            ("memory = \"65 MiB\"", "line 2: memory is whole pieces of 64 MiB"),
+            ("file = \"x\"\nsize = \"1 MiB\"", "line 2: size is whole pieces"),
+            ("memory = \"64 MiB\"\nlease = \"10 ms\"", "line 2: lease is 1 s to 3600 s"),
+            ("memory = \"64 MiB\"\ncolour = 1", "unknown field `colour`"),
+        ] {
+            let said = problem(&format!("{lend}{rest}"));
+            assert!(said.contains(expected), "{rest}: {said}");
+        }
+        let everywhere = lend.replace("127.0.0.1:2", "0.0.0.0:2");
+        assert!(problem(&format!("{everywhere}memory = \"64 MiB\"")).contains("not 0.0.0.0:2"));
+        let nameless = format!("{}memory = \"64 MiB\"", &lend[13..]);
+        assert!(problem(&nameless).contains("servers that lend and borrow have a name"));
+        assert!(problem(&lend.replace("\"s\"", "\"a b\"")).starts_with("line 1: \"a b\" is no name of a server"));
+        let loan = "borrow = \"64 MiB\", board = \"127.0.0.1:1\"";
+        let named = |rest: &str| format!("server = \"s\"{}", volume(rest));
+        let of = |keys: &str| named(&format!("service = \"mirror\"\nlegs = [{{ {keys} }}]"));
+        assert!(File::parse(&of(loan)).is_ok());
+        let striped = format!("service = \"stripe\", legs = [{{ {loan} }}, {{ {loan} }}]");
+        for (text, expected) in [
+            (of("borrow = \"64 MiB\""), "line 5: borrow needs the address"),
+            (of("borrow = \"1 KiB\", board = \"127.0.0.1:1\""), "line 5: borrow is whole MiB"),
+            (of(&format!("{loan}, memory = \"1 MiB\"")), "line 5: give one of memory"),
+            (of(&format!("{loan}, choice = \"any\"")), "unknown variant `any`"),
+            (of("memory = \"1 MiB\", free_iops = 1"), "line 5: free_iops goes with borrow only"),
+            (of(&striped), "line 5: borrow is for legs of"),
+            (of(loan)[12..].to_owned(), "line 5: servers that lend and borrow have a name"),
+            (named(&format!("back = {{ {loan} }}")), "line 4: borrow is for legs of"),
+        ] {
+            let said = problem(&text);
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         let volume = |rest: &str| format!("\n[[volume]]\nname = \"a\"\n{rest}");
@@ -678,6 +720,7 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
         assert!(problem(&volume("colour = 1\nback = { memory = \"1 MiB\" }")).contains("unknown field `colour`"));
         let twice = format!("{}{}", volume("back = { memory = \"1 MiB\" }"), volume("back = { memory = \"1 MiB\" }"));
         assert!(problem(&twice).starts_with("line 6: there is a volume a already"), "{}", problem(&twice));
+        lending_mistakes(volume);
         assert!(problem("[[volume]]\nname = \"a b\"\nback = { memory = \"1 MiB\" }").contains("is no name"));
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::agile::board::{self, Post};
 use crate::agile::wire::{Clock, Heard, Lines, Name, Said, Word};
-use crate::leg::{LegState, Loan, RemoteLeg, Storage, Terms, Throttle};
+use crate::leg::{BLOCK, LegState, Loan, RemoteLeg, Storage, Terms, Throttle};
 use flashyard_billboard::{Agreement, Board, Consumer, Message, Offer};
+use flashyard_blk::VolumeLimits;
 use flashyard_kernel::Rng;
 use flashyard_live::RemoteNamespace;
 use flashyard_nvmf::initiator::InitiatorConfig;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Patience with the rack when a server begins: lenders may begin at the same time. Source: \[A\].
-const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
+const BEGIN_PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two looks at the billboard meanwhile.
 const BEGIN_STEP: Duration = Duration::from_millis(200);
 /// Patience for the answer of a lender, and for the end of what is released.
@@ -68,17 +69,21 @@ impl Borrower {
         Self(Arc::new(Shared { server: server.to_owned(), clock: Clock::begin(), state: Mutex::new(state) }))
     }
 
-    /// Borrows when the server begins, with patience for lenders that begin as well.
-    ///
-    /// Errors: why nobody lends.
-    pub(crate) fn first(&self, terms: Terms, beside: &[LegState]) -> Result<LegState, String> {
+    /// Borrows when the server begins, with patience for lenders that begin as well. Where nobody lends, the leg is absent, and says why.
+    pub(crate) fn first(&self, terms: Terms, beside: &[LegState]) -> LegState {
         let (terms, begun) = (Arc::new(terms), Instant::now());
         let held = |leg: &LegState| Some(leg.loan.as_ref()?.held.as_ref()?.1.clone());
         let avoid: Vec<String> = beside.iter().filter(|leg| leg.gone.is_none()).filter_map(held).collect();
         loop {
             match self.borrow(&terms, &avoid) {
-                Ok(leg) => return Ok(leg),
-                Err(problem) if begun.elapsed() > BEGIN_PATIENCE => return Err(problem),
+                Ok(leg) => return leg,
+                Err(problem) if begun.elapsed() > BEGIN_PATIENCE => {
+                    let blocks = (u64::from(terms.mib) << 20) / BLOCK as u64;
+                    let limits = VolumeLimits { blocks, remaps: false, request_blocks: u32::MAX };
+                    let leg = LegState::new(Storage::Absent(limits), "to be borrowed".to_owned());
+                    let loan = Some(Loan { terms, held: None, to: None });
+                    return LegState { gone: Some(problem), is_new: true, loan, ..leg };
+                }
                 Err(_) => std::thread::sleep(BEGIN_STEP),
             }
         }

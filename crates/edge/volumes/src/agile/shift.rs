@@ -3,6 +3,7 @@
 
 use crate::agile::borrow::Borrower;
 use crate::engine::{VolumeHandle, VolumesEnded};
+use crate::leg::LegState;
 use crate::loans::LoanStatus;
 use flashyard_billboard::Agreement;
 use std::collections::BTreeMap;
@@ -52,8 +53,7 @@ impl Shift {
             }
             Some(agreement) if self.borrower.is_left(agreement) => self.leave(status, agreement),
             Some(_) => Ok(()),
-            None if status.can_miss => self.refill(&status),
-            None => Ok(()),
+            None => self.refill(&status),
         }
     }
 
@@ -74,6 +74,10 @@ impl Shift {
     /// Puts space of another lender where a leg was lost.
     fn refill(&mut self, status: &LoanStatus) -> Result<(), VolumesEnded> {
         let place = status.place;
+        if self.waits(place) || !self.engine.call(move |engine| engine.may_refill(place))? {
+            self.waits.entry(place).or_insert_with(|| Instant::now() + AGAIN);
+            return Ok(());
+        }
         let Some(storage) = self.borrow(status) else { return Ok(()) };
         let refilled = self.engine.call(move |engine| engine.refill(place, storage))?;
         self.told(
@@ -84,8 +88,12 @@ impl Shift {
         Ok(())
     }
 
-    fn borrow(&mut self, status: &LoanStatus) -> Option<crate::leg::LegState> {
-        if self.waits.get(&status.place).is_some_and(|until| Instant::now() < *until) {
+    fn waits(&self, place: (usize, usize)) -> bool {
+        self.waits.get(&place).is_some_and(|until| Instant::now() < *until)
+    }
+
+    fn borrow(&mut self, status: &LoanStatus) -> Option<LegState> {
+        if self.waits(status.place) {
             return None;
         }
         match self.borrower.borrow(&status.loan.terms, &status.beside) {

@@ -117,6 +117,7 @@ impl Run {
             regions: REGIONS[at(2, 3)],
             clean_after: CLEAN_AFTER[at(6, 3)],
             alike: at(18, 2) == 0,
+            blank: 0,
         };
         let service = mirror(legs, room);
         let blocks = service.blocks();

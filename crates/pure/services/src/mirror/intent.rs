@@ -30,12 +30,14 @@ pub struct IntentRoom {
     pub clean_after: SimSpan,
     /// Whether legs without any record hold the same; otherwise all are copied from the first one.
     pub alike: bool,
+    /// Legs that are known to hold nothing, a bit each, whether they answer or not. Where no leg has a record, the first of the others counts.
+    pub blank: u8,
 }
 
 impl IntentRoom {
     /// Regions whose record is one block of 4 KiB, clean after 5 s. Source: \[A\]; Linux md cleans its bitmap every 5 s as well.
     pub const fn usual(id: u64, alike: bool) -> Self {
-        Self { id, regions: 2016, clean_after: SimSpan::from_secs(5), alike }
+        Self { id, regions: 2016, clean_after: SimSpan::from_secs(5), alike, blank: 0 }
     }
 
     /// Blocks of the volume on legs of this size, and of a region; nothing where the record has no room.
@@ -531,12 +533,15 @@ impl Intent {
         ids.dedup();
         if ids.is_empty() {
             // A leg that does not answer may be the one that has everything.
-            if alive != all(newest.len()) {
+            let blank = self.room.blank & all(newest.len());
+            if alive | blank != all(newest.len()) || alive == 0 {
                 return Err(Failure::Failed);
             }
-            // The first leg counts where none has a record.
-            let others = if self.room.alike { 0 } else { alive & (alive - 1) };
+            // The first leg counts where none has a record, and one that holds nothing only where all do.
+            let filled = if alive & !blank > 0 { alive & !blank } else { alive };
+            let others = if self.room.alike { 0 } else { alive & !(filled & filled.wrapping_neg()) };
             self.record.regions.iter_mut().for_each(|region| region.stale = others);
+            self.record.out = !alive & all(newest.len());
             return Ok(());
         }
         let is_ours = |record: &&Record| record.id >> 32 == self.room.id >> 32;

@@ -760,7 +760,7 @@ mod tests {
         let limits = VolumeLimits::new(4096, false);
         let leg = VolumeInfo { id: VolumeId::new(0), block_bytes: 64, limits, protected: false };
         for (legs, regions, alike) in [(2, 5, true), (3, 500, false)] {
-            let room = IntentRoom { id: 1, regions, clean_after: SimSpan::from_ms(1), alike };
+            let room = IntentRoom { id: 1, regions, clean_after: SimSpan::from_ms(1), alike, blank: 0 };
             check_seeds(300, || Mirrored::recorded(legs, &leg, room).expect("there is room"));
         }
     }
@@ -841,7 +841,7 @@ mod tests {
         let plan = Plan { leg_blocks: blocks + 2 * 5, ..Plan::new(3) };
         let limits = VolumeLimits::new(plan.leg_blocks, false);
         let info = VolumeInfo { id: VolumeId::new(0), block_bytes: 64, limits, protected: false };
-        let room = IntentRoom { id: 1, regions: 100, clean_after: SimSpan::from_ms(1), alike: true };
+        let room = IntentRoom { id: 1, regions: 100, clean_after: SimSpan::from_ms(1), alike: true, blank: 0 };
         for recorded in [false, true] {
             let mirror = if recorded { Mirrored::recorded(1, &info, room) } else { Some(Mirrored::new(1, blocks)) };
             let mut volume =
@@ -875,5 +875,50 @@ mod tests {
         }
         let legs: Vec<u8> = out.orders.iter().map(|order| order.leg.0).collect();
         assert_eq!(legs, [0, 1, 0, 1, 0, 1]);
+    }
+
+    /// Carries out the orders of a mirror whose legs hold zeros until it has started; those of `absent` legs end with them.
+    fn settle(mirror: &mut Mirrored, absent: &[u8], out: &mut Orders) {
+        let now = SimTime::ZERO;
+        loop {
+            let orders = std::mem::take(&mut out.orders);
+            out.clear();
+            if orders.is_empty() {
+                return;
+            }
+            for order in orders {
+                if mirror.has_started() != Ok(false) {
+                    return;
+                }
+                let is_gone = absent.contains(&order.leg.0);
+                if !is_gone && matches!(order.data, Data::Own { .. }) && order.operation == Operation::Read {
+                    mirror.received(order.id, &vec![0; order.count as usize * 4096]);
+                }
+                let result = if is_gone { Err(Failure::Gone) } else { Ok(()) };
+                mirror.completed(now, order.id, result, out);
+            }
+        }
+    }
+
+    #[test]
+    fn a_leg_that_holds_nothing_is_no_source_and_need_not_be_there() {
+        let limits = VolumeLimits::new(4096, false);
+        let leg = VolumeInfo { id: VolumeId::new(0), block_bytes: 4096, limits, protected: false };
+        for (blank, absent, alike, expected) in [
+            (0b000, &[][..], false, Ok(Some(Leg(0)))),
+            (0b001, &[], false, Ok(Some(Leg(1)))),
+            (0b101, &[0], false, Ok(Some(Leg(1)))),
+            (0b111, &[0], false, Ok(Some(Leg(1)))),
+            (0b111, &[0, 1], true, Ok(Some(Leg(2)))),
+            (0b001, &[1], false, Err(Failure::Failed)),
+        ] {
+            let room = IntentRoom { blank, ..IntentRoom::usual(1, alike) };
+            let mut mirror = Mirrored::recorded(3, &leg, room).expect("there is room");
+            let mut out = Orders::default();
+            mirror.start(SimTime::ZERO, &[leg; 3], &mut out);
+            settle(&mut mirror, absent, &mut out);
+            let found = mirror.has_started().map(|has| has.then(|| mirror.source(7)).flatten());
+            assert_eq!(found, expected, "{blank:b}, without {absent:?}");
+        }
     }
 }
