@@ -87,7 +87,7 @@ fn lender(folder: &Path, name: &str, board: &Program, mib: u32) -> Program {
     let address = free_address();
     let text = format!(
         "server = \"{name}\"\n[lend]\nboard = \"{}\"\nlisten = \"{address}\"\nfile = \"{name}.lent\"\nsize = \"{mib} MiB\"\n\
-         piece = \"16 MiB\"\nlease = \"3 s\"\npost_every = \"1 s\"\n",
+         piece = \"16 MiB\"\nlease = \"6 s\"\npost_every = \"1 s\"\n",
         board.address
     );
     Program::start(&mut program(folder, &format!("{name}.toml"), &text, &["--seconds", "240"]), address)
@@ -238,7 +238,7 @@ fn a_lender_that_leaves_ends_after_its_data_has_moved_and_no_request_fails() {
         // There is nowhere to go: it waits, longer than a lease.
         b.interrupt();
         wait_until("its post is withdrawn", || posted(&board, "b").is_none());
-        std::thread::sleep(Duration::from_secs(4));
+        std::thread::sleep(Duration::from_secs(8));
         assert!(!b.has_ended() && lenders(folder.path(), "s").0 == ["a", "b"]);
         others.push(lender(folder.path(), "c", &board, 64));
         wait_until("it has ended", || b.has_ended());
@@ -263,7 +263,7 @@ fn a_lender_that_leaves_ends_after_its_data_has_moved_and_no_request_fails() {
 fn message(kind: &str, consumer: &str, number: u32) -> String {
     format!(
         "{{\"message\":\"{kind}\",\"consumer\":\"{consumer}\",\"incarnation\":1,\"number\":{number},\"mib\":16,\
-         \"asked_ns\":0,\"lease_ms\":3000}}"
+         \"asked_ns\":0,\"lease_ms\":6000}}"
     )
 }
 
@@ -322,7 +322,7 @@ fn a_late_consumer_is_fenced_and_the_next_one_reads_zeros() {
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(expected)), "{line}: {answer}");
     }
     assert_eq!(
-        exchange(lender.address, &message("ask", "z", 1).replace("3000", "4000"))["message"],
+        exchange(lender.address, &message("ask", "z", 1).replace("6000", "7000"))["message"],
         "refuse",
         "too long"
     );
@@ -338,7 +338,7 @@ fn without_its_billboard_the_rack_goes_on() {
     under_load(&consumer, || {
         board.kill();
         // Longer than two leases.
-        std::thread::sleep(Duration::from_secs(7));
+        std::thread::sleep(Duration::from_secs(14));
         assert_eq!(lenders(folder.path(), "s").0, ["a", "b"]);
     });
     assert!(consumer.interrupt().status.success());
@@ -375,7 +375,7 @@ fn a_mirror_with_a_leg_of_its_own_starts_alone_and_is_completed_and_no_server_bo
             board.address
         )
     };
-    // Nobody lends: there is nothing to stand on.
+    // There is nothing to stand on.
     let output = program(folder.path(), "s.toml", &text_of(&leg), &[]).output().expect("it ends");
     let said = text(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("volume v: no server lends 16 MiB"), "{said}");

@@ -372,3 +372,42 @@ impl Keeper {
         self.shared.state().kept.remove(&self.agreement);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_billboard::Choice;
+
+    #[test]
+    fn candidates_have_enough_free_and_are_neither_the_server_nor_one_to_avoid() {
+        let borrower = Borrower::new("me");
+        let post = |server: &str, free_mib, free_iops, free_bandwidth| Post {
+            server: server.to_owned(),
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            free_mib,
+            free_iops,
+            free_bandwidth,
+            lease_ms: 1000,
+            keep_ms: 1000,
+        };
+        let posts = [
+            post("me", 900, None, None),
+            post("a", 100, Some(500), Some(50 << 20)),
+            post("b", 300, None, None),
+            post("c", 200, Some(499), None),
+            post("d", 200, None, Some(49 << 20)),
+            post("e", 63, None, None),
+        ];
+        let ask = |free_iops, free_bandwidth, avoid: &[&str]| {
+            let host = InitiatorConfig::new("nqn.2026-01.test:host", "");
+            let board = SocketAddr::from(([127, 0, 0, 1], 1));
+            let terms = Terms { mib: 64, board, choice: Choice::Most, free_iops, free_bandwidth, pace: None, host };
+            let avoid: Vec<String> = avoid.iter().map(|&name| name.to_owned()).collect();
+            let found = borrower.candidates(&terms, &posts, &avoid);
+            found.iter().map(|post| post.server.clone()).collect::<Vec<_>>().concat()
+        };
+        assert_eq!(ask(0, 0, &[]), "bcda");
+        assert_eq!(ask(500, 0, &["b"]), "da");
+        assert_eq!(ask(500, (49 << 20) + 1, &[]), "ba");
+    }
+}

@@ -179,11 +179,11 @@ impl Shared {
         let agreement = Agreement { consumer, incarnation: name.incarnation, number: name.number };
         let word = match word {
             Word::Ask { mib, asked, lease_ms } => {
-                told.entry(agreement).or_insert_with(Instant::now);
-                match self.ask(&mut state, now, agreement, (mib, asked, lease_ms)) {
-                    Ok(word) => word,
-                    Err(why) => Word::Refuse { why },
+                let answer = self.ask(&mut state, now, agreement, (mib, asked, lease_ms));
+                if answer.is_ok() {
+                    told.entry(agreement).or_insert_with(Instant::now);
                 }
+                answer.unwrap_or_else(|why| Word::Refuse { why })
             }
             Word::Release => {
                 told.remove(&agreement);
