@@ -127,6 +127,11 @@ fn wait_for(folder: &Path, name: &str, wanted: &[&str]) {
     });
 }
 
+/// Takes a leg out, once the record of the mirror has all copies.
+fn detach(socket: &str, leg: &str) {
+    wait_until("the leg can be missed", || ctl(socket, &["detach", "v", leg]).status.success());
+}
+
 /// One line to a server, and its answer.
 fn exchange(address: SocketAddr, line: &str) -> Value {
     let mut stream = TcpStream::connect(address).expect("it listens");
@@ -345,6 +350,30 @@ fn without_its_billboard_the_rack_goes_on() {
 }
 
 #[test]
+fn space_of_a_consumer_that_is_killed_comes_back_with_its_lease_and_that_of_a_lender_at_its_next_start() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let board = board();
+    let [a, b] = ["a", "b"].map(|name| lender(folder.path(), name, &board, 32));
+    let one = consumer(folder.path(), "s", &board);
+    let mut volume = one.volume("v");
+    volume.write(0_u64, &stamped(0, 500, 9)).expect("it is there");
+    volume.flush().expect("both are there");
+    b.kill();
+    one.kill();
+    let lent = |name: &str| std::fs::read(folder.path().join(name)).expect("it was made").split_off(1 << 20);
+    wait_until("the lease has ended", || posted(&board, "a") == Some(32));
+    assert!(lent("a.lent").iter().all(|&byte| byte == 0), "it was zeroed before it was posted");
+    assert!(lent("b.lent").iter().any(|&byte| byte != 0), "it was killed first");
+    // A server of the same name has another address now, which the billboard takes when the old post has ended.
+    let _b = lender(folder.path(), "b", &board, 32);
+    assert!(lent("b.lent").iter().all(|&byte| byte == 0));
+    wait_until("it posts", || posted(&board, "b") == Some(32));
+    let other = consumer(folder.path(), "t", &board);
+    assert_eq!(read(&mut other.volume("v"), 0, 500), Ok(vec![0; 500 * BLOCK]));
+    drop(a);
+}
+
+#[test]
 fn a_lender_that_hangs_is_given_up_with_its_lease() {
     let folder = tempfile::tempdir().expect("there is room");
     let board = board();
@@ -389,11 +418,10 @@ fn a_mirror_with_a_leg_of_its_own_starts_alone_and_is_completed_and_no_server_bo
     let a = lender(folder.path(), "a", &board, 64);
     wait_for(folder.path(), "s", &["a"]);
     // A user takes the leg out: it stays out.
-    let done = ctl(&socket, &["detach", "v", "0"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    detach(&socket, "0");
     wait_until("it was given back", || posted(&board, "a") == Some(64));
-    let said = text(&ctl(&socket, &["replace", "v", "0", &leg[1..leg.len() - 1]]).stderr);
-    assert_eq!(said, "");
+    let keys = &leg[1..leg.len() - 1];
+    wait_until("the leg is replaced", || ctl(&socket, &["replace", "v", "0", keys]).status.success());
     wait_for(folder.path(), "s", &["a"]);
     drop(volume);
     let output = server.interrupt();
@@ -405,8 +433,7 @@ fn a_mirror_with_a_leg_of_its_own_starts_alone_and_is_completed_and_no_server_bo
     assert_eq!(read(&mut server.volume("v"), 0, 300), Ok(stamped(0, 300, 3)));
     let _b = lender(folder.path(), "b", &board, 64);
     wait_for(folder.path(), "s", &["b"]);
-    let done = ctl(&socket, &["detach", "v", "1"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    detach(&socket, "1");
     assert_eq!(read(&mut server.volume("v"), 0, 300), Ok(stamped(0, 300, 3)), "from what was borrowed");
 }
 
@@ -424,8 +451,7 @@ fn a_file_with_data_is_copied_to_a_borrowed_leg_before_it_and_never_the_other_wa
     let socket = folder.path().join("s.ctl").display().to_string();
     let server = Server::start_with(folder.path(), "s.toml", &text_of, &["--control", &socket]);
     wait_for(folder.path(), "s", &["a"]);
-    let done = ctl(&socket, &["detach", "v", "1"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    detach(&socket, "1");
     assert!(
         read(&mut server.volume("v"), 0, 500).is_ok_and(|bytes| bytes == data[..500 * BLOCK]),
         "from what was borrowed"

@@ -18,8 +18,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Shift {
     borrower: Borrower,
     engine: VolumeHandle,
-    /// Until when a leg need not be tried again, and whether that was told.
-    waits: BTreeMap<(usize, usize), Instant>,
+    /// Until when a leg need not be tried again, and whether a failure was told.
+    waits: BTreeMap<(usize, usize), (Instant, bool)>,
 }
 
 impl Shift {
@@ -64,9 +64,9 @@ impl Shift {
             let Some(storage) = self.borrow(&status) else { return Ok(()) };
             let moved = self.engine.call(move |engine| engine.move_in(place, agreement, storage))?;
             self.told(place, "the lender of a leg leaves; it is copied to another one", moved.map_err(|error| error.0));
-        } else if status.has_moved {
-            let moved = self.engine.call(move |engine| engine.move_out(place, agreement))?;
-            self.told(place, "a leg whose lender leaves has moved", moved.map_err(|error| error.0));
+        } else if status.has_moved && self.engine.call(move |engine| engine.move_out(place, agreement))?.is_ok() {
+            // Otherwise its record has not heard of the last copies yet.
+            self.told(place, "a leg whose lender leaves has moved", Ok(()));
         }
         Ok(())
     }
@@ -74,8 +74,11 @@ impl Shift {
     /// Puts space of another lender where a leg was lost.
     fn refill(&mut self, status: &LoanStatus) -> Result<(), VolumesEnded> {
         let place = status.place;
-        if self.waits(place) || !self.engine.call(move |engine| engine.may_refill(place))? {
-            self.waits.entry(place).or_insert_with(|| Instant::now() + AGAIN);
+        if self.waits(place) {
+            return Ok(());
+        }
+        if !self.engine.call(move |engine| engine.may_refill(place))? {
+            self.wait(place);
             return Ok(());
         }
         let Some(storage) = self.borrow(status) else { return Ok(()) };
@@ -89,7 +92,14 @@ impl Shift {
     }
 
     fn waits(&self, place: (usize, usize)) -> bool {
-        self.waits.get(&place).is_some_and(|until| Instant::now() < *until)
+        self.waits.get(&place).is_some_and(|(until, _)| Instant::now() < *until)
+    }
+
+    /// Lets a leg wait; returns whether a failure was told before.
+    fn wait(&mut self, place: (usize, usize)) -> bool {
+        let wait = self.waits.entry(place).or_insert((Instant::now(), false));
+        wait.0 = Instant::now() + AGAIN;
+        wait.1
     }
 
     fn borrow(&mut self, status: &LoanStatus) -> Option<LegState> {
@@ -114,8 +124,14 @@ impl Shift {
                 tracing::info!(volume, leg, "{done}");
             }
             Err(problem) => {
-                if self.waits.insert(place, Instant::now() + AGAIN).is_none() {
-                    tracing::warn!(volume, leg, problem, "no other lender for a leg, which is tried again and again");
+                if !self.wait(place) {
+                    self.waits.entry(place).and_modify(|wait| wait.1 = true);
+                    tracing::warn!(
+                        volume,
+                        leg,
+                        problem,
+                        "a borrowed leg is not replaced yet, which is tried again and again"
+                    );
                 }
             }
         }
