@@ -22,7 +22,7 @@ pub(crate) struct LoanStatus {
 
 /// The mirror that a leg stands below, and the legs of that.
 fn mirror_of(part: &Part, leg: usize) -> Option<(usize, &[Part])> {
-    let Part::Service { number, name, below } = part else { return None };
+    let Part::Service { number, name, below, .. } = part else { return None };
     if *name == "mirror" && below.contains(&Part::Leg(leg)) {
         return Some((*number, below));
     }

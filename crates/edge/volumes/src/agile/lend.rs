@@ -7,7 +7,7 @@
 use crate::agile::board::{self, Post};
 use crate::agile::pieces::Pieces;
 use crate::agile::wire::{self, Clock, Heard, Lines, Name, Said, Word};
-use crate::engine::{Export, VolumeEngine, VolumeHandle};
+use crate::engine::{Export, VolumeEngine, VolumeHandle, Window};
 use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::services::Services;
@@ -315,7 +315,7 @@ fn engine(
 ) -> Result<(VolumeEngine, SocketAddr), String> {
     let waker = opening.waker();
     let stack = Stack::new(nqn.to_owned(), Services::None(PassThrough), vec![leg]);
-    let export = Export { name: nqn.to_owned(), stack: 0, class: 0, window: 0 };
+    let export = Export { name: nqn.to_owned(), stack: 0, class: 0, window: Window { number: 0, of: 1 } };
     let engine = VolumeEngine::new(vec![stack], vec![export], opening).map_err(|error| error.to_string());
     let mut engine = engine?;
     // The first one to set it.
