@@ -87,6 +87,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
         dram: dram(),
         cache_pages: 393_216,
         policy: flashyard_cache::PolicyKind::Lru,
+        caches_loads: true,
         reads_annotations: false,
         unannounced_part: 16,
         prefetch_pages: 0,

@@ -24,6 +24,8 @@ pub struct EndpointConfig {
     pub cache_pages: u32,
     /// Which page leaves.
     pub policy: PolicyKind,
+    /// Whether loads that nothing is said of bring their page into the internal DRAM; it buffers stores alone otherwise.
+    pub caches_loads: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
     pub reads_annotations: bool,
     /// One in so many pages is kept for data that is not announced as worth keeping, where annotations are read.
@@ -55,6 +57,23 @@ pub struct EndpointCounters {
     pub dram: SimSpan,
     /// Time for which requests waited for the medium.
     pub medium: SimSpan,
+}
+
+impl EndpointCounters {
+    /// The counts since those of `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            requests: self.requests - earlier.requests,
+            hits: self.hits - earlier.hits,
+            prefetched: self.prefetched - earlier.prefetched,
+            written_back: self.written_back - earlier.written_back,
+            persisted: self.persisted - earlier.persisted,
+            controller: self.controller - earlier.controller,
+            dram: self.dram - earlier.dram,
+            medium: self.medium - earlier.medium,
+        }
+    }
 }
 
 /// A page of the internal DRAM.
@@ -120,17 +139,23 @@ impl Endpoint {
         &self.medium
     }
 
+    /// Pages that its internal DRAM caches.
+    pub fn cache_pages(&self) -> u32 {
+        self.config.cache_pages
+    }
+
     /// Logical pages of the medium.
     pub fn page_count(&self) -> u32 {
         self.medium.pages()
     }
 
     /// Puts a page into the internal DRAM without time, as an earlier run would have left it.
-    pub fn warm(&mut self, address: u64) {
+    /// `changed` says whether it differs from the medium.
+    pub fn warm(&mut self, address: u64, changed: bool) {
         let page = self.page_of(address);
         if self.slot_of(page).is_none() {
             let inserted = self.kept.insert(page.into());
-            self.pages[inserted.slot as usize] = Page::default();
+            self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed };
         }
     }
 
@@ -226,7 +251,8 @@ impl Endpoint {
         }
         let arrives = self.medium.read(at, page);
         let mut done = arrives;
-        if !(self.config.reads_annotations && annotation.buffering == Buffering::NotBufferable) {
+        let bypasses = self.config.reads_annotations && annotation.buffering == Buffering::NotBufferable;
+        if bufferable || self.config.caches_loads && !bypasses {
             let part = if bufferable { Part::Kept } else { Part::Passing };
             let (_, accepted) = self.insert(at, page, part, arrives);
             done = done.max(accepted);
@@ -317,6 +343,7 @@ mod tests {
             },
             cache_pages: 32,
             policy: PolicyKind::Lru,
+            caches_loads: true,
             reads_annotations,
             unannounced_part: 4,
             prefetch_pages: 2,
@@ -347,6 +374,18 @@ mod tests {
         assert_eq!(endpoint.serve(AT(5000), &load), Served { at: AT(5000 + 10 + 26), from_medium: false });
         let counters = *endpoint.counters();
         assert_eq!((counters.requests, counters.hits, counters.prefetched), (2, 1, 0));
+    }
+
+    #[test]
+    fn loads_pass_internal_dram_that_does_not_cache_them() {
+        let mut endpoint =
+            Endpoint::new(EndpointConfig { caches_loads: false, ..config(true) }).expect("it is possible");
+        for (at, page, annotation, hit) in
+            [(0, 7, Annotation::default(), false), (5000, 7, KEPT, false), (10_000, 7, KEPT, true)]
+        {
+            let served = endpoint.serve(AT(at), &access(Transaction::Load, page, annotation));
+            assert_eq!(served.from_medium, !hit, "at {at}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use flashyard_describe::Rooms;
 use flashyard_drives::RealDrives;
 use flashyard_gpu::room::CxlGpu;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
+use flashyard_memory_systems::room::{CxlSsd, MemoryRoom};
 use flashyard_mirror::room::MirrorRoom;
 use flashyard_server::room::{LeapIo, LocalStorage};
 use flashyard_ttflash::TtFlash;
@@ -25,6 +26,8 @@ pub static SYSTEMS: Rooms = Rooms::new(&[
     &LocalStorage,
     &LeapIo,
     &CxlGpu,
+    &MemoryRoom,
+    &CxlSsd,
 ]);
 
 #[cfg(test)]

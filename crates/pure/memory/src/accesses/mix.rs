@@ -114,11 +114,35 @@ impl Mix {
         (HOT_LINES + self.warm_lines).next_multiple_of(64) * CACHE_LINE_BYTES
     }
 
-    /// An address that a function which goes anywhere may be found at, by its shares: for memories that are warmed.
-    pub fn draw_random_address(&mut self) -> Option<u64> {
+    /// Bytes from address 0 to the end of the footprint.
+    pub fn bytes(&self) -> u64 {
+        self.footprint_begins() + self.part_lines * FUNCTIONS as u64 * CACHE_LINE_BYTES
+    }
+
+    /// Share of the misses that the first `count` functions make.
+    pub fn share_of_first(&self, count: usize) -> f64 {
+        match count.min(FUNCTIONS) {
+            0 => 0.0,
+            count => self.functions[count - 1] as f64 / 4_294_967_296.0,
+        }
+    }
+
+    /// An address that a large memory in front of the footprint holds after long: of a function that goes anywhere, drawn by the
+    /// shares. Functions that walk leave as many pages for each 64 of their misses as the others for each one.
+    pub fn draw_held(&mut self) -> u64 {
+        loop {
+            let function = self.draw_function();
+            if function % 2 == 1 {
+                let line = self.rng.below(self.part_lines);
+                return self.address_in(function, line);
+            }
+        }
+    }
+
+    #[inline]
+    fn draw_function(&mut self) -> usize {
         let drawn = self.rng.next_u64() >> 32;
-        let function = self.functions.partition_point(|&share| share <= drawn);
-        (function % 2 == 1).then(|| self.address_in(function, self.rng.clone().below(self.part_lines)))
+        self.functions.partition_point(|&share| share <= drawn)
     }
 
     fn address_in(&self, function: usize, line: u64) -> u64 {
@@ -127,9 +151,8 @@ impl Mix {
 
     /// A miss: the function that makes it, and where.
     fn miss(&mut self) -> (usize, u64) {
-        let drawn = self.rng.next_u64() >> 32;
-        let function = self.functions.partition_point(|&share| share <= drawn);
-        let line = if function % 2 == 0 {
+        let function = self.draw_function();
+        let line = if function.is_multiple_of(2) {
             let walked = &mut self.walked[function];
             *walked += 1;
             if *walked == self.part_lines {

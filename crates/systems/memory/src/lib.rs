@@ -1,0 +1,14 @@
+//! Systems of the memory machine: flash and far memory that answer loads and stores.
+//!
+//! One machine ([`flashyard_memory`]) stands behind all of them. A design says what it is made of (`design`), a program what it
+//! accesses (`program`), and a run puts both together (`run`). Rooms of systems: `memory` compares designs on any program,
+//! `cxl-ssd` has the published results of CXL-SSD.
+
+mod design;
+mod program;
+pub mod room;
+mod run;
+
+pub use design::{Backing, Design, Parts};
+pub use program::{Program, Source};
+pub use run::{Figures, Job, Run, run};

@@ -1,0 +1,97 @@
+//! The study of CXL-SSD: published results of M. Kwon et al., IEEE Micro 45(6), 2025.
+
+mod charts;
+mod numbers;
+mod runs;
+
+use super::infos;
+use super::section::{self, MemorySection};
+use flashyard_describe::reproduce::{NamedStudy, StudyError};
+use flashyard_describe::{DesignInfo, Files, Room, Rooms, Scenario, ScenarioError, Section, Study, boxed};
+use runs::{Base, CxlRun};
+
+/// The language of the study's scenario.
+static LANGUAGE: Rooms = Rooms::new(&[&CxlSsd]);
+
+/// Flash behind CXL, its annotations and its rivals.
+pub struct CxlSsd;
+
+impl Room for CxlSsd {
+    fn name(&self) -> &'static str {
+        "cxl-ssd"
+    }
+
+    fn about(&self) -> &'static str {
+        "flash that answers loads and stores, behind PCIe and behind CXL, with annotated requests"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        infos()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    fn has_drive(&self) -> bool {
+        false
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["memory"]
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        MemorySection::of(scenario).map(drop)
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: true, open: |ids, files| boxed(study(ids, files)) })
+    }
+}
+
+/// The study, for all numbers or for those named in `ids`.
+///
+/// Errors: an id that is not there.
+fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CxlRun>, StudyError> {
+    let base = base(&[], files)?;
+    let expectations = include_str!("../../../../../../scenarios/cxl-ssd/expected.toml");
+    let numbers = numbers::numbers(&base.memory);
+    Ok(NamedStudy::new(base, files, expectations, numbers, ids)?.with_charts(charts::sections))
+}
+
+/// All that runs have in common, with further settings.
+///
+/// Errors: settings that cannot be.
+fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, ScenarioError> {
+    let text = include_str!("../../../../../../scenarios/cxl-ssd/scenario.toml");
+    let scenario = LANGUAGE.resolve(text, "scenarios/cxl-ssd/scenario.toml", settings, files)?.scenario;
+    Ok(Base { seed: scenario.seed, memory: MemorySection::of(&scenario)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::assert_complete;
+
+    #[test]
+    fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {
+        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 20);
+    }
+
+    #[test]
+    fn every_run_of_the_study_can_be_made() {
+        let small =
+            ["memory.accesses=1000", "memory.warm_accesses=100", "memory.endpoint.cache=\"1 MiB\""].map(str::to_owned);
+        let base = base(&small, &NoFiles).expect("the settings are good");
+        let study = study(&[], &NoFiles).expect("the study is complete");
+        for run in &study.runs {
+            run.shortened(&base).unwrap_or_else(|error| panic!("{run:?}: {error}"));
+        }
+    }
+}

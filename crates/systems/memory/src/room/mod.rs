@@ -1,0 +1,184 @@
+//! The systems of the memory machine, for the table of systems.
+
+mod cxl_ssd;
+mod result;
+mod section;
+
+pub use cxl_ssd::CxlSsd;
+
+use crate::design::Design;
+use flashyard_describe::{
+    Carried, DesignInfo, Files, Measured, Observer, Room, Run, Scenario, ScenarioError, Section, Unknown, carried,
+    fio_report,
+};
+use flashyard_memory::MemoryError;
+use flashyard_report::Equipment;
+use flashyard_units::{Named, SimSpan};
+use section::MemorySection;
+
+/// Designs of the memory machine under any program.
+pub struct MemoryRoom;
+
+impl Room for MemoryRoom {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn about(&self) -> &'static str {
+        "a processor whose loads and stores are answered by DRAM or by flash, over PCIe or CXL"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        infos()
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    /// The device with flash is a part of the section.
+    fn has_drive(&self) -> bool {
+        false
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["designs", "memory"]
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        MemorySection::of(scenario)?.chosen_program(scenario.seed).map(drop)
+    }
+
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        Design::by_name(design).is_none_or(|design| section::reads(design, key))
+    }
+
+    fn is_equipment(&self, section: &str, key: &str) -> bool {
+        section == "memory" && !matches!(key, "program" | "accesses" | "warm_accesses")
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        let Ok(memory) = MemorySection::of(scenario) else { return String::new() };
+        let program = memory.program.as_deref().unwrap_or("nothing");
+        format!("{program}: {} accesses of each core after {}", memory.accesses, memory.warm_accesses)
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios": "memory": "scenario.toml"; }
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(Run { declaration: &result::DECLARATION, design: run })
+    }
+}
+
+fn infos() -> Vec<DesignInfo> {
+    Design::ALL.iter().map(|design| DesignInfo::new(design.name(), design.about())).collect()
+}
+
+/// Runs the design called `name` of a scenario.
+///
+/// Errors: values outside their ranges, an observer that stops.
+fn run(
+    scenario: &Scenario,
+    name: &str,
+    _files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<Measured, ScenarioError> {
+    let unknown = || ScenarioError::value("designs", Unknown::new("design", name, Design::names()).to_string());
+    let design = Design::by_name(name).ok_or_else(unknown)?;
+    let memory = MemorySection::of(scenario)?;
+    let parts = memory.parts(false, scenario.seed);
+    let job = crate::run::Job {
+        design,
+        parts: &parts,
+        annotations: memory.annotations(),
+        programs: &[memory.chosen_program(scenario.seed)?],
+        warm_accesses: memory.warm_accesses,
+        accesses: memory.accesses,
+        seed: scenario.seed,
+    };
+    let finished = crate::run::run(&job, observer).map_err(of_memory)?;
+    let figures = finished.and_then(|figures| figures.into_iter().next()).ok_or(ScenarioError::Interrupted)?;
+    let result = result::result(design, &figures);
+    Ok(Measured {
+        design: name.to_owned(),
+        detail: result::detail(&figures, name),
+        fio: fio_report(SimSpan::ZERO, &[], None, Vec::new()),
+        equipment: Equipment {
+            design: name.to_owned(),
+            computes_on_host: true,
+            load: Vec::new(),
+            cores: parts.machine.cores,
+            memory_share: 1.0,
+            lenders_per_busy: 0.0,
+        },
+        result,
+        jobs: None,
+        scaling: Vec::new(),
+        closed_loop: true,
+        first_end_seconds: None,
+        simulated_seconds: figures.time.as_secs_f64(),
+    })
+}
+
+/// An error of a machine, as one of its scenario.
+fn of_memory(error: MemoryError) -> ScenarioError {
+    ScenarioError::of_world(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_describe::{NoFiles, Rooms};
+
+    static LANGUAGE: Rooms = Rooms::new(&[&MemoryRoom]);
+    const TEXT: &str = include_str!("../../../../../scenarios/memory/scenario.toml");
+
+    fn resolved(settings: &[&str]) -> Result<Scenario, ScenarioError> {
+        let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        LANGUAGE.resolve(TEXT, "x.toml", &settings, &NoFiles).map(|resolved| resolved.scenario)
+    }
+
+    #[test]
+    fn every_design_runs_every_program() {
+        let names = MemorySection::of(&resolved(&[]).expect("it is good")).expect("it is of this system");
+        for name in names.programs() {
+            let program = format!("memory.program=\"{name}\"");
+            let settings = [
+                program.as_str(),
+                "memory.accesses=2000",
+                "memory.warm_accesses=100",
+                "memory.endpoint.cache=\"1 MiB\"",
+                "memory.flash.blocks_per_plane=64",
+            ];
+            let scenario = resolved(&settings).expect("it is good");
+            for design in Design::names() {
+                let measured = run(&scenario, design, &NoFiles, &mut |_| true).expect("it runs");
+                assert!(measured.result.laws.hold, "{name} {design}: {:?}", measured.result.laws.broken);
+                assert!(measured.simulated_seconds > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_refused_by_their_keys() {
+        for (setting, expected) in [
+            ("memory.program=\"gc\"", "did you mean \"gcc\""),
+            ("memory.processor.width=0", "memory.processor.width is 0; give a whole number from 1"),
+            ("memory.endpoint.policy=\"lur\"", "give one of fifo, lru"),
+            ("memory.flash.spare=0.95", "memory.flash.spare is 0.95"),
+            ("memory.dram.rows=3", "there is no key memory.dram.rows"),
+        ] {
+            let found = resolved(&[setting]).expect_err("it is wrong").to_string();
+            assert!(found.contains(expected), "{expected:?} is not in {found}");
+        }
+        let scenario = resolved(&["memory.flash.spare=0.0"]).expect("the schema lets it pass");
+        let refused = run(&scenario, "cxl-ssd", &NoFiles, &mut |_| true).err().expect("there is no spare space");
+        assert!(refused.to_string().contains("spare superblocks"), "{refused}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Figures of a run of the memory machine.
+//!
+//! A row of a table here is a metric with the function that computes it; tables, JSON, Parquet and the page follow.
+
+use crate::design::Design;
+use crate::run::Figures;
+use flashyard_describe::figures::{buckets, percentiles};
+use flashyard_report::{
+    Better, ByKind, Declaration, DesignDetail, DesignResult, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
+    LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric, Unit, Value, WINDOW,
+};
+use flashyard_units::{Named, SimSpan};
+
+static INSTRUCTIONS: Metric =
+    Metric::count("instructions", "Instructions", "instructions of all cores, accesses among them");
+
+static PACE: Metric = Metric::number(
+    "instructions_per_ns",
+    "Instructions a nanosecond",
+    Unit::Ratio,
+    "instructions of all cores in a nanosecond",
+)
+.better(Better::More)
+.terminal("instr.\n/ns", 1.0, 4);
+
+static ACCESS_LATENCY: Metric = Metric::number(
+    "access_latency_ns",
+    "Access, mean",
+    Unit::Symbol("ns"),
+    "mean time from dispatch to data in nanoseconds, over all loads and stores",
+)
+.better(Better::Less)
+.terminal("access\nns", 1.0, 2);
+
+static MISSES: Metric = Metric::number(
+    "misses_per_thousand",
+    "Misses",
+    Unit::Ratio,
+    "accesses that no cache answers in a thousand instructions",
+)
+.terminal("misses\n/1000", 1.0, 2);
+
+static LAST_HITS: Metric = Metric::number(
+    "last_level_hits",
+    "Hits of the last level",
+    Unit::Share,
+    "share of the accesses to the last level of cache that it answers",
+)
+.percent("last\nlevel %");
+
+static DEVICE_HITS: Metric = Metric::maybe(
+    "device_hits",
+    "Hits of the device",
+    Unit::Share,
+    "share of the requests whose page is in the internal DRAM or on its way there",
+)
+.percent("device\nDRAM %");
+
+static COMPUTES: Metric = share("time.computes", "Computing", "share of the cores' time in which they dispatch");
+static WINDOW_FULL: Metric =
+    share("time.window", "Window full", "share of the cores' time lost to a full reorder window");
+static QUEUE_FULL: Metric =
+    share("time.queue", "Queue full", "share of the cores' time lost to a full load/store queue");
+static REGISTERS: Metric =
+    share("time.registers", "No register", "share of the cores' time lost to miss-status registers that are all taken");
+static DEPENDENCE: Metric =
+    share("time.dependence", "Address not known", "share of the cores' time lost to addresses that come from loads");
+static ORDERED: Metric =
+    share("time.ordered", "In order", "share of the cores' time lost to accesses that are waited for one at a time");
+
+static FLASH_READS: Metric = Metric::maybe(
+    "flash.reads",
+    "Pages read",
+    Unit::Count,
+    "pages of 4 KiB read from flash for accesses, over the whole run",
+);
+static FLASH_WRITES: Metric = Metric::maybe(
+    "flash.writes",
+    "Pages written",
+    Unit::Count,
+    "pages of 4 KiB written to flash for accesses, over the whole run",
+);
+static ROUNDS: Metric = Metric::maybe(
+    "flash.collection_rounds",
+    "Rounds of garbage collection",
+    Unit::Count,
+    "rounds of garbage collection, over the whole run",
+);
+
+const fn share(key: &'static str, title: &'static str, about: &'static str) -> Metric {
+    Metric::number(key, title, Unit::Share, about)
+}
+
+/// The declaration of the memory machine.
+pub(super) static DECLARATION: Declaration = Declaration {
+    metrics: || WHOLE.iter().map(|row| row.0).collect(),
+    shown: &[
+        &PACE,
+        &ACCESS_LATENCY,
+        &MISSES,
+        &LAST_HITS,
+        &DEVICE_HITS,
+        &LATENCY_MEAN,
+        &LATENCY_P50,
+        &LATENCY_P99,
+        &LATENCY_P999,
+        &LATENCY_MAX,
+    ],
+    parts: &[],
+    causes: &[],
+    tables: &[],
+};
+
+/// A run, and what several of its figures are made of.
+struct Whole<'a> {
+    figures: &'a Figures,
+    latency: LatencySummary,
+}
+
+impl Whole<'_> {
+    /// A part of the time of all cores.
+    fn part(&self, span: SimSpan) -> f64 {
+        span.ratio_of(self.figures.time * u64::from(self.figures.core_count).max(1))
+    }
+}
+
+type OfWhole = (&'static Metric, fn(&Whole<'_>) -> Value);
+
+/// The figures of a run, in the order of JSON.
+static WHOLE: &[OfWhole] = &[
+    (&WINDOW, |run| run.figures.time.as_secs_f64().into()),
+    (&IOS.about("requests to the memory"), |run| run.figures.requests().into()),
+    (&INSTRUCTIONS, |run| run.figures.cores.instructions.into()),
+    (&PACE, |run| (run.figures.cores.instructions as f64 / run.figures.time.as_ps().max(1) as f64 * 1e3).into()),
+    (&ACCESS_LATENCY, |run| {
+        let accesses = run.figures.cores.loads + run.figures.cores.stores;
+        (run.figures.cores.latency.as_ps() as f64 / 1e3 / accesses.max(1) as f64).into()
+    }),
+    (&MISSES, |run| run.figures.misses_per_thousand().into()),
+    (&LAST_HITS, |run| run.figures.last_level_hits().into()),
+    (&DEVICE_HITS, |run| {
+        let endpoint = run.figures.endpoint.filter(|endpoint| endpoint.requests > 0);
+        endpoint.map(|endpoint| endpoint.hits as f64 / endpoint.requests as f64).into()
+    }),
+    (&LATENCY_MEAN, |run| run.latency.mean.into()),
+    (&LATENCY_P50, |run| run.latency.p50.into()),
+    (&LATENCY_P99, |run| run.latency.p99.into()),
+    (&LATENCY_P999, |run| run.latency.p999.into()),
+    (&LATENCY_P9999, |run| run.latency.p9999.into()),
+    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&COMPUTES, |run| {
+        let stalls = &run.figures.cores.stalls;
+        let lost = stalls.window + stalls.queue + stalls.misses + stalls.dependence + stalls.ordered;
+        (1.0 - run.part(lost)).into()
+    }),
+    (&WINDOW_FULL, |run| run.part(run.figures.cores.stalls.window).into()),
+    (&QUEUE_FULL, |run| run.part(run.figures.cores.stalls.queue).into()),
+    (&REGISTERS, |run| run.part(run.figures.cores.stalls.misses).into()),
+    (&DEPENDENCE, |run| run.part(run.figures.cores.stalls.dependence).into()),
+    (&ORDERED, |run| run.part(run.figures.cores.stalls.ordered).into()),
+    (&FLASH_READS, |run| run.figures.flash.map(|flash| flash.reads as f64).into()),
+    (&FLASH_WRITES, |run| run.figures.flash.map(|flash| flash.writes as f64).into()),
+    (&ROUNDS, |run| run.figures.flash.map(|flash| flash.rounds as f64).into()),
+];
+
+/// The figures of a run.
+pub(super) fn result(design: Design, figures: &Figures) -> DesignResult {
+    let whole = Whole { figures, latency: LatencySummary::from(&figures.latencies) };
+    let broken = figures.broken();
+    DesignResult {
+        point: Vec::new(),
+        design: design.name().to_owned(),
+        name: design.name().to_owned(),
+        computes_on_host: true,
+        declared: &DECLARATION,
+        figures: WHOLE.iter().map(|(metric, of)| (*metric, of(&whole))).collect(),
+        latency_split: Vec::new(),
+        causes: Vec::new(),
+        halves: Vec::new(),
+        laws: Laws { hold: broken.is_empty(), broken },
+        components: ByKind::default(),
+    }
+}
+
+/// Distributions of a run.
+pub(super) fn detail(figures: &Figures, name: &str) -> DesignDetail {
+    DesignDetail {
+        name: name.to_owned(),
+        latency: buckets(&figures.latencies),
+        percentiles: percentiles(&figures.latencies),
+        ..DesignDetail::default()
+    }
+}

@@ -1,0 +1,567 @@
+//! The `[memory]` section of scenarios: processor, memories, device, programs by name.
+
+use crate::design::{Design, Parts};
+use crate::program::Program;
+use flashyard_cache::PolicyKind;
+use flashyard_describe::{Choice, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time};
+use flashyard_flash::Geometry;
+use flashyard_kernel::Rng;
+use flashyard_memory::{
+    AnnotationRules, Determinism, DramConfig, EndpointConfig, FlashConfig, LevelConfig, MachineConfig, MediumConfig,
+    Mix, MixConfig, PAGE_BYTES, PathConfig, Rmat, StreamKernel,
+};
+use flashyard_units::{Hertz, Named};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The sections of all systems of the machine.
+pub(super) static SECTIONS: [&Section; 1] = [&MEMORY];
+
+static MEMORY: Section = Section::of::<MemorySection>("memory", &[("memory", &[Purpose::Run])]);
+
+/// Exponent of the shares of functions. [D] sheet micro-cxl-ssd §7: 8 of 64 functions make 50.5 % of storage accesses
+const SKEW: f64 = 0.882_328_943_665_343;
+
+/// Lines of the region that the nearest level does not hold and the next one does. [A] 80 KiB, a quarter more than the L1
+const WARM_LINES: u64 = 1280;
+
+/// The sections as they are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Sections {
+    pub(super) memory: MemorySection,
+}
+
+/// The memory machine: cores, memories that answer them, and programs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MemorySection {
+    /// Name of the program that is run, a section of `mix`, `apex_map`, `stream`, `bfs` or `pagerank`.
+    #[serde(default)]
+    pub(crate) program: Option<String>,
+    /// Accesses of each core before figures count.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_i64))]
+    pub(crate) warm_accesses: u64,
+    /// Accesses of each core that figures cover.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
+    pub(crate) accesses: u64,
+    /// Cores and caches.
+    processor: ProcessorSection,
+    /// Another processor, which a study puts in place of the first.
+    #[serde(default)]
+    prototype: Option<ProcessorSection>,
+    /// DRAM on the processor, and behind CXL.
+    dram: DramSection,
+    /// The path over CXL.
+    cxl: PathSection,
+    /// The path to a PCIe BAR.
+    bar: PathSection,
+    /// The device with flash.
+    endpoint: EndpointSection,
+    /// Its flash.
+    flash: FlashSection,
+    /// What the processor annotates.
+    #[serde(default)]
+    annotations: AnnotationsSection,
+    /// Programs by their published rates.
+    #[serde(default)]
+    mix: BTreeMap<String, MixSection>,
+    /// Apex-Map.
+    #[serde(default)]
+    apex_map: BTreeMap<String, ApexMapSection>,
+    /// STREAM, a part of its vectors for each core.
+    #[serde(default)]
+    stream: BTreeMap<String, StreamSection>,
+    /// Breadth-first searches over a generated graph.
+    #[serde(default)]
+    bfs: BTreeMap<String, GraphSection>,
+    /// PageRank over a generated graph.
+    #[serde(default)]
+    pagerank: BTreeMap<String, GraphSection>,
+}
+
+/// Cores and caches.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ProcessorSection {
+    /// Cores.
+    #[schemars(range(min = 1, max = 1024))]
+    cores: u32,
+    /// Clock in MHz.
+    #[schemars(range(min = 1, max = 100_000))]
+    clock_mhz: u64,
+    /// Instructions that a core dispatches in a cycle.
+    #[schemars(range(min = 1, max = 64))]
+    width: u32,
+    /// Instructions of the reorder window.
+    #[schemars(range(min = 1, max = 65_536))]
+    window: u32,
+    /// Places of the load/store queue.
+    #[schemars(range(min = 1, max = 65_536))]
+    queue: u32,
+    /// Miss-status registers of a core.
+    #[schemars(range(min = 1, max = 4096))]
+    core_misses: u32,
+    /// Miss-status registers of the last level.
+    #[schemars(range(min = 1, max = 65_536))]
+    last_misses: u32,
+    /// The nearest level of cache.
+    level1: LevelSection,
+    /// The level behind it.
+    level2: LevelSection,
+    /// A third level.
+    #[serde(default)]
+    level3: Option<LevelSection>,
+}
+
+/// A level of cache.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LevelSection {
+    /// Size.
+    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "16 GiB"))]
+    size: Size,
+    /// Lines of a set.
+    #[schemars(range(min = 1, max = 1024))]
+    ways: u32,
+    /// Cycles from dispatch to data that is found here.
+    #[schemars(range(min = 0, max = 100_000))]
+    cycles: u32,
+    /// Whether all cores share it.
+    #[serde(default)]
+    shared: bool,
+}
+
+/// DRAM.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DramSection {
+    /// Channels.
+    #[schemars(range(min = 1, max = 1024))]
+    channels: u32,
+    /// Banks of a channel, over all ranks.
+    #[schemars(range(min = 1, max = 4096))]
+    banks: u32,
+    /// Size of an open row.
+    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "1 MiB"))]
+    row: Size,
+    /// tRP.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    precharge: Time,
+    /// tRCD.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    activate: Time,
+    /// tCAS.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    column: Time,
+    /// A line on the bus of a channel.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    burst: Time,
+    /// Controller and wires, both ways.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    controller: Time,
+}
+
+/// A path to an endpoint.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PathSection {
+    /// Rate of the endpoint's link on the wire, each direction.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 GB/s"))]
+    link_rate: Rate,
+    /// Root port, endpoint port and wires, one way.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    port: Time,
+    /// Switches on the way.
+    #[schemars(range(min = 0, max = 64))]
+    switches: u32,
+    /// A switch, one way.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    switch: Time,
+}
+
+/// The device with flash.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EndpointSection {
+    /// Parsing and look-up.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
+    controller: Time,
+    /// Internal DRAM that caches pages.
+    #[schemars(extend("x-minimum" = "64 KiB", "x-maximum" = "128 GiB"))]
+    cache: Size,
+    /// Which page leaves it.
+    policy: Choice<Eviction>,
+    /// Whether loads that nothing is said of bring their page into it.
+    caches_loads: bool,
+    /// One in so many pages is kept for data without annotation, where annotations are read.
+    #[schemars(range(min = 2, max = 16))]
+    unannounced_part: u32,
+    /// Pages that are fetched after one that a bufferable load missed.
+    #[schemars(range(min = 0, max = 1024))]
+    prefetch_pages: u32,
+    /// How long a deterministic request keeps garbage collection away.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 s"))]
+    guard: Time,
+    /// Its DRAM.
+    dram: DramSection,
+}
+
+/// The flash of the device.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FlashSection {
+    /// Channels.
+    #[schemars(range(min = 1, max = 256))]
+    channels: u32,
+    /// Dies of a channel.
+    #[schemars(range(min = 1, max = 256))]
+    dies_per_channel: u32,
+    /// Planes of a die.
+    #[schemars(range(min = 1, max = 16))]
+    planes_per_die: u32,
+    /// Blocks of a plane.
+    #[schemars(range(min = 8, max = 1_000_000))]
+    blocks_per_plane: u32,
+    /// Pages of a block.
+    #[schemars(range(min = 1, max = 65_536))]
+    pages_per_block: u32,
+    /// Size of a page, in whole 4 KiB.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 KiB"))]
+    page_size: Size,
+    /// Share of the raw capacity that is not exported.
+    #[schemars(range(min = 0.0, max = 0.89))]
+    spare: f64,
+    /// tR.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
+    read: Time,
+    /// tPROG.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
+    program: Time,
+    /// tBERS.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
+    erase: Time,
+    /// Rate of a channel.
+    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "1000 GB/s"))]
+    channel_rate: Rate,
+    /// Pages that wait for their program at most.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    buffer_pages: u32,
+    /// Share of superblocks at or below which collection begins.
+    #[schemars(range(min = 0.0, max = 0.89))]
+    collect_below: f64,
+    /// Share of superblocks at or below which collection heeds no guard time.
+    #[schemars(range(min = 0.0, max = 0.89))]
+    collect_always_below: f64,
+    /// Whether the drive has been overwritten for long.
+    worn_in: bool,
+}
+
+/// What the processor annotates, in designs that do.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AnnotationsSection {
+    /// Share of functions whose data is bufferable.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    functions: Option<f64>,
+    /// Share of requests that are deterministic.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    requests: Option<f64>,
+    /// In place of that: requests are deterministic while loads are more than this share of the reorder window.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    loads_above: Option<f64>,
+}
+
+/// A program by its published rates.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MixSection {
+    /// Misses of the last level in a thousand instructions.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    misses_per_thousand: f64,
+    /// Share of instructions that load.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    loads: f64,
+    /// Share of instructions that store.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    stores: f64,
+    /// Data that misses go to.
+    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "16 TiB"))]
+    footprint: Size,
+    /// Share of the accesses to the last level that it answers.
+    #[schemars(range(min = 0.0, max = 0.99))]
+    last_level_hits: f64,
+}
+
+/// Apex-Map.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApexMapSection {
+    /// Words of 8 bytes.
+    #[schemars(range(min = 2, max = 281_474_976_710_656_i64))]
+    words: u64,
+    /// Temporal locality: 1 for none, near 0 for most.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
+    alpha: f64,
+    /// Consecutive words from each start.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    run: u32,
+    /// Other instructions before each access.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    gap: u32,
+}
+
+/// STREAM.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StreamSection {
+    /// Kernel: copy, scale, add or triad.
+    kernel: Choice<StreamKernel>,
+    /// Elements of each of three vectors, 8 bytes each.
+    #[schemars(range(min = 1, max = 1_099_511_627_776_i64))]
+    elements: u64,
+    /// Other instructions before each access.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    gap: u32,
+}
+
+/// A walk over a graph.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GraphSection {
+    /// Vertices as a power of two.
+    #[schemars(range(min = 1, max = 26))]
+    scale: u32,
+    /// Edges for each vertex.
+    #[schemars(range(min = 1, max = 32))]
+    edges_per_vertex: u32,
+}
+
+/// An eviction policy by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Eviction(PolicyKind);
+
+impl Named for Eviction {
+    const ALL: &'static [Self] = &[
+        Self(PolicyKind::Fifo),
+        Self(PolicyKind::Lru),
+        Self(PolicyKind::Clock),
+        Self(PolicyKind::Sieve),
+        Self(PolicyKind::Arc),
+        Self(PolicyKind::Lirs),
+        Self(PolicyKind::S3Fifo),
+        Self(PolicyKind::WTinyLfu),
+    ];
+
+    fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
+impl ProcessorSection {
+    fn machine(&self) -> MachineConfig {
+        let level = |level: &LevelSection| LevelConfig {
+            bytes: level.size.0.get(),
+            ways: level.ways,
+            cycles: level.cycles,
+            shared: level.shared,
+        };
+        let levels = [Some(&self.level1), Some(&self.level2), self.level3.as_ref()];
+        MachineConfig {
+            cores: self.cores,
+            clock: Hertz::new(self.clock_mhz * 1_000_000),
+            width: self.width,
+            window: self.window,
+            queue: self.queue,
+            levels: levels.into_iter().flatten().map(level).collect(),
+            core_misses: self.core_misses,
+            last_misses: self.last_misses,
+            uncached: false,
+            annotations: AnnotationRules::default(),
+        }
+    }
+}
+
+impl DramSection {
+    fn config(&self) -> DramConfig {
+        DramConfig {
+            channels: self.channels,
+            banks: self.banks,
+            row_bytes: self.row.0.get() as u32,
+            precharge: self.precharge.0,
+            activate: self.activate.0,
+            column: self.column.0,
+            burst: self.burst.0,
+            controller: self.controller.0,
+        }
+    }
+}
+
+impl PathSection {
+    fn config(&self) -> PathConfig {
+        let Self { link_rate, port, switches, switch } = self;
+        PathConfig { link_rate: link_rate.0, port: port.0, switches: *switches, switch: switch.0 }
+    }
+}
+
+impl FlashSection {
+    fn config(&self, seed: u64) -> FlashConfig {
+        FlashConfig {
+            geometry: Geometry {
+                channels: self.channels,
+                dies_per_channel: self.dies_per_channel,
+                planes_per_die: self.planes_per_die,
+                blocks_per_plane: self.blocks_per_plane,
+                pages_per_block: self.pages_per_block,
+                page_bytes: self.page_size.0.get() as u32,
+                pages_per_program: 1,
+            },
+            spare: self.spare,
+            read: self.read.0,
+            program: self.program.0,
+            erase: self.erase.0,
+            channel_rate: self.channel_rate.0,
+            buffer_pages: self.buffer_pages,
+            collect_below: self.collect_below,
+            collect_always_below: self.collect_always_below,
+            worn_in: self.worn_in,
+            seed,
+        }
+    }
+}
+
+impl MemorySection {
+    /// The section of a scenario.
+    ///
+    /// Errors: a scenario of another system.
+    pub(super) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let Sections { memory } = scenario.own()?;
+        Ok(memory)
+    }
+
+    /// The parts of designs; of the prototype where that is asked for and there is one.
+    pub(super) fn parts(&self, prototype: bool, seed: u64) -> Parts {
+        let processor = self.prototype.as_ref().filter(|_| prototype).unwrap_or(&self.processor);
+        let endpoint = &self.endpoint;
+        Parts {
+            machine: processor.machine(),
+            dram: self.dram.config(),
+            cxl: self.cxl.config(),
+            bar: self.bar.config(),
+            endpoint: EndpointConfig {
+                controller: endpoint.controller.0,
+                dram: endpoint.dram.config(),
+                cache_pages: (endpoint.cache.0.get() / PAGE_BYTES) as u32,
+                policy: endpoint.policy.0.0,
+                caches_loads: endpoint.caches_loads,
+                reads_annotations: false,
+                unannounced_part: endpoint.unannounced_part,
+                prefetch_pages: endpoint.prefetch_pages,
+                guard: endpoint.guard.0,
+                medium: MediumConfig::Flash(self.flash.config(seed)),
+            },
+        }
+    }
+
+    /// The rules of annotation.
+    pub(super) fn annotations(&self) -> AnnotationRules {
+        let AnnotationsSection { functions, requests, loads_above } = &self.annotations;
+        AnnotationRules {
+            determinism: match (loads_above, requests) {
+                (Some(threshold), _) => Determinism::LoadsAbove(*threshold),
+                (None, Some(share)) => Determinism::Share(*share),
+                (None, None) => Determinism::Never,
+            },
+            bufferable: *functions,
+        }
+    }
+
+    /// Names of all programs.
+    pub(super) fn programs(&self) -> Vec<&str> {
+        let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
+        mix.chain(apex).chain(stream).chain(self.bfs.keys()).chain(self.pagerank.keys()).map(String::as_str).collect()
+    }
+
+    /// The program called `name`.
+    ///
+    /// Errors: a name that no program has; the message lists those that there are.
+    pub(super) fn program(&self, name: &str, seed: u64) -> Result<Program, ScenarioError> {
+        let rmat = |graph: &GraphSection| Rmat { scale: graph.scale, edges_per_vertex: graph.edges_per_vertex, seed };
+        let mix = self.mix.get(name).map(|mix| {
+            Program::Mix(MixConfig {
+                misses_per_thousand: mix.misses_per_thousand,
+                loads: mix.loads,
+                stores: mix.stores,
+                footprint: mix.footprint.0.get(),
+                last_level_hits: mix.last_level_hits,
+                warm_lines: WARM_LINES,
+                skew: SKEW,
+            })
+        });
+        let apex = || {
+            self.apex_map.get(name).map(|map| Program::ApexMap {
+                words: map.words,
+                alpha: map.alpha,
+                run: map.run,
+                gap: map.gap,
+            })
+        };
+        let stream = || {
+            let found = self.stream.get(name);
+            found.map(|stream| Program::Stream { kernel: stream.kernel.0, elements: stream.elements, gap: stream.gap })
+        };
+        let walk = || {
+            let bfs = self.bfs.get(name).map(|graph| Program::Bfs(rmat(graph)));
+            bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(rmat(graph))))
+        };
+        let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
+        mix.or_else(apex).or_else(stream).or_else(walk).ok_or_else(|| ScenarioError::value("memory.program", known()))
+    }
+
+    /// Share of the misses that the first eight functions of a mix make.
+    pub(super) fn share_of_hot_functions(&self, name: &str) -> f64 {
+        let Ok(Program::Mix(config)) = self.program(name, 0) else { return f64::NAN };
+        Mix::new(&config, Rng::named(0, "shares")).map_or(f64::NAN, |mix| mix.share_of_first(8))
+    }
+
+    /// The program that a scenario runs.
+    ///
+    /// Errors: no name, or one that no program has.
+    pub(super) fn chosen_program(&self, seed: u64) -> Result<Program, ScenarioError> {
+        match &self.program {
+            Some(name) => self.program(name, seed),
+            None => {
+                let message = format!("none is named, give one of {}", self.programs().join(", "));
+                Err(ScenarioError::value("memory.program", message))
+            }
+        }
+    }
+}
+
+/// Keys of the section that some designs read and others do not, by design.
+pub(super) fn reads(design: Design, key: &str) -> bool {
+    let of = |part: &str| flashyard_describe::is_in(key, part);
+    if of("memory.annotations")
+        || of("memory.endpoint.prefetch_pages")
+        || of("memory.endpoint.guard")
+        || of("memory.endpoint.unannounced_part")
+    {
+        return design == Design::CxlAssd;
+    }
+    if of("memory.endpoint") || of("memory.flash") {
+        return design.has_flash();
+    }
+    if of("memory.bar") {
+        return design == Design::PcieSsd;
+    }
+    if of("memory.cxl") {
+        return matches!(design, Design::CxlDram | Design::CxlSsd | Design::CxlAssd);
+    }
+    if of("memory.dram") {
+        return matches!(design, Design::Dram | Design::CxlDram);
+    }
+    true
+}
