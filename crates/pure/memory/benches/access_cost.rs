@@ -28,6 +28,7 @@ fn main() {
         last_level_hits: 0.22,
         warm_lines: 1280,
         skew: 0.8,
+        words_per_line: 1,
     };
     let of_mix = |rate: f64| Mix::new(&mix(rate), Rng::named(1, "bench")).expect("the mix is possible");
     report("generator of a mix alone", accesses, || {
@@ -115,7 +116,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
         levels: vec![level(64 << 10, 12, 5, false), level(2 << 20, 8, 20, true)],
         core_misses: 16,
         last_misses: 32,
-        uncached: false,
+        uncached_from: None,
         annotations: AnnotationRules::default(),
     };
     Dram::new(dram()).expect("the DRAM is possible");

@@ -50,8 +50,8 @@ pub struct MachineConfig {
     pub core_misses: u32,
     /// Miss-status registers of the last level, which written lines occupy as well.
     pub last_misses: u32,
-    /// Whether accesses go past all caches in program order, one load at a time, as those to a PCIe BAR do.
-    pub uncached: bool,
+    /// Accesses from this address on go past all caches in program order, one load at a time, as those to a PCIe BAR do.
+    pub uncached_from: Option<u64>,
     /// Which requests are annotated.
     pub annotations: AnnotationRules,
 }
@@ -126,6 +126,8 @@ pub struct Machine<M> {
     cycles: [SimSpan; LEVELS_MAX],
     latencies: LatencyHistogram,
     token: u64,
+    /// When the memory was asked last.
+    asked: SimTime,
 }
 
 /// A step of the machine that its owner looks at: an access that was answered.
@@ -209,6 +211,7 @@ impl<M: Memory> Machine<M> {
             cycles,
             latencies: LatencyHistogram::new(),
             token: 0,
+            asked: SimTime::ZERO,
             config,
         })
     }
@@ -320,7 +323,8 @@ impl<M: Memory> Machine<M> {
     /// Carries out an access that was dispatched; `None` where it had to wait for a register first.
     #[inline]
     fn execute(&mut self, number: usize, access: &Access) -> Option<Answered> {
-        if self.config.uncached || access.kind == AccessKind::PersistentStore {
+        let uncached = self.config.uncached_from.is_some_and(|from| access.address >= from);
+        if uncached || access.kind == AccessKind::PersistentStore {
             return Some(self.ordered(number, access));
         }
         let line = access.address / CACHE_LINE_BYTES;
@@ -464,6 +468,9 @@ impl<M: Memory> Machine<M> {
         core.counters.annotated[0] += u64::from(annotation.deterministic);
         core.counters.annotated[1] += u64::from(annotation.buffering == Buffering::Bufferable);
         self.token += 1;
+        // Requests past the caches are made at dispatch and others after the look-ups, some nanoseconds later: they queue.
+        let asked = self.asked.max(asked);
+        self.asked = asked;
         let access = MemoryAccess {
             operation,
             address: access.address / CACHE_LINE_BYTES * CACHE_LINE_BYTES,

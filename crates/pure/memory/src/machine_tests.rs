@@ -40,7 +40,7 @@ fn config() -> MachineConfig {
         levels: vec![level(4096, 4, 4, false), level(65_536, 8, 20, true)],
         core_misses: 16,
         last_misses: 32,
-        uncached: false,
+        uncached_from: None,
         annotations: AnnotationRules::default(),
     }
 }
@@ -94,10 +94,19 @@ fn the_reorder_window_bounds_what_overlaps() {
 
 #[test]
 fn accesses_past_the_caches_go_one_at_a_time() {
-    let mut machine = machine(MachineConfig { levels: Vec::new(), uncached: true, ..config() }, 1000);
+    let mut machine = machine(MachineConfig { levels: Vec::new(), uncached_from: Some(0), ..config() }, 1000);
     machine.run(&mut [loads([0; 50], false)], u64::MAX);
     assert!((50_000..50_020).contains(&machine.drained().since(SimTime::ZERO).as_ns()));
     assert_eq!(machine.memory().requests, [50, 0]);
+}
+
+#[test]
+fn a_part_of_the_addresses_lies_past_the_caches() {
+    let mut machine = machine(MachineConfig { uncached_from: Some(4096), ..config() }, 1000);
+    machine.run(&mut [loads([0, 4096, 0, 4096, 0, 4096], false)], u64::MAX);
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!((counters.misses, counters.hits[0]), (4, 2));
+    assert_eq!(machine.memory().requests, [4, 0]);
 }
 
 #[test]
@@ -154,7 +163,7 @@ proptest! {
         seed: u64, misses in 0.1_f64..30.0, hits in 0.0_f64..0.9, loads in 0.05_f64..0.5, cores in 1_u32..4,
     ) {
         let mix = MixConfig {
-            misses_per_thousand: misses, loads, stores: 0.2, footprint: 1 << 28, last_level_hits: hits, warm_lines: 80, skew: 0.8,
+            misses_per_thousand: misses, loads, stores: 0.2, footprint: 1 << 28, last_level_hits: hits, warm_lines: 80, skew: 0.8, words_per_line: 1,
         };
         let mut machine = machine(MachineConfig { cores, ..config() }, 100);
         let mut sources: Vec<Mix> = (0..cores)

@@ -66,15 +66,26 @@ pub struct Parts {
     pub bar: PathConfig,
     /// The device with flash.
     pub endpoint: EndpointConfig,
+    /// First address that lies on the device with flash; those before it lie in DRAM on the processor.
+    pub device_from: u64,
 }
 
 /// The memory of a design.
-pub enum Backing {
-    /// DRAM on the processor.
-    Local(Dram),
-    /// DRAM behind a path.
-    Far(Expander<Dram>),
-    /// A device with flash behind a path.
+pub struct Backing {
+    /// DRAM on the processor, for addresses below `device_from`.
+    local: Dram,
+    device_from: u64,
+    far: Far,
+    local_requests: u64,
+}
+
+/// The memory behind a path.
+enum Far {
+    /// Nothing: everything is in DRAM on the processor.
+    Nothing,
+    /// DRAM.
+    Dram(Box<Expander<Dram>>),
+    /// A device with flash.
     Device(Box<Expander<Endpoint>>),
 }
 
@@ -85,46 +96,52 @@ impl Backing {
     pub fn new(design: Design, parts: &Parts) -> Result<Self, MemoryError> {
         let reads_annotations = design == Design::CxlAssd;
         let device = || Endpoint::new(EndpointConfig { reads_annotations, ..parts.endpoint });
-        Ok(match design {
-            Design::Dram => Self::Local(Dram::new(parts.dram)?),
-            Design::CxlDram => Self::Far(Expander::new(parts.cxl, Dram::new(parts.dram)?)),
-            Design::PcieSsd => Self::Device(Box::new(Expander::new(parts.bar, device()?))),
-            Design::CxlSsd | Design::CxlAssd => Self::Device(Box::new(Expander::new(parts.cxl, device()?))),
-        })
+        let far = match design {
+            Design::Dram => Far::Nothing,
+            Design::CxlDram => Far::Dram(Box::new(Expander::new(parts.cxl, Dram::new(parts.dram)?))),
+            Design::PcieSsd => Far::Device(Box::new(Expander::new(parts.bar, device()?))),
+            Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(Expander::new(parts.cxl, device()?))),
+        };
+        Ok(Self { local: Dram::new(parts.dram)?, device_from: parts.device_from, far, local_requests: 0 })
+    }
+
+    /// Requests that DRAM on the processor has answered.
+    pub fn local_requests(&self) -> u64 {
+        self.local_requests
     }
 
     /// The device with flash, where there is one.
     pub fn endpoint(&self) -> Option<&Endpoint> {
-        match self {
-            Self::Device(expander) => Some(expander.device()),
-            Self::Local(_) | Self::Far(_) => None,
+        match &self.far {
+            Far::Device(expander) => Some(expander.device()),
+            Far::Nothing | Far::Dram(_) => None,
         }
     }
 
     /// The device with flash, to change it between runs.
     pub fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
-        match self {
-            Self::Device(expander) => Some(expander.device_mut()),
-            Self::Local(_) | Self::Far(_) => None,
+        match &mut self.far {
+            Far::Device(expander) => Some(expander.device_mut()),
+            Far::Nothing | Far::Dram(_) => None,
         }
     }
 }
 
 impl Memory for Backing {
     fn limits(&self) -> MemoryLimits {
-        match self {
-            Self::Local(dram) => dram.limits(),
-            Self::Far(expander) => expander.limits(),
-            Self::Device(expander) => expander.limits(),
-        }
+        self.local.limits()
     }
 
     #[inline]
     fn access(&mut self, now: SimTime, token: u64, access: &MemoryAccess) -> Completes {
-        match self {
-            Self::Local(dram) => dram.access(now, token, access),
-            Self::Far(expander) => expander.access(now, token, access),
-            Self::Device(expander) => expander.access(now, token, access),
+        if access.address >= self.device_from {
+            match &mut self.far {
+                Far::Device(expander) => return expander.access(now, token, access),
+                Far::Dram(expander) => return expander.access(now, token, access),
+                Far::Nothing => {}
+            }
         }
+        self.local_requests += 1;
+        self.local.access(now, token, access)
     }
 }

@@ -66,6 +66,14 @@ impl Accesses for Source<'_> {
 }
 
 impl Program {
+    /// First address that caches of the processor do not hold for long: of a mix, its footprint.
+    pub fn footprint_begins(&self) -> u64 {
+        match self {
+            Self::Mix(config) => Mix::footprint_after(config.warm_lines),
+            _ => 0,
+        }
+    }
+
     /// The graph that it walks, if it walks one.
     ///
     /// Errors: sizes outside their ranges.

@@ -44,6 +44,8 @@ pub struct Figures {
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Requests that DRAM on the processor has answered.
+    pub local_requests: u64,
     /// Levels of cache.
     pub levels: usize,
     /// Cores.
@@ -51,9 +53,9 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Requests to the memory.
+    /// Requests to the memory: those that reached the device, where there is one.
     pub fn requests(&self) -> u64 {
-        self.cores.requests.iter().sum()
+        self.endpoint.map_or_else(|| self.cores.requests.iter().sum(), |endpoint| endpoint.requests)
     }
 
     /// Misses of the last level in a thousand instructions.
@@ -78,10 +80,11 @@ impl Figures {
         if core.memory_latency > core.latency {
             broken.push("accesses to the memory took longer than all accesses".to_owned());
         }
+        let made: u64 = core.requests.iter().sum();
         if let Some(endpoint) = &self.endpoint
-            && endpoint.requests != self.requests()
+            && endpoint.requests + self.local_requests != made
         {
-            broken.push(format!("{} requests arrived of {}", endpoint.requests, self.requests()));
+            broken.push(format!("{} requests arrived of {made}", endpoint.requests + self.local_requests));
         }
         broken
     }
@@ -96,8 +99,7 @@ pub type Run = Option<Vec<Figures>>;
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, MemoryError> {
     let uncached = job.design == Design::PcieSsd;
     let config = MachineConfig {
-        uncached,
-        levels: if uncached { Vec::new() } else { job.parts.machine.levels.clone() },
+        uncached_from: uncached.then_some(job.parts.device_from),
         annotations: if job.design == Design::CxlAssd { job.annotations } else { AnnotationRules::default() },
         ..job.parts.machine.clone()
     };
@@ -134,6 +136,7 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
             return Ok(None);
         }
         let (begins, before) = (machine.drained(), machine.memory().endpoint().map(|endpoint| *endpoint.counters()));
+        let local = machine.memory().local_requests();
         machine.measure();
         if !go_on(&mut machine, &mut sources, job.accesses) {
             return Ok(None);
@@ -145,6 +148,7 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
             latencies: machine.latencies().clone(),
             endpoint: endpoint.zip(before).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            local_requests: machine.memory().local_requests() - local,
             levels,
             core_count: cores,
         });

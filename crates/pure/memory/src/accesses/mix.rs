@@ -16,6 +16,9 @@ pub(crate) const FUNCTIONS: usize = 64;
 /// Lines that stay in the nearest level. [A] a quarter of the smallest such level of the sources
 const HOT_LINES: u64 = 256;
 
+/// Bytes of a word.
+const WORD: u64 = 8;
+
 /// Rates of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixConfig {
@@ -33,6 +36,8 @@ pub struct MixConfig {
     pub warm_lines: u64,
     /// Exponent of the shares of functions.
     pub skew: f64,
+    /// Words of 8 bytes that a function which walks touches of each line, 1 to 8: the access that misses is the first of them.
+    pub words_per_line: u32,
 }
 
 /// The program.
@@ -52,6 +57,10 @@ pub struct Mix {
     functions: [u64; FUNCTIONS],
     walked: [u64; FUNCTIONS],
     part_lines: u64,
+    words_per_line: u32,
+    /// The next word of a line that is being touched, and how many are left.
+    word: Access,
+    words_left: u32,
 }
 
 /// A share as a part of 2^32.
@@ -80,6 +89,10 @@ impl Mix {
         if !(0.0..10.0).contains(&config.skew) {
             return Err(range("skew of functions in millionths", config.skew, "0 to 10"));
         }
+        if !(1..=8).contains(&config.words_per_line) {
+            let value = config.words_per_line.into();
+            return Err(MemoryError::Range { name: "words_per_line", value, range: "1 to 8" });
+        }
         let part_lines = config.footprint / CACHE_LINE_BYTES / FUNCTIONS as u64;
         if part_lines < 64 || config.warm_lines == 0 {
             let range = "a page for each of 64 functions, and a line that the last level answers";
@@ -106,12 +119,20 @@ impl Mix {
             functions,
             walked,
             part_lines,
+            words_per_line: config.words_per_line,
+            word: Access::default(),
+            words_left: 0,
         })
     }
 
     /// First byte of the footprint, behind the lines that caches hold.
     pub fn footprint_begins(&self) -> u64 {
-        (HOT_LINES + self.warm_lines).next_multiple_of(64) * CACHE_LINE_BYTES
+        Self::footprint_after(self.warm_lines)
+    }
+
+    /// First byte of the footprint of a program with so many lines that the last level answers.
+    pub fn footprint_after(warm_lines: u64) -> u64 {
+        (HOT_LINES + warm_lines).next_multiple_of(64) * CACHE_LINE_BYTES
     }
 
     /// Bytes from address 0 to the end of the footprint.
@@ -175,6 +196,12 @@ impl Accesses for Mix {
         let drawn = self.rng.next_u64();
         let (place, kind) = (drawn >> 32, drawn & 0xffff_ffff);
         let kind = if kind < self.loads { AccessKind::Load } else { AccessKind::Store };
+        // Words of a line follow each other, but no miss is left out for them.
+        if self.words_left > 0 && place >= self.misses {
+            self.words_left -= 1;
+            self.word.address += WORD;
+            return Some(Access { kind, gap, ..self.word });
+        }
         if place >= self.not_hot {
             let line = (drawn >> 32) % HOT_LINES;
             return Some(Access { kind, address: line * CACHE_LINE_BYTES, gap, depends: false, function: 0 });
@@ -188,7 +215,11 @@ impl Accesses for Mix {
             return Some(Access { kind, address, gap, depends: false, function: 0 });
         }
         let (function, address) = self.miss();
-        Some(Access { kind, address, gap, depends: false, function: function as u16 })
+        let access = Access { kind, address, gap, depends: false, function: function as u16 };
+        if function.is_multiple_of(2) {
+            (self.word, self.words_left) = (access, self.words_per_line - 1);
+        }
+        Some(access)
     }
 }
 
@@ -205,6 +236,7 @@ mod tests {
             last_level_hits: 0.25,
             warm_lines: 1000,
             skew: 0.8,
+            words_per_line: 1,
         }
     }
 
@@ -236,6 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn walking_functions_touch_the_words_of_a_line() {
+        let rates = MixConfig { words_per_line: 8, ..config() };
+        let mut mix = Mix::new(&rates, Rng::named(1, "test")).expect("it is possible");
+        let begins = mix.footprint_begins();
+        let (mut lines, mut touches) = ([0_u64; 2], [0_u64; 2]);
+        let mut last = 0;
+        for access in (0..1_000_000).filter_map(|_| mix.next_access()).filter(|access| access.address >= begins) {
+            let parity = usize::from(access.function % 2);
+            touches[parity] += 1;
+            lines[parity] += u64::from(access.address / 64 != last);
+            last = access.address / 64;
+        }
+        let each = |parity: usize| touches[parity] as f64 / lines[parity] as f64;
+        assert!((7.5..=8.0).contains(&each(0)) && (each(1) - 1.0).abs() < 0.01, "{} {}", each(0), each(1));
+    }
+
+    #[test]
     fn rates_that_no_program_has_are_refused() {
         for wrong in [
             MixConfig { loads: 0.9, stores: 0.2, ..config() },
@@ -243,6 +292,7 @@ mod tests {
             MixConfig { footprint: 1000, ..config() },
             MixConfig { last_level_hits: f64::NAN, ..config() },
             MixConfig { skew: -1.0, ..config() },
+            MixConfig { words_per_line: 9, ..config() },
         ] {
             assert!(Mix::new(&wrong, Rng::named(1, "test")).is_err(), "{wrong:?}");
         }

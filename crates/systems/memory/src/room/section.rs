@@ -379,7 +379,7 @@ impl ProcessorSection {
             levels: levels.into_iter().flatten().map(level).collect(),
             core_misses: self.core_misses,
             last_misses: self.last_misses,
-            uncached: false,
+            uncached_from: None,
             annotations: AnnotationRules::default(),
         }
     }
@@ -463,6 +463,7 @@ impl MemorySection {
                 guard: endpoint.guard.0,
                 medium: MediumConfig::Flash(self.flash.config(seed)),
             },
+            device_from: 0,
         }
     }
 
@@ -499,6 +500,7 @@ impl MemorySection {
                 last_level_hits: mix.last_level_hits,
                 warm_lines: WARM_LINES,
                 skew: SKEW,
+                words_per_line: 1,
             })
         });
         let apex = || {

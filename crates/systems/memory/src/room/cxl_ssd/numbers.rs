@@ -81,6 +81,7 @@ fn of_pair(id: &str, first: CxlRun, second: CxlRun, figure: fn(&CxlRecord, &CxlR
 /// All numbers of the study; `memory` is the section of its scenario.
 pub(super) fn numbers(memory: &MemorySection) -> Vec<CxlNumber> {
     let mut numbers = of_programs();
+    numbers.extend(of_data());
     numbers.extend(of_annotations());
     numbers.extend(of_prototype());
     numbers.extend(of_stream());
@@ -119,6 +120,25 @@ fn of_programs() -> Vec<CxlNumber> {
             first.first().requests as f64 / second.first().requests as f64
         }),
         mean_of("cxl-dram", &all, on(CxlDram), on(Dram), times),
+    ]
+}
+
+/// The reading in which the footprint alone lies on the device.
+fn of_data() -> Vec<CxlNumber> {
+    let all = all();
+    let data = |design: Design| move |program| of(program, design).with_data_alone();
+    let quarter = |program| of(program, CxlAssd).annotated(25, 25).with_data_alone();
+    let longer = |first: &CxlRecord, second: &CxlRecord| percent_above(first.seconds(), second.seconds());
+    vec![
+        mean_of("cxl-over-pcie-data", &all, data(PcieSsd), data(CxlSsd), times),
+        mean_of("assd-over-cxl-data", &all, data(CxlSsd), data(CxlAssd), times),
+        mean_of("pcie-over-dram-data", &all, data(PcieSsd), data(Dram), times),
+        mean_of("accesses-data", &all, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("accesses-low-data", &LOW, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("cxl-over-pcie-low-data", &LOW, data(PcieSsd), data(CxlSsd), times),
+        mean_of("accesses-high-data", &HIGH, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("cxl-over-pcie-high-data", &HIGH, data(PcieSsd), data(CxlSsd), times),
+        mean_of("quarter-annotated-data", &all, quarter, data(CxlSsd), longer),
     ]
 }
 

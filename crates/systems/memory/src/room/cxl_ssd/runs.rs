@@ -42,6 +42,8 @@ pub(crate) struct CxlRun {
     pub(super) caches_loads: bool,
     /// Cores, where they are not those of the scenario.
     pub(super) threads: Option<u32>,
+    /// Whether the footprint alone lies on the device, and walking functions touch each word of a line.
+    pub(super) data: bool,
     /// Whether the processor is that of the prototype, whose flash collects no garbage.
     pub(super) prototype: bool,
 }
@@ -56,6 +58,7 @@ pub(super) const fn of(program: &'static str, design: Design) -> CxlRun {
         deterministic: Deterministic::Percent(100),
         caches_loads: true,
         threads: None,
+        data: false,
         prototype: false,
     }
 }
@@ -69,6 +72,11 @@ impl CxlRun {
     /// The run on devices whose internal DRAM buffers stores alone.
     pub(super) const fn unbuffered(self) -> Self {
         Self { caches_loads: false, ..self }
+    }
+
+    /// The run with the footprint alone on the device.
+    pub(super) const fn with_data_alone(self) -> Self {
+        Self { data: true, ..self }
     }
 
     /// The run on the prototype.
@@ -166,7 +174,13 @@ impl CxlRun {
             },
             bufferable: Some(share(self.functions)),
         };
-        let first = memory.program(self.program, base.seed)?;
+        let mut first = memory.program(self.program, base.seed)?;
+        if self.data
+            && let Program::Mix(mix) = &mut first
+        {
+            mix.words_per_line = 8;
+            parts.device_from = first.footprint_begins();
+        }
         let then = self.then.map(|name| memory.program(name, base.seed)).transpose()?;
         // Phases last as long as their number of requests takes.
         let accesses = match (&first, &then) {
@@ -217,6 +231,9 @@ impl NamedRun for CxlRun {
         }
         if !self.caches_loads {
             name += ", unbuffered";
+        }
+        if self.data {
+            name += ", data alone";
         }
         if self.prototype {
             name += ", prototype";
