@@ -110,7 +110,7 @@ impl Flash {
             },
         )?;
         let dies = geometry.dies() as usize;
-        Ok(Self {
+        let mut flash = Self {
             config,
             ftl,
             dies: vec![SimTime::ZERO; dies],
@@ -121,7 +121,20 @@ impl Flash {
             guard: SimTime::ZERO,
             always_below: (superblocks * config.collect_always_below) as u32,
             counters: FlashCounters::default(),
-        })
+        };
+        flash.catch_up();
+        Ok(flash)
+    }
+
+    /// Ends the collection that a drive which was overwritten for long is behind with: this one collects as far as its
+    /// threshold whenever it can, and would have done so.
+    fn catch_up(&mut self) {
+        while self.ftl.reclaim_needed() && self.round(SimTime::ZERO).is_some() {
+            self.settle(SimTime::MAX);
+        }
+        self.dies.fill(SimTime::ZERO);
+        self.channels.fill(SimTime::ZERO);
+        (self.next_round, self.counters) = (None, FlashCounters::default());
     }
 
     /// Logical pages.
@@ -384,6 +397,14 @@ mod tests {
             assert!(guarded.ftl().erased_superblocks() <= free.ftl().erased_superblocks());
             assert!(took.since(SimTime::ZERO) > SimSpan::from_ms(400) && took_guarded > SimTime::ZERO);
         }
+    }
+
+    #[test]
+    fn a_worn_in_drive_is_not_behind_with_its_collection() {
+        let mut flash = Flash::new(FlashConfig { worn_in: true, ..config() }).expect("it is possible");
+        assert!(!flash.ftl().reclaim_needed());
+        assert_eq!(*flash.counters(), FlashCounters::default());
+        assert_eq!(flash.read(AT(0), 0), AT(4));
     }
 
     #[test]

@@ -236,6 +236,11 @@ impl<M: Memory> Machine<M> {
         &self.latencies
     }
 
+    /// The clock of the core that is furthest ahead.
+    pub fn now(&self) -> SimTime {
+        self.cores.iter().map(|core| core.now).max().unwrap_or_default()
+    }
+
     /// When each core has done all that it dispatched, the last of them.
     pub fn drained(&self) -> SimTime {
         self.cores.iter().map(|core| core.now.max(core.queue.drained())).max().unwrap_or_default()

@@ -115,7 +115,8 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
     let mut done = 0;
     for (number, program) in job.programs.iter().enumerate() {
         let graph = program.graph()?;
-        let mut sources = program.sources(cores, graph.as_ref(), job.seed)?;
+        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
+        let mut sources = program.sources(cores, graph.as_ref(), job.seed.wrapping_add(number as u64))?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], accesses: u64| {
             let mut left = accesses;
             while left > 0 {
@@ -135,7 +136,7 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
         if number == 0 && !go_on(&mut machine, &mut sources, job.warm_accesses) {
             return Ok(None);
         }
-        let (begins, before) = (machine.drained(), machine.memory().endpoint().map(|endpoint| *endpoint.counters()));
+        let (begins, before) = (machine.now(), machine.memory().endpoint().map(|endpoint| *endpoint.counters()));
         let local = machine.memory().local_requests();
         machine.measure();
         if !go_on(&mut machine, &mut sources, job.accesses) {
