@@ -5,9 +5,9 @@
 
 use flashyard_describe::Rooms;
 use flashyard_drives::RealDrives;
+use flashyard_far_memory::room::{CxlSsd, MemoryRoom};
 use flashyard_gpu::room::CxlGpu;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
-use flashyard_memory_systems::room::{CxlSsd, MemoryRoom};
 use flashyard_mirror::room::MirrorRoom;
 use flashyard_server::room::{LeapIo, LocalStorage};
 use flashyard_ttflash::TtFlash;

@@ -4,7 +4,7 @@ mod charts;
 mod numbers;
 mod runs;
 
-use super::infos;
+use super::designs::infos;
 use super::section::{self, MemorySection};
 use flashyard_describe::reproduce::{NamedStudy, StudyError};
 use flashyard_describe::{DesignInfo, Files, Room, Rooms, Scenario, ScenarioError, Section, Study, boxed};
@@ -86,8 +86,13 @@ mod tests {
 
     #[test]
     fn every_run_of_the_study_can_be_made() {
-        let small =
-            ["memory.accesses=1000", "memory.warm_accesses=100", "memory.endpoint.cache=\"1 MiB\""].map(str::to_owned);
+        let small = [
+            "memory.accesses=1000",
+            "memory.warm_accesses=100",
+            "memory.endpoint.cache=\"1 MiB\"",
+            "memory.flash.worn_in=false",
+        ]
+        .map(str::to_owned);
         let base = base(&small, &NoFiles).expect("the settings are good");
         let study = study(&[], &NoFiles).expect("the study is complete");
         for run in &study.runs {

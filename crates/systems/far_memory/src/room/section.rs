@@ -60,7 +60,7 @@ pub(crate) struct MemorySection {
     endpoint: EndpointSection,
     /// Its flash.
     flash: FlashSection,
-    /// What the processor annotates.
+    /// Annotations that the processor makes.
     #[serde(default)]
     annotations: AnnotationsSection,
     /// Programs by their published rates.
@@ -257,7 +257,7 @@ struct FlashSection {
     worn_in: bool,
 }
 
-/// What the processor annotates, in designs that do.
+/// Annotations that the processor makes, in designs that do.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnnotationsSection {

@@ -15,7 +15,7 @@ pub enum Design {
     CxlDram,
     /// Flash with internal DRAM behind a PCIe BAR: accesses past the caches, in program order.
     PcieSsd,
-    /// The same flash behind CXL: cacheable.
+    /// Flash of this kind behind CXL: cacheable.
     CxlSsd,
     /// CXL-SSD whose requests are annotated.
     CxlAssd,

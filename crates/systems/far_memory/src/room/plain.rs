@@ -1,20 +1,15 @@
-//! The systems of the memory machine, for the table of systems.
+//! Designs of the memory machine under any program: `flashyard run memory`.
 
-mod cxl_ssd;
-mod result;
-mod section;
-
-pub use cxl_ssd::CxlSsd;
-
+use super::designs::{infos, of_memory};
+use super::result;
+use super::section::{self, MemorySection};
 use crate::design::Design;
 use flashyard_describe::{
     Carried, DesignInfo, Files, Measured, Observer, Room, Run, Scenario, ScenarioError, Section, Unknown, carried,
     fio_report,
 };
-use flashyard_memory::MemoryError;
 use flashyard_report::Equipment;
 use flashyard_units::{Named, SimSpan};
-use section::MemorySection;
 
 /// Designs of the memory machine under any program.
 pub struct MemoryRoom;
@@ -76,10 +71,6 @@ impl Room for MemoryRoom {
     }
 }
 
-fn infos() -> Vec<DesignInfo> {
-    Design::ALL.iter().map(|design| DesignInfo::new(design.name(), design.about())).collect()
-}
-
 /// Runs the design called `name` of a scenario.
 ///
 /// Errors: values outside their ranges, an observer that stops.
@@ -124,11 +115,6 @@ fn run(
         first_end_seconds: None,
         simulated_seconds: figures.time.as_secs_f64(),
     })
-}
-
-/// An error of a machine, as one of its scenario.
-fn of_memory(error: MemoryError) -> ScenarioError {
-    ScenarioError::of_world(error)
 }
 
 #[cfg(test)]

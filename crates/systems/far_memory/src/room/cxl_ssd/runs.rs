@@ -2,7 +2,7 @@
 
 use crate::design::Design;
 use crate::program::Program;
-use crate::room::of_memory;
+use crate::room::designs::of_memory;
 use crate::room::section::MemorySection;
 use crate::run::{Figures, Job, run};
 use flashyard_describe::reproduce::{NamedRun, Number};

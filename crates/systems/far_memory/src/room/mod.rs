@@ -1,0 +1,10 @@
+//! The systems of the memory machine, for the table of systems.
+
+mod cxl_ssd;
+mod designs;
+mod plain;
+mod result;
+mod section;
+
+pub use cxl_ssd::CxlSsd;
+pub use plain::MemoryRoom;
