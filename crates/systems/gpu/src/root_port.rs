@@ -24,7 +24,7 @@ const LATE: u64 = 2;
 /// Times of stores that the median is taken of. \[A\]
 const TIMES: usize = 15;
 
-/// What is read ahead of queued loads.
+/// Reads ahead of queued loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadAhead {
     /// Nothing.
@@ -35,7 +35,7 @@ pub enum ReadAhead {
     Dynamic,
     /// Lines around it, by where queued loads lie.
     Window,
-    /// The same by the letter of the source, which counts requests inside the window.
+    /// That window by the letter of the source, which counts requests inside it.
     Literal,
     /// As many lines from it on as a hint can name, whatever the device's load is.
     Largest,
@@ -90,7 +90,7 @@ pub(crate) struct Answer {
     pub(crate) load: DevLoad,
 }
 
-/// What a thread learns when it asks.
+/// Answer to a thread that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// It is done by then.

@@ -49,7 +49,7 @@ fn times(id: &str, kernels: &[Kernel], slow: (Design, Option<Media>), fast: (Des
     Number::of(id, pairs(kernels, slow, fast), |runs| mean(ratios(runs)))
 }
 
-/// The same in percent more.
+/// Percent more.
 fn percent(id: &str, kernels: &[Kernel], slow: (Design, Option<Media>), fast: (Design, Option<Media>)) -> GpuNumber {
     Number::of(id, pairs(kernels, slow, fast), |runs| 100.0 * (mean(ratios(runs)) - 1.0))
 }
