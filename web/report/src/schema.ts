@@ -76,6 +76,24 @@ export interface RunReport {
   designs: DesignResult[];
   /** Only in the report of a sweep with several points. */
   explorer?: Explorer;
+  /** Means over several seeds; everything else is of the first one. */
+  seeds?: Seeds;
+}
+
+/** Figures over several seeds (`seeds.rs`). */
+export interface Seeds {
+  seeds: number[];
+  designs: { name: string; figures: SeededFigure[] }[];
+  /** Each design against the best one, for each figure that ranks. */
+  differences: { key: string; best: string; design: string; percent: number; half_width_percent: number; is_there: boolean }[];
+}
+
+export interface SeededFigure {
+  key: string;
+  mean: Figure;
+  /** Half of a 95 % confidence interval. */
+  half_width: Figure;
+  values: Figure[];
 }
 
 /** Cost, energy and service of the runs of a sweep (`explorer/mod.rs`). */

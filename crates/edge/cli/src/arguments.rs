@@ -206,6 +206,7 @@ impl DemoOptions {
             sweep: Vec::new(),
             fio: None,
             seed: None,
+            seeds: None,
             out: self.out,
             json: self.json,
             json_fio: false,
@@ -253,6 +254,9 @@ pub(crate) struct RunOptions {
     /// Seed of all random streams, in place of the scenario's
     #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// Run under so many seeds, from that one on: means with 95 % confidence intervals, and differences that are none
+    #[arg(long, value_name = "N", value_parser = seeds, conflicts_with = "json_fio")]
+    pub(crate) seeds: Option<u64>,
     /// Write report.html, report.json, resolved.toml and Parquet tables to this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -497,12 +501,18 @@ pub(crate) struct LoadOptions {
 }
 
 /// The largest seed: a scenario file has no larger whole numbers.
-const SEED_MAX: u64 = i64::MAX as u64;
+pub(crate) const SEED_MAX: u64 = i64::MAX as u64;
 
 /// A seed.
 fn seed(text: &str) -> Result<u64, String> {
     let seed = text.parse().ok().filter(|seed| *seed <= SEED_MAX);
     seed.ok_or_else(|| format!("give a whole number from 0 to {SEED_MAX}"))
+}
+
+/// A number of seeds: one has no confidence interval.
+fn seeds(text: &str) -> Result<u64, String> {
+    let seeds = text.parse().ok().filter(|seeds| (2..=1000).contains(seeds));
+    seeds.ok_or_else(|| "give a whole number from 2 to 1000".to_owned())
 }
 
 /// A number of threads.

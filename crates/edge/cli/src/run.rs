@@ -1,12 +1,12 @@
 //! `flashyard run`.
 
-use crate::arguments::RunOptions;
+use crate::arguments::{RunOptions, SEED_MAX};
 use crate::scenarios::Source;
 use crate::{Outcome, out, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{
-    ReportDocument, RunReport, component_tables, explorer_text, extra_tables, html_page, run_table, split_table,
-    verdict_sentence,
+    DesignResult, ReportDocument, RunReport, SeededRun, component_tables, explorer_text, extra_tables, html_page,
+    over_seeds, run_table, seeds_sentences, seeds_table, split_table, verdict_sentence,
 };
 use flashyard_scenario::{
     Measured, Overrides, Resolved, Scenario, ScenarioError, Task, document, plan_runs, summarize,
@@ -26,11 +26,19 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     overrides.settings.extend(options.seed.map(|seed| format!("seed={seed}")));
     let (resolved, tasks) = plan_runs(&text, &origin, &overrides, files)?;
     let scenario = &resolved.scenario;
+    let seeds = seeds(scenario, options)?;
+    let mut tasks: Vec<(u64, Task<Arc<Scenario>>)> = tasks.into_iter().map(|task| (scenario.seed, task)).collect();
+    for &seed in &seeds[1..] {
+        let mut overrides = overrides.clone();
+        overrides.settings.push(format!("seed={seed}"));
+        let (_, more) = plan_runs(&text, &origin, &overrides, files)?;
+        tasks.extend(more.into_iter().map(|task| (seed, task)));
+    }
     if options.json_fio && options.out.is_none() && tasks.len() != 1 {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
             tasks.len(),
-            tasks[0].0.name
+            tasks[0].1.0.name
         );
     }
     // Before a run whose files could not be written.
@@ -41,29 +49,32 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let began = Instant::now();
     let run = resolved.room.run().context("runs of this system were planned, and it has none")?;
     let results = parallel::run_each(tasks.len(), options.threads, "designs", |index, observer| {
-        let (design, point, at_point) = &tasks[index];
-        Ok((run.design)(at_point, &design.name, files, observer)?.at_point(point, resolved.room))
+        let (seed, (design, point, at_point)) = &tasks[index];
+        let measured = (run.design)(at_point, &design.name, files, observer)?.at_point(point, resolved.room);
+        Ok(Finished::new(*seed, measured, *seed == scenario.seed))
     });
-    let (runs, failures) = sorted(&resolved, &tasks, results);
+    let (finished, failures) = sorted(&resolved, &tasks, results);
+    let (runs, seeded): (Vec<_>, Vec<_>) = finished.into_iter().map(|run| (run.whole, run.seeded)).unzip();
+    let runs: Vec<Measured> = runs.into_iter().flatten().collect();
     if let (true, Some((_, error))) = (runs.is_empty(), failures.first()) {
         bail!("{error}");
     }
-    let complete = runs.len() + failures.len() == tasks.len();
+    let complete = seeded.len() + failures.len() == tasks.len();
     if options.json_fio {
         write_fio(&runs, options)?;
     }
     let report = summarize(scenario, resolved.room, &runs, began.elapsed().as_secs_f64(), complete);
-    let report = RunReport { command: command(options), ..report };
+    let over = (seeds.len() > 1).then(|| over_seeds(&report, &seeds, &seeded));
+    let report = RunReport { command: command(options), seeds: over, ..report };
     let document = document(run.declaration, report, runs, &resolved.text, env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &options.out {
         write_files(&document, directory)?;
     }
     print_report(&document.report, options)?;
-    let broken = broken_laws(&document.report);
+    let broken = broken_laws(&seeded, scenario.seed);
     // Where standard output is for a program, a person reads this beside it.
-    if options.json || options.json_fio {
-        broken.iter().for_each(|line| eprintln!("{line}"));
-    }
+    let for_program = options.json || options.json_fio;
+    broken.iter().for_each(|line| if for_program { eprintln!("{line}") } else { output::line(line) });
     if !failures.is_empty() {
         let told: Vec<String> = failures.iter().map(|(run, error)| format!("{run}: {error}")).collect();
         bail!("{} of {} runs failed:\n  {}", failures.len(), tasks.len(), told.join("\n  "));
@@ -71,10 +82,38 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     Ok(outcome(complete, &broken))
 }
 
-/// A line for each design whose figures cannot be trusted.
-fn broken_laws(report: &RunReport) -> Vec<String> {
-    let broken = report.designs.iter().filter(|design| !design.laws.hold);
-    broken.map(|design| format!("BROKEN LAW in {}: {}", design.name, design.laws.broken.join("; "))).collect()
+/// The seeds to run, that of the scenario first.
+fn seeds(scenario: &Scenario, options: &RunOptions) -> Result<Vec<u64>> {
+    let Some(count) = options.seeds else { return Ok(vec![scenario.seed]) };
+    if scenario.sweep.contains_key("seed") {
+        bail!("--seeds and a sweep of seed say two things; give one of them");
+    }
+    let last = scenario.seed.checked_add(count - 1).filter(|last| *last <= SEED_MAX);
+    let last = last.with_context(|| format!("--seeds {count}: no {count} seeds follow seed {}", scenario.seed))?;
+    Ok((scenario.seed..=last).collect())
+}
+
+/// A run that was finished: whole where it is shown, and as far as means go by it.
+struct Finished {
+    whole: Option<Measured>,
+    seeded: SeededRun,
+}
+
+impl Finished {
+    fn new(seed: u64, measured: Measured, is_shown: bool) -> Self {
+        let DesignResult { name, figures, laws, .. } = measured.result.clone();
+        // Distributions and series of many seeds would fill the memory.
+        Self { whole: is_shown.then_some(measured), seeded: SeededRun { name, seed, figures, laws } }
+    }
+}
+
+/// A line for each run whose figures cannot be trusted; `first` is the seed that goes without saying.
+fn broken_laws(runs: &[SeededRun], first: u64) -> Vec<String> {
+    let told = |run: &SeededRun| {
+        let under = if run.seed == first { String::new() } else { format!(" under seed {}", run.seed) };
+        format!("BROKEN LAW in {}{under}: {}", run.name, run.laws.broken.join("; "))
+    };
+    runs.iter().filter(|run| !run.laws.hold).map(told).collect()
 }
 
 fn outcome(complete: bool, broken: &[String]) -> Outcome {
@@ -91,17 +130,19 @@ type Failure = (String, String);
 /// The runs that were finished, and those that failed; what was interrupted is neither.
 fn sorted(
     resolved: &Resolved,
-    tasks: &[Task<Arc<Scenario>>],
-    results: Vec<Option<Result<Measured, ScenarioError>>>,
-) -> (Vec<Measured>, Vec<Failure>) {
+    tasks: &[(u64, Task<Arc<Scenario>>)],
+    results: Vec<Option<Result<Finished, ScenarioError>>>,
+) -> (Vec<Finished>, Vec<Failure>) {
     let (mut runs, mut failures) = (Vec::new(), Vec::new());
-    for ((design, point, _), result) in tasks.iter().zip(results) {
+    for ((seed, (design, point, _)), result) in tasks.iter().zip(results) {
         match result {
             Some(Ok(run)) => runs.push(run),
             None | Some(Err(ScenarioError::Interrupted)) => {}
             Some(Err(error)) => {
                 let name = std::iter::once(design.name.as_str()).chain(point.iter().map(String::as_str));
-                failures.push((name.collect::<Vec<_>>().join(" "), resolved.locate(error, point).to_string()));
+                let under = (*seed != resolved.scenario.seed).then(|| format!("under seed {seed}"));
+                let name = name.chain(under.as_deref()).collect::<Vec<_>>().join(" ");
+                failures.push((name, resolved.locate(error, point).to_string()));
             }
         }
     }
@@ -145,6 +186,7 @@ fn command(options: &RunOptions) -> String {
     options.sweep.iter().for_each(|sweep| option("--sweep", sweep.clone()));
     options.fio.iter().for_each(|file| option("--fio", file.display().to_string()));
     options.seed.iter().for_each(|seed| option("--seed", seed.to_string()));
+    options.seeds.iter().for_each(|seeds| option("--seeds", seeds.to_string()));
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -169,9 +211,16 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     output::line(&format!("workload: {}", report.workload));
     report.scaling.iter().for_each(|note| output::line(&format!("scaling: {note}")));
     let width = output::width();
+    if let Some(seeds) = report.seeds.as_ref().filter(|_| report.designs.len() <= ROWS_MAX) {
+        let last = seeds.seeds.last().unwrap_or(&report.seed);
+        output::line(&format!("means over seeds {} to {last}, ± half of a 95 % confidence interval:", report.seed));
+        output::line(&seeds_table(report, seeds, width));
+        seeds_sentences(seeds).iter().for_each(|line| output::line(line));
+        output::line(&format!("seed {} alone:", report.seed));
+    }
     if report.designs.len() <= ROWS_MAX {
         output::line(&run_table(report, width));
-        if let Some(verdict) = verdict_sentence(report) {
+        if let Some(verdict) = verdict_sentence(report).filter(|_| report.seeds.is_none()) {
             output::line(&verdict);
         }
         report.notes.iter().for_each(|note| output::line(note));
@@ -185,7 +234,6 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
     if let Some(text) = report.explorer.as_ref().and_then(|explorer| explorer_text(explorer, width)) {
         output::line(&text);
     }
-    broken_laws(report).iter().for_each(|line| output::line(line));
     output::line(&format!("simulated {:.3} s in {:.2} s of wall time", report.simulated_seconds, report.wall_seconds));
     Ok(())
 }
@@ -206,20 +254,29 @@ mod tests {
             out: Some("elsewhere".into()),
             json: true,
             json_fio: false,
+            seeds: Some(3),
             threads: Some(2),
         };
-        let expected = r#"flashyard run 'my scenario.toml' --set 'designs=["conv"]' --set 'run.warmup=0 ms' --sweep drive.cores=2,6 --fio 'it'\''s.fio' --seed 7"#;
+        let expected = r#"flashyard run 'my scenario.toml' --set 'designs=["conv"]' --set 'run.warmup=0 ms' --sweep drive.cores=2,6 --fio 'it'\''s.fio' --seed 7 --seeds 3"#;
         assert_eq!(command(&options), expected);
     }
 
     #[test]
     fn a_broken_law_is_printed_and_is_not_a_success() {
-        let mut report = document(&["conv", "xbof"]).report;
-        assert_eq!(broken_laws(&report), Vec::<String>::new());
-        report.designs[1].laws.hold = false;
-        report.designs[1].laws.broken = vec!["bytes: 1 against 2".to_owned(), "time: 3 against 4".to_owned()];
-        let broken = broken_laws(&report);
-        assert_eq!(broken, ["BROKEN LAW in xbof: bytes: 1 against 2; time: 3 against 4"]);
+        let report = document(&["conv", "xbof", "xbof"]).report;
+        let run = |(seed, design): (u64, &DesignResult)| {
+            let DesignResult { name, figures, laws, .. } = design.clone();
+            SeededRun { name, seed, figures, laws }
+        };
+        let mut runs: Vec<SeededRun> = [7, 7, 8].into_iter().zip(&report.designs).map(run).collect();
+        assert_eq!(broken_laws(&runs, 7), Vec::<String>::new());
+        for run in &mut runs[1..] {
+            run.laws.hold = false;
+            run.laws.broken = vec!["bytes: 1 against 2".to_owned(), "time: 3 against 4".to_owned()];
+        }
+        let broken = broken_laws(&runs, 7);
+        let told = "bytes: 1 against 2; time: 3 against 4";
+        assert_eq!(broken, [format!("BROKEN LAW in xbof: {told}"), format!("BROKEN LAW in xbof under seed 8: {told}")]);
         assert_eq!([outcome(true, &broken), outcome(false, &broken)], [Outcome::Violated; 2]);
         assert_eq!([outcome(true, &[]), outcome(false, &[])], [Outcome::Done, Outcome::Interrupted]);
     }

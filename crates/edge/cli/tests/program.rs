@@ -472,6 +472,49 @@ fn a_sweep_runs_every_point_and_its_files_do_not_depend_on_threads() {
     }
 }
 
+#[test]
+fn several_seeds_give_means_with_intervals_and_files_that_do_not_depend_on_threads() {
+    let directories = [tempfile::tempdir().expect("it can be made"), tempfile::tempdir().expect("it can be made")];
+    let mut reports = Vec::new();
+    for (threads, directory) in ["1", "2"].iter().zip(&directories) {
+        let out = directory.path().to_str().expect("the path is text");
+        let designs = "designs=[\"conv\", \"shrunk\", \"xbof\"]";
+        let output =
+            demo(&["--set", designs, "--seed", "5", "--seeds", "3", "--threads", threads, "--out", out, "--json"]);
+        let mut report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        report["wall_seconds"] = 0.into();
+        report["command"] = "".into();
+        reports.push(report);
+    }
+    assert!(reports[0] == reports[1], "the report depends on the number of threads");
+    let seeds = &reports[0]["seeds"];
+    assert_eq!(seeds["seeds"], serde_json::json!([5, 6, 7]));
+    for design in 0..2 {
+        let figure = &seeds["designs"][design]["figures"][0];
+        let values: Vec<f64> =
+            figure["values"].as_array().expect("three").iter().filter_map(|one| one.as_f64()).collect();
+        let mean = values.iter().sum::<f64>() / 3.0;
+        assert!((figure["mean"].as_f64().expect("a number") / mean - 1.0).abs() < 1e-9 && values.len() == 3);
+        let key = figure["key"].as_str().expect("a name");
+        assert_eq!(figure["values"][0], reports[0]["designs"][design][key], "the report is of the first seed");
+        assert!(values[0] != values[1] && figure["half_width"].as_f64().is_some_and(|half| half > 0.0));
+    }
+    let [serial, parallel] =
+        [0, 1].map(|index| std::fs::read(directories[index].path().join("seeds.parquet")).expect("the table is there"));
+    assert!(serial == parallel, "seeds.parquet depends on the number of threads");
+    let page = std::fs::read_to_string(directories[0].path().join("report.html")).expect("it is there");
+    assert!(page.contains("half_width_percent"), "the page has the differences");
+    let text =
+        String::from_utf8(demo(&["--set", "designs=[\"conv\", \"shrunk\"]", "--seeds", "2"]).stdout).expect("text");
+    assert!(text.contains("means over seeds 1 to 2, ") && text.contains("Throughput: conv has the most; "), "{text}");
+    refused(&demo(&["--seeds", "1"]), &["--seeds", "from 2 to 1000"]);
+    refused(&demo(&["--seeds", "2", "--sweep", "seed=1,2"]), &["--seeds", "seed"]);
+    refused(
+        &demo(&["--seed", "9223372036854775807", "--seeds", "2"]),
+        &["--seeds 2", "follow seed 9223372036854775807"],
+    );
+}
+
 /// Lines of a table: they begin with a space or are its rule.
 fn table_lines(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

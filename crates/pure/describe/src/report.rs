@@ -77,5 +77,6 @@ pub fn summarize(
         complete,
         designs: runs.iter().map(|run| run.result.clone()).collect(),
         explorer: explorer(&scenario.explore, room, runs),
+        seeds: None,
     }
 }

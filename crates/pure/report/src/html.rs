@@ -180,6 +180,7 @@ pub(crate) mod tests {
             complete: true,
             designs: vec![design],
             explorer: None,
+            seeds: None,
         };
         ReportDocument::new(&DECLARED, report, vec![detail], "seed = 1 # [A] any", "0")
     }

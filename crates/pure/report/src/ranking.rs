@@ -19,7 +19,7 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
     if runs.len() == 1 {
         return None;
     }
-    if report.explorer.as_ref().is_some_and(|explorer| explorer.loads.len() > 1) {
+    if different_loads(report) {
         return Some("these runs serve different loads, so none is called the best".to_owned());
     }
     let mut parts = vec![
@@ -46,8 +46,13 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
     Some([parts.join("; ")].into_iter().chain(reasons).collect::<Vec<_>>().join("\n"))
 }
 
+/// Whether the runs of a report serve different loads, so that none of them is better than another.
+pub(crate) fn different_loads(report: &RunReport) -> bool {
+    report.explorer.as_ref().is_some_and(|explorer| explorer.loads.len() > 1)
+}
+
 /// Why percentiles of latency do not rank the runs of a report, where they do not.
-fn unranked_tails(report: &RunReport) -> Option<String> {
+pub(crate) fn unranked_tails(report: &RunReport) -> Option<String> {
     let rates = || report.designs.iter().map(|run| run.figures.number(&IOPS));
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     (report.closed_loop && most - least > ALIKE * most).then(|| {

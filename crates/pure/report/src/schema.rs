@@ -3,6 +3,7 @@
 use crate::component::{ByKind, Component, MetricAbout, MetricList, Part};
 use crate::explorer::Explorer;
 use crate::figure::{Figures, Metric};
+use crate::seeds::Seeds;
 use crate::split::{Cause, SplitRow};
 use flashyard_stats::LatencyHistogram;
 use serde::Serialize;
@@ -42,6 +43,9 @@ pub struct RunReport {
     /// Cost and energy of the runs against what they give; absent without a sweep of several points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explorer: Option<Explorer>,
+    /// Means over several seeds; absent where one seed was run. Everything else is of the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Seeds>,
 }
 
 /// A design for readers who do not know it.

@@ -15,7 +15,7 @@ use flashyard_report::{LifeCourse, ReportDocument};
 use std::path::Path;
 use tables::Table;
 
-/// Writes `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`, `explorer.parquet` and the tables that
+/// Writes `latency_histogram.parquet`, `latency_split.parquet`, `lending.parquet`, `explorer.parquet`, with several seeds `seeds.parquet`, and the tables that
 /// systems declare, such as `timeline.parquet` and `drives.parquet`, to `directory`, which is made when it is not there.
 /// Each file is replaced when the new one is complete.
 ///
@@ -27,6 +27,7 @@ pub(crate) fn write_parquet(directory: &Path, document: &ReportDocument) -> Resu
         ("explorer", tables::explorer(document)),
     ];
     tables.extend(tables::declared(document));
+    tables.extend(tables::seeds(document).map(|table| ("seeds", table)));
     std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
     let origin = Origin { version: &document.version, scenario: &document.report.scenario, seed: document.report.seed };
     tables.iter().try_for_each(|(name, table)| write(directory, name, table, origin))

@@ -120,6 +120,30 @@ fn latency_split(document: &ReportDocument) -> Table<'static> {
     columns
 }
 
+/// A row for each figure of each design under each seed, where several were run.
+pub(super) fn seeds(document: &ReportDocument) -> Option<Table<'_>> {
+    let seeds = document.report.seeds.as_ref()?;
+    let (mut texts, mut numbers, mut values) = ([const { Vec::new() }; 2], Vec::new(), Vec::new());
+    for design in &seeds.designs {
+        for figure in &design.figures {
+            for (seed, value) in seeds.seeds.iter().zip(&figure.values) {
+                for (column, text) in texts.iter_mut().zip([&design.name, figure.key]) {
+                    column.push(text.to_owned());
+                }
+                numbers.push(*seed);
+                values.push(*value);
+            }
+        }
+    }
+    let [design, figure] = texts.map(Values::Text);
+    Some(vec![
+        ("design".into(), design),
+        ("figure".into(), figure),
+        ("seed".into(), Values::U64(numbers)),
+        ("value".into(), Values::OptionalF64(values)),
+    ])
+}
+
 /// A row for each interval of each loan.
 ///
 /// Errors: a lender or borrower that is no drive of the design.

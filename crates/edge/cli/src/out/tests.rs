@@ -117,6 +117,7 @@ pub(crate) fn document(designs: &[&str]) -> ReportDocument {
         complete: true,
         designs: designs.iter().map(|name| design_result(name)).collect(),
         explorer: None,
+        seeds: None,
     };
     ReportDocument::new(&DECLARED, report, designs.iter().map(|name| detail(name)).collect(), "", "1.2.3")
 }

@@ -157,6 +157,7 @@ mod tests {
                 design("literal", &[(0.0, 3e9), (0.0, 1e9), (0.0, 5e9)]),
             ],
             explorer: None,
+            seeds: None,
         }
     }
 
