@@ -20,6 +20,7 @@ mod html;
 mod life_charts;
 mod lifetime;
 mod live;
+mod over_seeds;
 mod pareto;
 mod ranking;
 mod real_drive;
@@ -58,11 +59,12 @@ pub use live::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, Lateness, LiveCommand, LiveEvent, LiveEventKind, Loan, Points,
     RAW_BIT_ERROR_RATE_MAX, Snapshot,
 };
+pub use over_seeds::{SeededRun, over_seeds, seeds_sentences, seeds_table};
 pub use ranking::{unsteady_sentence, verdict_sentence};
 pub use real_drive::{DriveRecord, RealDriveRecord, ReplayRecord, ReplaySide, real_drive_table};
 pub use reclaim::{ReclaimRecord, reclaim_table};
 pub use schema::{Declaration, DesignAbout, DesignResult, ExtraTable, LatencySummary, Laws, RunReport, WindowHalf};
-pub use seeds::{Difference, SeededDesign, SeededFigure, SeededRun, Seeds, over_seeds, seeds_sentences, seeds_table};
+pub use seeds::{Difference, SeededDesign, SeededFigure, Seeds};
 pub use split::{Cause, SplitRow};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
 pub use table::{comparison_table, component_tables, extra_tables, run_table, split_table, text_table};
