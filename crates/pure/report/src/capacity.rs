@@ -40,12 +40,18 @@ pub struct CapacityRecord {
 pub struct CapacitySample {
     /// Bytes that the load wrote up to now.
     pub written_bytes: f64,
-    /// Performance as a share of the first, retries alone.
+    /// Requests a second by those of the first sample.
     pub performance: f64,
-    /// Performance as a share of the first, retries and garbage collection.
-    pub performance_with_reclaim: f64,
-    /// Performance of writes.
-    pub performance_of_writes: f64,
+    /// Requests a second.
+    pub requests_per_second: f64,
+    /// Bytes written by requests a second.
+    pub written_bytes_per_second: f64,
+    /// The 99th percentile of reads at the drive, in microseconds.
+    pub read_p99_us: f64,
+    /// Mean time of a read at the drive, in microseconds.
+    pub read_mean_us: f64,
+    /// Share of the reads at the drive that found a die busy.
+    pub waited: f64,
     /// Mean retries of a read.
     pub retries_mean: f64,
     /// Share of the reads that were retried.

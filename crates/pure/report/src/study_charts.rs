@@ -272,8 +272,11 @@ mod tests {
         let sample = |logical_pages, performance| CapacitySample {
             written_bytes: 1e12,
             performance,
-            performance_with_reclaim: performance,
-            performance_of_writes: performance,
+            requests_per_second: 1e3 * performance,
+            written_bytes_per_second: 1e6 * performance,
+            read_p99_us: 100.0,
+            read_mean_us: 50.0,
+            waited: 0.0,
             retries_mean: 0.0,
             retried: 0.0,
             retries_p99: 0,

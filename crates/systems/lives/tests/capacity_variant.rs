@@ -2,8 +2,8 @@
 
 use flashyard_ftl::ScoreWeights;
 use flashyard_lives::cvss::{
-    Cleaning, CvssConfig, CvssError, CvssFigures, CvssLife, Design, DeviceConfig, Discards, FileSystemConfig, Load,
-    PageLoad, Placement, Reuse, Separation, TreeLoad,
+    Cleaning, CvssConfig, CvssError, CvssFigures, CvssLife, Design, DeviceConfig, Discards, FileSystemConfig,
+    HostConfig, Load, PageLoad, Placement, Reuse, Separation, TreeLoad,
 };
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::Named;
@@ -22,6 +22,7 @@ fn config(design: Design, load: Load, placement: Placement, cleaning: Cleaning) 
                 retention_days: 0.0,
             },
         },
+        host: HostConfig { memory_bytes: 0, dirty_share: 0.1, request_us: 5.0 },
         file_system: FileSystemConfig {
             placement,
             discards: Discards::Immediate,
@@ -90,7 +91,14 @@ fn a_load_that_repeats_focuses_wear_and_one_that_does_not_spreads_it() {
 
 #[test]
 fn a_drive_whose_file_system_shrinks_keeps_its_data_to_the_end() {
-    let load = Load::Tree(TreeLoad { data_pages: 35_000, file_pages: 64, fan_out: 10, read_recent: 0.5, updated: 0.3 });
+    let load = Load::Tree(TreeLoad {
+        data_pages: 35_000,
+        file_pages: 64,
+        fan_out: 10,
+        read_recent: 0.5,
+        updated: 0.3,
+        reads_per_update: 1.0,
+    });
     let config = config(Design::Tuned, load, Placement::Log, Cleaning::Copying);
     let figures = live(config);
     let samples = &figures.samples;
@@ -126,6 +134,13 @@ fn numbers_outside_their_ranges_are_refused() {
     wrong.load = overwrites(122_000, 0.0);
     assert!(matches!(CvssLife::new(wrong).map(drop), Err(CvssError::Load { .. })));
     let mut wrong = valid;
-    wrong.load = Load::Tree(TreeLoad { data_pages: 0, file_pages: 1, fan_out: 2, read_recent: 0.0, updated: 0.0 });
+    wrong.load = Load::Tree(TreeLoad {
+        data_pages: 0,
+        file_pages: 1,
+        fan_out: 2,
+        read_recent: 0.0,
+        updated: 0.0,
+        reads_per_update: 1.0,
+    });
     assert!(refused(wrong).contains("fan_out"));
 }

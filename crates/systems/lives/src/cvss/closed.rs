@@ -3,9 +3,9 @@
 /// Time of one sense in microseconds. Source: [P] sheet §4.
 pub const SENSE_US: f64 = 50.0;
 
-/// Time of a mixed operation beside sensing, in microseconds: one retry of every read leaves 0.8 of the performance.
-/// Source: [D] sheet cvss §8.3.
-pub fn other_time_us() -> f64 {
+/// Time of a mixed operation beside sensing, in microseconds, by which the tuned drive reckons: one retry of every read
+/// leaves 0.8 of the performance. Source: [D] sheet cvss §8.3.
+fn other_time_us() -> f64 {
     // (t + 50) / (t + 100) = 0.8.
     (0.8 * 2.0 * SENSE_US - SENSE_US) / (1.0 - 0.8)
 }

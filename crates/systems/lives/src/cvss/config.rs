@@ -2,6 +2,7 @@
 
 use super::design::DeviceConfig;
 use super::file_system::FileSystemConfig;
+use super::host::HostConfig;
 use super::load::{Load, Separation};
 use flashyard_ftl::{FtlConfigError, RemapError};
 use flashyard_nand::WearModelError;
@@ -11,6 +12,8 @@ use flashyard_nand::WearModelError;
 pub struct CvssConfig {
     /// The drive.
     pub device: DeviceConfig,
+    /// The host.
+    pub host: HostConfig,
     /// The file system above it.
     pub file_system: FileSystemConfig,
     /// Which data goes apart.

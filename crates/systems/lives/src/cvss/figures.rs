@@ -1,21 +1,18 @@
 //! Figures of a lifetime.
 
-use super::closed::SENSE_US;
-use super::closed::other_time_us;
+use super::clock::Timing;
 use super::design::PAGE_BYTES;
 
 /// Most retries counted by themselves; more count as these.
 pub const RETRIES_MAX: usize = 14;
-
-/// Time in microseconds that a moved 16 KiB takes from mixed operations: four pages of 500 µs to program and 50 µs to read
-/// on 64 dies. Source: [A] with the times and dies of sheet cvss §4.
-const MOVED_US: f64 = 4.0 * (500.0 + SENSE_US) / 64.0;
 
 /// The drive between two moments. Pages are of the model, 1 MiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CvssSample {
     /// Pages that the load wrote up to now.
     pub load_pages: u64,
+    /// What the stretch before the sample measured.
+    pub timing: Timing,
     /// Mean retries of the reads since the last sample.
     pub retries_mean: f64,
     /// Share of those reads that were retried.
@@ -34,27 +31,6 @@ pub struct CvssSample {
     pub in_one_state: f64,
     /// Share of the file system's space that the drive keeps although it is dead.
     pub misjudged: f64,
-}
-
-impl CvssSample {
-    /// Performance as a share of that of a read without retries, by the published rule. Source: [D] sheet cvss §8.3.
-    pub fn performance(&self) -> f64 {
-        let first = other_time_us() + SENSE_US;
-        first / (first + SENSE_US * self.retries_mean)
-    }
-
-    /// Like [`performance`](Self::performance), where moves of garbage collection take their time from the host, too.
-    /// [A] the source does not say how it does.
-    pub fn performance_with_reclaim(&self) -> f64 {
-        let first = other_time_us() + SENSE_US;
-        first / (first + SENSE_US * self.retries_mean + MOVED_US * (self.amplification - 1.0))
-    }
-
-    /// Performance of writes alone: they wait for garbage collection, and for no retries.
-    pub fn performance_of_writes(&self) -> f64 {
-        let first = other_time_us() + SENSE_US;
-        first / (first + MOVED_US * (self.amplification - 1.0))
-    }
 }
 
 /// A lifetime.
@@ -76,6 +52,8 @@ pub struct CvssFigures {
     pub reductions: (u32, u32),
     /// Pages remapped, and pages written again because the protected log was full.
     pub remapped_pages: (u64, u64),
+    /// Pages that changed places because they are read much.
+    pub exchanged_pages: u64,
     /// Mean erases at the end.
     pub erases_mean: f64,
 }
@@ -86,9 +64,15 @@ impl CvssFigures {
         (self.load_pages * PAGE_BYTES) as f64
     }
 
+    /// Requests a second of a sample by those of the first.
+    pub fn performance(&self, sample: &CvssSample) -> f64 {
+        let first = self.samples.first().map_or(1.0, |first| first.timing.requests_per_second);
+        sample.timing.requests_per_second / first
+    }
+
     /// Bytes that the load wrote while performance was never below `share`.
     pub fn written_bytes_at(&self, share: f64) -> f64 {
-        let fast = self.samples.iter().take_while(|sample| sample.performance() >= share - 1e-9);
+        let fast = self.samples.iter().take_while(|&sample| self.performance(sample) >= share - 1e-9);
         fast.last().map_or(0.0, |sample| (sample.load_pages * PAGE_BYTES) as f64)
     }
 

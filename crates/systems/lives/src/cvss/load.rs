@@ -97,6 +97,14 @@ impl Work {
         }
     }
 
+    /// Whether a run of the load's program has ended since the last time; the next one finds a cache without its file.
+    pub(super) fn take_ended(&mut self) -> bool {
+        match self {
+            Self::Pages { units: Units::Repeated(passes), .. } => passes.take_ended(),
+            Self::Pages { .. } | Self::Tree(_) => false,
+        }
+    }
+
     /// A page to read, among those that were written.
     pub(super) fn read(&mut self) -> u32 {
         match self {

@@ -9,7 +9,9 @@
 //! stream of the drive they go, and the drive's own translation layer writes them on a medium that only counts. When
 //! superblocks have been retired, the manager asks the file system for their capacity and reports the outcome to the
 //! drive.
-//! What it does not model: queues; a host's caches; a crash.
+//! Of each sample a stretch is timed: one client's requests through a page cache to 64 dies without a write buffer; the rest
+//! goes by without time.
+//! What it does not model: several clients; a crash.
 //!
 //! A page of the model is 1 MiB of the published drive, a superblock 256 of them: every ratio of capacities is the
 //! published one, and 256 times 64 reads of the drive's pages are one read of the model's.
@@ -20,25 +22,30 @@
 //! Source: [P] and [C] sheet cvss §3 to §6.
 
 mod autostream;
+mod clock;
 mod closed;
 mod config;
 mod design;
 mod figures;
 mod file_system;
+mod host;
 mod life;
 mod load;
 mod manager;
 mod operation;
 mod passes;
+mod read_hot;
 mod tree;
 
 pub use autostream::StreamRule;
-pub use closed::{SENSE_US, ShrinkCosts, ideal_focusing_bytes, other_time_us, retries_allowed};
+pub use clock::Timing;
+pub use closed::{SENSE_US, ShrinkCosts, ideal_focusing_bytes, retries_allowed};
 pub use config::{CvssConfig, CvssError};
 pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
 pub(crate) use file_system::FileSystem;
 pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse, UnknownDiscards};
+pub use host::HostConfig;
 pub use life::CvssLife;
 pub use load::{Load, PageLoad, Separation};
 pub use manager::{Answer, Capacities, Manager, Step};

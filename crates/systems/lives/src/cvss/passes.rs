@@ -20,6 +20,7 @@ pub(super) struct Passes {
     present: FioSource,
     reads: VecDeque<u32>,
     last_read: u32,
+    ended: bool,
 }
 
 impl Passes {
@@ -35,7 +36,7 @@ impl Passes {
         // Numbers of fio's own repeat; none of these are drawn.
         let source = jobs.jobs[0].source(units * UNIT, 0, Rng::named(0, "unused"));
         let first = source.expect("the units are the drive");
-        Self { present: first.clone(), first, reads: VecDeque::new(), last_read: 0 }
+        Self { present: first.clone(), first, reads: VecDeque::new(), last_read: 0, ended: false }
     }
 
     /// The next unit to write.
@@ -43,6 +44,7 @@ impl Passes {
         loop {
             let Ok(Some(record)) = self.present.next_request() else {
                 self.present = self.first.clone();
+                self.ended = true;
                 continue;
             };
             let unit = (record.request.offset_bytes / UNIT) as u32;
@@ -54,6 +56,11 @@ impl Passes {
             }
             self.reads.push_back(unit);
         }
+    }
+
+    /// Whether a pass has ended since the last time.
+    pub(super) fn take_ended(&mut self) -> bool {
+        std::mem::take(&mut self.ended)
     }
 
     /// The next unit to read, among those before the last write; the last one again when there is no other.
@@ -77,6 +84,7 @@ mod tests {
         written.sort_unstable();
         written.dedup();
         assert_eq!(written.len(), length, "each unit once");
+        assert!(passes.take_ended() && !passes.take_ended());
         let read: Vec<u32> = (0..500).map(|_| passes.read()).collect();
         assert!(read.iter().all(|unit| !written.contains(unit)), "a unit is read or written, in every pass");
     }

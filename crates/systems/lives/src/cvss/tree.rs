@@ -28,6 +28,8 @@ pub struct TreeLoad {
     pub read_recent: f64,
     /// Share of flushed data that a merge into the second level drops, because it was updated again: 0 to 1.
     pub updated: f64,
+    /// Reads of a record for each update of one.
+    pub reads_per_update: f64,
 }
 
 impl TreeLoad {
@@ -151,7 +153,14 @@ mod tests {
     use super::*;
 
     fn load() -> TreeLoad {
-        TreeLoad { data_pages: 35_000, file_pages: 64, fan_out: 10, read_recent: 0.5, updated: 0.2 }
+        TreeLoad {
+            data_pages: 35_000,
+            file_pages: 64,
+            fan_out: 10,
+            read_recent: 0.5,
+            updated: 0.2,
+            reads_per_update: 1.0,
+        }
     }
 
     #[test]

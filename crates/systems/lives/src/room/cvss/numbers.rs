@@ -28,12 +28,12 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
             100.0 * lives[0].mean(|sample| sample.in_one_state)
         }),
         number("write-mean", [fio(Artifact), fio(Traditional)].concat(), |lives| {
-            let of = |sample: &CapacitySample| sample.performance_of_writes;
+            let of = |sample: &CapacitySample| sample.written_bytes_per_second;
             mean(pairs(lives).map(|(ours, theirs)| percent_above(mean(ours.ratios(theirs, of).into_iter()), 1.0)))
         }),
         // Half of the requests are reads.
         number("blocked-trss", [device(Traditional, "varmail")], |lives| 50.0 * lives[0].mean(|sample| sample.retried)),
-        number("blocked-cvss", [device(Tuned, "varmail")], |lives| 50.0 * lives[0].mean(|sample| sample.retried)),
+        number("blocked-cvss", [device(Artifact, "varmail")], |lives| 50.0 * lives[0].mean(|sample| sample.retried)),
         Number::of("zipf-30-tb-bound", [], |_| ideal_focusing_bytes(137.438_953_472e9, 38e9, 0.0737, 290) / TB),
     ];
     numbers.extend(at_equal_writes());
@@ -49,7 +49,7 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
     for (name, design) in READINGS {
         for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
             numbers.push(number(&format!("{id}-read-{name}"), both(design, load), |lives| {
-                let gains = lives[0].ratios(lives[1], |sample| sample.performance);
+                let gains = lives[0].ratios(lives[1], |sample| sample.requests_per_second);
                 percent_above(gains.into_iter().fold(0.0, f64::max), 1.0)
             }));
         }
@@ -66,9 +66,9 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// The time of an operation by that of the first.
+/// The mean time of a request.
 fn latency(sample: &CapacitySample) -> f64 {
-    1.0 / sample.performance
+    1.0 / sample.requests_per_second
 }
 
 /// Rows 14 to 18: what can be written while the drive is fast enough.

@@ -95,6 +95,7 @@ impl CvssRun {
                 weights,
                 wear,
             },
+            host: base.host(),
             file_system: base.file_system(self.causes)?,
             separation: match self.design {
                 Design::AutoStream => Separation::Streams(StreamRule::Queues),
@@ -157,16 +158,19 @@ fn record(name: String, figures: &CvssFigures) -> CapacityRecord {
         erases_mean: figures.erases_mean,
         reductions: figures.reductions,
         remapped_pages: figures.remapped_pages,
-        samples: figures.samples.iter().map(sample).collect(),
+        samples: figures.samples.iter().map(|one| sample(figures, one)).collect(),
     }
 }
 
-fn sample(sample: &CvssSample) -> CapacitySample {
+fn sample(figures: &CvssFigures, sample: &CvssSample) -> CapacitySample {
     CapacitySample {
         written_bytes: (sample.load_pages * PAGE_BYTES) as f64,
-        performance: sample.performance(),
-        performance_with_reclaim: sample.performance_with_reclaim(),
-        performance_of_writes: sample.performance_of_writes(),
+        performance: figures.performance(sample),
+        requests_per_second: sample.timing.requests_per_second,
+        written_bytes_per_second: sample.timing.written_bytes_per_second,
+        read_p99_us: sample.timing.read_p99_us,
+        read_mean_us: sample.timing.read_mean_us,
+        waited: sample.timing.waited,
         retries_mean: sample.retries_mean,
         retried: sample.retried,
         retries_p99: sample.retries_p99,

@@ -1,8 +1,8 @@
 //! The `[cvss]` section of scenarios: the drive, file systems as sets of causes, and loads.
 
 use crate::cvss::{
-    Cleaning, Discards, FileSystem, FileSystemConfig, LOGICAL_PAGES, Load, PAGE_BYTES, PageLoad, Placement, Reuse,
-    TreeLoad,
+    Cleaning, Discards, FileSystem, FileSystemConfig, HostConfig, LOGICAL_PAGES, Load, PAGE_BYTES, PageLoad, Placement,
+    Reuse, TreeLoad,
 };
 use flashyard_describe::{Choice, Policy, RetryName, Scenario, ScenarioError, Section, Size};
 use flashyard_ftl::ScoreWeights;
@@ -40,6 +40,8 @@ pub(super) struct CvssSection {
     sample: Size,
     /// The drive.
     pub(super) device: DeviceSection,
+    /// The host above it.
+    host: HostSection,
     /// File systems by name, each one set of causes.
     file_system: BTreeMap<String, FileSystemSection>,
     /// Loads of overwritten pages by name.
@@ -68,6 +70,22 @@ pub(super) struct DeviceSection {
     /// Weights of invalid share, age and reads in equation 5.1.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],
+}
+
+/// The host: its page cache, and what a request costs it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HostSection {
+    /// Its page cache; without it requests pass to the drive.
+    #[serde(default)]
+    #[schemars(extend("x-minimum" = "0", "x-maximum" = "1 TiB"))]
+    memory: Option<Size>,
+    /// Share of it that may be dirty before the oldest is written back.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
+    dirty_share: f64,
+    /// Time of a request that the page cache answers, in microseconds.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    request_us: f64,
 }
 
 /// A set of causes.
@@ -137,6 +155,9 @@ struct TreeSection {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     updated: f64,
+    /// Reads of a record for each update of one.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    reads_per_update: f64,
 }
 
 impl FileSystemSection {
@@ -173,6 +194,7 @@ impl TreeSection {
             fan_out: self.fan_out,
             read_recent: self.read_recent,
             updated: self.updated,
+            reads_per_update: self.reads_per_update,
         }
     }
 }
@@ -242,6 +264,12 @@ impl CvssScenario {
     pub(super) fn weights(&self) -> ScoreWeights {
         let [invalid, age, reads] = self.cvss.device.weights;
         ScoreWeights { invalid, age, reads, ..ScoreWeights::default() }
+    }
+
+    /// The host.
+    pub(super) fn host(&self) -> HostConfig {
+        let HostSection { memory, dirty_share, request_us } = self.cvss.host;
+        HostConfig { memory_bytes: memory.map_or(0, |memory| memory.0.get()), dirty_share, request_us }
     }
 
     /// Model pages between two samples, at least one.

@@ -4,13 +4,17 @@
 use super::numbers::{mean, number, pairs};
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, run};
-use crate::cvss::Design::{Artifact, Traditional};
+use crate::cvss::Design::{self, Artifact, Traditional};
 use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{CapacityRecord, CapacitySample};
 
 /// All causes at once: free space lies scattered, and discards never come. Source: [D] sheet cvss §8.4, the traditional
 /// drive must waste its writes.
 const ALL: &str = "scattered-idle";
+
+/// The same under forced discards, which the source's file system issues above the capacity-variant drive.
+/// Source: [P] sheet cvss §3.3.
+const FORCED: &str = "scattered-forced";
 
 /// Sets of causes, each of one step more, and what they are called in ids.
 const CAUSES: [&str; 5] = ["in-place", "log", "log-idle", "scattered-limited", ALL];
@@ -31,8 +35,7 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
 
 /// Rows 12 and 13, and what row 1 and 2 make of them.
 fn traces() -> Vec<CapacityNumber> {
-    // A variable drive gives unused capacity back; the fixed one cannot.
-    let of = |design| TRACES.map(|load| CvssRun { gives_back: design == Artifact, ..run(design, ALL, load) }).to_vec();
+    let of = |design| TRACES.map(|load| run(design, causes(design), load)).to_vec();
     let both = || [of(Artifact), of(Traditional)].concat();
     let mut numbers = Vec::new();
     for id in ["performance-least", "twitter-least"] {
@@ -42,7 +45,7 @@ fn traces() -> Vec<CapacityNumber> {
         numbers.push(number(id, both(), |lives| gains(lives).fold(f64::NEG_INFINITY, f64::max)));
     }
     numbers.push(number("twitter-mean", both(), |lives| mean(gains(lives))));
-    let one = [CvssRun { gives_back: true, ..run(Artifact, ALL, "trace38") }, run(Traditional, ALL, "trace38")];
+    let one = [Artifact, Traditional].map(|design| run(design, causes(design), "trace38"));
     numbers.push(number("twitter-trace38", one, |lives| mean(gains(lives))));
     numbers.push(number("twitter-amplification-trss", of(Traditional), |lives| {
         lives.iter().map(|life| life.amplification).fold(0.0, f64::max)
@@ -53,11 +56,11 @@ fn traces() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// Gains in percent, each the mean over equal writes, with the time that garbage collection takes.
+/// Gains in percent, each the mean over equal writes.
 fn gains(lives: &[&CapacityRecord]) -> impl Iterator<Item = f64> {
     pairs(lives).map(|(ours, theirs)| {
-        let with_reclaim = |sample: &CapacitySample| sample.performance_with_reclaim;
-        percent_above(mean(ours.ratios(theirs, with_reclaim).into_iter()), 1.0)
+        let requests = |sample: &CapacitySample| sample.requests_per_second;
+        percent_above(mean(ours.ratios(theirs, requests).into_iter()), 1.0)
     })
 }
 
@@ -66,7 +69,7 @@ fn latencies() -> Vec<CapacityNumber> {
     let mut numbers = Vec::new();
     for (letter, load) in [("a", "ycsb-a"), ("f", "ycsb-f")] {
         for percent in [4, 6] {
-            let runs = [at(percent, ALL, load), run(Traditional, ALL, load)];
+            let runs = [at(percent, FORCED, load), run(Traditional, ALL, load)];
             let id = format!("p99-ycsb-{letter}-{percent}");
             numbers.push(number(&id, runs, latency));
             if (letter, percent) == ("f", 4) {
@@ -77,10 +80,10 @@ fn latencies() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// The 99th percentile of the senses of a read, mean over equal writes, in percent above the rival's.
+/// The 99th percentile of a read's time, mean over equal writes, in percent above the rival's.
 fn latency(lives: &[&CapacityRecord]) -> f64 {
-    let senses = |sample: &CapacitySample| f64::from(1 + sample.retries_p99);
-    percent_above(mean(lives[0].ratios(lives[1], senses).into_iter()), 1.0)
+    let tail = |sample: &CapacitySample| sample.read_p99_us;
+    percent_above(mean(lives[0].ratios(lives[1], tail).into_iter()), 1.0)
 }
 
 /// Row 20, and row 20 with fewer causes.
@@ -90,7 +93,7 @@ fn lifetimes() -> Vec<CapacityNumber> {
         |lives: &[&CapacityRecord]| mean(pairs(lives).map(|(ours, theirs)| ours.written_bytes / theirs.written_bytes));
     // The source averages both loads.
     let both = |percent| {
-        let ours = YCSB.map(|load| at(percent, ALL, load));
+        let ours = YCSB.map(|load| at(percent, FORCED, load));
         [ours, YCSB.map(|load| run(Traditional, ALL, load))].concat()
     };
     let mut numbers = vec![
@@ -99,7 +102,7 @@ fn lifetimes() -> Vec<CapacityNumber> {
         number("lifetime-most", both(6), ratio),
         number("lifetime-least", both(4), ratio),
         number("summary-lifetime", both(6), ratio),
-        number("until-death-ratio", [4, 6].map(|percent| YCSB.map(|load| at(percent, ALL, load))).concat(), ratio),
+        number("until-death-ratio", [4, 6].map(|percent| YCSB.map(|load| at(percent, FORCED, load))).concat(), ratio),
     ];
     for causes in CAUSES {
         let id = format!("until-death-6-{causes}");
@@ -112,6 +115,11 @@ fn lifetimes() -> Vec<CapacityNumber> {
         numbers.push(number(&id, [run(Traditional, causes, "ycsb-a")], |lives| lives[0].amplification));
     }
     numbers
+}
+
+/// Causes under which a drive is measured.
+fn causes(design: Design) -> &'static str {
+    if design.is_variable() { FORCED } else { ALL }
 }
 
 /// The artifact's policy with retirement at a raw bit error rate in percent.
