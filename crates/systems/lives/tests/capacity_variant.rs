@@ -15,6 +15,7 @@ fn config(design: Design, load: Load, placement: Placement, cleaning: Cleaning) 
             reliability: None,
             requirement: 0.8,
             weights: ScoreWeights::default(),
+            exchanges_read_hot: false,
             wear: WearModel {
                 rates: ErrorRates::TLC_2018_AT_300,
                 ecc: EccStrength::BITS_50,
@@ -48,10 +49,17 @@ fn live(config: CvssConfig) -> CvssFigures {
     CvssLife::new(config).expect("it is valid").live(&mut |_| true).expect("the drive obeys")
 }
 
+/// Terabytes until a mean read is retried more than once, which is 0.8 of the first performance in the independent
+/// simulation: it has no time.
+fn retried_at_most_once(figures: &CvssFigures) -> f64 {
+    let fresh = figures.samples.iter().take_while(|sample| sample.retries_mean <= 1.0);
+    fresh.last().map_or(0.0, |sample| (sample.load_pages << 20) as f64 / 1e12)
+}
+
 /// A whole life on the device alone: terabytes at 0.8 of the first performance, terabytes in all, amplification.
 fn check(design: Design, load: Load, expected: (f64, f64, f64)) {
     let figures = live(config(design, load, Placement::InPlace, Cleaning::Copying));
-    let found = (figures.written_bytes_at(0.8) / 1e12, figures.written_bytes() / 1e12, figures.amplification());
+    let found = (retried_at_most_once(&figures), figures.written_bytes() / 1e12, figures.amplification());
     let near = |found: f64, expected: f64, share: f64| (found - expected).abs() <= share * expected;
     // [A] The sheet's sampling is coarser, and its ties and hot places are its own.
     let agrees = near(found.0, expected.0, 0.15) && near(found.1, expected.1, 0.06) && near(found.2, expected.2, 0.08);
@@ -80,7 +88,7 @@ fn a_load_that_repeats_focuses_wear_and_one_that_does_not_spreads_it() {
             let load =
                 PageLoad { pages: 36_240, unit_pages: 4, write_skew: 0.0, read_skew: 0.0, recreates: false, repeats };
             let figures = live(config(design, Load::Pages(load), Placement::InPlace, Cleaning::Copying));
-            figures.written_bytes_at(0.8) / 1e12
+            retried_at_most_once(&figures)
         })
     };
     let ([drawn_fixed, drawn_variable], [fixed, variable]) = (lives(false), lives(true));

@@ -59,7 +59,7 @@ impl Medium for BusyMedium {
         self.busy_ns += count
             * match command.kind {
                 CommandKind::Read => {
-                    let retries = self.wear.retries(u32::from(command.erases), u32::from(command.reads));
+                    let retries = self.wear.retries(u32::from(command.erases), command.reads);
                     PAGES_PER_DIE * sense_ns(retries)
                 }
                 CommandKind::Program => PAGES_PER_DIE * PROGRAM_NS,
@@ -76,7 +76,7 @@ fn sense_ns(retries: u32) -> u64 {
     SENSE_NS * u64::from(1 + retries)
 }
 
-/// What a timed stretch measured.
+/// Measurements of a timed stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timing {
     /// Requests a second.

@@ -60,6 +60,11 @@ pub enum CvssError {
         /// The accepted range.
         range: &'static str,
     },
+    /// Nothing reaches the drive.
+    #[error(
+        "the host's page cache takes in all writes of the load, and no page is written to the drive; give less memory to the host, or a load of more data"
+    )]
+    Absorbed,
     /// The drive refused a remap that the file system asked for.
     #[error("remapping failed: {0}")]
     Remap(#[from] RemapError),

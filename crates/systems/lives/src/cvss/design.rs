@@ -92,6 +92,8 @@ pub struct DeviceConfig {
     pub requirement: f64,
     /// Weights of equation 5.1.
     pub weights: ScoreWeights,
+    /// Whether the artifact's drive moves data that is read much out of worn flash. Source: [C] sheet cvss §3.6.
+    pub exchanges_read_hot: bool,
     /// Errors and retries.
     pub wear: WearModel,
 }

@@ -11,7 +11,7 @@ pub const RETRIES_MAX: usize = 14;
 pub struct CvssSample {
     /// Pages that the load wrote up to now.
     pub load_pages: u64,
-    /// What the stretch before the sample measured.
+    /// Measurements of the stretch before the sample.
     pub timing: Timing,
     /// Mean retries of the reads since the last sample.
     pub retries_mean: f64,

@@ -20,12 +20,17 @@ pub struct HostConfig {
     pub request_us: f64,
 }
 
+/// Writes that leave nothing to write back, one after the other, after which a load is said to stay in the page cache. [A]
+const ABSORBED_MOST: u32 = 1 << 24;
+
 pub(super) struct PageCache {
     cached: Option<Lru>,
     dirty: VecDeque<u32>,
     is_dirty: Vec<bool>,
     dirty_count: usize,
     dirty_most: usize,
+    /// Writes since one was written back.
+    absorbed: u32,
 }
 
 impl PageCache {
@@ -39,7 +44,14 @@ impl PageCache {
             is_dirty: vec![false; units as usize],
             dirty_count: 0,
             dirty_most,
+            absorbed: 0,
         }
+    }
+
+    /// Whether the load stays in the page cache, and no drive is worn by it.
+    #[inline]
+    pub(super) fn absorbs_all(&self) -> bool {
+        self.absorbed >= ABSORBED_MOST
     }
 
     /// Reads a unit; whether it was there. It is there now.
@@ -69,9 +81,11 @@ impl PageCache {
             // Entries of what was deleted meanwhile are passed over.
             if std::mem::take(&mut self.is_dirty[oldest as usize]) {
                 self.dirty_count -= 1;
+                self.absorbed = 0;
                 return Some(oldest);
             }
         }
+        self.absorbed += 1;
         None
     }
 
@@ -135,6 +149,17 @@ mod tests {
         cache.write(2);
         cache.drop_clean();
         assert_eq!([2, 1].map(|unit| cache.read(unit)), [true, false]);
+    }
+
+    #[test]
+    fn a_load_that_stays_is_told_from_one_that_does_not() {
+        let mut cache = cache(4);
+        (1..ABSORBED_MOST).for_each(|_| assert_eq!(cache.write(1), None));
+        assert!(!cache.absorbs_all());
+        cache.write(1);
+        assert!(cache.absorbs_all());
+        assert_eq!([2, 3].map(|unit| cache.write(unit)), [None, Some(1)]);
+        assert!(!cache.absorbs_all());
     }
 
     #[test]

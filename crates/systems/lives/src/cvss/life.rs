@@ -119,7 +119,7 @@ impl CvssLife {
             Load::Pages(load) => load.unit_pages,
             Load::Tree(_) => 1,
         };
-        // What may be dirty beyond the share that is written back at once.
+        // Pages that may be dirty beyond the share that is written back at once.
         let under_way = (config.host.memory_bytes as f64 * config.host.dirty_share) as u64 / PAGE_BYTES;
         let under_way = (under_way as usize).max(unit_pages as usize);
         let streams = match config.separation {
@@ -244,6 +244,8 @@ impl CvssLife {
                 self.clock.requests(requests, u64::from(pages) * PAGE_BYTES);
                 if let Some(unit) = self.cache.write(first / self.unit_pages) {
                     self.store(unit * self.unit_pages, self.unit_pages)?;
+                } else if self.cache.absorbs_all() {
+                    return Err(CvssError::Absorbed);
                 }
                 self.read_unit();
             }
@@ -424,7 +426,8 @@ impl CvssLife {
             let now = self.capacities();
             self.ftl.set_degraded(self.manager.degrades(now));
         }
-        if self.config.device.design == Design::Artifact && !self.ftl.degraded() {
+        let device = &self.config.device;
+        if device.exchanges_read_hot && device.design == Design::Artifact && !self.ftl.degraded() {
             self.figures.exchanged_pages +=
                 read_hot::exchange(&mut self.ftl, &self.retries, SUPERBLOCKS - self.retired);
         }

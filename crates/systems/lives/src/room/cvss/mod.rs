@@ -114,7 +114,7 @@ mod tests {
             (
                 "fan_out = 4 ",
                 "fan_ut = 4 ",
-                "x.toml, line 158: there is no key cvss.tree.trace38.fan_ut; did you mean cvss.tree.trace38.fan_out?",
+                "x.toml, line 187: there is no key cvss.tree.trace38.fan_ut; did you mean cvss.tree.trace38.fan_out?",
             ),
             (
                 "[cvss.device]",
@@ -193,7 +193,10 @@ mod tests {
             ("trace38", "cvss.tree.trace38.updated=1.0"),
             ("trace38", "cvss.tree.trace38.read_recent=1.0"),
         ] {
-            let config = CvssConfig { give_back_to: Some(1.0 + f64::EPSILON), ..config(&[setting], load) };
+            // The least sizes of a load are those of one that is drawn, and would stay in a page cache.
+            let [drawn, uncached] = ["cvss.overwrites.zipf-30.repeat=false", "cvss.host.memory=0 GiB"];
+            let config =
+                CvssConfig { give_back_to: Some(1.0 + f64::EPSILON), ..config(&[drawn, uncached, setting], load) };
             let mut life = CvssLife::new(config).unwrap_or_else(|error| panic!("{setting}: {error}"));
             let mut looks = 0;
             let observer = &mut |_| {
@@ -202,6 +205,13 @@ mod tests {
             };
             life.live(observer).unwrap_or_else(|error| panic!("{setting}: {error}"));
         }
+    }
+
+    #[test]
+    fn a_load_that_the_host_keeps_to_itself_is_refused() {
+        let small = ["cvss.overwrites.zipf-30.repeat=false", "cvss.overwrites.zipf-30.data=4 MiB"];
+        let told = CvssLife::new(config(&small, "zipf-30")).expect("it fits").live(&mut |_| true).err();
+        assert!(told.is_some_and(|error| error.to_string().contains("page cache takes in all writes")));
     }
 
     #[test]

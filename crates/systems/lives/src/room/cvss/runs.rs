@@ -93,6 +93,7 @@ impl CvssRun {
                 reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
                 requirement: base.cvss.device.requirement,
                 weights,
+                exchanges_read_hot: base.cvss.device.exchange_read_hot,
                 wear,
             },
             host: base.host(),

@@ -67,6 +67,8 @@ pub(super) struct DeviceSection {
     /// Space by what is used of it, when the user gives the rest back.
     #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 1))]
     pub(super) give_back_to: f64,
+    /// Whether the artifact's drive moves data that is read much out of worn flash.
+    pub(super) exchange_read_hot: bool,
     /// Weights of invalid share, age and reads in equation 5.1.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],

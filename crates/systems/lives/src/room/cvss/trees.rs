@@ -12,7 +12,7 @@ use flashyard_report::{CapacityRecord, CapacitySample};
 /// drive must waste its writes.
 const ALL: &str = "scattered-idle";
 
-/// The same under forced discards, which the source's file system issues above the capacity-variant drive.
+/// As above, under forced discards, which the source's file system issues above the capacity-variant drive.
 /// Source: [P] sheet cvss §3.3.
 const FORCED: &str = "scattered-forced";
 
