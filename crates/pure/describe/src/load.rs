@@ -89,7 +89,9 @@ pub fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<Synthetic
                 let names: Vec<&str> = surrogates::TRACES.iter().map(|row| row.name).collect();
                 value("workload.surrogate", format!("there is no trace {name:?}, give one of {}", names.join(", ")))
             })?;
-            characteristics.workload(span_bytes)
+            let spec = characteristics.workload(span_bytes);
+            let pass_bytes = workload.pass.map(|times| ((times * spec.span_bytes as f64) as u64).max(1));
+            SyntheticSpec { pass_bytes, ..spec }
         }
         (None, None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
         (None, None, None) => {
@@ -133,6 +135,7 @@ fn pattern_spec(
         alignment_bytes: size,
         arrival: Arrival::Immediate,
         requests: None,
+        pass_bytes: None,
     })
 }
 

@@ -72,6 +72,7 @@ const OF_SOURCES: &[(&str, &[&str])] = &[
     ("zipf_theta", PATTERN),
     ("hot_space", PATTERN),
     ("hot_traffic", PATTERN),
+    ("pass", &["surrogate"]),
     ("span", GENERATED),
     ("requests_per_second", GENERATED),
     ("burst", GENERATED),

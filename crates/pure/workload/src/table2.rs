@@ -108,6 +108,7 @@ pub fn workload(name: &str, span_bytes: u64) -> Option<SyntheticSpec> {
         alignment_bytes: 4096,
         arrival: Arrival::Immediate,
         requests: None,
+        pass_bytes: None,
     })
 }
 

@@ -117,9 +117,13 @@ impl NamedRun for LifeRun {
             // Below the drive's own slots.
             Size(Bytes::new(slots.max(1) as u64 * u64::from(SLOT_BYTES)))
         };
+        let pass = scenario.workload.pass;
         scenario.workload = WorkloadSection { depth: Some(1), ..WorkloadSection::default() };
         match self.load {
-            Load::Trace(place) => scenario.workload.surrogate = Some(TRACES[place].name.to_owned()),
+            Load::Trace(place) => {
+                scenario.workload.surrogate = Some(TRACES[place].name.to_owned());
+                scenario.workload.pass = pass;
+            }
             Load::Hot { traffic, space, footprint } => {
                 let workload = &mut scenario.workload;
                 workload.pattern = Some(PatternName::HotCold);
