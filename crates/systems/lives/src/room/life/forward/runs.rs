@@ -3,7 +3,7 @@
 use crate::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy, distribution_accuracy};
 use crate::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
 use crate::room::life::lived::LifeScenario;
-use crate::room::life::lived::{config, of_life, source};
+use crate::room::life::lived::{config, of_life, period_slots, source};
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::WorkloadSection;
@@ -81,7 +81,8 @@ impl ForwardRun {
     fn scenario(&self, base: &LifeScenario) -> LifeScenario {
         let mut scenario = base.clone();
         let trace = Some(TRACES[self.trace].name.to_owned());
-        scenario.workload = WorkloadSection { depth: Some(1), surrogate: trace, ..WorkloadSection::default() };
+        let pass = base.workload.pass;
+        scenario.workload = WorkloadSection { depth: Some(1), surrogate: trace, pass, ..WorkloadSection::default() };
         match self.platform {
             Platform::UntilFailure | Platform::Hundred => {}
             Platform::NoLeveling => (scenario.drive.wear_leveling, scenario.life.retire) = (None, Some(false)),
@@ -174,14 +175,11 @@ fn forward(
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let endurance = config.ftl.retire_at;
+    let footprint = f64::from(config.footprint_slots);
     let mut life = Life::new(config, source).map_err(of_life)?;
-    let drive_writes = scenario.life.period_drive_writes.unwrap_or(0.5);
+    let period_slots = period_slots(scenario, footprint, f64::from(life.drive_slots()));
     let acceleration = Acceleration::by_factor(f64::from(factor) / 10.0).expect("the study has factors of the source");
-    let plan = ForwardPlan {
-        config: ForwardConfig { prediction, acceleration, endurance },
-        period_slots: (drive_writes * f64::from(life.drive_slots())) as u64,
-        periods,
-    };
+    let plan = ForwardPlan { config: ForwardConfig { prediction, acceleration, endurance }, period_slots, periods };
     fast_forward(&mut life, plan, &[], observer).map_err(of_life)
 }
 

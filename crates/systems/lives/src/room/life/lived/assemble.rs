@@ -191,10 +191,12 @@ fn forward_on(
     let config = config(scenario)?;
     let source = source(scenario, &config, files)?;
     let endurance = config.ftl.retire_at;
+    let footprint = f64::from(config.footprint_slots);
     let mut life = Life::new(config, source).map_err(of_life)?;
     let mut stopped = !observer(&life, 0.0);
     let drive = f64::from(life.drive_slots());
-    let period = scenario.life.period_drive_writes.unwrap_or(PERIOD_DRIVE_WRITES);
+    let period_slots = period_slots(scenario, footprint, drive);
+    let period = period_slots as f64 / drive;
     let end = drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
     let plan = ForwardPlan {
         config: ForwardConfig {
@@ -202,7 +204,7 @@ fn forward_on(
             acceleration,
             endurance,
         },
-        period_slots: ((period * drive) as u64).max(1),
+        period_slots,
         periods: if stopped { 0 } else { drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32) },
     };
     fast_forward(&mut life, plan, &[], &mut |life, _| {
@@ -211,6 +213,14 @@ fn forward_on(
     })
     .map_err(of_life)?;
     Ok((!stopped).then_some(life))
+}
+
+/// Slots of an observation period: those asked for, or those of a pass of the workload where it repeats one. Source: [C] sheet ff-ssd §9, a
+/// period is one pass of the trace.
+pub(crate) fn period_slots(scenario: &LifeScenario, footprint_slots: f64, drive_slots: f64) -> u64 {
+    let pass = scenario.workload.pass.map(|times| times * footprint_slots);
+    let asked = scenario.life.period_drive_writes.map(|writes| writes * drive_slots);
+    (asked.or(pass).unwrap_or(PERIOD_DRIVE_WRITES * drive_slots) as u64).max(1)
 }
 
 fn acceleration(stop: LifeStop) -> Result<Option<Acceleration>, ScenarioError> {

@@ -6,6 +6,6 @@ mod record;
 mod section;
 
 pub use assemble::{AgedLife, age};
-pub(crate) use assemble::{config, live, of_life, source};
+pub(crate) use assemble::{config, live, of_life, period_slots, source};
 pub use section::LifeSection;
 pub(crate) use section::{CapacityName, LIFE, LifeScenario, Sections};

@@ -76,7 +76,7 @@ pub struct LifeSection {
     /// Drive writes between two rows of the table; 5 without it.
     #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0))]
     pub sample_drive_writes: Option<f64>,
-    /// Drive writes of an observation period of fast-forward ageing; 0.5 without it.
+    /// Drive writes of an observation period of fast-forward ageing; without it a pass of the workload where it repeats one, else 0.5.
     #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0))]
     pub period_drive_writes: Option<f64>,
     /// Model of fast-forward ageing: two-point, grouped, devs or cml.
